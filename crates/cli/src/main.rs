@@ -1,0 +1,3 @@
+//! The `emberkeep` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The state layer for multiplayer games: one crate to depend on.

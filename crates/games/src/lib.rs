@@ -1,0 +1,1 @@
+//! Games built only on what every user of the crate can use.

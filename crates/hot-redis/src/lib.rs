@@ -1,0 +1,1 @@
+//! The hot-state contract over Redis and Valkey, standalone and Cluster.

@@ -1,0 +1,1 @@
+//! Building blocks of games, one file each, on any engine.

@@ -1,0 +1,1 @@
+//! Starts real servers for tests, on free loopback ports, and stops them again.
