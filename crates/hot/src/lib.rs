@@ -1,1 +1,14 @@
 //! Hot state: the engine contract, atomic steps, and the embedded engine with its journal.
+//!
+//! Responsible for: the vocabulary of reads and writes, what a step means, the typed store, the engine that runs
+//! in process, the suite of behaviours that every engine passes.
+//! Not responsible for: any game, any network protocol, history.
+
+pub mod command;
+pub mod engine;
+mod error;
+pub mod limits;
+pub mod pubsub;
+pub mod tx;
+
+pub use error::{Error, Result, show};

@@ -1,0 +1,144 @@
+//! The contract that every engine fulfils. `Store` is its typed face.
+
+use crate::command::{RawKey, Read, Reply};
+use crate::error::Result;
+use crate::pubsub::Subscription;
+use crate::tx::Step;
+use bytes::Bytes;
+use emberkeep_schema::Layout;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A future of an engine.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A step on its way to an engine.
+pub struct Order {
+    /// The partition's text: what stands in the braces on a Cluster, and names log and receipts.
+    pub partition: Bytes,
+    /// Reads that the body will probably make; they go out together.
+    pub announced: Vec<(RawKey, Read)>,
+    /// The body.
+    pub step: Box<dyn Step>,
+    /// Time until the caller gets `Conflict`.
+    pub deadline: Duration,
+    /// Start of the step's random stream.
+    pub seed: u64,
+}
+
+/// A page of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Keys of this page, possibly none although more follow; a key may appear twice.
+    pub keys: Vec<RawKey>,
+    /// Where to go on; `None` at the end. Stays valid for as long as the engine runs.
+    pub next: Option<Cursor>,
+}
+
+/// A place in a scan. Opaque; can be printed and parsed, so that a scan can be resumed by another caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Cursor {
+    /// Which node or shard.
+    pub place: u32,
+    /// Where in it.
+    pub position: u64,
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.place, self.position)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = crate::Error;
+    fn from_str(text: &str) -> Result<Cursor> {
+        let parsed = text.split_once('-').and_then(|(place, position)| {
+            Some(Cursor { place: place.parse().ok()?, position: position.parse().ok()? })
+        });
+        parsed.ok_or_else(|| {
+            crate::Error::invalid("cursor", format!("{text:?}, expected the text of an earlier page's cursor"))
+        })
+    }
+}
+
+/// What an engine counted since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Steps that were committed.
+    pub committed: u64,
+    /// Runs of a body that proved stale or met a held lock, and were repeated.
+    pub conflicts: u64,
+    /// Commits that carried more than one step.
+    pub combined_commits: u64,
+    /// Steps in those commits.
+    pub combined_steps: u64,
+    /// Calls to the backend for commits (embedded: commits).
+    pub commit_calls: u64,
+    /// Calls to the backend for reads of steps.
+    pub read_calls: u64,
+    /// Times a commit had to wait for another process' turn.
+    pub turn_waits: u64,
+    /// Lost replies whose outcome was found by a receipt.
+    pub receipts_asked: u64,
+    /// Keys removed because their deadline passed (embedded).
+    pub expired: u64,
+    /// Living keys (embedded; includes those that ended and were not swept yet).
+    pub keys: u64,
+    /// Bytes in use by keys and values, as accounted against the memory limit (embedded).
+    pub memory_bytes: u64,
+    /// Bytes of the journal that are not on disk yet (embedded).
+    pub journal_pending_bytes: u64,
+}
+
+/// One place where hot state lives.
+pub trait Engine: Send + Sync + 'static {
+    /// How the engine is called in messages, without credentials.
+    fn name(&self) -> String;
+
+    /// Which key layout it needs.
+    fn layout(&self) -> Layout;
+
+    /// Runs a step on the caller's stack if the engine can, without boxing anything. `None` = use
+    /// [`Engine::run`]. `Some(Ok(ticket))` = committed; await [`Engine::settle`] with it before telling anybody.
+    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Result<Ticket>> {
+        let _ = (partition, step, seed);
+        None
+    }
+
+    /// Waits until what the ticket stands for is as durable as the engine promises.
+    fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
+        let _ = ticket;
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Runs a step to its end, and gives it back with its result inside.
+    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Step>>>;
+
+    /// Answers plain reads, each true at a moment after the call, in one round trip. Refusals are replies.
+    fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>>;
+
+    /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`), about `count` looked at. Never
+    /// blocks others; over all pages, every key is returned that lives throughout.
+    fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize) -> Pending<'a, Result<Page>>;
+
+    /// Messages of channels and of channel patterns from now on.
+    fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>>;
+
+    /// The engine's time, in milliseconds since 1970.
+    fn now(&self) -> Pending<'_, Result<i64>>;
+
+    /// A number from the engine's source of randomness.
+    fn seed(&self) -> u64;
+
+    /// Counters since the start.
+    fn stats(&self) -> Stats;
+
+    /// Ends the engine: waits for what is in flight, makes it durable, stops background work.
+    fn close(&self) -> Pending<'_, Result<()>>;
+}
+
+/// What a committed step still waits for. Zero = nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticket(pub u64);

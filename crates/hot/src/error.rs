@@ -1,0 +1,166 @@
+//! What can go wrong, one variant per remedy. The text of each says what to do about it.
+
+use crate::command::KindFound;
+use std::time::Duration;
+
+/// The result of an operation on hot state.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A key as a person reads it: invalid UTF-8 is escaped.
+pub fn show(key: &[u8]) -> String {
+    key.escape_ascii().to_string()
+}
+
+/// Everything an operation on hot state can answer besides its result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Other steps kept changing the same keys until the deadline. Nothing was written.
+    #[error("conflict: the keys of this step kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the step a longer deadline")]
+    Conflict {
+        /// Time between the call and giving up.
+        waited: Duration,
+        /// Runs of the body.
+        attempts: u32,
+    },
+    /// The key holds another Redis type than its family declares.
+    #[error("wrong type: {key} holds a {found}, expected a {expected}; a foreign client wrote it, remove or rename it")]
+    WrongType {
+        /// The key (and its family, where the caller named one).
+        key: String,
+        /// What the family declares.
+        expected: &'static str,
+        /// What was found.
+        found: KindFound,
+    },
+    /// The stored value cannot be read as its family declares. It was not overwritten.
+    #[error("corrupt value at {key}: {reason}; it was left as it is, mend or delete it")]
+    Corrupt {
+        /// The key and its family.
+        key: String,
+        /// What was wrong with it.
+        reason: String,
+    },
+    /// The caller's input is outside what the contract allows.
+    #[error("invalid {what}: {problem}")]
+    Invalid {
+        /// What was wrong.
+        what: &'static str,
+        /// What it was and what was expected.
+        problem: String,
+    },
+    /// A reply would exceed what a step may read.
+    #[error("too large: {what} of {key} has {found} {unit}, a step reads at most {max}; read it in bounded ranges or scan it outside a step")]
+    TooLarge {
+        /// The key.
+        key: String,
+        /// Which read.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// Elements or bytes.
+        unit: &'static str,
+        /// The limit.
+        max: usize,
+    },
+    /// The memory limit is reached. Nothing was written; deletes still work.
+    #[error("out of memory: {detail}; nothing was written, delete something or raise the limit")]
+    OutOfMemory {
+        /// Limit and use.
+        detail: String,
+    },
+    /// The partition's log is full and may not drop entries.
+    #[error("log of partition {partition} is full ({max} entries); nothing was written, drain it first")]
+    LogFull {
+        /// The partition.
+        partition: String,
+        /// The bound.
+        max: usize,
+    },
+    /// The body panicked. Its writes were discarded.
+    #[error("the step's body panicked: {message}; its writes were discarded")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// The backend cannot be reached or refuses to work now. Nothing was written.
+    #[error("{backend} is unavailable: {reason}; nothing was written, {advice}")]
+    Unavailable {
+        /// Which backend, without credentials.
+        backend: String,
+        /// What it said.
+        reason: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The backend refuses the credentials or the command.
+    #[error("{backend} refuses: {reason}; {advice}")]
+    Denied {
+        /// Which backend, without credentials.
+        backend: String,
+        /// What it said.
+        reason: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The step may or may not have been committed: the backend vanished with it in flight.
+    #[error("outcome unknown: {backend} went away with the commit in flight and could not be asked before the deadline ({reason}); read the state before you call again")]
+    OutcomeUnknown {
+        /// Which backend.
+        backend: String,
+        /// What happened.
+        reason: String,
+    },
+    /// An alarm: a commit failed after its first write.
+    #[error("partial commit: {reason}; these keys may be half-written: {keys:?}")]
+    PartialCommit {
+        /// What the backend said.
+        reason: String,
+        /// Keys of the step.
+        keys: Vec<String>,
+    },
+    /// The journal cannot be written any more. Reads go on, writes are refused until a restart.
+    #[error("the journal stopped: {reason}; nothing more is written until the store is opened again")]
+    JournalStopped {
+        /// What the file system said.
+        reason: String,
+    },
+    /// A file of the journal is damaged. Nothing was loaded.
+    #[error("damaged journal: {file} at byte {offset}: {problem}; {remedy}")]
+    DamagedJournal {
+        /// The file.
+        file: String,
+        /// Where the damage begins.
+        offset: u64,
+        /// What is wrong there.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The folder of the store cannot be used.
+    #[error("cannot use {path}: {problem}")]
+    Folder {
+        /// The folder or file.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// Internal: a read is not known yet and the body will run again. Bodies pass it on with `?`.
+    #[doc(hidden)]
+    #[error("this read is not known yet; pass the error on with `?`, the body runs again")]
+    Suspended,
+}
+
+impl Error {
+    pub(crate) fn invalid(what: &'static str, problem: impl Into<String>) -> Self {
+        Error::Invalid { what, problem: problem.into() }
+    }
+
+    /// Whether calling again may succeed without anybody mending something.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Error::Conflict { .. } | Error::Unavailable { .. })
+    }
+}

@@ -1,0 +1,50 @@
+//! Every bound of the hot tier, in one place. Units and qualifiers stand last in the names; relations between
+//! bounds are asserted at compile time below.
+
+use std::time::Duration;
+
+/// Longest rendered key, prefix and partition tag included.
+pub const KEY_BYTES_MAX: usize = 1024;
+/// Longest single value, member or field.
+pub const VALUE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Most elements in one reply to a read inside a step.
+pub const REPLY_ELEMENTS_MAX: usize = 1_000;
+/// Most bytes in one reply to a read inside a step.
+pub const REPLY_BYTES_MAX: usize = 1024 * 1024;
+/// Most arguments of one write command (Lua's `unpack` fails near 8,000).
+pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
+/// Most write commands of one step.
+pub const STEP_WRITES_MAX: usize = 4_096;
+/// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from overflow).
+pub const DEADLINE_MS_MAX: i64 = 1 << 48;
+/// Largest magnitude of one increment: a Lua number holds it exactly.
+pub const INCREMENT_MAX: i64 = 1 << 53;
+
+/// How long a step may take before the caller gets `Conflict`.
+pub const STEP_DEADLINE_DEFAULT: Duration = Duration::from_secs(2);
+/// A body that runs longer is named in the log: it holds locks or a batch.
+pub const BODY_WARN: Duration = Duration::from_millis(10);
+/// Attempts of one step on the embedded engine before it takes every shard (locks are found by running).
+pub const EMBEDDED_ATTEMPTS_MAX: u32 = 16;
+
+/// Entries a partition's log keeps unless the caller says otherwise.
+pub const LOG_ENTRIES_DEFAULT: usize = 10_000;
+/// Messages a subscriber may lag behind before the oldest are dropped and counted.
+pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;
+
+/// Shards of the embedded engine. A power of two.
+pub const SHARDS: usize = 64;
+/// Slots the expiry sweep looks at while it holds one shard's lock.
+pub const SWEEP_SLOTS_PER_LOCK: usize = 256;
+/// Time the sweep may spend in one cycle.
+pub const SWEEP_BUDGET: Duration = Duration::from_millis(5);
+/// Pause between two sweep cycles.
+pub const SWEEP_PAUSE: Duration = Duration::from_millis(100);
+/// Most keys one scan page returns.
+pub const SCAN_PAGE_MAX: usize = 1_000;
+
+const _: () = assert!(SHARDS.is_power_of_two());
+const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
+const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);
+const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);
+const _: () = assert!(COMMAND_ARGUMENTS_MAX < 8_000);

@@ -1,0 +1,167 @@
+//! Subscriptions: a bounded queue per subscriber. A slow one loses the oldest messages and is told how many;
+//! it never blocks a writer.
+
+use crate::limits::SUBSCRIBER_MESSAGES_MAX;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// What a subscriber receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A message.
+    Message {
+        /// Where it was published.
+        channel: Bytes,
+        /// What was published.
+        payload: Bytes,
+    },
+    /// Messages were lost here: the subscriber was too slow, or the connection broke. Read the log or the state.
+    Missed {
+        /// How many, where it is known.
+        count: Option<u64>,
+    },
+}
+
+/// The receiving end. Dropping it unsubscribes.
+pub struct Subscription {
+    queue: Arc<Queue>,
+    /// Runs on drop: tells the engine to forget the sender.
+    _guard: Option<Box<dyn std::any::Any + Send + Sync>>,
+}
+
+/// The sending end, held by an engine.
+#[derive(Clone)]
+pub struct Publisher {
+    queue: Arc<Queue>,
+}
+
+struct Queue {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event>,
+    closed: bool,
+}
+
+impl Subscription {
+    /// A queue; the guard lives as long as the subscription.
+    pub fn channel(guard: Option<Box<dyn std::any::Any + Send + Sync>>) -> (Publisher, Subscription) {
+        let queue = Arc::new(Queue { state: Mutex::default(), wake: Notify::new() });
+        (Publisher { queue: queue.clone() }, Subscription { queue, _guard: guard })
+    }
+
+    /// Attaches what must live as long as the subscription.
+    pub fn guarded_by(mut self, guard: Box<dyn std::any::Any + Send + Sync>) -> Subscription {
+        self._guard = Some(guard);
+        self
+    }
+
+    /// The next event; `None` when the engine closed.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            // The permit of `notify_one` is kept if it comes between the look and the wait.
+            if let Some(event) = self.try_next() {
+                return Some(event);
+            }
+            if self.queue.state.lock().closed {
+                return self.try_next();
+            }
+            self.queue.wake.notified().await;
+        }
+    }
+
+    /// The next event if one is there.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.queue.state.lock().events.pop_front()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.queue.state.lock().closed = true;
+    }
+}
+
+impl Publisher {
+    /// Hands a message over without waiting. `false` when nobody listens any more.
+    pub fn send(&self, channel: &Bytes, payload: &Bytes) -> bool {
+        let mut state = self.queue.state.lock();
+        if state.closed {
+            return false;
+        }
+        if state.events.len() >= SUBSCRIBER_MESSAGES_MAX {
+            drop_oldest(&mut state.events);
+        }
+        state.events.push_back(Event::Message { channel: channel.clone(), payload: payload.clone() });
+        drop(state);
+        self.queue.wake.notify_one();
+        true
+    }
+
+    /// Tells the subscriber that an unknown number of messages is missing.
+    pub fn missed(&self) {
+        self.queue.state.lock().events.push_back(Event::Missed { count: None });
+        self.queue.wake.notify_one();
+    }
+
+    /// Ends the subscription from the engine's side; what is queued is still delivered.
+    pub fn close(&self) {
+        self.queue.state.lock().closed = true;
+        self.queue.wake.notify_one();
+    }
+}
+
+/// Replaces the oldest message by a gap at the front, or widens the gap that is there.
+fn drop_oldest(events: &mut VecDeque<Event>) {
+    let gap = match events.pop_front() {
+        Some(Event::Missed { count }) => {
+            let lost_message = matches!(events.pop_front(), Some(Event::Message { .. })) as u64;
+            count.map(|n| n + lost_message)
+        }
+        _ => Some(1),
+    };
+    events.push_front(Event::Missed { count: gap });
+    if events.len() >= SUBSCRIBER_MESSAGES_MAX {
+        drop_oldest(events);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_subscriber_is_told_how_many_it_missed() {
+        let (publisher, mut subscription) = Subscription::channel(None);
+        let channel = Bytes::from_static(b"c");
+        let sent = SUBSCRIBER_MESSAGES_MAX as u64 + 10;
+        for n in 0..sent {
+            assert!(publisher.send(&channel, &Bytes::from(n.to_string())));
+        }
+        let Some(Event::Missed { count: Some(missed) }) = subscription.next().await else {
+            panic!("the first event names the gap")
+        };
+        let Some(Event::Message { payload, .. }) = subscription.next().await else { panic!("then messages") };
+        assert_eq!(payload, missed.to_string(), "the first message is the one after the gap");
+        let mut received = 1;
+        while subscription.try_next().is_some() {
+            received += 1;
+        }
+        assert_eq!(missed + received, sent);
+    }
+
+    #[tokio::test]
+    async fn closing_delivers_what_is_queued_and_then_ends() {
+        let (publisher, mut subscription) = Subscription::channel(None);
+        publisher.send(&Bytes::from_static(b"c"), &Bytes::from_static(b"last"));
+        publisher.close();
+        assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
+        assert_eq!(subscription.next().await, None);
+    }
+}

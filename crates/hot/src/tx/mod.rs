@@ -1,0 +1,134 @@
+//! The atomic step as engines see it: raw keys, reads over a base, buffered effects.
+//!
+//! Responsible for: read-your-writes, the checks every write passes, one time and one random stream per step.
+//! Not responsible for: locks, networks, retries (engines), types and TTL policies (`Tx`).
+
+mod base;
+pub(crate) mod overlay;
+
+pub use base::Base;
+
+use crate::command::*;
+use crate::error::{Error, Result};
+use crate::limits::STEP_WRITES_MAX;
+use bytes::Bytes;
+
+/// A unit of work that an engine runs, possibly several times, and commits at most once.
+pub trait Step: Send {
+    /// Runs the body once. `true` asks for the commit of its effects; on `false` (an error of the body) they are
+    /// discarded, but the reads are validated all the same.
+    fn run(&mut self, tx: &mut RawTx<'_>) -> bool;
+}
+
+/// One run of a body: reads fall through to the base, effects are buffered.
+pub struct RawTx<'a> {
+    base: &'a mut dyn Base,
+    effects: &'a mut Effects,
+    random: u64,
+    suspended: bool,
+}
+
+impl<'a> RawTx<'a> {
+    /// Starts a run. `effects` must be empty; `seed` is the step's own, the same in every run.
+    pub fn new(base: &'a mut dyn Base, effects: &'a mut Effects, seed: u64) -> Self {
+        debug_assert!(effects.is_empty());
+        RawTx { base, effects, random: seed, suspended: false }
+    }
+
+    /// Whether a read was not known: whatever the body returned means nothing, it will run again.
+    pub fn suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// Answers a read, own writes included. Refusals are errors.
+    pub fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        read.check(key)?;
+        let reply = if self.is_dirty(key) {
+            let writes: Vec<&Write> =
+                self.effects.writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w).collect();
+            overlay::read(self.base, key, &writes, &read)
+        } else {
+            self.base.read(key, &read)
+        };
+        self.note(reply)?.checked(key, &read)
+    }
+
+    /// The string at `key`, decoded in place without copying it first.
+    pub fn text<T>(&mut self, key: &RawKey, decode: impl FnOnce(Option<&[u8]>) -> Result<T>) -> Result<T> {
+        if self.is_dirty(key) {
+            return match self.read(key, Read::Get)? {
+                Reply::Blob(blob) => decode(Some(&blob)),
+                _ => decode(None),
+            };
+        }
+        match self.base.text(key) {
+            Ok(text) => decode(text),
+            Err(error) => {
+                self.suspended |= error == Error::Suspended;
+                Err(error)
+            }
+        }
+    }
+
+    /// Buffers a write.
+    pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        check_key(&key)?;
+        write.check()?;
+        if let Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) = write
+            && at <= self.now()
+        {
+            return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
+        }
+        if self.effects.writes.len() >= STEP_WRITES_MAX {
+            return Err(Error::invalid(
+                "step",
+                format!("more than {STEP_WRITES_MAX} writes; loop over bounded steps"),
+            ));
+        }
+        self.effects.writes.push((key, write));
+        Ok(())
+    }
+
+    /// Buffers an entry of the partition's log.
+    pub fn record(&mut self, entry: LogAppend) -> Result<()> {
+        Write::Set(entry.entry.clone(), Expiry::Keep).check()?;
+        self.effects.log.push(entry);
+        Ok(())
+    }
+
+    /// Buffers a message, sent when the step commits.
+    pub fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
+        check_key(&channel)?;
+        Write::Set(payload.clone(), Expiry::Keep).check()?;
+        self.effects.messages.push((channel, payload));
+        Ok(())
+    }
+
+    /// The engine's milliseconds since 1970; one value for the whole run.
+    pub fn now(&mut self) -> i64 {
+        self.base.now()
+    }
+
+    /// The next number of the step's own random stream (SplitMix64); a rerun draws the same numbers.
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn is_dirty(&self, key: &RawKey) -> bool {
+        self.effects.writes.iter().any(|(k, _)| k == key)
+    }
+
+    fn note(&mut self, reply: Result<Reply>) -> Result<Reply> {
+        self.suspended |= matches!(reply, Err(Error::Suspended));
+        reply
+    }
+}
+
+/// Lays `writes` over a base: what a step sees that runs after others in the same commit.
+pub fn read_through(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
+    if writes.is_empty() { base.read(key, read) } else { overlay::read(base, key, writes, read) }
+}
