@@ -1,1 +1,45 @@
 //! What keys exist: families, patterns, partitions, TTL policies, owners. Pure data, no I/O.
+//!
+//! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
+//! ([`Key`]), laying keys out for one server or for a Cluster ([`Naming`]), the byte
+//! form of values ([`Codec`]).
+//!
+//! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
+//! any game. Engines do the first two from [`Declaration`]; games live in their own crate.
+
+mod codec;
+mod declaration;
+mod family;
+mod key;
+mod kind;
+pub mod limits;
+mod name;
+mod naming;
+mod part;
+mod partition;
+mod pattern;
+mod ttl;
+mod value_error;
+
+pub use codec::{Codec, Id, Json, Number, Raw, Utf8};
+pub use declaration::{Declaration, PartDecl};
+pub use family::Family;
+pub use key::Key;
+pub use kind::{Channel, Hash, Kind, KindName, List, Set, SortedSet, Text};
+pub use name::Name;
+pub use naming::{InvalidPrefix, Layout, Naming};
+pub use part::{InvalidPart, Part, Shape, Sink};
+pub use partition::Partition;
+pub use pattern::Piece;
+pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
+pub use value_error::ValueError;
+
+/// What the macros of this crate expand to. Not for use by hand.
+#[doc(hidden)]
+pub mod macro_support {
+    pub use crate::declaration::value_of;
+    pub use crate::part::bytes_max;
+    pub use crate::pattern::{diagnose, piece_count, pieces};
+    pub use crate::ttl::Milliseconds;
+    pub use serde;
+}

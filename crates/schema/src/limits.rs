@@ -1,0 +1,31 @@
+//! Every bound of this crate, unit and qualifier last, relations asserted below.
+
+/// Longest text of one key part. Long enough for any id or display name, short enough for a log line.
+pub const PART_BYTES_MAX: usize = 256;
+
+/// Most parts that a key may have besides its partition.
+pub const PARTS_MAX: usize = 8;
+
+/// Longest key as its family's pattern gives it, without the prefix and the Cluster tag.
+/// A family that could exceed it does not compile, so building a key cannot fail.
+pub const KEY_BYTES_MAX: usize = 1024;
+
+/// Longest prefix of a [`Naming`](crate::Naming).
+pub const PREFIX_BYTES_MAX: usize = 64;
+
+/// Longest key as it reaches the server: prefix, `{partition}`, pattern.
+pub const LAID_OUT_KEY_BYTES_MAX: usize = PREFIX_BYTES_MAX + PART_BYTES_MAX + "{}".len() + KEY_BYTES_MAX;
+
+/// Bytes of parts that a key holds without touching the heap: the widest seed family
+/// (a reactor's cooldown: a UUID and six numbers) fits with typical values.
+pub const KEY_BYTES_INLINE: usize = 64;
+
+/// Longest description of what was wrong with a value that is kept in an error.
+pub const PROBLEM_BYTES_MAX: usize = 160;
+
+const _: () = {
+    // Key boundaries are kept as u16.
+    assert!(PARTS_MAX * PART_BYTES_MAX <= u16::MAX as usize);
+    assert!(KEY_BYTES_INLINE <= KEY_BYTES_MAX);
+    assert!(PART_BYTES_MAX <= KEY_BYTES_MAX);
+};

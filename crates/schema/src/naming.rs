@@ -1,0 +1,148 @@
+//! Naming: how a family's keys are laid out on a server.
+
+use crate::limits::PREFIX_BYTES_MAX;
+use thiserror::Error;
+
+/// First text of every key that is ours and no game's.
+pub(crate) const OWN: &str = "ember:";
+
+/// One server or a Cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// The seeds' exact keys.
+    #[default]
+    Single,
+    /// Each key behind `{partition}`, so that all keys of a step live in one slot.
+    Cluster,
+}
+
+/// How keys are laid out: an optional prefix, and the layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Naming {
+    prefix: String,
+    layout: Layout,
+}
+
+/// A prefix that cannot stand in front of keys.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InvalidPrefix {
+    /// A brace would move the Cluster tag; a control character would break logs.
+    #[error("the key prefix holds {character:?}; expected text without '{{', '}}' and control characters")]
+    Character {
+        /// The character.
+        character: char,
+    },
+    /// More than [`PREFIX_BYTES_MAX`] bytes.
+    #[error("the key prefix has {bytes} bytes; expected at most {PREFIX_BYTES_MAX}")]
+    TooLong {
+        /// How many were given.
+        bytes: usize,
+    },
+    /// Our own keys would be taken for a family's, or the reverse.
+    #[error("the key prefix starts with \"{OWN}\", which marks keys of Emberkeep itself; choose another")]
+    Reserved,
+}
+
+impl Naming {
+    /// `prefix` (may be empty) in front of every key, in `layout`.
+    pub fn new(prefix: impl Into<String>, layout: Layout) -> Result<Naming, InvalidPrefix> {
+        let prefix = prefix.into();
+        if prefix.len() > PREFIX_BYTES_MAX {
+            return Err(InvalidPrefix::TooLong { bytes: prefix.len() });
+        }
+        if let Some(character) = prefix.chars().find(|c| matches!(c, '{' | '}') || c.is_control()) {
+            return Err(InvalidPrefix::Character { character });
+        }
+        if prefix.starts_with(OWN) {
+            return Err(InvalidPrefix::Reserved);
+        }
+        Ok(Naming { prefix, layout })
+    }
+
+    /// The seeds' exact keys without a prefix.
+    pub const fn single() -> Naming {
+        Naming { prefix: String::new(), layout: Layout::Single }
+    }
+
+    /// The Cluster layout without a prefix.
+    pub const fn cluster() -> Naming {
+        Naming { prefix: String::new(), layout: Layout::Cluster }
+    }
+
+    /// What stands in front of every key.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// One server or a Cluster.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Writes a key of Emberkeep itself: prefix, on a Cluster `{partition}`, then `ember:` and `name`.
+    /// On one server `name` must tell partitions apart where that is wanted.
+    pub fn write_own(&self, partition: &[u8], name: &[u8], out: &mut Vec<u8>) {
+        self.write_start(out, |out| out.extend_from_slice(partition));
+        out.extend_from_slice(OWN.as_bytes());
+        out.extend_from_slice(name);
+    }
+
+    /// Writes what stands before the name of a key: prefix and tag.
+    #[inline]
+    pub(crate) fn write_start(&self, out: &mut Vec<u8>, partition: impl FnOnce(&mut Vec<u8>)) {
+        out.extend_from_slice(self.prefix.as_bytes());
+        if self.layout == Layout::Cluster {
+            out.push(b'{');
+            partition(out);
+            out.push(b'}');
+        }
+    }
+
+    /// Takes prefix and tag off a raw key: the partition's text, if there is a tag, and the rest.
+    pub(crate) fn strip<'k>(&self, raw: &'k [u8]) -> Option<(Option<&'k str>, &'k str)> {
+        let text = std::str::from_utf8(raw).ok()?.strip_prefix(self.prefix.as_str())?;
+        match self.layout {
+            Layout::Single => Some((None, text)),
+            Layout::Cluster => {
+                let (partition, name) = text.strip_prefix('{')?.split_once('}')?;
+                Some((Some(partition), name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_that_would_break_the_layout_is_refused() {
+        let told = |prefix: &str| Naming::new(prefix, Layout::Cluster).unwrap_err().to_string();
+        assert!(told("a{b").starts_with("the key prefix holds '{'"));
+        assert!(told("a}").starts_with("the key prefix holds '}'"));
+        assert!(told("a\n").starts_with("the key prefix holds '\\n'"));
+        assert!(told(&"p".repeat(65)).contains("65 bytes; expected at most 64"));
+        assert!(told("ember:").contains("choose another"));
+        assert_eq!(Naming::new("test:", Layout::Single).unwrap().prefix(), "test:");
+    }
+
+    #[test]
+    fn our_own_keys_carry_the_tag_on_a_cluster_only() {
+        let mut out = Vec::new();
+        Naming::new("p:", Layout::Single).unwrap().write_own(b"room1", b"turn:room1", &mut out);
+        assert_eq!(out, b"p:ember:turn:room1");
+        out.clear();
+        Naming::new("p:", Layout::Cluster).unwrap().write_own(b"room1", b"turn", &mut out);
+        assert_eq!(out, b"p:{room1}ember:turn");
+    }
+
+    #[test]
+    fn what_is_laid_out_is_taken_off_again() {
+        let naming = Naming::new("p:", Layout::Cluster).unwrap();
+        assert_eq!(naming.strip(b"p:{room1}a:b"), Some((Some("room1"), "a:b")));
+        assert_eq!(naming.strip(b"p:a:b"), None);
+        assert_eq!(naming.strip(b"{room1}a:b"), None);
+        assert_eq!(naming.strip(b"p:{room1\xff}a:b"), None);
+        assert_eq!(Naming::single().strip(b"a:b"), Some((None, "a:b")));
+    }
+}

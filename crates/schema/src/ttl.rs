@@ -1,0 +1,124 @@
+//! TTL policies: what a write does to a key's deadline, decided once per family.
+
+use std::time::Duration;
+
+/// The policy of a family, as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ttl {
+    /// The key never expires.
+    Persistent,
+    /// The first write sets the deadline, later writes keep it.
+    Fixed {
+        /// Life in milliseconds from the first write.
+        ms: i64,
+    },
+    /// Every write moves the deadline.
+    Refresh {
+        /// Life in milliseconds from the last write.
+        ms: i64,
+    },
+    /// The caller gives the deadline with each write.
+    Given,
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The policy of a family, as a type, so that a write without its TTL does not compile.
+pub trait TtlPolicy: sealed::Sealed + Send + Sync + 'static {}
+
+/// A policy under which a write needs nothing from its caller: all but [`Given`].
+pub trait Automatic: TtlPolicy {}
+
+/// See [`Ttl::Persistent`].
+#[derive(Clone, Copy, Debug)]
+pub struct Persistent;
+
+/// See [`Ttl::Fixed`].
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed;
+
+/// See [`Ttl::Refresh`].
+#[derive(Clone, Copy, Debug)]
+pub struct Refresh;
+
+/// See [`Ttl::Given`].
+#[derive(Clone, Copy, Debug)]
+pub struct Given;
+
+macro_rules! policies {
+    ($($policy:ident)*) => { $(
+        impl sealed::Sealed for $policy {}
+        impl TtlPolicy for $policy {}
+    )* };
+}
+
+policies! { Persistent Fixed Refresh Given }
+
+impl Automatic for Persistent {}
+impl Automatic for Fixed {}
+impl Automatic for Refresh {}
+
+/// Lets `ttl: fixed(…)` take milliseconds or a [`Duration`]: traits cannot do that in a constant,
+/// two inherent methods of one name can.
+#[doc(hidden)]
+pub struct Milliseconds<T>(pub T);
+
+impl Milliseconds<i64> {
+    /// The checked number.
+    pub const fn get(self) -> i64 {
+        assert!(self.0 > 0, "the TTL of a family must be longer than 0 ms; write `ttl: persistent` for none");
+        self.0
+    }
+}
+
+impl Milliseconds<Duration> {
+    /// The checked number.
+    pub const fn get(self) -> i64 {
+        let ms = self.0.as_millis();
+        assert!(ms <= i64::MAX as u128, "the TTL of a family is longer than i64 milliseconds");
+        Milliseconds(ms as i64).get()
+    }
+}
+
+impl Ttl {
+    /// The policy in words, for the documents.
+    pub fn in_words(self) -> String {
+        match self {
+            Ttl::Persistent => "persistent".to_owned(),
+            Ttl::Fixed { ms } => format!("{} from the first write", span_in_words(ms)),
+            Ttl::Refresh { ms } => format!("{} from the last write", span_in_words(ms)),
+            Ttl::Given => "given by the caller".to_owned(),
+        }
+    }
+}
+
+/// A span in the largest unit that divides it, because nobody reads 86400000.
+fn span_in_words(ms: i64) -> String {
+    const UNITS: [(i64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    match UNITS.iter().find(|(unit, _)| ms % unit == 0) {
+        Some((unit, name)) => format!("{} {name}", ms / unit),
+        None => format!("{ms} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_reads_like_a_sentence() {
+        assert_eq!(Ttl::Fixed { ms: 1_800_000 }.in_words(), "30 min from the first write");
+        assert_eq!(Ttl::Refresh { ms: 3_600_000 }.in_words(), "1 h from the last write");
+        assert_eq!(Ttl::Refresh { ms: 1_500 }.in_words(), "1500 ms from the last write");
+        assert_eq!(Ttl::Fixed { ms: 172_800_000 }.in_words(), "2 d from the first write");
+    }
+
+    #[test]
+    fn milliseconds_and_durations_are_both_taken() {
+        const PLAIN: i64 = Milliseconds(1500).get();
+        const SPAN: i64 = Milliseconds(Duration::from_millis(1500)).get();
+        assert_eq!(PLAIN, SPAN);
+    }
+}
