@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::pubsub::Subscription;
 use crate::tx::Step;
 use bytes::Bytes;
-use emberkeep_schema::Layout;
+use emberkeep_schema::Naming;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -97,13 +97,19 @@ pub trait Engine: Send + Sync + 'static {
     /// How the engine is called in messages, without credentials.
     fn name(&self) -> String;
 
-    /// Which key layout it needs.
-    fn layout(&self) -> Layout;
+    /// How keys are written on it: layout and prefix.
+    fn naming(&self) -> &Naming;
 
     /// Runs a step on the caller's stack if the engine can, without boxing anything. `None` = use
     /// [`Engine::run`]. `Some(Ok(ticket))` = committed; await [`Engine::settle`] with it before telling anybody.
     fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Result<Ticket>> {
         let _ = (partition, step, seed);
+        None
+    }
+
+    /// The string at a key, at once, if the engine can. `None` = use [`Engine::read_many`].
+    fn get_here(&self, key: &[u8]) -> Option<Result<Option<Bytes>>> {
+        let _ = key;
         None
     }
 

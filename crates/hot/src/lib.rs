@@ -9,6 +9,8 @@ pub mod engine;
 mod error;
 pub mod limits;
 pub mod pubsub;
+pub mod store;
 pub mod tx;
 
 pub use error::{Error, Result, show};
+pub use store::{Scope, Store, Tx};

@@ -18,6 +18,9 @@ pub trait Step: Send {
     /// Runs the body once. `true` asks for the commit of its effects; on `false` (an error of the body) they are
     /// discarded, but the reads are validated all the same.
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool;
+
+    /// The step back, so that its owner finds the result inside.
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }
 
 /// One run of a body: reads fall through to the base, effects are buffered.
@@ -26,13 +29,15 @@ pub struct RawTx<'a> {
     effects: &'a mut Effects,
     random: u64,
     suspended: bool,
+    /// Keeps a string of the body's own writing alive while the body looks at it.
+    scratch: Option<Bytes>,
 }
 
 impl<'a> RawTx<'a> {
     /// Starts a run. `effects` must be empty; `seed` is the step's own, the same in every run.
     pub fn new(base: &'a mut dyn Base, effects: &'a mut Effects, seed: u64) -> Self {
         debug_assert!(effects.is_empty());
-        RawTx { base, effects, random: seed, suspended: false }
+        RawTx { base, effects, random: seed, suspended: false, scratch: None }
     }
 
     /// Whether a read was not known: whatever the body returned means nothing, it will run again.
@@ -53,21 +58,18 @@ impl<'a> RawTx<'a> {
         self.note(reply)?.checked(key, &read)
     }
 
-    /// The string at `key`, decoded in place without copying it first.
-    pub fn text<T>(&mut self, key: &RawKey, decode: impl FnOnce(Option<&[u8]>) -> Result<T>) -> Result<T> {
+    /// The string at `key`, borrowed from where it lives.
+    pub fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
         if self.is_dirty(key) {
-            return match self.read(key, Read::Get)? {
-                Reply::Blob(blob) => decode(Some(&blob)),
-                _ => decode(None),
+            self.scratch = match self.read(key, Read::Get)? {
+                Reply::Blob(blob) => Some(blob),
+                _ => None,
             };
+            return Ok(self.scratch.as_deref());
         }
-        match self.base.text(key) {
-            Ok(text) => decode(text),
-            Err(error) => {
-                self.suspended |= error == Error::Suspended;
-                Err(error)
-            }
-        }
+        let text = self.base.text(key);
+        self.suspended |= matches!(text, Err(Error::Suspended));
+        text
     }
 
     /// Buffers a write.

@@ -1,0 +1,110 @@
+//! The partition's log: what was recorded in the same commits as the state it speaks of.
+//!
+//! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` the last sequence.
+//! Promises: sequences are continuous and start at 1; an entry is there exactly if its step committed; who finds
+//! a first sequence above the one it asked for has missed what was dropped in between.
+
+use super::{Scope, Tx};
+use crate::command::{RawKey, Read, Reply, Write};
+use crate::error::{Error, Result, show};
+use crate::limits::REPLY_ELEMENTS_MAX;
+use bytes::Bytes;
+use emberkeep_schema::{Naming, Partition};
+
+/// One entry of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its place; the first of a partition is 1.
+    pub sequence: u64,
+    /// What was recorded.
+    pub entry: Bytes,
+}
+
+/// Entries of a log from a place on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogPage {
+    /// In order, without holes.
+    pub entries: Vec<LogEntry>,
+    /// The newest sequence of the log, whether or not it is on this page. 0 = nothing was ever recorded.
+    pub last: u64,
+    /// Entries between the asked place and the first one that is still there: they were dropped or trimmed.
+    pub missed: u64,
+}
+
+/// The keys of a partition's log: the list and its counter.
+pub fn log_keys(naming: &Naming, partition: &[u8]) -> (RawKey, RawKey) {
+    let mut list = Vec::new();
+    let name = [b"log:", partition].concat();
+    naming.write_own(partition, &name, &mut list);
+    let counter = [&list[..], b":seq"].concat();
+    (Bytes::from(list), Bytes::from(counter))
+}
+
+/// An entry as it is stored.
+pub fn stored_entry(sequence: u64, entry: &[u8]) -> Bytes {
+    let mut stored = sequence.to_string().into_bytes();
+    stored.push(b':');
+    stored.extend_from_slice(entry);
+    Bytes::from(stored)
+}
+
+fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
+    let parsed = stored.iter().position(|b| *b == b':').and_then(|colon| {
+        let sequence = std::str::from_utf8(&stored[..colon]).ok()?.parse().ok()?;
+        Some(LogEntry { sequence, entry: stored.slice(colon + 1..) })
+    });
+    parsed.ok_or_else(|| Error::Corrupt {
+        key: show(key),
+        reason: "a log entry without its sequence; a foreign client wrote it".into(),
+    })
+}
+
+impl<P: Partition> Scope<P> {
+    /// Up to `limit` entries after a sequence (0 = from the start), as of one moment.
+    pub async fn log_after(&self, sequence: u64, limit: usize) -> Result<LogPage> {
+        let (list, counter) = log_keys(&self.store.naming, &self.text);
+        let limit = limit.clamp(1, REPLY_ELEMENTS_MAX);
+        self.transact(move |tx| read_after(tx, &list, &counter, sequence, limit)).await
+    }
+
+    /// Removes entries up to and including a sequence: they were taken over elsewhere.
+    pub async fn log_trim(&self, through: u64) -> Result<()> {
+        let (list, _) = log_keys(&self.store.naming, &self.text);
+        self.transact(move |tx| {
+            let Some(first) = first_sequence(tx, &list)? else { return Ok(()) };
+            if through >= first {
+                tx.raw_write(list.clone(), Write::LTrim((through - first + 1) as i64, -1))?;
+            }
+            Ok::<_, Error>(())
+        })
+        .await
+    }
+}
+
+fn first_sequence<P: Partition>(tx: &mut Tx<'_, P>, list: &RawKey) -> Result<Option<u64>> {
+    let Reply::List(head) = tx.raw_read(list, Read::LRange(0, 0))? else { return Ok(None) };
+    head.first().map(|stored| Ok(parse_entry(list, stored)?.sequence)).transpose()
+}
+
+fn read_after<P: Partition>(
+    tx: &mut Tx<'_, P>,
+    list: &RawKey,
+    counter: &RawKey,
+    sequence: u64,
+    limit: usize,
+) -> Result<LogPage> {
+    let last = match tx.raw_read(counter, Read::Get)? {
+        Reply::Blob(text) => crate::tx::overlay::parse_integer(&text).unwrap_or(0) as u64,
+        _ => 0,
+    };
+    let Some(first) = first_sequence(tx, list)? else {
+        return Ok(LogPage { last, missed: last.saturating_sub(sequence), entries: vec![] });
+    };
+    let start = (sequence + 1).max(first);
+    let from = (start - first) as i64;
+    let Reply::List(stored) = tx.raw_read(list, Read::LRange(from, from + limit as i64 - 1))? else {
+        return Ok(LogPage { last, ..Default::default() });
+    };
+    let entries = stored.iter().map(|entry| parse_entry(list, entry)).collect::<Result<_>>()?;
+    Ok(LogPage { entries, last, missed: start - sequence - 1 })
+}

@@ -1,0 +1,287 @@
+//! The store: what a game holds. An engine, the naming of its keys, and scopes of one partition.
+
+mod log;
+mod step;
+mod typed;
+
+pub use log::{LogEntry, LogPage, log_keys, stored_entry};
+pub use typed::Tx;
+
+use crate::command::{RawKey, Read, Reply};
+use crate::engine::{Cursor, Engine, Order, Stats};
+use crate::error::{Error, Result};
+use crate::limits::STEP_DEADLINE_DEFAULT;
+use crate::pubsub::Subscription;
+use bytes::Bytes;
+use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Text};
+use std::sync::Arc;
+use std::time::Duration;
+use step::BodyStep;
+use typed::{decoded, rendered, with_family};
+
+/// Hot state on some engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    engine: Arc<dyn Engine>,
+    naming: Arc<Naming>,
+}
+
+impl Store {
+    /// A store on an engine.
+    pub fn new(engine: Arc<dyn Engine>) -> Store {
+        let naming = Arc::new(engine.naming().clone());
+        Store { engine, naming }
+    }
+
+    /// The part of the store in which one partition lives. Every step runs in one.
+    pub fn scope<P: Partition>(&self, partition: P) -> Scope<P> {
+        let text = typed::in_scratch::<Error>(|out| {
+            partition.write(out);
+            Ok(())
+        });
+        let text = text.expect("a partition's text is always written");
+        Scope { store: self.clone(), partition, text, deadline: STEP_DEADLINE_DEFAULT, announced: Vec::new() }
+    }
+
+    /// How keys are written on this store's engine.
+    pub fn naming(&self) -> &Naming {
+        &self.naming
+    }
+
+    /// The engine's name, without credentials.
+    pub fn name(&self) -> String {
+        self.engine.name()
+    }
+
+    /// The engine's time, in milliseconds since 1970.
+    pub async fn now(&self) -> Result<i64> {
+        self.engine.now().await
+    }
+
+    /// What the engine counted since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.engine.stats()
+    }
+
+    /// The engine itself: raw reads, scans, subscriptions.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Messages of channels and channel patterns, by their raw names.
+    pub async fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Result<Subscription> {
+        self.engine.subscribe(channels, patterns).await
+    }
+
+    /// One page of a family's keys over all partitions, with the partition where the key tells it.
+    pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
+        let pattern = glob_of::<F>(&self.naming);
+        let page = self.engine.scan(from, &pattern, count).await?;
+        let keys = page.keys.iter().filter_map(|raw| F::parse(&self.naming, raw)).collect();
+        Ok(ScanPage { keys, next: page.next })
+    }
+
+    /// Ends the engine: in-flight work finishes and is made durable.
+    pub async fn close(&self) -> Result<()> {
+        self.engine.close().await
+    }
+}
+
+/// A page of a family's keys.
+pub struct ScanPage<F: Family> {
+    /// Partition, where the key tells it, and key. A key may appear on two pages.
+    pub keys: Vec<(Option<F::Partition>, Key<F>)>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// The glob pattern of all keys of a family.
+fn glob_of<F: Family>(naming: &Naming) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_escaped(&mut out, naming.prefix().as_bytes());
+    if naming.layout() == emberkeep_schema::Layout::Cluster {
+        out.extend_from_slice(b"{*}");
+    }
+    for piece in F::DECLARATION.pieces {
+        match piece {
+            Piece::Literal(text) => push_escaped(&mut out, text.as_bytes()),
+            Piece::Partition | Piece::Part(_) => out.push(b'*'),
+        }
+    }
+    out
+}
+
+fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    for byte in text {
+        if matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+}
+
+/// One partition of a store: where steps run.
+#[derive(Clone)]
+pub struct Scope<P> {
+    store: Store,
+    partition: P,
+    text: Bytes,
+    deadline: Duration,
+    announced: Vec<(RawKey, Read)>,
+}
+
+impl<P: Partition> Scope<P> {
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The partition.
+    pub fn partition(&self) -> &P {
+        &self.partition
+    }
+
+    /// The same scope, with another time until `Conflict`.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The same scope, whose steps will probably read this: announced reads go out together on engines that are
+    /// far away. A wrong announcement costs time, never correctness.
+    pub fn announce<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
+        self.announced.push((self.raw(key), read));
+        self
+    }
+
+    fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
+        rendered(&self.store.naming, &self.partition, key)
+    }
+
+    /// Runs an atomic step.
+    ///
+    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`; it may run
+    /// several times, and only the effects of the last run are kept. An error discards them.
+    pub async fn transact<T, E, F>(&self, body: F) -> Result<T, E>
+    where
+        F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let (naming, partition) = (self.store.naming.clone(), self.partition.clone());
+        let mut step = BodyStep { body, naming, partition, result: None };
+        let engine = &*self.store.engine;
+        let seed = engine.seed();
+        match engine.run_here(&self.text, &mut step, seed) {
+            Some(Ok(ticket)) if ticket == Default::default() => {}
+            Some(Ok(ticket)) => engine.settle(ticket).await?,
+            Some(Err(error)) => return Err(error.into()),
+            None => step = self.run_there(step, seed).await?,
+        }
+        step.result.unwrap_or_else(|| Err(Error::Closed.into()))
+    }
+
+    async fn run_there<T, E, F>(
+        &self,
+        step: BodyStep<P, F, T, E>,
+        seed: u64,
+    ) -> Result<BodyStep<P, F, T, E>, Error>
+    where
+        F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let order = Order {
+            partition: self.text.clone(),
+            announced: self.announced.clone(),
+            step: Box::new(step),
+            deadline: self.deadline,
+            seed,
+        };
+        let step = self.store.engine.run(order).await?;
+        let step = step.into_any().downcast::<BodyStep<P, F, T, E>>();
+        Ok(*step.expect("an engine gives back the step it was given"))
+    }
+
+    /// The value of one key, read outside a step.
+    pub async fn get<F, C>(&self, key: &Key<F>) -> Result<Option<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let raw = self.raw(key);
+        let text = match self.store.engine.get_here(&raw) {
+            Some(text) => text.map_err(with_family::<F>)?,
+            None => match self.read_one(raw.clone(), Read::Get).await.map_err(with_family::<F>)? {
+                Reply::Blob(blob) => Some(blob),
+                _ => None,
+            },
+        };
+        text.map(|bytes| decoded::<F, C>(&raw, &bytes)).transpose()
+    }
+
+    /// The values of many keys, each true at a moment after the call, in one round trip.
+    pub async fn get_many<F, C>(&self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let raw: Vec<RawKey> = keys.iter().map(|key| self.raw(key)).collect();
+        let reads = raw.iter().map(|key| (key.clone(), Read::Get)).collect();
+        let replies = self.store.engine.read_many(reads).await?;
+        let decode = |(key, reply): (&RawKey, Reply)| match reply.checked(key, &Read::Get) {
+            Ok(Reply::Blob(bytes)) => decoded::<F, C>(key, &bytes).map(Some),
+            Ok(_) => Ok(None),
+            Err(error) => Err(with_family::<F>(error)),
+        };
+        raw.iter().zip(replies).map(decode).collect()
+    }
+
+    async fn read_one(&self, key: RawKey, read: Read) -> Result<Reply> {
+        let replies = self.store.engine.read_many(vec![(key.clone(), read.clone())]).await?;
+        replies.into_iter().next().unwrap_or(Reply::Nil).checked(&key, &read)
+    }
+
+    /// Sets a value in a step of its own.
+    pub async fn put<F, C>(&self, key: &Key<F>, value: C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        F::Ttl: Automatic,
+        C: Codec,
+    {
+        let key = key.clone();
+        self.transact(move |tx| tx.put(&key, &value)).await
+    }
+
+    /// Sets a value for a given time, in a step of its own.
+    pub async fn put_for<F, C>(&self, key: &Key<F>, value: C::Value, life: Duration) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
+        C: Codec,
+    {
+        let key = key.clone();
+        self.transact(move |tx| tx.put_for(&key, &value, life)).await
+    }
+
+    /// Removes a key in a step of its own; `true` for the one caller whose step removed it.
+    pub async fn del<F: Family<Partition = P>>(&self, key: &Key<F>) -> Result<bool> {
+        let key = key.clone();
+        self.transact(move |tx| {
+            let existed = tx.exists(&key)?;
+            if existed {
+                tx.del(&key)?;
+            }
+            Ok::<_, Error>(existed)
+        })
+        .await
+    }
+
+    /// Messages of one channel of this partition.
+    pub async fn subscribe<F, C>(&self, channel: &Key<F>) -> Result<Subscription>
+    where
+        F: Family<Partition = P, Kind = Channel<C>>,
+        C: Codec,
+    {
+        self.store.engine.subscribe(vec![self.raw(channel)], vec![]).await
+    }
+}
