@@ -21,7 +21,7 @@ pub trait Codec: 'static {
     fn decode(bytes: &[u8]) -> Result<Self::Value, ValueError>;
 }
 
-/// JSON.
+/// JSON. Use [`record!`](crate::record!) for `T` to keep fields that others wrote.
 pub struct Json<T>(PhantomData<fn() -> T>);
 
 /// A canonical decimal integer: what `INCR` reads and writes.

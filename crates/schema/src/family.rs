@@ -216,7 +216,7 @@ macro_rules! family {
     (@build [[$($doc:expr)*] [$vis:vis] $name:ident $pattern:literal] [$kind:ty] [$partition:ty]
         ($($part:ident: $type:ty,)*) [$ttl:ident $ttl_fields:tt] [$owner:literal] [$($reader:literal,)*] [$($record:ty)?]) => {
         $(#[doc = $doc])*
-        #[allow(non_camel_case_types)]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[derive(Clone, Copy, Debug)]
         $vis struct $name;
 
@@ -235,6 +235,10 @@ macro_rules! family {
                     + $crate::macro_support::bytes_max(&[$(<$type as $crate::Part>::BYTES_MAX),*]);
                 ::core::assert!(bytes <= $crate::limits::KEY_BYTES_MAX,
                     "the keys of this family could be longer than 1024 bytes; give its parts types with a smaller Part::BYTES_MAX");
+                ::core::assert!(
+                    !::core::matches!(<$kind as $crate::Kind>::NAME, $crate::KindName::Channel)
+                        || ::core::matches!($crate::Ttl::$ttl $ttl_fields, $crate::Ttl::Persistent),
+                    "a channel stores nothing that could expire; write `ttl: persistent`");
             };
 
             impl $crate::Family for $name {
@@ -391,7 +395,7 @@ mod tests {
 
     #[test]
     fn parts_come_back_typed() {
-        assert_eq!(SESSION.parts(&SESSION.key(&7)), (7,));
+        assert_eq!(SESSION.parts(&SESSION.key(7)), (7,));
         let () = TICK.parts(&TICK.key());
     }
 }

@@ -1,15 +1,18 @@
 //! What keys exist: families, patterns, partitions, TTL policies, owners. Pure data, no I/O.
 //!
 //! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
-//! ([`Key`]), laying keys out for one server or for a Cluster ([`Naming`]), the byte
-//! form of values ([`Codec`]).
+//! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`Naming`]), the byte
+//! form of values ([`Codec`], [`record!`]), and printing what is declared ([`Schema::to_markdown`]).
 //!
 //! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
 //! any game. Engines do the first two from [`Declaration`]; games live in their own crate.
 
+mod array;
 mod codec;
 mod declaration;
+mod extra;
 mod family;
+mod identify;
 mod key;
 mod kind;
 pub mod limits;
@@ -18,12 +21,18 @@ mod naming;
 mod part;
 mod partition;
 mod pattern;
+mod record;
+mod render;
+mod schema;
 mod ttl;
 mod value_error;
 
+pub use array::Array;
 pub use codec::{Codec, Id, Json, Number, Raw, Utf8};
 pub use declaration::{Declaration, PartDecl};
+pub use extra::Extra;
 pub use family::Family;
+pub use identify::Identified;
 pub use key::Key;
 pub use kind::{Channel, Hash, Kind, KindName, List, Set, SortedSet, Text};
 pub use name::Name;
@@ -31,6 +40,8 @@ pub use naming::{InvalidPrefix, Layout, Naming};
 pub use part::{InvalidPart, Part, Shape, Sink};
 pub use partition::Partition;
 pub use pattern::Piece;
+pub use render::Row;
+pub use schema::{Schema, SchemaError};
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;
 

@@ -1,0 +1,78 @@
+//! `Extra`: the fields of a record that somebody else wrote.
+
+use serde::{de::MapAccess, ser::SerializeMap};
+use serde_json::value::RawValue;
+use std::hash;
+
+/// Fields that a [`record!`](crate::record!) does not know, kept byte for byte and written back after the known
+/// ones. Another service, or a newer version of this one, put them there and will want them again.
+#[derive(Clone, Debug, Default)]
+pub struct Extra(Vec<(String, Box<RawValue>)>);
+
+impl Extra {
+    /// The JSON text of a field, the last one where a name stands twice.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.iter().filter(|(known, _)| *known == name).last().map(|(_, json)| json)
+    }
+
+    /// Names and JSON texts, in the order of the source.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, json)| (name.as_str(), json.get()))
+    }
+
+    /// How many fields there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the value of the field `name` from `map`.
+    #[doc(hidden)]
+    pub fn read<'de, A: MapAccess<'de>>(&mut self, name: String, map: &mut A) -> Result<(), A::Error> {
+        self.0.push((name, map.next_value()?));
+        Ok(())
+    }
+
+    /// Writes all fields into `map`.
+    #[doc(hidden)]
+    pub fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        self.0.iter().try_for_each(|(name, json)| map.serialize_entry(name, json))
+    }
+}
+
+impl PartialEq for Extra {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Extra {}
+
+impl hash::Hash for Extra {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|field| field.hash(state));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extra(fields: &[(&str, &str)]) -> Extra {
+        let raw = |json: &str| RawValue::from_string(json.to_owned()).unwrap();
+        Extra(fields.iter().map(|(name, json)| ((*name).to_owned(), raw(json))).collect())
+    }
+
+    #[test]
+    fn fields_are_found_and_compared_by_their_bytes() {
+        let one = extra(&[("a", "1.0"), ("b", "[]"), ("a", "1.00")]);
+        assert_eq!((one.get("a"), one.get("c")), (Some("1.00"), None));
+        assert_eq!((one.len(), one.is_empty()), (3, false));
+        assert_eq!(one, one.clone());
+        assert_ne!(extra(&[("a", "1.0")]), extra(&[("a", "1.00")]));
+    }
+}

@@ -1,0 +1,144 @@
+//! Which family is this raw key? For whoever meets keys without having built them: doctor,
+//! migration, the console's browser.
+
+use crate::{
+    declaration::Declaration,
+    naming::{Naming, OWN},
+    schema::Schema,
+};
+
+/// What a raw key turned out to be.
+#[derive(Clone, Debug)]
+pub enum Identified {
+    /// A key of a declared family.
+    Family {
+        /// The family.
+        declaration: &'static Declaration,
+        /// The partition's text: from the Cluster tag, the pattern, or because there is only one.
+        partition: Option<String>,
+        /// Name and text of the key's own parts, in order.
+        parts: Vec<(&'static str, String)>,
+    },
+    /// A key of Emberkeep itself: `ember:…`, and no declared family.
+    Own {
+        /// The partition's text, on a Cluster.
+        partition: Option<String>,
+        /// What follows `ember:`.
+        name: String,
+    },
+}
+
+impl Identified {
+    /// The family, if it is a family's key.
+    pub fn declaration(&self) -> Option<&'static Declaration> {
+        match self {
+            Identified::Family { declaration, .. } => Some(declaration),
+            Identified::Own { .. } => None,
+        }
+    }
+
+    /// The partition's text, if it is known.
+    pub fn partition(&self) -> Option<&str> {
+        match self {
+            Identified::Family { partition, .. } | Identified::Own { partition, .. } => partition.as_deref(),
+        }
+    }
+}
+
+impl Schema {
+    /// Finds the family of a raw key laid out by `naming`. `None` is a key that nobody declared.
+    pub fn identify(&self, naming: &Naming, raw: &[u8]) -> Option<Identified> {
+        let (tag, name) = naming.strip(raw)?;
+        if let Some(found) = self.families().iter().find_map(|family| of_family(family, tag, name)) {
+            return Some(found);
+        }
+        let name = name.strip_prefix(OWN)?.to_owned();
+        Some(Identified::Own { partition: tag.map(str::to_owned), name })
+    }
+}
+
+/// Reads `name` as a key of `declaration`, behind `tag` on a Cluster.
+fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -> Option<Identified> {
+    let cut = declaration.cut(name)?;
+    let tag_is_wrong = |tag: &str| {
+        !(declaration.partition_accepts)(tag) || cut.partition.is_some_and(|partition| partition != tag)
+    };
+    if tag.is_some_and(tag_is_wrong) {
+        return None;
+    }
+    let partition = tag.or(cut.partition).or(declaration.partition_fixed).map(str::to_owned);
+    let names = declaration.parts.iter().map(|part| part.name);
+    let parts = names.zip(cut.parts.iter().map(|&text| text.to_owned())).collect();
+    Some(Identified::Family { declaration, partition, parts })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Name, Raw, Set, Text, family, partition, schema};
+
+    partition! {
+        /// A room.
+        pub(crate) struct Room(Name) as "code";
+    }
+    partition! {
+        /// A shard.
+        pub(crate) struct Shard(Name) as "shard";
+    }
+    family! {
+        /// Votes.
+        pub(crate) VOTE = "brp:room:{code}:vote:{round}:{item}" {
+            kind: Set<Raw>, partition: Room, parts: (round: u32, item: Name), ttl: given, owner: "party"
+        }
+    }
+    family! {
+        /// A session.
+        pub(crate) SESSION = "session:{id}" {
+            kind: Text<Raw>, partition: Shard, parts: (id: u64), ttl: given, owner: "darkages"
+        }
+    }
+    family! {
+        /// A declared extra key.
+        pub(crate) HINT = "ember:hint:{id}" {
+            kind: Text<Raw>, partition: Shard, parts: (id: u64), ttl: given, owner: "darkages"
+        }
+    }
+
+    fn shown(naming: &Naming, raw: &str) -> String {
+        let schema = schema![VOTE, SESSION, HINT].unwrap();
+        match schema.identify(naming, raw.as_bytes()) {
+            None => "nobody's".to_owned(),
+            Some(Identified::Own { partition, name }) => format!("own {partition:?} {name}"),
+            Some(Identified::Family { declaration, partition, parts }) => {
+                format!("{} {partition:?} {parts:?}", declaration.name)
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_finds_its_family_on_one_server() {
+        let single = Naming::new("p:", Layout::Single).unwrap();
+        let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
+        assert_eq!(shown(&single, "p:brp:room:AB12:vote:3:cat"), vote);
+        assert_eq!(shown(&single, "p:session:7"), r#"SESSION None [("id", "7")]"#);
+        assert_eq!(shown(&single, "session:7"), "nobody's");
+        assert_eq!(shown(&single, "p:session:seven"), "nobody's");
+    }
+
+    #[test]
+    fn a_key_finds_its_family_on_a_cluster() {
+        let cluster = Naming::cluster();
+        let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
+        assert_eq!(shown(&cluster, "{AB12}brp:room:AB12:vote:3:cat"), vote);
+        assert_eq!(shown(&cluster, "{eu1}session:7"), r#"SESSION Some("eu1") [("id", "7")]"#);
+        assert_eq!(shown(&cluster, "{other}brp:room:AB12:vote:3:cat"), "nobody's");
+        assert_eq!(shown(&cluster, "session:7"), "nobody's");
+    }
+
+    #[test]
+    fn our_own_keys_are_told_from_families() {
+        assert_eq!(shown(&Naming::single(), "ember:turn:x"), "own None turn:x");
+        assert_eq!(shown(&Naming::cluster(), "{eu1}ember:turn"), r#"own Some("eu1") turn"#);
+        assert_eq!(shown(&Naming::single(), "ember:hint:7"), r#"HINT None [("id", "7")]"#);
+    }
+}

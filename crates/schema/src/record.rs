@@ -1,0 +1,260 @@
+//! `record!`: JSON objects that others write too.
+//!
+//! Rules, each with a test:
+//! 1. Known fields are written in the declared order, unknown ones after them, byte for byte.
+//! 2. A missing known field takes its declared default, or is an error.
+//! 3. Of a known field that stands twice the last one counts, as in cjson and Go.
+//! 4. Reading makes no intermediate tree and allocates nothing for a known field but its value.
+//!    (serde's `flatten` buffers the whole object.)
+//!
+//! JSON has no NaN and no infinity: serde_json writes them as `null`, which an `f64` field does not
+//! read. Rules of a game must not make them.
+
+/// Declares a struct that is stored as a JSON object and keeps the fields it does not know.
+///
+/// Each field is `name: Type => "jsonName"`, and may say what holds when the field is absent:
+/// `or EXPR` for a value, `default` for the type's default, `optional` for an `Option` that is
+/// written only when it is there. Without, an absent field is an error.
+///
+/// A field `pub extra: Extra` is added: what somebody else wrote. Use
+/// [`Array`](crate::Array) for lists that a Lua script may touch. A record may hold records.
+///
+/// Known fields may be anything that serde reads; [`Extra`](crate::Extra) works with serde_json only.
+///
+/// ```
+/// use emberkeep_schema::{Array, Codec, Json, record};
+///
+/// record! {
+///     /// A monster.
+///     #[derive(Clone, Debug, PartialEq)]
+///     pub struct Monster {
+///         /// Health left.
+///         pub hp: u32 => "hp",
+///         /// Who controls it.
+///         pub controller: u32 => "controlCharacterId" or 0,
+///         /// Its name, if it has one.
+///         pub name: Option<String> => "name" optional,
+///         /// Who hit it.
+///         pub damage: Array<u32> => "damageEntries" default,
+///     }
+/// }
+/// let mut monster = Json::<Monster>::decode(br#"{"aggro":1e0,"hp":9,"damageEntries":{}}"#).unwrap();
+/// monster.hp -= 2;
+/// let mut out = Vec::new();
+/// Json::<Monster>::encode(&monster, &mut out).unwrap();
+/// assert_eq!(out, br#"{"hp":7,"controlCharacterId":0,"damageEntries":[],"aggro":1e0}"#);
+/// ```
+#[macro_export]
+macro_rules! record {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident {
+        $($(#[$field_attribute:meta])* $field_vis:vis $field:ident: $type:ty => $json:literal
+            $($absent:ident $($default:expr)?)?),* $(,)?
+    }) => {
+        $(#[$attribute])*
+        $vis struct $name {
+            $($(#[$field_attribute])* $field_vis $field: $type,)*
+            /// Fields that somebody else wrote, kept as they are.
+            pub extra: $crate::Extra,
+        }
+
+        impl $crate::macro_support::serde::Serialize for $name {
+            fn serialize<S: $crate::macro_support::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                use $crate::macro_support::serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(::core::option::Option::None)?;
+                $($crate::record!(@write map, $json, self.$field, $($absent)?);)*
+                self.extra.write(&mut map)?;
+                map.end()
+            }
+        }
+
+        impl<'de> $crate::macro_support::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::core::result::Result<Self, D::Error> {
+                use $crate::macro_support::serde::de;
+
+                #[allow(non_camel_case_types)]
+                enum Field { $($field,)* Unknown(::std::string::String) }
+
+                struct FieldVisitor;
+
+                impl de::Visitor<'_> for FieldVisitor {
+                    type Value = Field;
+
+                    fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                        f.write_str("the name of a field")
+                    }
+
+                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Field, E> {
+                        ::core::result::Result::Ok(match name {
+                            $($json => Field::$field,)*
+                            _ => Field::Unknown(::std::borrow::ToOwned::to_owned(name)),
+                        })
+                    }
+                }
+
+                impl<'de> de::Deserialize<'de> for Field {
+                    #[inline]
+                    fn deserialize<D: de::Deserializer<'de>>(
+                        deserializer: D,
+                    ) -> ::core::result::Result<Field, D::Error> {
+                        deserializer.deserialize_identifier(FieldVisitor)
+                    }
+                }
+
+                struct RecordVisitor;
+
+                impl<'de> de::Visitor<'de> for RecordVisitor {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                        f.write_str(concat!("an object (", stringify!($name), ")"))
+                    }
+
+                    fn visit_map<A: de::MapAccess<'de>>(
+                        self,
+                        mut map: A,
+                    ) -> ::core::result::Result<$name, A::Error> {
+                        $(let mut $field: ::core::option::Option<$type> = ::core::option::Option::None;)*
+                        let mut extra = $crate::Extra::default();
+                        while let ::core::option::Option::Some(name) = map.next_key::<Field>()? {
+                            match name {
+                                $(Field::$field => $field = ::core::option::Option::Some(map.next_value()?),)*
+                                Field::Unknown(name) => extra.read(name, &mut map)?,
+                            }
+                        }
+                        ::core::result::Result::Ok($name {
+                            $($field: match $field {
+                                ::core::option::Option::Some(value) => value,
+                                ::core::option::Option::None => {
+                                    $crate::record!(@absent $json, $($absent $($default)?)?)
+                                }
+                            },)*
+                            extra,
+                        })
+                    }
+                }
+
+                deserializer.deserialize_map(RecordVisitor)
+            }
+        }
+    };
+
+    (@write $map:ident, $json:literal, $self:ident.$field:ident, optional) => {
+        if let ::core::option::Option::Some(value) = &$self.$field {
+            $map.serialize_entry($json, value)?;
+        }
+    };
+    (@write $map:ident, $json:literal, $self:ident.$field:ident, $($absent:ident)?) => {
+        $map.serialize_entry($json, &$self.$field)?;
+    };
+
+    (@absent $json:literal,) => {
+        return ::core::result::Result::Err(<A::Error as de::Error>::missing_field($json))
+    };
+    (@absent $json:literal, or $default:expr) => { $default };
+    (@absent $json:literal, default) => { ::core::default::Default::default() };
+    (@absent $json:literal, optional) => { ::core::option::Option::None };
+    (@absent $json:literal, $($other:tt)*) => {
+        ::core::compile_error!(concat!("after ", stringify!($json),
+            " may stand `or VALUE`, `default` or `optional`: what holds when the field is absent"))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Array, Codec, Json, ValueError};
+    use proptest::prelude::*;
+
+    record! {
+        /// Who hit a monster, and how hard.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct Damage {
+            /// Who.
+            pub who: u32 => "characterId",
+            /// How hard.
+            pub damage: i64 => "damage",
+        }
+    }
+    record! {
+        /// A monster.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct Monster {
+            pub id: u64 => "uniqueId",
+            pub hp: i64 => "hp" or 100,
+            pub speed: f64 => "speed" default,
+            pub map: Option<String> => "map" optional,
+            pub damage: Array<Damage> => "damageEntries",
+        }
+    }
+
+    fn read(json: &str) -> Result<Monster, ValueError> {
+        Json::<Monster>::decode(json.as_bytes())
+    }
+
+    fn written(monster: &Monster) -> String {
+        let mut out = Vec::new();
+        Json::<Monster>::encode(monster, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn unknown_fields_are_written_back_byte_for_byte_after_the_known_ones() {
+        let json = r#"{"a":1.00,"damageEntries":[{"z":1e+2,"damage":3,"characterId":4}],"uniqueId":1,"b":{"x": [ ]},"é":12345678901234567890123}"#;
+        let monster = read(json).unwrap();
+        assert_eq!(monster.extra.get("a"), Some("1.00"));
+        assert_eq!(
+            written(&monster),
+            r#"{"uniqueId":1,"hp":100,"speed":0.0,"damageEntries":[{"characterId":4,"damage":3,"z":1e+2}],"a":1.00,"b":{"x": [ ]},"é":12345678901234567890123}"#
+        );
+    }
+
+    #[test]
+    fn an_absent_field_takes_its_default_or_is_an_error() {
+        let monster = read(r#"{"uniqueId":1,"damageEntries":null}"#).unwrap();
+        assert_eq!((monster.hp, monster.speed, &monster.map), (100, 0.0, &None));
+        let told = read(r#"{"uniqueId":1}"#).unwrap_err().to_string();
+        assert!(told.contains("missing field `damageEntries`, at line 1 column 14"), "{told}");
+    }
+
+    #[test]
+    fn the_last_of_a_field_that_stands_twice_counts() {
+        let monster = read(r#"{"uniqueId":1,"hp":5,"damageEntries":{},"hp":6}"#).unwrap();
+        assert_eq!((monster.hp, monster.extra.len()), (6, 0));
+    }
+
+    #[test]
+    fn a_list_that_lua_emptied_is_written_as_a_list() {
+        let monster = read(r#"{"uniqueId":1,"damageEntries":{}}"#).unwrap();
+        assert!(written(&monster).contains(r#""damageEntries":[]"#));
+    }
+
+    #[test]
+    fn a_name_with_escapes_is_the_same_name() {
+        let monster = read(r#"{"\u0075niqueId":7,"damageEntries":[],"\"":1}"#).unwrap();
+        assert_eq!((monster.id, monster.extra.get("\"")), (7, Some("1")));
+        assert_eq!(read(&written(&monster)).unwrap(), monster);
+    }
+
+    #[test]
+    fn what_is_no_such_object_is_refused_with_its_place() {
+        let told = |json: &str| read(json).unwrap_err().to_string();
+        assert!(told("[]").contains("expected an object (Monster)"));
+        assert!(told(r#"{"uniqueId":"secret"}"#).contains("invalid type: string, expected u64"));
+        assert!(told(r#"{"uniqueId":1.5}"#).contains("floating point"));
+        assert!(told(r#"{"uniqueId":1,"damageEntries":[{}]}"#).contains("missing field `characterId`"));
+        assert!(told(r#"{"uniqueId":1,"#).contains("EOF"));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_keep_their_meaning_exactly(id: u64, hp: i64, speed: f64, map: Option<String>, damage: i64) {
+            let damage = Damage { who: 1, damage, extra: Default::default() };
+            let monster = Monster { id, hp, speed, map, damage: Array(vec![damage]), extra: Default::default() };
+            prop_assert_eq!(read(&written(&monster)).unwrap(), monster);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The schema in the forms that people and tools read: rows, Markdown, JSON, glob patterns.
+
+use crate::{
+    declaration::Declaration,
+    kind::KindName,
+    naming::{Layout, Naming},
+    pattern::Piece,
+    schema::Schema,
+};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// One family in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Name of the family.
+    pub family: String,
+    /// The key as laid out; `<name>` stands for a value, all else is literal.
+    pub key: String,
+    /// What `TYPE` answers.
+    #[serde(rename = "type")]
+    pub redis_type: String,
+    /// What it holds.
+    pub value: String,
+    /// What a write does to the deadline.
+    pub ttl: String,
+    /// The service that writes it.
+    pub owner: String,
+    /// The services that read it.
+    pub readers: String,
+    /// What all keys of a step share.
+    pub partition: String,
+    /// The family of the records that it points at, or nothing.
+    pub index_of: String,
+    /// What it is for.
+    pub description: String,
+}
+
+impl Row {
+    /// Headings of [`cells`](Row::cells).
+    pub const HEADINGS: [&'static str; 10] =
+        ["Family", "Key", "Type", "Value", "TTL", "Owner", "Readers", "Partition", "Index of", "Description"];
+
+    /// The texts, in the order of [`HEADINGS`](Row::HEADINGS).
+    pub fn cells(&self) -> [&str; 10] {
+        [
+            &self.family,
+            &self.key,
+            &self.redis_type,
+            &self.value,
+            &self.ttl,
+            &self.owner,
+            &self.readers,
+            &self.partition,
+            &self.index_of,
+            &self.description,
+        ]
+    }
+
+    fn of(family: &Declaration, naming: &Naming) -> Row {
+        Row {
+            family: family.name.to_owned(),
+            key: family.laid_out(naming),
+            redis_type: family.kind.redis_type().to_owned(),
+            value: value_in_words(family),
+            ttl: match family.kind {
+                KindName::Channel => "not stored".to_owned(),
+                _ => family.ttl.in_words(),
+            },
+            owner: family.owner.to_owned(),
+            readers: family.readers.join(", "),
+            partition: match family.partition_fixed {
+                Some(text) => format!("{}: always {text}", family.partition),
+                None => format!("{}: {}", family.partition, tag(family)),
+            },
+            index_of: family.index_of.unwrap_or_default().to_owned(),
+            description: family.doc.split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+impl Declaration {
+    /// The key as `naming` lays it out, `<name>` for each value; every other character is literal.
+    /// On a Cluster: `{<tenantId>}atlas:monster:<tenantId>:<uniqueId>`.
+    pub fn laid_out(&self, naming: &Naming) -> String {
+        let value = |name: &str| format!("<{name}>");
+        self.written(naming.prefix().to_owned(), naming.layout(), &tag(self), value)
+    }
+
+    /// The glob pattern that matches all keys of the family, for `SCAN` and Redis ACLs. It may match
+    /// more than the family's keys, because `*` also matches colons.
+    pub fn glob(&self, naming: &Naming) -> String {
+        let tag = self.partition_fixed.unwrap_or("*");
+        self.written(escape_glob(naming.prefix()), naming.layout(), tag, |_| "*".to_owned())
+    }
+
+    /// `start`, tag and pattern, with `value` for each `{name}`.
+    fn written(&self, start: String, layout: Layout, tag: &str, value: impl Fn(&str) -> String) -> String {
+        let mut out = start;
+        if layout == Layout::Cluster {
+            out.push('{');
+            out.push_str(tag);
+            out.push('}');
+        }
+        for piece in self.pieces {
+            match piece {
+                Piece::Literal(text) => out.push_str(text),
+                Piece::Partition => out.push_str(&value(self.partition_part.unwrap_or_default())),
+                Piece::Part(index) => out.push_str(&value(self.parts[usize::from(*index)].name)),
+            }
+        }
+        out
+    }
+}
+
+/// The partition's text between the braces of the tag.
+fn tag(family: &Declaration) -> String {
+    match family.partition_fixed {
+        Some(text) => text.to_owned(),
+        None => format!("<{}>", family.partition_part.unwrap_or(family.partition)),
+    }
+}
+
+/// What a family holds; a hash as field → value.
+fn value_in_words(family: &Declaration) -> String {
+    match family.kind {
+        KindName::Hash => family.value.replacen(", ", " → ", 1),
+        _ => family.value.to_owned(),
+    }
+}
+
+/// Makes the characters that have a meaning in a glob stand for themselves.
+fn escape_glob(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+        out
+    })
+}
+
+/// Says which characters of a key are literal.
+fn legend(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Single => {
+            "`<name>` stands for a value, without the angle brackets; every other character is written as shown."
+        }
+        Layout::Cluster => {
+            "`<name>` stands for a value, without the angle brackets; every other character is written as shown, \
+             the braces `{` and `}` included: they are the Cluster hash tag, and every key of one partition has the same one."
+        }
+    }
+}
+
+impl Schema {
+    /// One row for each family, keys laid out by `naming`.
+    pub fn to_table(&self, naming: &Naming) -> Vec<Row> {
+        self.families().iter().map(|family| Row::of(family, naming)).collect()
+    }
+
+    /// The rows as a Markdown table below a line that says what is literal.
+    pub fn to_markdown(&self, naming: &Naming) -> String {
+        let mut out = format!("{}\n\n", legend(naming.layout()));
+        push_line(&mut out, Row::HEADINGS.iter().copied());
+        push_line(&mut out, Row::HEADINGS.iter().map(|_| "---"));
+        for row in self.to_table(naming) {
+            let cells = row.cells();
+            let shown = cells.iter().enumerate().map(|(index, cell)| match index {
+                _ if cell.is_empty() => String::new(),
+                // Family, key, value and the index's record are code: Markdown must not read them.
+                0 | 1 | 3 | 8 => format!("`{}`", cell.replace('|', "\\|")),
+                _ => cell.replace('|', "\\|").replace('<', "\\<").replace('*', "\\*"),
+            });
+            push_line(&mut out, shown);
+        }
+        out
+    }
+
+    /// The rows as JSON: `{"layout", "prefix", "legend", "families": [row, …]}`.
+    pub fn to_json(&self, naming: &Naming) -> String {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            layout: &'a str,
+            prefix: &'a str,
+            legend: &'a str,
+            families: Vec<Row>,
+        }
+        let layout = match naming.layout() {
+            Layout::Single => "single",
+            Layout::Cluster => "cluster",
+        };
+        let document = Document {
+            layout,
+            prefix: naming.prefix(),
+            legend: legend(naming.layout()),
+            families: self.to_table(naming),
+        };
+        serde_json::to_string_pretty(&document).expect("texts and lists of texts have a JSON form")
+    }
+}
+
+/// Appends one line of a Markdown table.
+fn push_line<T: AsRef<str>>(out: &mut String, cells: impl Iterator<Item = T>) {
+    out.push('|');
+    for cell in cells {
+        write!(out, " {} |", cell.as_ref()).expect("a String takes any text");
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Channel, Hash, Id, Json, Raw, Set, Text, Utf8, family, partition, schema};
+    use uuid::Uuid;
+
+    partition! {
+        /// One customer's worlds.
+        pub(crate) struct Tenant(Uuid) as "tenantId";
+    }
+    partition! {
+        /// The one galaxy.
+        pub(crate) struct Galaxy = "galaxy";
+    }
+    family! {
+        /// Monster instance
+        /// data | all of it.
+        pub(crate) MONSTER = "atlas:monster:{tenantId}:{uniqueId}" {
+            kind: Text<Json<String>>, partition: Tenant, parts: (uniqueId: u32), ttl: persistent,
+            owner: "monsters", readers: ["*"]
+        }
+    }
+    family! {
+        /// All monsters.
+        pub(crate) ALL = "monsters:all" {
+            kind: Set<Id<u32>>, partition: Tenant, parts: (), ttl: fixed(60_000), owner: "monsters", index_of: MONSTER
+        }
+    }
+    family! {
+        /// A ship.
+        pub(crate) SHIP = "ship:{id}" {
+            kind: Hash<Utf8, Raw>, partition: Galaxy, parts: (id: Uuid), ttl: given, owner: "tick"
+        }
+    }
+    family! {
+        /// News.
+        pub(crate) NEWS = "news:{id}" {
+            kind: Channel<Raw>, partition: Galaxy, parts: (id: u8), ttl: persistent, owner: "tick"
+        }
+    }
+
+    fn all() -> Schema {
+        schema![MONSTER, ALL, SHIP, NEWS].unwrap()
+    }
+
+    #[test]
+    fn a_row_says_everything_that_was_declared() {
+        let rows = all().to_table(&Naming::cluster());
+        let cells = [
+            "MONSTER",
+            "{<tenantId>}atlas:monster:<tenantId>:<uniqueId>",
+            "string",
+            "Json<String>",
+            "persistent",
+            "monsters",
+            "*",
+            "Tenant: <tenantId>",
+            "",
+            "Monster instance data | all of it.",
+        ];
+        assert_eq!(rows[0].cells(), cells);
+        let keys: Vec<_> = rows.iter().map(|row| row.key.as_str()).collect();
+        assert_eq!(keys[1..], ["{<tenantId>}monsters:all", "{galaxy}ship:<id>", "{galaxy}news:<id>"]);
+        assert_eq!(
+            (rows[1].index_of.as_str(), rows[1].ttl.as_str()),
+            ("MONSTER", "1 min from the first write")
+        );
+        assert_eq!(rows[2].value, "Utf8 → Raw");
+        assert_eq!(rows[2].partition, "Galaxy: always galaxy");
+        assert_eq!((rows[3].redis_type.as_str(), rows[3].ttl.as_str()), ("channel", "not stored"));
+    }
+
+    #[test]
+    fn markdown_has_one_line_for_each_family_and_tells_what_is_literal() {
+        let single = all().to_markdown(&Naming::new("p:", Layout::Single).unwrap());
+        assert_eq!(single.lines().count(), 2 + 2 + 4);
+        assert!(single.contains("| `MONSTER` | `p:atlas:monster:<tenantId>:<uniqueId>` | string |"));
+        assert!(single.contains("| Tenant: \\<tenantId> |  | Monster instance data \\| all of it. |"));
+        assert!(!single.contains('{'));
+        let cluster = all().to_markdown(&Naming::cluster());
+        assert!(cluster.starts_with("`<name>` stands for a value"));
+        assert!(cluster.contains("braces `{` and `}` included"));
+    }
+
+    #[test]
+    fn json_names_the_layout() {
+        let json: serde_json::Value = serde_json::from_str(&all().to_json(&Naming::cluster())).unwrap();
+        assert_eq!(json["layout"], "cluster");
+        assert_eq!(json["families"][2]["key"], "{galaxy}ship:<id>");
+        assert_eq!(json["families"][2]["type"], "hash");
+    }
+
+    #[test]
+    fn globs_match_literally_but_for_values() {
+        let naming = Naming::new("p*[", Layout::Cluster).unwrap();
+        assert_eq!(all().families()[0].glob(&naming), "p\\*\\[{*}atlas:monster:*:*");
+        assert_eq!(all().families()[2].glob(&Naming::cluster()), "{galaxy}ship:*");
+        assert_eq!(all().families()[1].glob(&Naming::single()), "monsters:all");
+    }
+}
