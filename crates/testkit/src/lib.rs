@@ -1,1 +1,40 @@
 //! Starts real servers for tests, on free loopback ports, and stops them again.
+//!
+//! Responsible for: Redis and Valkey (standalone and cluster), a TCP proxy that loses and delays
+//! traffic on purpose, scratch folders, free ports, a plain blocking client, and the one policy for
+//! a server that cannot be had ([`require`]).
+//!
+//! Not responsible for: anything under test. This crate depends on no other crate of the workspace,
+//! so a fault in ours cannot hide itself in the instrument that looks for it.
+//!
+//! Every server is a child in a guard that kills *and* waits, and beside it runs a watchdog that
+//! kills it when this process ends in any way, `kill -9` included.
+//!
+//! ```no_run
+//! let Some(redis) = emberkeep_testkit::redis() else { return };
+//! let mut foreign = redis.client();
+//! foreign.call(&["SET", "greeting", "hello"]);
+//! assert_eq!(foreign.call(&["GET", "greeting"]).text(), "hello");
+//! ```
+
+mod binaries;
+mod options;
+mod port;
+mod process;
+mod redis_server;
+mod reply;
+mod require;
+mod resp;
+mod scratch;
+mod shared;
+mod unavailable;
+
+pub use options::{Flavor, RedisOptions};
+pub use port::{free_port, free_port_with_bus};
+pub use redis_server::RedisServer;
+pub use reply::Reply;
+pub use require::{redis, require, valkey};
+pub use resp::Resp;
+pub use scratch::{Scratch, scratch};
+pub use shared::{shared_redis, shared_valkey};
+pub use unavailable::Unavailable;

@@ -1,0 +1,51 @@
+//! The one policy for a server that cannot be had.
+//!
+//! On a developer's machine the test is skipped, with one loud line on stderr. With `CI=true` it
+//! fails: a suite that skips in silence proves nothing. A server that is installed but does not
+//! come up is a failure everywhere.
+
+use std::io::Write;
+
+use crate::options::Flavor;
+use crate::redis_server::RedisServer;
+use crate::unavailable::Unavailable;
+
+/// The server, or `None` after one line on stderr that says what is missing.
+///
+/// # Panics
+/// When it failed to start, or when it is missing and `CI=true`.
+#[track_caller]
+pub fn require<S>(server: Result<S, Unavailable>) -> Option<S> {
+    match server {
+        Ok(server) => Some(server),
+        Err(Unavailable::NotFound(what)) => {
+            assert!(!is_ci(), "a server is missing, and CI=true: {what}");
+            skip(&what);
+            None
+        }
+        Err(failed) => panic!("{failed}"),
+    }
+}
+
+/// A Redis of one's own: `let Some(redis) = redis() else { return };`
+#[track_caller]
+pub fn redis() -> Option<RedisServer> {
+    require(RedisServer::start())
+}
+
+/// A Valkey of one's own.
+#[track_caller]
+pub fn valkey() -> Option<RedisServer> {
+    require(RedisServer::options().flavor(Flavor::Valkey).start())
+}
+
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|v| v == "true" || v == "1")
+}
+
+/// Straight to the descriptor: the test harness would swallow what the print macros write.
+pub(crate) fn skip(what: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().filter(|name| *name != "main").unwrap_or("test");
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what} ({test})");
+}

@@ -1,0 +1,33 @@
+//! One server per test binary.
+//!
+//! Statics are never dropped; the watchdog beside each server ends it when the test binary ends.
+
+use std::sync::OnceLock;
+
+use crate::options::Flavor;
+use crate::redis_server::RedisServer;
+use crate::require::require;
+use crate::unavailable::Unavailable;
+
+/// What became of a server that everybody shares.
+type Shared<S> = OnceLock<Result<S, Unavailable>>;
+
+/// The Redis that all tests of this binary share. Take a database of your own with
+/// [`RedisServer::fresh_db`], and do not disturb it: others are using it.
+#[track_caller]
+pub fn shared_redis() -> Option<&'static RedisServer> {
+    static REDIS: Shared<RedisServer> = OnceLock::new();
+    get(&REDIS, RedisServer::start)
+}
+
+/// The Valkey that all tests of this binary share.
+#[track_caller]
+pub fn shared_valkey() -> Option<&'static RedisServer> {
+    static VALKEY: Shared<RedisServer> = OnceLock::new();
+    get(&VALKEY, || RedisServer::options().flavor(Flavor::Valkey).start())
+}
+
+#[track_caller]
+fn get<S>(cell: &'static Shared<S>, start: impl FnOnce() -> Result<S, Unavailable>) -> Option<&'static S> {
+    require(cell.get_or_init(start).as_ref().map_err(Unavailable::clone))
+}
