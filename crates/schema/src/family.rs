@@ -5,6 +5,10 @@ use crate::{
 };
 
 /// A declared key family. Implemented by [`family!`](crate::family!) only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key family",
+    note = "key families are declared with `family!`"
+)]
 pub trait Family: Copy + Send + Sync + 'static {
     /// What its keys are divided by.
     type Partition: Partition;
@@ -231,8 +235,11 @@ macro_rules! family {
                 if let ::core::option::Option::Some(problem) = PROBLEM {
                     ::core::panic!("{}", problem);
                 }
-                let bytes = $pattern.len() + <$partition as $crate::Partition>::BYTES_MAX
-                    + $crate::macro_support::bytes_max(&[$(<$type as $crate::Part>::BYTES_MAX),*]);
+                let bytes = $crate::macro_support::key_bytes_max(
+                    &PIECES,
+                    <$partition as $crate::Partition>::BYTES_MAX,
+                    &[$(<$type as $crate::Part>::BYTES_MAX),*],
+                );
                 ::core::assert!(bytes <= $crate::limits::KEY_BYTES_MAX,
                     "the keys of this family could be longer than 1024 bytes; give its parts types with a smaller Part::BYTES_MAX");
                 ::core::assert!(
@@ -263,7 +270,7 @@ macro_rules! family {
             }
         };
 
-        #[allow(dead_code, non_snake_case, unused_variables, unused_mut, unused_assignments, clippy::too_many_arguments)]
+        #[allow(dead_code, non_snake_case, unused_variables, unused_mut, unused_assignments, clippy::too_many_arguments, clippy::unused_unit)]
         impl $name {
             /// The key with these parts.
             #[inline]

@@ -178,6 +178,11 @@ mod tests {
     }
 
     #[test]
+    fn a_usual_key_does_not_touch_the_heap() {
+        assert!(!COOLDOWN.key(Uuid::max(), name("a door, say"), i16::MIN, i16::MIN).text.spilled());
+    }
+
+    #[test]
     fn a_key_shows_its_family_and_parts() {
         let key = COOLDOWN.key(Uuid::nil(), name("a"), 1, -2);
         let shown = format!("COOLDOWN {{ instance: {}, name: a, x: 1, y: -2 }}", Uuid::nil());

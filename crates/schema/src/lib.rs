@@ -49,8 +49,8 @@ pub use value_error::ValueError;
 #[doc(hidden)]
 pub mod macro_support {
     pub use crate::declaration::value_of;
-    pub use crate::part::bytes_max;
-    pub use crate::pattern::{diagnose, piece_count, pieces};
+    pub use crate::part::is_constant_part;
+    pub use crate::pattern::{diagnose, key_bytes_max, piece_count, pieces};
     pub use crate::ttl::Milliseconds;
     pub use serde;
 }

@@ -102,15 +102,18 @@ pub(crate) fn check_text(text: &str) -> Result<(), InvalidPart> {
     }
 }
 
-/// Sums the longest texts of a key's parts.
+/// Whether `text` may stand in a key; for constants, where only ASCII needs to be told apart.
 #[doc(hidden)]
-pub const fn bytes_max(each: &[usize]) -> usize {
-    let (mut sum, mut i) = (0, 0);
-    while i < each.len() {
-        sum += each[i];
-        i += 1;
+pub const fn is_constant_part(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_graphic() || matches!(bytes[at], b':' | b'{' | b'}') {
+            return false;
+        }
+        at += 1;
     }
-    sum
+    !bytes.is_empty() && bytes.len() <= PART_BYTES_MAX
 }
 
 macro_rules! integer_parts {
@@ -263,6 +266,14 @@ mod tests {
         assert_eq!(MonsterId::parse("x"), None);
         assert_eq!(serde_json::to_string(&MonsterId(9)).unwrap(), "9");
         assert_eq!(serde_json::from_str::<MonsterId>("9").unwrap(), MonsterId::from(9));
+    }
+
+    #[test]
+    fn a_constant_part_follows_the_same_rules() {
+        assert!(is_constant_part("galaxy"));
+        for text in ["", "a:b", "{", "a}", "a b", "\n", "ä"] {
+            assert!(!is_constant_part(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -90,6 +90,11 @@ macro_rules! partition {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name;
 
+        const _: () = ::core::assert!(
+            $crate::macro_support::is_constant_part($text),
+            "the text of a partition must be 1 to 256 visible ASCII characters without ':', '{{' and '}}'"
+        );
+
         impl $crate::Partition for $name {
             const NAME: &'static str = stringify!($name);
             const PART: ::core::option::Option<&'static str> = ::core::option::Option::None;

@@ -140,6 +140,21 @@ pub const fn pieces<const N: usize>(pattern: &'static str, partition: Option<&st
     pieces
 }
 
+/// Longest key of a pattern, given the longest texts of its partition and parts.
+#[doc(hidden)]
+pub const fn key_bytes_max(pieces: &[Piece], partition: usize, parts: &[usize]) -> usize {
+    let (mut sum, mut at) = (0, 0);
+    while at < pieces.len() {
+        sum += match pieces[at] {
+            Piece::Literal(text) => text.len(),
+            Piece::Partition => partition,
+            Piece::Part(index) => parts[index as usize],
+        };
+        at += 1;
+    }
+    sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +175,12 @@ mod tests {
         ];
         assert_eq!(PIECES, expected);
         assert_eq!(diagnose(PATTERN, Some("tenantId"), &["x", "y"]), None);
+    }
+
+    #[test]
+    fn the_longest_key_is_the_sum_of_its_pieces() {
+        let pieces = [Piece::Literal("a:"), Piece::Partition, Piece::Literal(":"), Piece::Part(1)];
+        assert_eq!(key_bytes_max(&pieces, 36, &[1000, 20]), 2 + 36 + 1 + 20);
     }
 
     #[test]

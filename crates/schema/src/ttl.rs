@@ -29,6 +29,11 @@ mod sealed {
 pub trait TtlPolicy: sealed::Sealed + Send + Sync + 'static {}
 
 /// A policy under which a write needs nothing from its caller: all but [`Given`].
+#[diagnostic::on_unimplemented(
+    message = "this family declares `ttl: given`: a write must say how long its value lives",
+    label = "a write without a TTL",
+    note = "use the write that takes a TTL, or declare another policy for the family"
+)]
 pub trait Automatic: TtlPolicy {}
 
 /// See [`Ttl::Persistent`].

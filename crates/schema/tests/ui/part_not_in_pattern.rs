@@ -1,0 +1,21 @@
+//! A part that the pattern does not hold.
+
+use emberkeep_schema::*;
+
+partition! {
+    /// One customer's worlds.
+    pub struct Tenant(u32) as "tenantId";
+}
+
+family! {
+    /// Monster instance data.
+    pub MONSTER = "atlas:monster:{tenantId}" {
+        kind: Text<Raw>,
+        partition: Tenant,
+        parts: (uniqueId: u32),
+        ttl: persistent,
+        owner: "monsters",
+    }
+}
+
+fn main() {}
