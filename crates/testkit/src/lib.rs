@@ -18,6 +18,7 @@
 //! ```
 
 mod binaries;
+mod launch;
 mod options;
 mod port;
 mod process;

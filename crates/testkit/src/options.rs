@@ -91,10 +91,3 @@ impl RedisOptions {
         RedisServer::start_with(self)
     }
 }
-
-/// Tells libfaketime the offset. Replaced in one step, so that the server never reads half of it.
-pub(crate) fn write_clock(folder: &Path, seconds: i64) -> std::io::Result<()> {
-    let fresh = folder.join("clock.new");
-    std::fs::write(&fresh, format!("{seconds:+}s\n"))?;
-    std::fs::rename(fresh, folder.join("clock"))
-}

@@ -11,11 +11,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-use std::os::unix::process::CommandExt;
 
 /// Waits for the go-ahead, then becomes the real program under the same process id.
 const GATE: &str = r#"read -r go || exit 1; exec "$@" </dev/null"#;
@@ -26,6 +25,7 @@ const WATCHDOG: &str = r#"
 trap '' INT TERM HUP
 read -r released && exit 0
 kill -KILL "$1"
+rm -f "/dev/shm/faketime_shm_$1" "/dev/shm/sem.faketime_sem_$1"
 case "$2" in */emberkeep-test-*) sleep 0.05; rm -rf -- "$2" ;; esac
 "#;
 
@@ -88,6 +88,7 @@ impl Guarded {
         if self.reaped.is_none() {
             let _ = self.child.kill();
             self.reaped = self.child.wait().ok();
+            remove_faketime_leftovers(self.child.id());
         }
     }
 
@@ -118,6 +119,13 @@ impl Drop for Guarded {
         // Only now: until the child is reaped its process id cannot belong to somebody else.
         let _ = self.leash.write_all(b"released\n");
         let _ = self.watchdog.wait();
+    }
+}
+
+/// libfaketime shares memory under the process id and cannot tidy up after a SIGKILL.
+fn remove_faketime_leftovers(pid: u32) {
+    for name in [format!("faketime_shm_{pid}"), format!("sem.faketime_sem_{pid}")] {
+        let _ = std::fs::remove_file(Path::new("/dev/shm").join(name));
     }
 }
 

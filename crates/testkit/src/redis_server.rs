@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::binaries::faketime_preload;
+use crate::launch::{DATABASES, write_clock};
 use crate::options::{Flavor, RedisOptions};
 use crate::port::free_port;
 use crate::process::Guarded;
@@ -19,8 +19,6 @@ use crate::unavailable::Unavailable;
 const READY_MAX: Duration = Duration::from_secs(20);
 /// Another process may win the race for a free port, but not this often.
 const PORT_TRIES_MAX: usize = 10;
-/// Databases of a standalone server, handed out by [`RedisServer::fresh_db`].
-const DATABASES: usize = 512;
 /// In both servers' logs, once they listen and have loaded their data.
 const READY_LINE: &str = "Ready to accept connections";
 
@@ -211,13 +209,20 @@ impl RedisServer {
     }
 
     /// Moves the wall clock of a server that was started with [`RedisOptions::clock_offset`],
-    /// while it runs: forwards or backwards, seen by the next command.
+    /// while it runs, forwards or backwards; returns when its TIME shows it.
     ///
     /// # Panics
-    /// When it was started without.
+    /// When it was started without, or does not follow.
     pub fn set_clock_offset(&self, seconds: i64) {
         assert!(self.options.clock_offset_s.is_some(), "started without clock_offset");
-        crate::options::write_clock(self.folder.path(), seconds).expect("the folder is ours");
+        write_clock(self.folder.path(), seconds).expect("the folder is ours");
+        let mut client = self.client();
+        let deadline = Instant::now() + READY_MAX;
+        // The server looks at its clock when its loop wakes up, so one answer may still be old.
+        while (clock_offset(&mut client) - seconds).abs() > 1 {
+            assert!(Instant::now() < deadline, "the clock does not follow");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn process(&self) -> MutexGuard<'_, Option<Guarded>> {
@@ -232,75 +237,11 @@ impl RedisServer {
     }
 }
 
-impl RedisOptions {
-    fn write_files(&self, folder: &Path) -> io::Result<()> {
-        if !self.acl.is_empty() {
-            fs::write(folder.join("users.acl"), self.acl.join("\n") + "\n")?;
-        }
-        if let Some(nodes) = &self.cluster_nodes {
-            fs::write(folder.join("nodes.conf"), nodes)?;
-        }
-        if let Some(seconds) = self.clock_offset_s {
-            crate::options::write_clock(folder, seconds)?;
-        }
-        self.write_journals(folder)
-    }
-
-    /// Lays the files out as Redis 7's multi-part append-only file: the first is the base, the
-    /// others are increments, and the manifest names them. Works for any number of files, and
-    /// Redis neither renames nor upgrades anything.
-    fn write_journals(&self, folder: &Path) -> io::Result<()> {
-        if self.journals.is_empty() {
-            return Ok(());
-        }
-        let parts = folder.join("appendonlydir");
-        fs::create_dir(&parts)?;
-        let mut manifest = String::new();
-        for (i, journal) in self.journals.iter().enumerate() {
-            let (seq, kind) = if i == 0 { (1, "base") } else { (i, "incr") };
-            let name = format!("appendonly.aof.{seq}.{kind}.aof");
-            fs::copy(journal, parts.join(&name))?;
-            manifest += &format!("file {name} seq {seq} type {}\n", &kind[..1]);
-        }
-        fs::write(parts.join("appendonly.aof.manifest"), manifest)
-    }
-
-    fn command_line(&self, folder: &Path, port: u16) -> Vec<String> {
-        let mut args: Vec<String> = Vec::new();
-        let mut set = |name: &str, value: &str| args.extend([format!("--{name}"), value.to_owned()]);
-        set("port", &port.to_string());
-        set("bind", "127.0.0.1");
-        set("save", "");
-        set("appendonly", if self.appendonly { "yes" } else { "no" });
-        set("dir", &folder.display().to_string());
-        set("logfile", "log");
-        // DEBUG SLEEP, DEBUG SET-ACTIVE-EXPIRE and the like are for tests.
-        set("enable-debug-command", "yes");
-        if self.cluster_nodes.is_none() {
-            set("databases", &DATABASES.to_string());
-        }
-        if let Some(password) = &self.password {
-            set("requirepass", password);
-        }
-        if !self.acl.is_empty() {
-            set("aclfile", &folder.join("users.acl").display().to_string());
-        }
-        args.extend(self.args.iter().cloned());
-        args
-    }
-
-    fn environment(&self, folder: &Path) -> Result<Vec<(String, String)>, Unavailable> {
-        if self.clock_offset_s.is_none() {
-            return Ok(Vec::new());
-        }
-        let pair = |name: &str, value: String| (name.to_owned(), value);
-        Ok(vec![
-            pair("LD_PRELOAD", faketime_preload()?),
-            pair("FAKETIME_TIMESTAMP_FILE", folder.join("clock").display().to_string()),
-            pair("FAKETIME_NO_CACHE", "1".into()),
-            pair("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
-        ])
-    }
+/// How many seconds the server's clock is ahead of ours.
+fn clock_offset(client: &mut Resp) -> i64 {
+    let theirs: i64 = client.call(&["TIME"]).items()[0].text().parse().expect("seconds");
+    let ours = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+    theirs - ours
 }
 
 fn failed(e: io::Error) -> Unavailable {
