@@ -22,6 +22,7 @@ mod launch;
 mod options;
 mod port;
 mod process;
+mod proxy;
 mod redis_server;
 mod reply;
 mod require;
@@ -32,6 +33,7 @@ mod unavailable;
 
 pub use options::{Flavor, RedisOptions};
 pub use port::{free_port, free_port_with_bus};
+pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
 pub use redis_server::RedisServer;
 pub use reply::Reply;
 pub use require::{redis, require, valkey};

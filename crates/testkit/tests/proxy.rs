@@ -1,0 +1,141 @@
+//! Delays and losses, before a real Redis.
+
+use std::time::{Duration, Instant};
+
+use emberkeep_testkit::{FaultProxy, RedisServer, Resp, shared_redis};
+
+/// A key of one's own, a proxy, a client through it and one beside it.
+fn set_up(key: &str) -> Option<(FaultProxy, Resp, Resp)> {
+    let redis = shared_redis()?;
+    let proxy = FaultProxy::start(redis.address()).unwrap();
+    let through = Resp::connect(proxy.address()).unwrap();
+    let mut beside = redis.client();
+    beside.call(&["DEL", key]);
+    Some((proxy, through, beside))
+}
+
+#[test]
+fn without_faults_everything_passes() {
+    let Some((proxy, mut through, _)) = set_up("pass") else { return };
+    let big = "x".repeat(3 << 20);
+    assert!(through.call(&["SET", "pass", &big]).is_ok());
+    assert_eq!(through.call(&["GET", "pass"]).text(), big);
+    assert_eq!(proxy.counts().requests, 2);
+}
+
+#[test]
+fn a_dropped_request_is_not_executed() {
+    let Some((proxy, mut through, mut beside)) = set_up("before") else { return };
+    proxy.drop_requests(1);
+    assert!(through.try_call(&["INCR", "before"]).is_err());
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(beside.call(&["EXISTS", "before"]).int(), 0);
+    let mut again = Resp::connect(proxy.address()).unwrap();
+    assert_eq!(again.call(&["INCR", "before"]).int(), 1);
+    assert_eq!(proxy.counts().requests_dropped, 1);
+}
+
+#[test]
+fn a_dropped_reply_means_executed_exactly_once() {
+    let Some((proxy, mut through, mut beside)) = set_up("after") else { return };
+    for round in 1..=200 {
+        proxy.drop_replies(1);
+        assert!(through.try_call(&["INCR", "after"]).is_err(), "the client must see the end");
+        // No waiting: the end of the stream comes after the execution.
+        assert_eq!(beside.call(&["GET", "after"]).text(), round.to_string());
+        through = Resp::connect(proxy.address()).unwrap();
+    }
+    assert_eq!(proxy.counts().replies_dropped, 200);
+}
+
+#[test]
+fn in_a_pipeline_all_before_the_doomed_one_are_executed_and_none_after() {
+    let Some((proxy, mut through, mut beside)) = set_up("pipe") else { return };
+    proxy.only_requests_with("doomed");
+    proxy.drop_replies(1);
+    for word in ["a", "b", "doomed", "c", "d"] {
+        through.send(&["RPUSH", "pipe", word]).unwrap();
+    }
+    while through.read().is_ok() {}
+    let list = beside.call(&["LRANGE", "pipe", "0", "-1"]);
+    let words: Vec<String> = list.items().iter().map(|item| item.text()).collect();
+    assert_eq!(words, ["a", "b", "doomed"]);
+}
+
+#[test]
+fn random_drops_lose_only_what_the_counters_say() {
+    let Some((proxy, _, mut beside)) = set_up("random") else { return };
+    proxy.random_drops(42, 0.1, 0.1);
+    let mut acknowledged = 0;
+    for _ in 0..300 {
+        let mut through = Resp::connect(proxy.address()).unwrap();
+        acknowledged += i64::from(through.try_call(&["INCR", "random"]).is_ok());
+    }
+    let counts = proxy.counts();
+    let executed: i64 = beside.call(&["GET", "random"]).text().parse().unwrap();
+    assert!(counts.requests_dropped > 0 && counts.replies_dropped > 0, "{counts:?}");
+    assert_eq!(executed, 300 - counts.requests_dropped as i64);
+    assert_eq!(acknowledged, executed - counts.replies_dropped as i64);
+}
+
+#[test]
+fn cut_refused_and_accepted_again() {
+    let Some((proxy, mut through, _)) = set_up("cut") else { return };
+    assert_eq!(through.call(&["PING"]).text(), "PONG");
+    proxy.cut_all();
+    assert!(through.try_call(&["PING"]).is_err());
+    proxy.refuse();
+    // The kernel completes the handshake; the first use shows that nobody is there.
+    let refused = Resp::connect(proxy.address()).and_then(|mut c| c.try_call(&["PING"]));
+    assert!(refused.is_err());
+    proxy.accept();
+    assert_eq!(Resp::connect(proxy.address()).unwrap().call(&["PING"]).text(), "PONG");
+    assert_eq!((proxy.counts().cuts, proxy.counts().refused), (2, 1));
+}
+
+#[test]
+fn a_dead_backend_cuts_and_a_dropped_proxy_is_gone() {
+    let proxy = FaultProxy::start(("127.0.0.1", emberkeep_testkit::free_port())).unwrap();
+    let mut through = Resp::connect(proxy.address()).unwrap();
+    assert!(through.try_call(&["PING"]).is_err());
+    let address = proxy.address();
+    drop(proxy);
+    assert!(Resp::connect(address).is_err());
+}
+
+/// Medians, not maxima: other tests and compilers share the machine.
+#[test]
+fn a_delay_is_precise_and_costs_no_throughput() {
+    let Ok(redis) = RedisServer::start() else { return };
+    let proxy = FaultProxy::start(redis.address()).unwrap();
+    let mut through = Resp::connect(proxy.address()).unwrap();
+    let bare = median_round_trip(&mut through);
+    for (there, back) in [(500, 500), (1_300, 400), (5_000, 5_000)] {
+        proxy.delay(Duration::from_micros(there), Duration::from_micros(back));
+        let added = median_round_trip(&mut through).saturating_sub(bare);
+        let asked = Duration::from_micros(there + back);
+        assert!(added > asked - Duration::from_micros(200), "asked {asked:?}, got {added:?}");
+        assert!(added < asked + Duration::from_millis(2), "asked {asked:?}, got {added:?}");
+    }
+    let started = Instant::now();
+    for _ in 0..2_000 {
+        through.send(&["PING"]).unwrap();
+    }
+    for _ in 0..2_000 {
+        through.read().unwrap();
+    }
+    // A sleep per chunk would take up to 20 s here.
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+fn median_round_trip(client: &mut Resp) -> Duration {
+    let mut times: Vec<Duration> = (0..61)
+        .map(|_| {
+            let started = Instant::now();
+            client.call(&["PING"]);
+            started.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[30]
+}
