@@ -18,6 +18,7 @@
 //! ```
 
 mod binaries;
+mod cluster;
 mod launch;
 mod options;
 mod port;
@@ -31,13 +32,14 @@ mod scratch;
 mod shared;
 mod unavailable;
 
+pub use cluster::{RedisCluster, SlotMigration, key_slot};
 pub use options::{Flavor, RedisOptions};
 pub use port::{free_port, free_port_with_bus};
 pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
 pub use redis_server::RedisServer;
 pub use reply::Reply;
-pub use require::{redis, require, valkey};
+pub use require::{cluster, redis, require, valkey};
 pub use resp::Resp;
 pub use scratch::{Scratch, scratch};
-pub use shared::{shared_redis, shared_valkey};
+pub use shared::{shared_cluster, shared_redis, shared_valkey};
 pub use unavailable::Unavailable;

@@ -55,6 +55,18 @@ impl Reply {
         }
     }
 
+    /// The bytes of a bulk string.
+    ///
+    /// # Panics
+    /// When it is something else.
+    #[track_caller]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bulk(bytes) => bytes,
+            other => panic!("expected a bulk string, got {other:?}"),
+        }
+    }
+
     /// The elements of an array, set or push.
     ///
     /// # Panics

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 
+use crate::cluster::RedisCluster;
 use crate::options::Flavor;
 use crate::redis_server::RedisServer;
 use crate::unavailable::Unavailable;
@@ -37,6 +38,12 @@ pub fn redis() -> Option<RedisServer> {
 #[track_caller]
 pub fn valkey() -> Option<RedisServer> {
     require(RedisServer::options().flavor(Flavor::Valkey).start())
+}
+
+/// A Redis cluster of one's own; each primary has this many replicas.
+#[track_caller]
+pub fn cluster(primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {
+    require(RedisCluster::start(primaries, replicas_per_primary))
 }
 
 fn is_ci() -> bool {

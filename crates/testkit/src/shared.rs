@@ -4,6 +4,7 @@
 
 use std::sync::OnceLock;
 
+use crate::cluster::RedisCluster;
 use crate::options::Flavor;
 use crate::redis_server::RedisServer;
 use crate::require::require;
@@ -25,6 +26,14 @@ pub fn shared_redis() -> Option<&'static RedisServer> {
 pub fn shared_valkey() -> Option<&'static RedisServer> {
     static VALKEY: Shared<RedisServer> = OnceLock::new();
     get(&VALKEY, || RedisServer::options().flavor(Flavor::Valkey).start())
+}
+
+/// The cluster of three primaries, without replicas, that all tests of this binary share. It has
+/// one database: use keys of your own. Whoever wants to disturb it starts another.
+#[track_caller]
+pub fn shared_cluster() -> Option<&'static RedisCluster> {
+    static CLUSTER: Shared<RedisCluster> = OnceLock::new();
+    get(&CLUSTER, || RedisCluster::start(3, 0))
 }
 
 #[track_caller]
