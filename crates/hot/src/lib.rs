@@ -5,6 +5,7 @@
 //! Not responsible for: any game, any network protocol, history.
 
 pub mod command;
+pub mod embedded;
 pub mod engine;
 mod error;
 pub mod limits;

@@ -1,0 +1,173 @@
+//! What a write does to a key. No time in here: the caller has removed what ended before the write, so the same
+//! code serves commits and the load of a journal.
+
+use super::entries::{Entry, NEVER};
+use super::shard::{Hashed, Shard};
+use super::value::{Collection, Elements, Value};
+use crate::command::{Expiry, Kind, KindFound, Write};
+use crate::tx::overlay::{parse_integer, resolve};
+
+/// Why a write cannot be applied: the key holds something else than the write needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) expected: Kind,
+    pub(super) found: KindFound,
+}
+
+/// Values that a write replaced or removed, to be freed after the locks are released: freeing a million members
+/// takes longer than a lock should be held.
+pub(super) type Garbage = Vec<Value>;
+
+/// Applies one write.
+pub(super) fn apply(
+    shard: &mut Shard,
+    hashed: Hashed,
+    key: &[u8],
+    write: &Write,
+    garbage: &mut Garbage,
+) -> Result<(), Refused> {
+    match write {
+        Write::Set(text, expiry) => set(shard, hashed, key, text, *expiry, garbage),
+        Write::Del => {
+            if let Some(position) = shard.find(hashed, key) {
+                discard(shard.remove(position).value, garbage);
+            }
+        }
+        Write::IncrBy(by) => return increment(shard, hashed, key, *by),
+        Write::ExpireAt(at) => set_deadline(shard, hashed, key, *at),
+        Write::Persist => set_deadline(shard, hashed, key, NEVER),
+        Write::HSet(_) | Write::SAdd(_) | Write::ZAdd(_) | Write::LPush(_) | Write::RPush(_) => {
+            return grow(shard, hashed, key, write);
+        }
+        _ => return shrink(shard, hashed, key, write, garbage),
+    }
+    Ok(())
+}
+
+fn discard(value: Value, garbage: &mut Garbage) {
+    if let Value::Many(_) = value {
+        garbage.push(value);
+    }
+}
+
+fn set(shard: &mut Shard, hashed: Hashed, key: &[u8], text: &[u8], expiry: Expiry, garbage: &mut Garbage) {
+    let Some(position) = shard.find(hashed, key) else {
+        let deadline = if let Expiry::At(at) = expiry { at } else { NEVER };
+        shard.insert(hashed, key, Value::Text(text.into()), deadline);
+        return;
+    };
+    shard.change(position, |entry| {
+        match &mut entry.value {
+            // Records of fixed size change in place.
+            Value::Text(held) if held.len() == text.len() => held.copy_from_slice(text),
+            held => discard(std::mem::replace(held, Value::Text(text.into())), garbage),
+        }
+        match expiry {
+            Expiry::Keep => {}
+            Expiry::Never => entry.deadline = NEVER,
+            Expiry::At(at) => entry.deadline = at,
+        }
+    });
+}
+
+fn set_deadline(shard: &mut Shard, hashed: Hashed, key: &[u8], deadline: i64) {
+    if let Some(position) = shard.find(hashed, key) {
+        shard.change(position, |entry| entry.deadline = deadline);
+    }
+}
+
+fn increment(shard: &mut Shard, hashed: Hashed, key: &[u8], by: i64) -> Result<(), Refused> {
+    let Some(position) = shard.find(hashed, key) else {
+        shard.insert(hashed, key, Value::Text(digits(by)), NEVER);
+        return Ok(());
+    };
+    let after = integer(&shard.at(position).value)?.checked_add(by).ok_or(NOT_AN_INTEGER)?;
+    shard.change(position, |entry| entry.value = Value::Text(digits(after)));
+    Ok(())
+}
+
+/// The refusal of an increment, also of one that would leave 64 bits.
+pub(super) const NOT_AN_INTEGER: Refused = Refused { expected: Kind::Text, found: KindFound::NotAnInteger };
+
+/// The number that a value holds.
+pub(super) fn integer(value: &Value) -> Result<i64, Refused> {
+    match value {
+        Value::Text(text) => parse_integer(text).ok_or(NOT_AN_INTEGER),
+        other => Err(Refused { expected: Kind::Text, found: KindFound::Kind(other.kind()) }),
+    }
+}
+
+fn digits(number: i64) -> Box<[u8]> {
+    itoa::Buffer::new().format(number).as_bytes().into()
+}
+
+/// Writes that add members, and make the collection if it is not there.
+fn grow(shard: &mut Shard, hashed: Hashed, key: &[u8], write: &Write) -> Result<(), Refused> {
+    let Some(kind) = write.kind() else { return Ok(()) };
+    let position = match shard.find(hashed, key) {
+        Some(position) => position,
+        None => match Collection::empty(kind) {
+            Some(empty) => shard.insert(hashed, key, Value::Many(Box::new(empty)), NEVER),
+            None => return Ok(()),
+        },
+    };
+    shard.change(position, |entry| on_members(entry, kind, write))
+}
+
+/// Writes that remove members, and the key with the last of them.
+fn shrink(
+    shard: &mut Shard,
+    hashed: Hashed,
+    key: &[u8],
+    write: &Write,
+    garbage: &mut Garbage,
+) -> Result<(), Refused> {
+    let (Some(kind), Some(position)) = (write.kind(), shard.find(hashed, key)) else { return Ok(()) };
+    shard.change(position, |entry| on_members(entry, kind, write))?;
+    if matches!(&shard.at(position).value, Value::Many(collection) if collection.len() == 0) {
+        discard(shard.remove(position).value, garbage);
+    }
+    Ok(())
+}
+
+fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Refused> {
+    let found = KindFound::Kind(entry.value.kind());
+    let Value::Many(collection) = &mut entry.value else { return Err(Refused { expected, found }) };
+    match (collection.as_mut(), write) {
+        (Collection::Hash(fields), Write::HSet(pairs)) => {
+            pairs.iter().for_each(|(field, value)| fields.insert(field, value));
+        }
+        (Collection::Hash(fields), Write::HDel(gone)) => gone.iter().for_each(|field| fields.remove(field)),
+        (Collection::Set(members), Write::SAdd(new)) => new.iter().for_each(|member| members.insert(member)),
+        (Collection::Set(members), Write::SRem(gone)) => {
+            gone.iter().for_each(|member| members.remove(member))
+        }
+        (Collection::SortedSet(scores), Write::ZAdd(pairs)) => {
+            pairs.iter().for_each(|(member, score)| scores.insert(member, *score));
+        }
+        (Collection::SortedSet(scores), Write::ZRem(gone)) => {
+            gone.iter().for_each(|member| scores.remove(member));
+        }
+        (Collection::List(elements), write) => return on_list(elements, expected, write),
+        _ => return Err(Refused { expected, found }),
+    }
+    Ok(())
+}
+
+fn on_list(elements: &mut Elements, expected: Kind, write: &Write) -> Result<(), Refused> {
+    match write {
+        Write::LPush(new) => new.iter().for_each(|element| elements.push_front(element)),
+        Write::RPush(new) => new.iter().for_each(|element| elements.push_back(element)),
+        Write::LPop(count) => elements.pop_front(*count),
+        Write::RPop(count) => elements.pop_back(*count),
+        Write::LTrim(start, stop) => match resolve(*start, *stop, elements.list.len()) {
+            Some((from, to)) => {
+                elements.pop_back(elements.list.len() - 1 - to);
+                elements.pop_front(from);
+            }
+            None => elements.pop_front(usize::MAX),
+        },
+        _ => return Err(Refused { expected, found: KindFound::Kind(Kind::List) }),
+    }
+    Ok(())
+}

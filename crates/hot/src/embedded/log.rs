@@ -1,0 +1,79 @@
+//! The partition's log as plain writes of our own keys: a counter and a bounded list of `<sequence>:<entry>`.
+//!
+//! Expanded under the locks of both keys, so the sequence has no gap and the first entry has number 1. The
+//! journal then knows of no log, only of writes.
+
+use super::locks::Locked;
+use crate::command::*;
+use crate::error::{Error, Result};
+use crate::limits::COMMAND_ARGUMENTS_MAX;
+use crate::tx::overlay::{not_an_integer, parse_integer};
+use crate::tx::{Base, read_through};
+use bytes::Bytes;
+use emberkeep_schema::Naming;
+
+/// The keys of a partition's log: the list and its counter.
+fn keys(naming: &Naming, partition: &[u8]) -> (RawKey, RawKey) {
+    let mut name = b"log:".to_vec();
+    name.extend_from_slice(partition);
+    let mut list = Vec::new();
+    naming.write_own(partition, &name, &mut list);
+    let mut counter = list.clone();
+    counter.extend_from_slice(b":seq");
+    (list.into(), counter.into())
+}
+
+/// Turns the log entries of a step into writes at the end of its writes.
+pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Effects) -> Result<()> {
+    let (list, counter) = keys(&locked.engine.naming, partition);
+    let mut sequence = match read(locked, &counter, Read::Get, &effects.writes)? {
+        Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(&counter))?,
+        _ => 0,
+    };
+    let mut len = match read(locked, &list, Read::LLen, &effects.writes)? {
+        Reply::Int(len) => len as usize,
+        _ => 0,
+    };
+    let mut trims = false;
+    let added = effects.log.len();
+    let mut lines = Vec::with_capacity(added);
+    for append in effects.log.drain(..) {
+        sequence += 1;
+        lines.push(line(sequence, &append.entry));
+        let max = append.entries_max.max(1);
+        match append.overflow {
+            Overflow::Refuse if len >= max => {
+                return Err(Error::LogFull { partition: crate::error::show(partition), max });
+            }
+            Overflow::DropOldest if len >= max => {
+                trims = true;
+                len = max;
+            }
+            _ => len += 1,
+        }
+    }
+    effects.writes.push((counter, Write::IncrBy(added as i64)));
+    for piece in lines.chunks(COMMAND_ARGUMENTS_MAX) {
+        effects.writes.push((list.clone(), Write::RPush(piece.to_vec())));
+    }
+    if trims {
+        effects.writes.push((list, Write::LTrim(-(len as i64), -1)));
+    }
+    Ok(())
+}
+
+/// Reads one of our keys, the step's own writes included: a step may drain its log and add to it.
+fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
+    let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
+    read_through(locked as &mut dyn Base, key, &own, &read)?.checked(key, &read)
+}
+
+fn line(sequence: i64, entry: &[u8]) -> Bytes {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(sequence).as_bytes();
+    let mut line = Vec::with_capacity(digits.len() + 1 + entry.len());
+    line.extend_from_slice(digits);
+    line.push(b':');
+    line.extend_from_slice(entry);
+    line.into()
+}

@@ -1,0 +1,261 @@
+//! The embedded engine: hot state in this process, in Redis' shapes.
+//!
+//! Responsible for: the five data types, deadlines, steps under shard locks, scans, publish/subscribe, the
+//! memory limit, and what the journal gets to see.
+//! Not responsible for: the journal's files (`journal`), typed keys (`store`), any protocol.
+//!
+//! Reading order: `entries` and `shard` (where data lies), `value` and `ranking` (what it is), `read` and `apply`
+//! (what commands mean), `locks` and `transact` (how a step runs), `sweep` and `rewrite` (what goes on behind it).
+
+mod apply;
+mod channels;
+mod check;
+mod clock;
+mod dump;
+mod entries;
+mod glob;
+mod locks;
+mod log;
+mod memory;
+mod options;
+mod ranking;
+mod read;
+mod rewrite;
+mod scan;
+mod shard;
+mod transact;
+mod value;
+
+pub use clock::{Clock, ManualClock};
+pub use dump::{Content, Record};
+pub use options::Options;
+
+use self::channels::Channels;
+use self::clock::Ticker;
+use self::locks::text_of;
+use self::memory::Memory;
+use self::read::answer;
+use self::shard::{Hashed, Shard};
+use crate::command::{Effects, RawKey, Read, Reply};
+use crate::engine::{Cursor, Engine, Order, Page, Pending, Stats, Ticket};
+use crate::error::{Error, Result};
+use crate::limits::SHARDS;
+use crate::pubsub::Subscription;
+use crate::tx::Step;
+use bytes::Bytes;
+use emberkeep_schema::Naming;
+use foldhash::SharedSeed;
+use foldhash::quality::SeedableRandomState;
+use parking_lot::Mutex;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Hot state in this process.
+pub struct Embedded {
+    inner: Arc<Inner>,
+}
+
+/// What the engine and its background thread share.
+pub(crate) struct Inner {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: SeedableRandomState,
+    ticker: Ticker,
+    channels: Arc<Channels>,
+    memory: Memory,
+    naming: Naming,
+    random: AtomicU64,
+    conflicts: AtomicU64,
+    committed_without_locks: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Embedded {
+    /// An engine that keeps nothing when it ends.
+    pub fn in_memory() -> Embedded {
+        Embedded::open(Options::default()).expect("without a folder there is nothing that could fail")
+    }
+
+    /// Options to open an engine with.
+    pub fn builder() -> Options {
+        Options::default()
+    }
+
+    /// Opens an engine.
+    pub fn open(options: Options) -> Result<Embedded> {
+        Ok(Embedded { inner: Arc::new(Inner::new(options)) })
+    }
+
+    /// Keys, those that have ended and were not swept yet included.
+    pub fn len(&self) -> usize {
+        self.inner.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All living keys with everything they hold, sorted by key, at one moment. For tests and comparisons: every
+    /// shard is locked while it copies.
+    pub fn dump(&self) -> Vec<Record> {
+        dump::dump(&self.inner)
+    }
+}
+
+impl Inner {
+    fn new(options: Options) -> Inner {
+        let seed = options.seed.unwrap_or_else(|| SeedableRandomState::random().hash_one(0));
+        Inner {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: match options.seed {
+                Some(seed) => SeedableRandomState::with_seed(seed, SharedSeed::global_fixed()),
+                None => SeedableRandomState::random(),
+            },
+            ticker: Ticker::new(options.clock),
+            channels: Arc::default(),
+            memory: Memory::new(options.memory_bytes_max),
+            naming: options.naming,
+            random: AtomicU64::new(seed),
+            conflicts: AtomicU64::new(0),
+            committed_without_locks: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> Hashed {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        Hashed(hasher.finish())
+    }
+
+    fn open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// What somebody who only read must wait for.
+    fn ticket_of_reads(&self) -> Ticket {
+        Ticket(0)
+    }
+
+    /// Hands a commit to the journal.
+    fn append(&self, _effects: &mut Effects) -> Result<Ticket> {
+        Ok(Ticket(0))
+    }
+
+    /// Hands a commit's messages out.
+    fn deliver(&self, effects: &Effects) {
+        for (channel, payload) in &effects.messages {
+            self.channels.publish(channel, payload);
+        }
+    }
+
+    fn read(&self, key: &[u8], read: &Read) -> Reply {
+        let hashed = self.hash(key);
+        let shard = self.shards[hashed.shard()].lock();
+        answer(shard.living(hashed, key, || self.ticker.now()), read)
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        let hashed = self.hash(key);
+        let shard = self.shards[hashed.shard()].lock();
+        match shard.living(hashed, key, || self.ticker.now()) {
+            Some(entry) => text_of(key, &entry.value).map(|text| Some(Bytes::copy_from_slice(text))),
+            None => Ok(None),
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        let committed = self.committed_without_locks.load(Ordering::Relaxed);
+        let conflicts = self.conflicts.load(Ordering::Relaxed);
+        let mut stats = Stats { committed, conflicts, ..Stats::default() };
+        for shard in &self.shards {
+            let shard = shard.lock();
+            stats.committed += shard.committed;
+            stats.expired += shard.expired;
+            stats.keys += shard.len() as u64;
+            stats.memory_bytes += shard.bytes() as u64;
+        }
+        stats.commit_calls = stats.committed;
+        stats
+    }
+}
+
+impl Engine for Embedded {
+    fn name(&self) -> String {
+        "the embedded engine".into()
+    }
+
+    fn naming(&self) -> &Naming {
+        &self.inner.naming
+    }
+
+    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Result<Ticket>> {
+        Some(self.inner.open().and_then(|()| transact::transact(&self.inner, partition, step, seed)))
+    }
+
+    fn get_here(&self, key: &[u8]) -> Option<Result<Option<Bytes>>> {
+        Some(self.inner.open().and_then(|()| self.inner.get(key)))
+    }
+
+    fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            let ticket = transact::transact(&self.inner, &order.partition, &mut *order.step, order.seed)?;
+            self.settle(ticket).await?;
+            Ok(order.step)
+        })
+    }
+
+    fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            let replies = reads.iter().map(|(key, read)| self.inner.read(key, read)).collect();
+            self.settle(self.inner.ticket_of_reads()).await?;
+            Ok(replies)
+        })
+    }
+
+    fn scan<'a>(
+        &'a self,
+        from: Option<Cursor>,
+        pattern: &'a [u8],
+        count: usize,
+    ) -> Pending<'a, Result<Page>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            let page = scan::page(&self.inner, from, pattern, count);
+            self.settle(self.inner.ticket_of_reads()).await?;
+            Ok(page)
+        })
+    }
+
+    fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            Ok(self.inner.channels.subscribe(channels, patterns))
+        })
+    }
+
+    fn now(&self) -> Pending<'_, Result<i64>> {
+        Box::pin(async move { Ok(self.inner.ticker.now()) })
+    }
+
+    fn seed(&self) -> u64 {
+        self.inner.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+    }
+
+    fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+
+    fn close(&self) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            self.inner.closed.store(true, Ordering::SeqCst);
+            self.inner.channels.close();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! One shard: the dense entries, an index over them, and what is counted. Everything here happens under the
+//! shard's lock, and nothing here knows the time.
+//!
+//! Invariants: every entry has exactly one slot in the index; `bytes` is the sum over the entries; an entry that
+//! a running rewrite has not saved yet is handed over before it changes.
+
+use super::entries::{Entries, Entry, NEVER};
+use super::rewrite::Aside;
+use super::value::Value;
+use hashbrown::HashTable;
+
+/// Tables of a shard's index. A table grows by itself, so the longest pause for growth is a sixteenth.
+const TABLES: usize = 16;
+/// What an entry costs beside key and value: itself, its slot at a usual load, two allocations' headers.
+pub(super) const ENTRY_OVERHEAD_BYTES: usize = 48 + 12 + 16;
+
+/// A key's hash, cut into shard, table and the part that tells entries apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hashed(pub(super) u64);
+
+impl Hashed {
+    /// Which shard the key lives in.
+    #[inline]
+    pub(super) fn shard(self) -> usize {
+        (self.0 >> 32) as usize % crate::limits::SHARDS
+    }
+
+    #[inline]
+    fn local(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// A place in the index. With the hash in it, a lookup touches no foreign entry and growth touches none at all.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    hash: u32,
+    position: u32,
+}
+
+/// Bits 20..24 choose the table: the table's buckets use the bits below, its tags the bits above.
+#[inline]
+fn table(hash: u32) -> usize {
+    (hash >> 20) as usize % TABLES
+}
+
+/// The table wants 64 bits with entropy at both ends.
+#[inline]
+fn widen(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+/// One shard.
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    entries: Entries,
+    index: [HashTable<Slot>; TABLES],
+    bytes: usize,
+    /// Where the sweep goes on, descending. Positions below it are still to be looked at.
+    pub(super) sweep_from: usize,
+    /// Steps whose first lock was this shard's.
+    pub(super) committed: u64,
+    /// Entries that the sweep or a write removed because their time had come.
+    pub(super) expired: u64,
+    /// Copies for a running rewrite of the journal.
+    pub(super) aside: Option<Aside>,
+    /// The number of the last rewrite. An entry with another number is not in it.
+    pub(super) epoch: u32,
+}
+
+impl Shard {
+    /// Entries, those that have ended and were not swept yet included.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where the key's entry is.
+    #[inline]
+    pub(super) fn find(&self, hashed: Hashed, key: &[u8]) -> Option<usize> {
+        let hash = hashed.local();
+        let same = |slot: &Slot| slot.hash == hash && *self.entries.get(slot.position as usize).key == *key;
+        self.index[table(hash)].find(widen(hash), same).map(|slot| slot.position as usize)
+    }
+
+    /// The entry at a position below [`Shard::len`].
+    #[inline]
+    pub(super) fn at(&self, position: usize) -> &Entry {
+        self.entries.get(position)
+    }
+
+    /// The key's entry.
+    #[inline]
+    pub(super) fn entry(&self, hashed: Hashed, key: &[u8]) -> Option<&Entry> {
+        self.find(hashed, key).map(|position| self.entries.get(position))
+    }
+
+    /// Adds a key that is not there. Answers its position.
+    pub(super) fn insert(&mut self, hashed: Hashed, key: &[u8], value: Value, deadline: i64) -> usize {
+        let hash = hashed.local();
+        self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + value.bytes();
+        // What is made after the cut of a rewrite is no part of it.
+        let entry = Entry { key: key.into(), value, deadline, hash, saved: self.epoch };
+        let position = self.entries.push(entry);
+        let slot = Slot {
+            hash,
+            position: u32::try_from(position).expect("4 billion keys of a shard exceed memory"),
+        };
+        self.index[table(hash)].insert_unique(widen(hash), slot, |slot| widen(slot.hash));
+        position
+    }
+
+    /// Lets `change` have the entry, and counts its bytes anew.
+    #[inline]
+    pub(super) fn change<R>(&mut self, position: usize, change: impl FnOnce(&mut Entry) -> R) -> R {
+        self.set_aside(position);
+        let entry = self.entries.get_mut(position);
+        let before = entry.value.bytes();
+        let result = change(entry);
+        self.bytes = self.bytes + entry.value.bytes() - before;
+        result
+    }
+
+    /// Removes the entry at a position; the last one takes its place.
+    pub(super) fn remove(&mut self, position: usize) -> Entry {
+        self.set_aside(position);
+        self.forget(position)
+    }
+
+    /// Removes an entry that has ended: a rewrite has no use for it.
+    pub(super) fn remove_ended(&mut self, position: usize) -> Entry {
+        self.expired += 1;
+        self.forget(position)
+    }
+
+    fn forget(&mut self, position: usize) -> Entry {
+        let last = self.entries.len() - 1;
+        let moved = self.entries.get(last).hash;
+        let entry = self.entries.swap_remove(position);
+        self.unlink(entry.hash, position);
+        if position != last {
+            let slot = self.index[table(moved)].find_mut(widen(moved), |slot| slot.position as usize == last);
+            slot.expect("every entry has a slot").position = position as u32;
+        }
+        self.bytes -= ENTRY_OVERHEAD_BYTES + entry.key.len() + entry.value.bytes();
+        entry
+    }
+
+    fn unlink(&mut self, hash: u32, position: usize) {
+        let at = |slot: &Slot| slot.position as usize == position;
+        if let Ok(slot) = self.index[table(hash)].find_entry(widen(hash), at) {
+            slot.remove();
+        }
+    }
+
+    /// Copies an entry for the running rewrite, unless it has it.
+    #[inline]
+    fn set_aside(&mut self, position: usize) {
+        if let Some(aside) = &mut self.aside {
+            let entry = self.entries.get_mut(position);
+            if entry.saved != self.epoch {
+                entry.saved = self.epoch;
+                aside.keep(entry);
+            }
+        }
+    }
+
+    /// Marks an entry as saved; `false` if it was.
+    pub(super) fn mark_saved(&mut self, position: usize) -> bool {
+        let entry = self.entries.get_mut(position);
+        std::mem::replace(&mut entry.saved, self.epoch) != self.epoch
+    }
+
+    /// The living entry of a key at a moment. `now` is asked only if the entry has a deadline.
+    #[inline]
+    pub(super) fn living(&self, hashed: Hashed, key: &[u8], now: impl FnOnce() -> i64) -> Option<&Entry> {
+        self.entry(hashed, key).filter(|entry| entry.deadline == NEVER || !entry.ended(now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn hashed(key: &[u8]) -> Hashed {
+        // A poor hash on purpose: many keys share it.
+        Hashed(key.iter().map(|byte| u64::from(*byte)).sum::<u64>() % 37 * 0x0010_0001)
+    }
+
+    #[test]
+    fn colliding_keys_are_told_apart_through_inserts_and_removals() {
+        let mut shard = Shard::default();
+        let mut model: HashMap<Vec<u8>, usize> = HashMap::new();
+        for n in 0..2_000usize {
+            let key = format!("key-{}", n * 7 % 500).into_bytes();
+            let hashed = hashed(&key);
+            match shard.find(hashed, &key) {
+                Some(position) if n % 3 == 0 => {
+                    assert_eq!(*shard.remove(position).key, *key);
+                    model.remove(&key);
+                }
+                Some(position) => {
+                    shard.change(position, |entry| entry.value = Value::Text(vec![0; n % 50].into()));
+                    model.insert(key, n % 50);
+                }
+                None => {
+                    shard.insert(hashed, &key, Value::Text(vec![0; n % 70].into()), NEVER);
+                    model.insert(key, n % 70);
+                }
+            }
+        }
+        assert_eq!(shard.len(), model.len());
+        for (key, len) in &model {
+            assert_eq!(shard.entry(hashed(key), key).unwrap().value.bytes(), *len);
+        }
+        let bytes: usize = model.iter().map(|(key, len)| ENTRY_OVERHEAD_BYTES + key.len() + len).sum();
+        assert_eq!(shard.bytes(), bytes);
+    }
+}

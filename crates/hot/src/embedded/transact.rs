@@ -1,0 +1,176 @@
+//! A step on the caller's stack: run the body under the locks it turns out to need, check, commit.
+//!
+//! Commit, all under the locks: 1. the log becomes plain writes; 2. the shards of all written keys are taken;
+//! 3. types are checked and memory is reserved; 4. the journal gets the list; 5. the list is applied; 6. messages
+//! are handed out. Nothing before 4 has an effect, nothing after it can fail.
+
+use super::Inner;
+use super::apply::{Garbage, apply};
+use super::check::check;
+use super::locks::{ALL, Locked};
+use super::log;
+use super::memory::growth;
+use super::shard::Hashed;
+use crate::command::{Effects, RawKey, Write};
+use crate::engine::Ticket;
+use crate::error::{Error, Result, show};
+use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
+use crate::tx::{RawTx, Step};
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Buffers of a step, kept by the thread for the next one.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) effects: Effects,
+    hashes: Vec<Hashed>,
+    garbage: Garbage,
+}
+
+thread_local! {
+    /// Empty while a step of this thread runs.
+    static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(Some(Box::default()));
+}
+
+/// The thread's buffers on loan; they return when this is dropped, after the locks.
+struct Loan(Option<Box<Scratch>>);
+
+impl Loan {
+    fn take() -> Result<Loan> {
+        let scratch = SCRATCH.take();
+        if scratch.is_none() {
+            // Its locks could be held further up this very stack.
+            return Err(Error::invalid("step", "a body started another step, expected bodies to be pure"));
+        }
+        Ok(Loan(scratch))
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Some(mut scratch) = self.0.take() {
+            scratch.effects.clear();
+            scratch.garbage.clear();
+            SCRATCH.set(Some(scratch));
+        }
+    }
+}
+
+/// Runs a step to its commit.
+pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64) -> Result<Ticket> {
+    let mut loan = Loan::take()?;
+    let scratch = loan.0.as_deref_mut().expect("taken above");
+    let mut wanted = 0;
+    for attempts in 1.. {
+        let mut locked = Locked::take(inner, wanted);
+        match attempt(&mut locked, partition, step, seed, scratch) {
+            Err(Error::Suspended) => {
+                scratch.effects.clear();
+                wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
+                inner.conflicts.fetch_add(1, Ordering::Relaxed);
+            }
+            result => return result,
+        }
+    }
+    unreachable!("with all shards held no attempt is suspended")
+}
+
+fn attempt(
+    locked: &mut Locked<'_>,
+    partition: &[u8],
+    step: &mut dyn Step,
+    seed: u64,
+    scratch: &mut Scratch,
+) -> Result<Ticket> {
+    let started = Instant::now();
+    let mut tx = RawTx::new(locked, &mut scratch.effects, seed);
+    let ran = catch_unwind(AssertUnwindSafe(|| step.run(&mut tx)));
+    if locked.suspended() {
+        return Err(Error::Suspended);
+    }
+    let took = started.elapsed();
+    if took > BODY_WARN {
+        tracing::warn!(partition = %show(partition), ?took, "the body of a step ran long under its locks");
+    }
+    match ran {
+        Err(panic) => Err(Error::Panicked { message: message(panic.as_ref()) }),
+        Ok(true) if !scratch.effects.is_empty() => commit(locked, partition, scratch),
+        Ok(_) => Ok(locked.engine.ticket_of_reads()),
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Ticket> {
+    let Scratch { effects, hashes, garbage } = scratch;
+    if !effects.log.is_empty() {
+        log::expand(locked, partition, effects)?;
+    }
+    lock_writes(locked, &effects.writes, hashes)?;
+    let ended = check(locked, &effects.writes, hashes)?;
+    if !ended.is_empty() {
+        remove_first(&ended, effects, hashes);
+    }
+    let engine = locked.engine;
+    let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
+    engine.memory.reserve(reserved)?;
+    let ticket = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
+    apply_all(locked, &effects.writes, hashes, garbage, reserved)?;
+    engine.deliver(effects);
+    match locked.shards().next() {
+        Some(shard) => shard.committed += 1,
+        None => drop(engine.committed_without_locks.fetch_add(1, Ordering::Relaxed)),
+    }
+    Ok(ticket)
+}
+
+fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<Hashed>) -> Result<()> {
+    hashes.clear();
+    for (key, _) in writes {
+        let hashed = locked.engine.hash(key);
+        locked.shard(hashed)?;
+        hashes.push(hashed);
+    }
+    Ok(())
+}
+
+/// Puts a DEL of every key that had ended before the step's own writes.
+fn remove_first(ended: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
+    let keys: Vec<RawKey> = ended.iter().map(|number| effects.writes[*number].0.clone()).collect();
+    let hashed: Vec<Hashed> = ended.iter().map(|number| hashes[*number]).collect();
+    effects.writes.splice(0..0, keys.into_iter().map(|key| (key, Write::Del)));
+    hashes.splice(0..0, hashed);
+}
+
+fn apply_all(
+    locked: &mut Locked<'_>,
+    writes: &[(RawKey, Write)],
+    hashes: &[Hashed],
+    garbage: &mut Garbage,
+    reserved: usize,
+) -> Result<()> {
+    let engine = locked.engine;
+    let bytes = |locked: &mut Locked<'_>| locked.shards().map(|shard| shard.bytes() as i64).sum::<i64>();
+    let before = if engine.memory.is_limited() { bytes(locked) } else { 0 };
+    for ((key, write), hashed) in writes.iter().zip(hashes) {
+        let shard = locked.shard(*hashed)?;
+        if let Err(refused) = apply(shard, *hashed, key, write, garbage) {
+            // The check before makes this impossible; if it is not, it must not be silent.
+            let reason = format!("{} holds a {}, {refused:?}", show(key), refused.found);
+            return Err(Error::PartialCommit {
+                reason,
+                keys: writes.iter().map(|(key, _)| show(key)).collect(),
+            });
+        }
+    }
+    if engine.memory.is_limited() {
+        engine.memory.adjust(bytes(locked) - before - reserved as i64);
+    }
+    Ok(())
+}
