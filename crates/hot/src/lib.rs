@@ -8,6 +8,7 @@ pub mod command;
 pub mod embedded;
 pub mod engine;
 mod error;
+pub mod journal;
 pub mod limits;
 pub mod pubsub;
 pub mod store;

@@ -43,8 +43,34 @@ pub const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Most keys one scan page returns.
 pub const SCAN_PAGE_MAX: usize = 1_000;
 
+/// Bytes of transactions that may wait for the disk before appending waits too.
+pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes that make a write worth its system call when nobody waits for a sync.
+pub const JOURNAL_WRITE_BYTES_WANTED: usize = 1024 * 1024;
+/// How long the writer lets bytes gather when nobody waits for a sync.
+pub const JOURNAL_WRITE_PAUSE: Duration = Duration::from_millis(5);
+/// Time between two syncs of `Durability::EverySec`.
+pub const JOURNAL_SYNC_EVERY: Duration = Duration::from_secs(1);
+/// After this time the operating system has written what it was given (Linux: 30 s, and 5 s between its rounds).
+pub const JOURNAL_WRITEBACK_EXPECTED: Duration = Duration::from_secs(60);
+/// Bytes read at once when the journal is loaded.
+pub const JOURNAL_READ_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of commands under one checksum of a base file.
+pub const JOURNAL_BASE_RECORD_BYTES: usize = 64 * 1024;
+/// Bytes of a base that are written between two syncs of it.
+pub const JOURNAL_BASE_SYNC_BYTES: usize = 32 * 1024 * 1024;
+/// Encoding space that a thread keeps between two transactions.
+pub const JOURNAL_SCRATCH_BYTES_MAX: usize = 1024 * 1024;
+/// Size of the journal below which no rewrite is asked for.
+pub const JOURNAL_REWRITE_BYTES_MIN: u64 = 64 * 1024 * 1024;
+/// A rewrite is asked for when the journal is this many times as large as its base.
+pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
+
 const _: () = assert!(SHARDS.is_power_of_two());
 const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
 const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);
 const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);
 const _: () = assert!(COMMAND_ARGUMENTS_MAX < 8_000);
+const _: () = assert!(JOURNAL_WRITE_BYTES_WANTED <= JOURNAL_BUFFER_BYTES_MAX / 2);
+const _: () = assert!(JOURNAL_BASE_RECORD_BYTES <= JOURNAL_READ_BYTES);
+const _: () = assert!(JOURNAL_WRITE_PAUSE.as_millis() < JOURNAL_SYNC_EVERY.as_millis());

@@ -1,0 +1,335 @@
+//! How transactions lie in the journal: Redis commands under checksummed comment lines.
+//!
+//! A journal is a folder that `redis-server` 7 loads as its `appendonlydir`. All that is ours are lines that
+//! begin with `#`, which Redis skips.
+//!
+//! ```text
+//! folder    appendonlydir/
+//!             appendonly.aof.manifest        which files, in which order; replaced as a whole
+//!             appendonly.aof.<n>.base.aof    the whole state at one sequence number; none before the first rewrite
+//!             appendonly.aof.<n>.incr.aof    every transaction since, in one or more files
+//!             lock                           held by the process that writes
+//!
+//! manifest  #EK-MANIFEST:1:<crc>\n                                    crc of all that follows
+//!           file appendonly.aof.3.base.aof seq 3 type b by emberkeep\n
+//!           file appendonly.aof.4.incr.aof seq 4 type i by emberkeep\n
+//!           A file without `by emberkeep` was written by Redis and has no checksums.
+//!
+//! file      line      #EK-FILE:1:<base|incr>:<n>:<after>:<salt>:<crc>\r\n
+//!                     1 = version; n = number in the name; after = sequence number that precedes the file's
+//!                     first record, or that a base includes; salt = 8 hex digits, another one for each file
+//!           records   in an increment: after+1, after+2, … without a gap; in a base: 1, 2, …
+//!           marks     increments only, between records: all up to that number has been synced
+//!           end       bases only, last line
+//!
+//! record    offset     bytes  content
+//!           0          4      #EK:
+//!           4          1..20  sequence number, decimal
+//!           …          1      :
+//!           …          1..20  length of the body, decimal
+//!           …          1      :
+//!           …          8      CRC-32C, hex, of body ++ sequence (u64 LE) ++ salt (u32 LE)
+//!           …          2      \r\n
+//!           …          length body: one Redis command; or MULTI, commands, EXEC. In a base: commands
+//!
+//! mark      #EK-SYNC:<sequence>:<crc>\r\n
+//! end       #EK-END:<records>:<crc>\r\n
+//!           <crc> of a line: CRC-32C, hex, of the line up to the last colon ++ salt (u32 LE)
+//! ```
+//!
+//! # What a crash can leave
+//! * **A record that is cut short or full of holes** was not synced, so nobody was told of it. It is cut off,
+//!   with all that follows. Sectors of one write reach the disk in any order, so an intact record may well follow a
+//!   torn one; it proves nothing. What proves that a broken record had been whole is a *mark* behind it: marks are
+//!   written after the sync that they speak of. Broken bytes before a mark are damage, and damage is never cut
+//!   silently. Without syncing (`Durability::No`) a mark speaks of what the operating system had for a minute.
+//! * **A half transaction** cannot be loaded: the checksum covers MULTI to EXEC.
+//! * **A file that is not the last** was synced to its end before the manifest named its successor. Whatever is
+//!   wrong in it is damage; that its end is there, the `after` of the next file proves.
+//! * **A base that is cut short** lacks its end line: damage, it was synced before the manifest named it.
+//! * **A manifest** is written beside the old one, synced, renamed over it, and the folder synced, before any file
+//!   that only the old one names is removed. So after a crash either one is there, and its files are too.
+//! * **Old bytes in a reused sector**, or a journal stored as somebody's value: another salt, another checksum.
+//!
+//! Version history: 1, the first.
+
+use crate::command::{Expiry, Score, Write};
+use bytes::Bytes;
+use std::fmt::Write as _;
+
+/// Version of the file format.
+pub(super) const VERSION: u32 = 1;
+/// What a record begins with.
+pub(super) const RECORD: &[u8] = b"#EK:";
+/// Longest line of ours: Redis reads lines into 128 bytes.
+pub(super) const LINE_BYTES_MAX: usize = 120;
+
+/// What a file of the journal holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileKind {
+    /// The whole state at one sequence number.
+    Base,
+    /// Transactions in order.
+    Increment,
+}
+
+impl FileKind {
+    /// The word in names and headers.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            FileKind::Base => "base",
+            FileKind::Increment => "incr",
+        }
+    }
+}
+
+/// The first line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileHeader {
+    pub(super) kind: FileKind,
+    pub(super) number: u64,
+    pub(super) after: u64,
+    pub(super) salt: u32,
+}
+
+/// A comment line of ours that is no record header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    File(FileHeader),
+    Synced(u64),
+    End(u64),
+}
+
+impl Line {
+    /// Appends the line. `salt` is the file's.
+    pub(super) fn encode(self, out: &mut Vec<u8>, salt: u32) {
+        let text = match self {
+            Line::File(FileHeader { kind, number, after, salt }) => {
+                format!("#EK-FILE:{VERSION}:{}:{number}:{after}:{salt:08x}", kind.word())
+            }
+            Line::Synced(sequence) => format!("#EK-SYNC:{sequence}"),
+            Line::End(records) => format!("#EK-END:{records}"),
+        };
+        // The header's own line cannot be salted: its reader does not know the salt yet.
+        let salt = if matches!(self, Line::File(_)) { 0 } else { salt };
+        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(format!(":{:08x}\r\n", line_crc(text.as_bytes(), salt)).as_bytes());
+    }
+
+    /// Reads a whole line without its `\r\n`; `None` if a single byte is not as [`Line::encode`] wrote it.
+    pub(super) fn decode(line: &[u8], salt: u32) -> Option<Line> {
+        let text = std::str::from_utf8(line).ok()?;
+        let mut words = text.split(':');
+        let decoded = match words.next()? {
+            "#EK-FILE" => Line::File(decode_file(&mut words)?),
+            "#EK-SYNC" => Line::Synced(decimal(words.next()?.as_bytes())?),
+            "#EK-END" => Line::End(decimal(words.next()?.as_bytes())?),
+            _ => return None,
+        };
+        let mut again = Vec::with_capacity(LINE_BYTES_MAX);
+        decoded.encode(&mut again, salt);
+        (again.strip_suffix(b"\r\n") == Some(line)).then_some(decoded)
+    }
+}
+
+fn decode_file<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<FileHeader> {
+    if words.next()?.parse() != Ok(VERSION) {
+        return None;
+    }
+    let kind = match words.next()? {
+        "base" => FileKind::Base,
+        "incr" => FileKind::Increment,
+        _ => return None,
+    };
+    let number = decimal(words.next()?.as_bytes())?;
+    let after = decimal(words.next()?.as_bytes())?;
+    let salt = u32::from_str_radix(words.next()?, 16).ok()?;
+    Some(FileHeader { kind, number, after, salt })
+}
+
+fn line_crc(text: &[u8], salt: u32) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(text), &salt.to_le_bytes())
+}
+
+/// A salt that differs from file to file.
+pub(super) fn new_salt() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) as u32
+}
+
+/// The line before a record's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordHeader {
+    pub(super) sequence: u64,
+    pub(super) bytes: usize,
+    pub(super) crc: u32,
+}
+
+impl RecordHeader {
+    /// Appends the line of a record with this body checksum.
+    pub(super) fn encode(sequence: u64, bytes: usize, body_crc: u32, salt: u32, out: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(RECORD);
+        out.extend_from_slice(digits.format(sequence).as_bytes());
+        out.push(b':');
+        out.extend_from_slice(digits.format(bytes).as_bytes());
+        out.push(b':');
+        out.extend_from_slice(&hex(seal(body_crc, sequence, salt)));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Reads a line without its `\r\n`.
+    pub(super) fn decode(line: &[u8]) -> Option<RecordHeader> {
+        let mut words = line.strip_prefix(RECORD)?.split(|byte| *byte == b':');
+        let sequence = decimal(words.next()?)?;
+        let bytes = usize::try_from(decimal(words.next()?)?).ok()?;
+        let crc = unhex(words.next()?)?;
+        words.next().is_none().then_some(RecordHeader { sequence, bytes, crc })
+    }
+
+    /// Whether this is the body that was written under this line, in a file of this salt.
+    pub(super) fn fits(&self, body: &[u8], salt: u32) -> bool {
+        seal(crc32c::crc32c(body), self.sequence, salt) == self.crc
+    }
+}
+
+/// Ties a body's checksum to its place, so that a whole record in a wrong place is noticed too.
+fn seal(body_crc: u32, sequence: u64, salt: u32) -> u32 {
+    let mut place = [0; 12];
+    place[..8].copy_from_slice(&sequence.to_le_bytes());
+    place[8..].copy_from_slice(&salt.to_le_bytes());
+    crc32c::crc32c_append(body_crc, &place)
+}
+
+fn hex(crc: u32) -> [u8; 8] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(crc >> (28 - 4 * at)) as usize & 15])
+}
+
+fn unhex(text: &[u8]) -> Option<u32> {
+    let digits: &[u8; 8] = text.try_into().ok()?;
+    digits.iter().try_fold(0, |crc, digit| match digit {
+        b'0'..=b'9' => Some(crc << 4 | u32::from(digit - b'0')),
+        b'a'..=b'f' => Some(crc << 4 | u32::from(digit - b'a' + 10)),
+        _ => None,
+    })
+}
+
+/// A decimal number as we write it: no sign, no leading zero.
+pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+    let plain = matches!(digits, [b'0'] | [b'1'..=b'9', ..]);
+    if !plain || digits.len() > 20 {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Appends the body of a transaction.
+pub(super) fn encode_body<K: AsRef<[u8]>>(out: &mut Vec<u8>, writes: &[(K, Write)]) {
+    // One command is atomic as it is; more are loaded by Redis all or none only inside MULTI.
+    let wrapped = writes.len() > 1;
+    if wrapped {
+        out.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
+    }
+    for (key, write) in writes {
+        encode_command(out, key.as_ref(), write);
+    }
+    if wrapped {
+        out.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+    }
+}
+
+/// Appends one command.
+pub(super) fn encode_command(out: &mut Vec<u8>, key: &[u8], write: &Write) {
+    match write {
+        Write::Set(value, expiry) => set(out, key, value, *expiry),
+        Write::Del => start(out, "DEL", key, 0),
+        Write::IncrBy(by) => integers(out, "INCRBY", key, &[*by]),
+        Write::HSet(pairs) => hset(out, key, pairs),
+        Write::HDel(fields) => members(out, "HDEL", key, fields),
+        Write::SAdd(values) => members(out, "SADD", key, values),
+        Write::SRem(values) => members(out, "SREM", key, values),
+        Write::ZAdd(pairs) => zadd(out, key, pairs),
+        Write::ZRem(values) => members(out, "ZREM", key, values),
+        Write::LPush(values) => members(out, "LPUSH", key, values),
+        Write::RPush(values) => members(out, "RPUSH", key, values),
+        Write::LPop(count) => integers(out, "LPOP", key, &[*count as i64]),
+        Write::RPop(count) => integers(out, "RPOP", key, &[*count as i64]),
+        Write::LTrim(start, stop) => integers(out, "LTRIM", key, &[*start, *stop]),
+        Write::ExpireAt(at) => integers(out, "PEXPIREAT", key, &[*at]),
+        Write::Persist => start(out, "PERSIST", key, 0),
+    }
+}
+
+fn set(out: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: Expiry) {
+    out.reserve(key.len() + value.len() + 96);
+    match expiry {
+        Expiry::Never => {
+            start(out, "SET", key, 1);
+            bulk(out, value);
+        }
+        Expiry::Keep => {
+            start(out, "SET", key, 2);
+            bulk(out, value);
+            bulk(out, b"KEEPTTL");
+        }
+        Expiry::At(at) => {
+            start(out, "SET", key, 3);
+            bulk(out, value);
+            bulk(out, b"PXAT");
+            bulk(out, itoa::Buffer::new().format(at).as_bytes());
+        }
+    }
+}
+
+fn hset(out: &mut Vec<u8>, key: &[u8], pairs: &[(Bytes, Bytes)]) {
+    start(out, "HSET", key, pairs.len() * 2);
+    for (field, value) in pairs {
+        bulk(out, field);
+        bulk(out, value);
+    }
+}
+
+fn zadd(out: &mut Vec<u8>, key: &[u8], pairs: &[(Bytes, Score)]) {
+    start(out, "ZADD", key, pairs.len() * 2);
+    let mut text = String::new();
+    for (member, score) in pairs {
+        text.clear();
+        write!(text, "{score}").expect("writing to a String cannot fail");
+        bulk(out, text.as_bytes());
+        bulk(out, member);
+    }
+}
+
+fn members(out: &mut Vec<u8>, name: &str, key: &[u8], values: &[Bytes]) {
+    start(out, name, key, values.len());
+    for value in values {
+        bulk(out, value);
+    }
+}
+
+fn integers(out: &mut Vec<u8>, name: &str, key: &[u8], values: &[i64]) {
+    start(out, name, key, values.len());
+    for value in values {
+        bulk(out, itoa::Buffer::new().format(*value).as_bytes());
+    }
+}
+
+/// Array header, name and key of a command with `more` arguments to follow.
+fn start(out: &mut Vec<u8>, name: &str, key: &[u8], more: usize) {
+    out.push(b'*');
+    out.extend_from_slice(itoa::Buffer::new().format(more + 2).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    bulk(out, name.as_bytes());
+    bulk(out, key);
+}
+
+fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'$');
+    out.extend_from_slice(itoa::Buffer::new().format(bytes.len()).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}

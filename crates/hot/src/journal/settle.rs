@@ -1,0 +1,53 @@
+//! Waiting for a sync without a runtime: callers leave a waker with the number they wait for.
+
+use super::shared::Shared;
+use crate::error::Result;
+use parking_lot::Mutex;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Who waits for which sequence number. Each sync wakes only those whose wait is over.
+#[derive(Debug, Default)]
+pub(super) struct Waiters(Mutex<Vec<(u64, Waker)>>);
+
+impl Waiters {
+    /// Wakes everyone who waits for a number up to `through`.
+    pub(super) fn wake(&self, through: u64) {
+        let ready: Vec<_> = self.0.lock().extract_if(.., |(sequence, _)| *sequence <= through).collect();
+        // Outside the lock: a waker may run its task at once.
+        for (_, waker) in ready {
+            waker.wake();
+        }
+    }
+}
+
+/// The future of [`Journal::settle`](super::Journal::settle).
+pub(super) struct Settle<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) sequence: u64,
+    pub(super) registered: Option<Waker>,
+}
+
+impl Future for Settle<'_> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Some(result) = self.shared.settled(self.sequence) {
+            return Poll::Ready(result);
+        }
+        if self.registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            return Poll::Pending;
+        }
+        let waker = context.waker().clone();
+        let mut waiters = self.shared.waiters.0.lock();
+        // Again, under the lock that the sync takes after it has moved on: it either sees us or we see it.
+        if let Some(result) = self.shared.settled(self.sequence) {
+            return Poll::Ready(result);
+        }
+        waiters.push((self.sequence, waker.clone()));
+        drop(waiters);
+        self.registered = Some(waker);
+        Poll::Pending
+    }
+}

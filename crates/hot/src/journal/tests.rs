@@ -1,0 +1,3 @@
+//! Incident reports: what was on the disk, what happened, what the next start found.
+
+mod smoke;
