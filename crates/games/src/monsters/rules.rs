@@ -1,0 +1,199 @@
+//! The rules of the monsters: pure functions of a monster and what happens to it.
+
+use super::model::{DamageEntry, Monster};
+use crate::world::CharacterId;
+use emberkeep_schema::Extra;
+use std::collections::HashMap;
+
+/// Entries that a monster remembers before the oldest are merged.
+pub const DAMAGE_ENTRIES_MAX: usize = 512;
+/// Entries that stay single when others are merged, so that merging is rare.
+const DAMAGE_ENTRIES_KEPT: usize = DAMAGE_ENTRIES_MAX / 2;
+
+/// What a hit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// It hurt.
+    Struck {
+        /// Health that it took: never more than was left.
+        actual: u32,
+        /// Health left.
+        hp: u32,
+        /// Whether this hit killed. Exactly one hit on a monster does.
+        killed: bool,
+    },
+    /// The monster was dead before; nothing changed.
+    AlreadyDead,
+    /// There is no such monster.
+    NotFound,
+}
+
+/// Takes health: `min(hp, amount)`, and remembers who did it.
+pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Hit {
+    if monster.hp == 0 {
+        return Hit::AlreadyDead;
+    }
+    let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp);
+    monster.hp -= actual;
+    remember(monster, character, u64::from(actual));
+    Hit::Struck { actual, hp: monster.hp, killed: monster.hp == 0 }
+}
+
+/// Appends an entry, and merges the oldest ones past the bound.
+fn remember(monster: &mut Monster, character: CharacterId, damage: u64) {
+    monster.damage.push(DamageEntry { character, damage, extra: Extra::default() });
+    let entries = monster.damage.len();
+    if entries <= DAMAGE_ENTRIES_MAX {
+        return;
+    }
+    merge_oldest(&mut monster.damage, entries - DAMAGE_ENTRIES_KEPT);
+    // Each of the oldest was another character's: the later entries of the same characters must go too.
+    if monster.damage.len() > DAMAGE_ENTRIES_MAX {
+        merge_oldest(&mut monster.damage, entries);
+    }
+}
+
+/// Makes one entry per character of the first `count` entries, in the order in which they first appear. Sums stay
+/// exact. More characters than the bound keep one entry each: a total is never dropped.
+pub fn merge_oldest(entries: &mut Vec<DamageEntry>, count: usize) {
+    let kept = entries.split_off(count.min(entries.len()));
+    let mut place: HashMap<CharacterId, usize> = HashMap::new();
+    let mut merged: Vec<DamageEntry> = Vec::new();
+    for entry in entries.drain(..) {
+        let at = *place.entry(entry.character).or_insert(merged.len());
+        match merged.get_mut(at) {
+            Some(sum) => sum.damage = sum.damage.saturating_add(entry.damage),
+            None => merged.push(entry),
+        }
+    }
+    merged.extend(kept);
+    *entries = merged;
+}
+
+/// Who did how much, in the order in which they first hit.
+pub fn totals(entries: &[DamageEntry]) -> Vec<(CharacterId, u64)> {
+    let mut entries = entries.to_vec();
+    let count = entries.len();
+    merge_oldest(&mut entries, count);
+    entries.into_iter().map(|entry| (entry.character, entry.damage)).collect()
+}
+
+/// Who did most in sum; of equals, who hit first.
+pub fn damage_leader(entries: &[DamageEntry]) -> Option<(CharacterId, u64)> {
+    let most = |best: (CharacterId, u64), next: (CharacterId, u64)| if next.1 > best.1 { next } else { best };
+    totals(entries).into_iter().reduce(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monsters::MonsterId;
+    use emberkeep_schema::Array;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    fn monster(hp: u32) -> Monster {
+        Monster {
+            id: MonsterId(1_000_000_000),
+            tenant: None,
+            world: 0,
+            channel: 1,
+            map: 100_000_000,
+            instance: Uuid::nil(),
+            template: 100_100,
+            max_hp: hp,
+            hp,
+            max_mp: 0,
+            mp: 0,
+            controller: CharacterId(0),
+            x: 0,
+            y: 0,
+            fh: 0,
+            stance: 0,
+            team: -1,
+            damage: Array::default(),
+            effects: Array::default(),
+            extra: Extra::default(),
+        }
+    }
+
+    fn entry(character: u32, damage: u64) -> DamageEntry {
+        DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
+    }
+
+    fn sum(monster: &Monster) -> u64 {
+        monster.damage.iter().map(|entry| entry.damage).sum()
+    }
+
+    #[test]
+    fn a_hit_takes_no_more_than_what_is_left_and_the_last_one_kills() {
+        let mut monster = monster(10);
+        let first = strike(&mut monster, CharacterId(1), 7);
+        assert_eq!(first, Hit::Struck { actual: 7, hp: 3, killed: false });
+        let last = strike(&mut monster, CharacterId(2), u64::MAX);
+        assert_eq!(last, Hit::Struck { actual: 3, hp: 0, killed: true });
+        assert_eq!(*monster.damage, [entry(1, 7), entry(2, 3)]);
+    }
+
+    #[test]
+    fn a_corpse_is_not_changed_by_a_hit() {
+        let mut monster = monster(1);
+        strike(&mut monster, CharacterId(1), 1);
+        let corpse = monster.clone();
+        assert_eq!(strike(&mut monster, CharacterId(2), 5), Hit::AlreadyDead);
+        assert_eq!(monster, corpse);
+    }
+
+    #[test]
+    fn the_leader_is_who_did_most_in_sum_not_in_one_hit() {
+        let entries = [entry(1, 90), entry(2, 60), entry(3, 100), entry(2, 50)];
+        assert_eq!(damage_leader(&entries), Some((CharacterId(2), 110)));
+        assert_eq!(damage_leader(&[entry(5, 10), entry(4, 10)]), Some((CharacterId(5), 10)));
+        assert_eq!(damage_leader(&[]), None);
+    }
+
+    #[test]
+    fn the_entries_stay_bounded_and_the_newest_stay_single() {
+        let mut monster = monster(1_000_000);
+        for hit in 0..5_000_u32 {
+            strike(&mut monster, CharacterId(hit % 7), 3);
+            assert!(monster.damage.len() <= DAMAGE_ENTRIES_MAX);
+        }
+        assert_eq!(sum(&monster), 15_000);
+        assert_eq!(monster.damage.last().unwrap(), &entry(4_999 % 7, 3));
+    }
+
+    #[test]
+    fn more_characters_than_the_bound_lose_no_total() {
+        let mut monster = monster(1_000_000);
+        for hit in 0..2_000_u32 {
+            strike(&mut monster, CharacterId(hit % 600), 2);
+        }
+        assert_eq!(monster.damage.len(), 600);
+        assert_eq!(sum(&monster), 4_000);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_keeps_every_total(hits in prop::collection::vec((0u32..20, 1u64..100_000), 0..300), count in 0usize..400) {
+            let before: Vec<DamageEntry> = hits.iter().map(|(who, damage)| entry(*who, *damage)).collect();
+            let mut after = before.clone();
+            merge_oldest(&mut after, count);
+            let (mut before, mut after) = (totals(&before), totals(&after));
+            before.sort();
+            after.sort();
+            prop_assert_eq!(before, after);
+        }
+
+        #[test]
+        fn what_was_taken_is_what_is_remembered(max_hp in 1u32..2_000, hits in prop::collection::vec((0u32..5, 1u64..50), 0..900)) {
+            let mut monster = monster(max_hp);
+            let mut kills = 0;
+            for (who, amount) in hits {
+                kills += u32::from(matches!(strike(&mut monster, CharacterId(who), amount), Hit::Struck { killed: true, .. }));
+            }
+            prop_assert_eq!(sum(&monster), u64::from(max_hp - monster.hp));
+            prop_assert_eq!(kills, u32::from(monster.hp == 0));
+        }
+    }
+}
