@@ -1,1 +1,24 @@
 //! The hot-state contract over Redis and Valkey, standalone and Cluster.
+//!
+//! Responsible for: commits by one generic script, combining, guesses, turns, receipts, the server's clock,
+//! routing on a Cluster, telling apart what was executed from what was not.
+//! Not responsible for: what a step means (`emberkeep-hot`), any game, any key of a game.
+
+mod address;
+mod batch;
+mod clock;
+mod combiner;
+mod engine;
+mod failure;
+mod flight;
+mod job;
+mod known;
+pub mod limits;
+mod listen;
+mod node;
+mod router;
+mod shared;
+mod wire;
+
+pub use address::Address;
+pub use engine::RedisEngine;

@@ -1,0 +1,137 @@
+//! URLs: `redis://`, `rediss://` (TLS), `redis+cluster://`, `rediss+cluster://`, with options behind `?`.
+//! Credentials are read here and never printed.
+
+use emberkeep_hot::Error;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use std::fmt;
+
+/// A parsed URL.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) nodes: Vec<ConnectionInfo>,
+    pub(crate) cluster: bool,
+    pub(crate) prefix: String,
+    /// Replicas that must have a commit before the caller is told.
+    pub(crate) wait: u32,
+}
+
+impl Address {
+    /// Reads a URL. Several cluster nodes are written `redis+cluster://a:1,b:2,c:3`.
+    pub fn parse(url: &str) -> Result<Address, Error> {
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong(url, "it has no scheme"))?;
+        let (tls, cluster) = match scheme {
+            "redis" | "valkey" => ("redis", false),
+            "rediss" | "valkeys" => ("rediss", false),
+            "redis+cluster" => ("redis", true),
+            "rediss+cluster" => ("rediss", true),
+            other => return Err(wrong(url, &format!("the scheme {other}:// is not known"))),
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut address = Address { nodes: vec![], cluster, prefix: String::new(), wait: 0 };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            address.option(url, pair)?;
+        }
+        let (credentials, hosts) = match place.rsplit_once('@') {
+            Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
+            None => (String::new(), place),
+        };
+        let (hosts, path) = hosts.split_once('/').unwrap_or((hosts, ""));
+        for host in hosts.split(',') {
+            let one = format!("{tls}://{credentials}{host}/{path}");
+            let info = one.as_str().into_connection_info().map_err(|e| wrong(url, &e.to_string()))?;
+            let tcp = info.tcp_settings().clone().set_nodelay(true);
+            address.nodes.push(info.set_tcp_settings(tcp));
+        }
+        Ok(address)
+    }
+
+    fn option(&mut self, url: &str, pair: &str) -> Result<(), Error> {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("prefix", prefix) => self.prefix = prefix.to_owned(),
+            ("wait", count) => {
+                self.wait = count.parse().map_err(|_| wrong(url, "wait= takes a number of replicas"))?;
+            }
+            (other, _) => {
+                return Err(wrong(url, &format!("the option {other} is not known; there are prefix and wait")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same server settings at another host, as a cluster's redirects name them.
+    pub(crate) fn at(&self, host: &str, port: u16) -> ConnectionInfo {
+        let info = self.nodes[0].clone();
+        let addr = match info.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host: host.to_owned(),
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host.to_owned(), port),
+        };
+        info.set_addr(addr)
+    }
+}
+
+/// Hosts and ports, no credentials.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.cluster { "redis+cluster://" } else { "redis://" })?;
+        for (i, node) in self.nodes.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{}", node.addr())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// The error never repeats the URL: it may hold a password.
+fn wrong(url: &str, problem: &str) -> Error {
+    let shown = url.rsplit_once('@').map_or(url, |(_, after)| after);
+    Error::Invalid {
+        what: "URL",
+        problem: format!(
+            "{problem}: …{shown}; expected redis://[user:password@]host:port, rediss:// for TLS, redis+cluster:// for a Cluster"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_credentials_never_printed() {
+        let address = Address::parse("redis+cluster://joe:s3cret@127.0.0.1:1,127.0.0.1:2?prefix=eu:&wait=1");
+        let address = address.expect("a good URL");
+        assert!(address.cluster);
+        assert_eq!((address.nodes.len(), address.prefix.as_str(), address.wait), (2, "eu:", 1));
+        assert_eq!(address.nodes[1].redis_settings().password(), Some("s3cret"));
+        let shown = format!("{address} {address:?}");
+        assert!(!shown.contains("s3cret") && !shown.contains("joe"), "{shown}");
+        assert_eq!(address.to_string(), "redis+cluster://127.0.0.1:1,127.0.0.1:2");
+    }
+
+    #[test]
+    fn a_wrong_url_is_explained_without_its_password() {
+        for url in ["redis//x", "http://joe:s3cret@h:1", "redis://joe:s3cret@h:1?wiat=1", "redis://joe:s3cret@h:no"] {
+            let error = Address::parse(url).expect_err(url).to_string();
+            assert!(error.contains("expected redis://") && !error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn tls_is_kept_for_redirects() {
+        let address = Address::parse("rediss+cluster://h:1").expect("a good URL");
+        assert!(matches!(address.at("other", 7).addr(), ConnectionAddr::TcpTls { host, port: 7, .. } if host == "other"));
+    }
+}

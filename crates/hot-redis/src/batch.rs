@@ -1,0 +1,421 @@
+//! A commit under construction: steps run over what is known and over each other, and are sorted into groups.
+//!
+//! Steps that share a key run one after the other on the same state and become one group: its reads are validated
+//! once, its writes are merged, and all of them commit or none does. Groups share no key, so one stale group does
+//! not hold up the others of the same call.
+
+use crate::clock::Clock;
+use crate::job::Job;
+use crate::known::Known;
+use crate::limits::*;
+use bytes::Bytes;
+use emberkeep_hot::command::*;
+use emberkeep_hot::limits::{BODY_WARN, INCREMENT_MAX};
+use emberkeep_hot::tx::{Base, RawTx, read_through};
+use emberkeep_hot::{Error, Result};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::time::Instant;
+
+type Map<V> = HashMap<RawKey, V, RandomState>;
+
+/// One commit.
+pub(crate) struct Batch {
+    pub(crate) groups: Vec<Group>,
+    /// Reads that steps still miss; made after the writes of the same call.
+    pub(crate) fetches: Vec<(RawKey, Read)>,
+    /// The steps that miss them.
+    pub(crate) waiting: Vec<Job>,
+    /// Steps that must go into a later commit.
+    pub(crate) deferred: Vec<Job>,
+    /// The estimate of the server's time that bodies used.
+    pub(crate) estimate_ms: Option<i64>,
+    by_key: Map<usize>,
+    writes: Map<Vec<Write>>,
+    now_ms: Option<i64>,
+    started: Instant,
+    steps: usize,
+    bytes: usize,
+}
+
+/// Steps that share keys.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) keys: Vec<RawKey>,
+    pub(crate) reads: Vec<(RawKey, Read, Reply)>,
+    pub(crate) effects: Effects,
+    /// A step that must be alone is in here.
+    sealed: bool,
+}
+
+impl Group {
+    /// The keys it writes, each once.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &RawKey> {
+        let writes = &self.effects.writes;
+        writes.iter().enumerate().filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key).map(|(_, (key, _))| key)
+    }
+
+    /// What must be checked before the first write: the types that no read of the group has proved already.
+    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
+        // Contradictions were found when each step was admitted.
+        let mut required = requirements(&self.effects.writes).unwrap_or_default();
+        required.retain(|r| r.increment.is_some() || !self.proves(&r.key, r.kind));
+        if !self.effects.log.is_empty() {
+            let entries = self.effects.log.len() as i64;
+            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, increment: None });
+            required.push(Requirement { key: log_keys.1.clone(), kind: Kind::Text, increment: Some(entries) });
+        }
+        required
+    }
+
+    fn proves(&self, key: &RawKey, kind: Kind) -> bool {
+        self.reads.iter().any(|(k, read, reply)| {
+            k == key && read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_))
+        })
+    }
+}
+
+/// What became of a step that was offered to a batch.
+pub(crate) enum Admission {
+    /// It is in the batch, waits, was deferred or is already answered; go on with the next.
+    Taken,
+    /// The batch is full; the step belongs into the next one.
+    Full(Job),
+}
+
+impl Batch {
+    pub(crate) fn new() -> Batch {
+        Batch {
+            groups: vec![],
+            fetches: vec![],
+            waiting: vec![],
+            deferred: vec![],
+            estimate_ms: None,
+            by_key: Map::default(),
+            writes: Map::default(),
+            now_ms: None,
+            started: Instant::now(),
+            steps: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Whether there is nothing to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.fetches.is_empty()
+    }
+
+    /// Runs a step on top of what is already in the batch, and sorts it in.
+    pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Admission {
+        if self.steps >= BATCH_STEPS_MAX {
+            return Admission::Full(job);
+        }
+        if job.attempts == 0 && self.announce(&job, known) {
+            job.attempts += 1;
+            self.waiting.push(job);
+            return Admission::Taken;
+        }
+        job.attempts += 1;
+        job.verdict = None;
+        let mut effects = Effects::default();
+        let mut view = View::new(self, known, clock);
+        let commit = run(&mut job, &mut view, &mut effects);
+        let (reads, missing, layered) = (view.reads, view.missing, view.layered);
+        if let Some(missing) = missing {
+            self.fetch(reads, missing);
+            self.waiting.push(job);
+            return Admission::Taken;
+        }
+        if !commit {
+            effects.clear();
+        }
+        if effects.is_empty() && !layered && reads.iter().all(|read| job.fresh.contains(read)) {
+            job.finish();
+            return Admission::Taken;
+        }
+        self.sort_in(job, reads, effects, known)
+    }
+
+    /// Fetches announced reads that are not known. `false` = all are.
+    fn announce(&mut self, job: &Job, known: &Known) -> bool {
+        let unknown = |(key, read): &&(RawKey, Read)| known.guess(key, read, self.started).is_none();
+        if !job.announced.iter().any(|announced| unknown(&announced)) {
+            return false;
+        }
+        for (key, read) in &job.announced {
+            self.want(key, read);
+        }
+        true
+    }
+
+    /// All reads of the step so far, and the one it misses: together they come from one moment.
+    fn fetch(&mut self, reads: Vec<(RawKey, Read, Reply)>, missing: (RawKey, Read)) {
+        for (key, read, _) in &reads {
+            self.want(key, read);
+        }
+        self.want(&missing.0, &missing.1);
+    }
+
+    fn want(&mut self, key: &RawKey, read: &Read) {
+        if !self.fetches.iter().any(|(k, r)| k == key && r == read) {
+            self.fetches.push((key.clone(), read.clone()));
+        }
+    }
+
+    fn sort_in(
+        &mut self,
+        mut job: Job,
+        reads: Vec<(RawKey, Read, Reply)>,
+        mut effects: Effects,
+        known: &Known,
+    ) -> Admission {
+        let keys = keys_of(&reads, &effects);
+        let touched = self.groups_of(&keys);
+        job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
+        if job.not_before.is_some() || self.must_wait(&job, &keys, &touched, known) {
+            self.deferred.push(job);
+            return Admission::Taken;
+        }
+        let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>()
+            + effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
+        let new_keys = keys.iter().filter(|key| !self.by_key.contains_key(*key)).count();
+        let full = self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + new_keys > BATCH_KEYS_MAX;
+        if full && self.steps > 0 {
+            return Admission::Full(job);
+        }
+        if let Err(error) = self.contradiction(&effects) {
+            job.verdict = Some(error);
+            effects.clear();
+        }
+        self.steps += 1;
+        self.bytes += bytes;
+        self.join(job, keys, touched, reads, effects);
+        Admission::Taken
+    }
+
+    fn groups_of(&self, keys: &[RawKey]) -> Vec<usize> {
+        let mut touched: Vec<usize> = keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// Whether the step cannot go along: it or its neighbours must be alone, or guessing would be in vain.
+    fn must_wait(&self, job: &Job, keys: &[RawKey], touched: &[usize], known: &Known) -> bool {
+        let shares = !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed));
+        shares || keys.iter().any(|key| known.is_busy(key, self.started))
+    }
+
+    /// Whether a write of the step cannot follow the writes before it, whatever the state below.
+    fn contradiction(&self, effects: &Effects) -> Result<()> {
+        let mut all: Vec<(RawKey, Write)> = Vec::new();
+        for (key, _) in &effects.writes {
+            if let Some(before) = self.writes.get(key)
+                && !all.iter().any(|(k, _)| k == key)
+            {
+                all.extend(before.iter().map(|write| (key.clone(), write.clone())));
+            }
+        }
+        all.extend(effects.writes.iter().cloned());
+        requirements(&all).map(|_| ())
+    }
+
+    fn join(
+        &mut self,
+        job: Job,
+        keys: Vec<RawKey>,
+        touched: Vec<usize>,
+        reads: Vec<(RawKey, Read, Reply)>,
+        effects: Effects,
+    ) {
+        let home = match touched.first() {
+            Some(home) => *home,
+            None => {
+                self.groups.push(Group::default());
+                self.groups.len() - 1
+            }
+        };
+        for other in touched.iter().skip(1) {
+            let absorbed = std::mem::take(&mut self.groups[*other]);
+            self.groups[home].absorb(absorbed);
+        }
+        for (key, write) in effects.writes {
+            push_merged(self.writes.entry_ref(&key).or_default(), write);
+        }
+        let group = &mut self.groups[home];
+        for key in keys {
+            if !group.keys.contains(&key) {
+                group.keys.push(key);
+            }
+        }
+        for read in reads {
+            if !group.reads.contains(&read) {
+                group.reads.push(read);
+            }
+        }
+        group.sealed |= job.alone;
+        group.effects.log.extend(effects.log);
+        group.effects.messages.extend(effects.messages);
+        group.jobs.push(job);
+        for key in &group.keys {
+            self.by_key.insert(key.clone(), home);
+        }
+    }
+
+    /// Closes the batch: every group gets its merged writes.
+    pub(crate) fn close(&mut self) {
+        self.groups.retain(|group| !group.jobs.is_empty());
+        for group in &mut self.groups {
+            for key in &group.keys {
+                if let Some(writes) = self.writes.remove(key) {
+                    group.effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
+                }
+            }
+        }
+    }
+}
+
+impl Group {
+    fn absorb(&mut self, other: Group) {
+        self.jobs.extend(other.jobs);
+        self.keys.extend(other.keys);
+        self.reads.extend(other.reads);
+        self.effects.log.extend(other.effects.log);
+        self.effects.messages.extend(other.effects.messages);
+        self.sealed |= other.sealed;
+    }
+}
+
+fn keys_of(reads: &[(RawKey, Read, Reply)], effects: &Effects) -> Vec<RawKey> {
+    let mut keys: Vec<RawKey> = Vec::with_capacity(reads.len() + effects.writes.len());
+    for key in reads.iter().map(|(key, _, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
+        if !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys
+}
+
+/// Runs the body once.
+fn run(job: &mut Job, view: &mut View<'_>, effects: &mut Effects) -> bool {
+    let started = Instant::now();
+    let mut tx = RawTx::new(view, effects, job.seed);
+    let commit = job.step.run(&mut tx);
+    let took = started.elapsed();
+    if took > BODY_WARN {
+        tracing::warn!(?took, "a step's body is slow and holds up the steps of its partition");
+    }
+    commit
+}
+
+/// Appends a write of one key, dropping what it makes void.
+fn push_merged(writes: &mut Vec<Write>, write: Write) {
+    match (&write, writes.last_mut()) {
+        (Write::Del | Write::Set(_, Expiry::Never | Expiry::At(_)), _) => {
+            writes.clear();
+            writes.push(write);
+        }
+        // A SET that keeps the deadline inherits that of the SET before it.
+        (Write::Set(value, Expiry::Keep), Some(Write::Set(before, _))) => *before = value.clone(),
+        (Write::IncrBy(by), Some(Write::IncrBy(sum))) if sum.saturating_add(*by).abs() <= INCREMENT_MAX => *sum += by,
+        _ => writes.push(write),
+    }
+}
+
+/// What a body sees: guesses below the writes of the steps before it in the same commit.
+struct View<'a> {
+    known: &'a Known,
+    clock: &'a Clock,
+    writes: &'a Map<Vec<Write>>,
+    started: Instant,
+    now_ms: &'a mut Option<i64>,
+    estimate_ms: &'a mut Option<i64>,
+    /// Reads of the state below, as the commit will validate them.
+    reads: Vec<(RawKey, Read, Reply)>,
+    missing: Option<(RawKey, Read)>,
+    /// Whether a read saw another step's writes.
+    layered: bool,
+    scratch: Option<Bytes>,
+}
+
+impl<'a> View<'a> {
+    fn new(batch: &'a mut Batch, known: &'a Known, clock: &'a Clock) -> View<'a> {
+        View {
+            known,
+            clock,
+            writes: &batch.writes,
+            started: batch.started,
+            now_ms: &mut batch.now_ms,
+            estimate_ms: &mut batch.estimate_ms,
+            reads: vec![],
+            missing: None,
+            layered: false,
+            scratch: None,
+        }
+    }
+
+    /// A read of the state below every write of this commit.
+    fn below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        if let Some((_, _, reply)) = self.reads.iter().find(|(k, r, _)| k == key && r == read) {
+            return Ok(reply.clone());
+        }
+        match self.known.guess(key, read, self.started) {
+            Some(reply) => {
+                self.reads.push((key.clone(), read.clone(), reply.clone()));
+                Ok(reply.clone())
+            }
+            None => {
+                self.missing.get_or_insert_with(|| (key.clone(), read.clone()));
+                Err(Error::Suspended)
+            }
+        }
+    }
+}
+
+impl Base for View<'_> {
+    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        let writes = self.writes;
+        match writes.get(key) {
+            None => self.below(key, read),
+            Some(writes) => {
+                self.layered = true;
+                let writes: Vec<&Write> = writes.iter().collect();
+                read_through(&mut Below(self), key, &writes, read)
+            }
+        }
+    }
+
+    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+        let reply = self.read(key, &Read::Get)?;
+        self.scratch = match reply.checked(key, &Read::Get)? {
+            Reply::Blob(blob) => Some(blob),
+            _ => None,
+        };
+        Ok(self.scratch.as_deref())
+    }
+
+    fn now(&mut self) -> i64 {
+        if self.estimate_ms.is_none() {
+            *self.estimate_ms = Some(self.clock.estimate_ms());
+        }
+        *self.now_ms.get_or_insert_with(|| self.clock.now_ms())
+    }
+}
+
+/// The view without the other steps' writes.
+struct Below<'v, 'a>(&'v mut View<'a>);
+
+impl Base for Below<'_, '_> {
+    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        self.0.below(key, read)
+    }
+
+    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
+        Err(Error::Suspended)
+    }
+
+    fn now(&mut self) -> i64 {
+        self.0.now()
+    }
+}

@@ -1,0 +1,72 @@
+//! The engine's one clock: the server's, followed by an offset to this machine's monotonic time.
+
+use crate::limits::CLOCK_REFRESH;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+/// Follows the server's time.
+pub(crate) struct Clock {
+    start: Instant,
+    /// Server's milliseconds at `start`, as last observed.
+    offset_ms: AtomicI64,
+    /// The latest time handed to a body: it never runs backwards within a process.
+    latest_ms: AtomicI64,
+    observed_ms: AtomicI64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Clock {
+        Clock {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(0),
+            latest_ms: AtomicI64::new(0),
+            observed_ms: AtomicI64::new(i64::MIN / 2),
+        }
+    }
+
+    fn elapsed_ms(&self) -> i64 {
+        self.start.elapsed().as_millis() as i64
+    }
+
+    /// The server said what time it is, some moments ago.
+    pub(crate) fn observe(&self, server_ms: i64) {
+        let elapsed = self.elapsed_ms();
+        self.offset_ms.store(server_ms - elapsed, Ordering::Relaxed);
+        self.observed_ms.store(elapsed, Ordering::Relaxed);
+    }
+
+    /// What the server's clock probably shows; compared with it at the commit.
+    pub(crate) fn estimate_ms(&self) -> i64 {
+        self.offset_ms.load(Ordering::Relaxed) + self.elapsed_ms()
+    }
+
+    /// The time for a body: the estimate, but never before an earlier one. After a failover to a slower clock it
+    /// stands still for a while; the estimate is what is compared, so steps go on.
+    pub(crate) fn now_ms(&self) -> i64 {
+        let estimate = self.estimate_ms();
+        self.latest_ms.fetch_max(estimate, Ordering::Relaxed).max(estimate)
+    }
+
+    /// Whether the server's time was not seen for a while.
+    pub(crate) fn is_due(&self) -> bool {
+        self.elapsed_ms() - self.observed_ms.load(Ordering::Relaxed) > CLOCK_REFRESH.as_millis() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_follows_the_server_and_never_runs_backwards() {
+        let clock = Clock::new();
+        assert!(clock.is_due());
+        clock.observe(1_000_000);
+        assert!(!clock.is_due());
+        let first = clock.now_ms();
+        assert!((1_000_000..1_000_500).contains(&first));
+        clock.observe(900_000);
+        assert!(clock.estimate_ms() < 1_000_000, "the estimate follows the server");
+        assert!(clock.now_ms() >= first, "bodies never see an earlier time");
+    }
+}

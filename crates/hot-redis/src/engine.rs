@@ -1,0 +1,316 @@
+//! The engine: hands steps to the task of their partition, reads, scans and listens.
+
+use crate::address::Address;
+use crate::combiner::Combiner;
+use crate::failure::{Failure, unavailable};
+use crate::job::Job;
+use crate::limits::*;
+use crate::listen;
+use crate::router::Router;
+use crate::shared::{Shared, add};
+use crate::wire::{self, Answer, Call, Envelope};
+use bytes::Bytes;
+use emberkeep_hot::command::{RawKey, Read, Reply};
+use emberkeep_hot::engine::{Cursor, Engine, Order, Page, Pending, Stats};
+use emberkeep_hot::pubsub::Subscription;
+use emberkeep_hot::tx::Step;
+use emberkeep_hot::{Error, Result};
+use emberkeep_schema::{Layout, Naming};
+use std::collections::HashMap;
+use parking_lot::Mutex;
+use redis::Value;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+type Partitions = Mutex<HashMap<Bytes, (mpsc::UnboundedSender<Job>, JoinHandle<()>)>>;
+
+/// Hot state on Redis or Valkey.
+pub struct RedisEngine {
+    shared: Arc<Shared>,
+    partitions: Arc<Partitions>,
+    closed: AtomicBool,
+    seeds: AtomicU64,
+}
+
+impl RedisEngine {
+    /// Connects, and checks that the server is one that the engine can keep its promises on.
+    ///
+    /// `redis://[user:password@]host:port`, `rediss://` for TLS, `redis+cluster://a:1,b:2` for a Cluster; options
+    /// `?prefix=eu:` before every key and channel, `&wait=1` to await that many replicas after each commit.
+    pub async fn connect(url: &str) -> Result<Arc<RedisEngine>> {
+        let address = Address::parse(url)?;
+        let layout = if address.cluster { Layout::Cluster } else { Layout::Single };
+        let naming = Naming::new(address.prefix.clone(), layout)
+            .map_err(|error| Error::Invalid { what: "prefix", problem: error.to_string() })?;
+        let name = address.to_string();
+        let router = Router::new(address).map_err(|failure| plain(&name, failure))?;
+        let random = RandomState::new();
+        let process = format!("{:016x}", random.hash_one(std::process::id()));
+        let seeds = AtomicU64::new(random.hash_one("seed"));
+        let shared = Arc::new(Shared::new(router, naming, process));
+        let engine = RedisEngine { shared, partitions: Arc::default(), closed: AtomicBool::new(false), seeds };
+        engine.check_server().await?;
+        Ok(Arc::new(engine))
+    }
+
+    async fn check_server(&self) -> Result<()> {
+        let shared = &self.shared;
+        shared.router.refresh().await.map_err(|failure| plain(&shared.name, failure))?;
+        self.ask_time().await?;
+        let info = self.call(0, redis::cmd("INFO").arg("server")).await?;
+        let info = wire::text(&info);
+        check_version(&shared.name, &info)?;
+        let clustered = info.lines().any(|line| line.trim() == "redis_mode:cluster");
+        if clustered && !shared.router.address().cluster {
+            return Err(unavailable(
+                &shared.name,
+                "this server belongs to a Cluster".into(),
+                "write redis+cluster:// in the URL; the keys of a Cluster have another layout",
+            ));
+        }
+        self.warn_of_eviction().await;
+        Ok(())
+    }
+
+    /// A server that evicts keys behind our back breaks every promise; it is said once, where we may ask.
+    async fn warn_of_eviction(&self) {
+        let policy = self.call(0, redis::cmd("CONFIG").arg("GET").arg("maxmemory-policy")).await;
+        if let Ok(Value::Array(pair)) = policy
+            && let Some(policy) = pair.get(1).map(wire::text)
+            && policy != "noeviction"
+        {
+            tracing::warn!(server = %self.shared.name, %policy, "the server may evict keys; set maxmemory-policy noeviction");
+        }
+    }
+
+    async fn call(&self, slot: u16, cmd: &redis::Cmd) -> Result<Value> {
+        self.shared.router.call(slot, cmd).await.map_err(|failure| plain(&self.shared.name, failure))
+    }
+
+    async fn ask_time(&self) -> Result<i64> {
+        let time = self.call(0, &redis::cmd("TIME")).await?;
+        let (seconds, micros) = match &time {
+            Value::Array(parts) if parts.len() == 2 => (wire::text(&parts[0]), wire::text(&parts[1])),
+            other => (wire::text(other), String::new()),
+        };
+        match (seconds.parse::<i64>(), micros.parse::<i64>()) {
+            (Ok(seconds), Ok(micros)) => {
+                let ms = seconds * 1000 + micros / 1000;
+                self.shared.clock.observe(ms);
+                Ok(ms)
+            }
+            _ => Err(unavailable(&self.shared.name, format!("TIME answered {seconds}"), "is this a Redis server?")),
+        }
+    }
+
+    /// Hands a job to its partition's task, which is started if it is not there.
+    fn submit(&self, partition: &Bytes, job: Job) {
+        let mut partitions = self.partitions.lock();
+        let job = match partitions.get(partition) {
+            Some((sender, _)) => match sender.send(job) {
+                Ok(()) => return,
+                Err(mpsc::error::SendError(job)) => job,
+            },
+            None => job,
+        };
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let combiner = Combiner::new(self.shared.clone(), partition.clone(), inbox);
+        let (all, key) = (self.partitions.clone(), partition.clone());
+        let _ = sender.send(job);
+        // Jobs are sent under the lock; what was sent before the entry went is still worked off.
+        let task = tokio::spawn(combiner.run(move || drop(all.lock().remove(&key))));
+        partitions.insert(partition.clone(), (sender, task));
+    }
+
+    async fn run_job(&self, order: Order) -> Result<Box<dyn Step>> {
+        let (reply, answer) = oneshot::channel();
+        let started = Instant::now();
+        let in_flight = Arc::new(AtomicBool::new(false));
+        let job = Job {
+            step: order.step,
+            seed: order.seed,
+            announced: order.announced,
+            started,
+            deadline: started + order.deadline,
+            attempts: 0,
+            stale: 0,
+            alone: false,
+            not_before: None,
+            fresh: vec![],
+            verdict: None,
+            problem: None,
+            in_flight: in_flight.clone(),
+            reply,
+        };
+        self.submit(&order.partition, job);
+        match tokio::time::timeout(order.deadline + DEADLINE_GRACE, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(Error::Closed),
+            Err(_) if in_flight.load(Ordering::Acquire) => Err(Error::OutcomeUnknown {
+                backend: self.shared.name.clone(),
+                reason: "the deadline passed with the commit in flight".into(),
+            }),
+            Err(_) => Err(Error::Conflict { waited: started.elapsed(), attempts: 0 }),
+        }
+    }
+
+    async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
+        let mut call = Call::default();
+        call.fetches(reads);
+        let none = |_: &RawKey| Vec::new();
+        let envelope = Envelope {
+            turn_key: &none,
+            receipt: None,
+            estimate_ms: None,
+            wants_time: self.shared.clock.is_due(),
+            process: &self.shared.process,
+            groups: 0,
+        };
+        let mut waited = REPLY_WAIT;
+        let value = loop {
+            let answer = self.shared.eval(slot, &self.shared.step_script, |v, s| call.command(v, s, &envelope)).await;
+            match answer {
+                Ok(value) => break value,
+                // A read may be made again, whatever became of it.
+                Err(failure) if waited.is_zero() || matches!(failure, Failure::Refused(_)) => {
+                    return Err(plain(&self.shared.name, failure));
+                }
+                Err(_) => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    waited = waited.saturating_sub(RETRY_PAUSE);
+                }
+            }
+        };
+        add(&self.shared.counters.read_calls, 1);
+        let answer = Answer::parse(value).ok_or_else(|| self.nonsense("the script's answer"))?;
+        if let Some(time) = answer.time_ms {
+            self.shared.clock.observe(time);
+        }
+        let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| wire::reply(read, value));
+        replies.collect::<Option<Vec<_>>>().ok_or_else(|| self.nonsense("a reply"))
+    }
+
+    fn nonsense(&self, what: &str) -> Error {
+        unavailable(&self.shared.name, format!("{what} was not understood"), "is this Redis 7 or Valkey?")
+    }
+
+    async fn read_all(&self, reads: Vec<(RawKey, Read)>) -> Result<Vec<Reply>> {
+        let mut by_slot: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        for (index, (key, read)) in reads.iter().enumerate() {
+            read.check(key)?;
+            by_slot.entry(self.shared.router.slot_of_key(key)).or_default().push(index);
+        }
+        let mut replies = vec![Reply::Nil; reads.len()];
+        for (slot, indexes) in by_slot {
+            // Bounded calls: a long list of reads must not hold the server.
+            for part in indexes.chunks(emberkeep_hot::limits::REPLY_ELEMENTS_MAX) {
+                let of_slot: Vec<_> = part.iter().map(|index| reads[*index].clone()).collect();
+                let answers = self.read_slot(slot, &of_slot).await?;
+                part.iter().zip(answers).for_each(|(index, reply)| replies[*index] = reply);
+            }
+        }
+        Ok(replies)
+    }
+
+    async fn scan_page(&self, from: Option<Cursor>, pattern: &[u8], count: usize) -> Result<Page> {
+        let from = from.unwrap_or_default();
+        let nodes = self.shared.router.primaries();
+        let Some(node) = nodes.get(from.place as usize) else { return Ok(Page { keys: vec![], next: None }) };
+        let mut cmd = redis::cmd("SCAN");
+        cmd.arg(from.position).arg("MATCH").arg(pattern);
+        cmd.arg("COUNT").arg(count.clamp(1, emberkeep_hot::limits::SCAN_PAGE_MAX));
+        let answer = node.call(&cmd).await.map_err(|failure| plain(&self.shared.name, failure))?;
+        let Value::Array(parts) = answer else { return Err(self.nonsense("SCAN's answer")) };
+        let [position, Value::Array(keys)] = &parts[..] else { return Err(self.nonsense("SCAN's answer")) };
+        let position: u64 = wire::text(position).parse().map_err(|_| self.nonsense("SCAN's cursor"))?;
+        let keys = keys.iter().filter_map(|key| match key {
+            Value::BulkString(bytes) => Some(Bytes::copy_from_slice(bytes)),
+            _ => None,
+        });
+        let next = match position {
+            0 if from.place as usize + 1 < nodes.len() => Some(Cursor { place: from.place + 1, position: 0 }),
+            0 => None,
+            position => Some(Cursor { place: from.place, position }),
+        };
+        Ok(Page { keys: keys.collect(), next })
+    }
+}
+
+/// A failure as the error of a plain call.
+fn plain(backend: &str, failure: Failure) -> Error {
+    match failure {
+        Failure::Refused(error) => error,
+        other => unavailable(backend, other.reason(), "check that it runs and can be reached"),
+    }
+}
+
+fn check_version(backend: &str, info: &str) -> Result<()> {
+    let version = info.lines().find_map(|line| line.trim().strip_prefix("redis_version:"));
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    match major {
+        Some(major) if major < 7 => Err(unavailable(
+            backend,
+            format!("it is version {}", version.unwrap_or_default()),
+            "Redis 7.0 or Valkey 7.2 is the oldest that works",
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Engine for RedisEngine {
+    fn name(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn naming(&self) -> &Naming {
+        &self.shared.naming
+    }
+
+    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
+        if self.closed.load(Ordering::Acquire) {
+            return Box::pin(async { Err(Error::Closed) });
+        }
+        Box::pin(self.run_job(order))
+    }
+
+    fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
+        Box::pin(self.read_all(reads))
+    }
+
+    fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize) -> Pending<'a, Result<Page>> {
+        Box::pin(self.scan_page(from, pattern, count))
+    }
+
+    fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
+        Box::pin(listen::subscribe(&self.shared, channels, patterns))
+    }
+
+    fn now(&self) -> Pending<'_, Result<i64>> {
+        Box::pin(self.ask_time())
+    }
+
+    fn seed(&self) -> u64 {
+        self.seeds.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+    }
+
+    fn stats(&self) -> Stats {
+        self.shared.counters.stats()
+    }
+
+    fn close(&self) -> Pending<'_, Result<()>> {
+        self.closed.store(true, Ordering::Release);
+        Box::pin(async {
+            let all: Vec<_> = self.partitions.lock().drain().collect();
+            for (_, (sender, task)) in all {
+                drop(sender);
+                let _ = task.await;
+            }
+            Ok(())
+        })
+    }
+}

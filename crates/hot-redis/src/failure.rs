@@ -1,0 +1,106 @@
+//! What a call to a server came to, sorted by the one question that matters: can it have been executed?
+
+use emberkeep_hot::Error;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The server answered that it did not execute the call, and may later.
+    NotYet { reason: String },
+    /// The slot lives elsewhere.
+    Moved { to: (String, u16) },
+    /// The slot is moving, and this call belongs to its target.
+    Ask { to: (String, u16) },
+    /// The script is not there: send its text.
+    NoScript,
+    /// The server refuses, and will again. Not executed.
+    Refused(Error),
+    /// No connection was there to send it on. Not executed.
+    Unreachable { reason: String },
+    /// The connection broke or the answer did not come: executed or not.
+    Lost { reason: String },
+}
+
+impl Failure {
+    /// Sorts an error of the client library.
+    pub(crate) fn of(backend: &str, error: RedisError) -> Failure {
+        use ServerErrorKind::*;
+        let reason = reason(&error);
+        let redirect = error.redirect_node().map(|(host, port)| (host.to_owned(), port));
+        match (error.kind(), redirect) {
+            (ErrorKind::Server(Moved), Some(to)) => Failure::Moved { to },
+            (ErrorKind::Server(Ask), Some(to)) => Failure::Ask { to },
+            (ErrorKind::Server(NoScript), _) => Failure::NoScript,
+            (ErrorKind::Server(TryAgain | ClusterDown | MasterDown | BusyLoading | ReadOnly), _) => {
+                Failure::NotYet { reason }
+            }
+            (ErrorKind::Server(NoPerm), _) | (ErrorKind::AuthenticationFailed, _) => {
+                Failure::Refused(denied(backend, reason))
+            }
+            (ErrorKind::Server(_), _) | (ErrorKind::Extension, _) => by_code(backend, error.code(), reason),
+            _ => Failure::Lost { reason },
+        }
+    }
+
+    /// Sorts an error of opening a connection: nothing was sent.
+    pub(crate) fn of_connecting(backend: &str, error: RedisError) -> Failure {
+        match Failure::of(backend, error) {
+            Failure::Lost { reason } => Failure::Unreachable { reason },
+            other => other,
+        }
+    }
+
+    /// Whether the call was certainly not executed.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Failure::NotYet { reason } | Failure::Unreachable { reason } | Failure::Lost { reason } => {
+                reason.clone()
+            }
+            Failure::Moved { to } | Failure::Ask { to } => format!("redirected to {}:{}", to.0, to.1),
+            Failure::NoScript => "the script is not loaded".into(),
+            Failure::Refused(error) => error.to_string(),
+        }
+    }
+}
+
+/// Codes that the client library has no name for.
+fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
+    match code.unwrap_or_default() {
+        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "READONLY" | "UNBLOCKED"
+        | "NOREPLICAS" => Failure::NotYet { reason },
+        "NOSCRIPT" => Failure::NoScript,
+        "OOM" => Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") }),
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => Failure::Refused(denied(backend, reason)),
+        "MISCONF" => Failure::Refused(unavailable(backend, reason, "the server cannot persist; mend its disk")),
+        _ if reason.contains("OOM command not allowed") => {
+            Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") })
+        }
+        _ if reason.contains("NOAUTH") || reason.contains("WRONGPASS") || reason.contains("NOPERM") => {
+            Failure::Refused(denied(backend, reason))
+        }
+        _ => Failure::Refused(unavailable(backend, reason, "the server did not understand; see its version")),
+    }
+}
+
+/// The server's words, without the library's around them.
+fn reason(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) if !detail.starts_with(code) => format!("{code} {detail}"),
+        (_, Some(detail)) => detail.to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+pub(crate) fn unavailable(backend: &str, reason: String, advice: &'static str) -> Error {
+    Error::Unavailable { backend: backend.to_owned(), reason, advice }
+}
+
+fn denied(backend: &str, reason: String) -> Error {
+    let advice = if reason.contains("NOPERM") || reason.contains("no permissions") {
+        "grant the user the commands and keys of `emberkeep schema keys`, and EVAL, EVALSHA, TIME, TYPE"
+    } else {
+        "put the right user and password into the URL"
+    };
+    Error::Denied { backend: backend.to_owned(), reason, advice }
+}

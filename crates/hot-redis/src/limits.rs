@@ -1,0 +1,50 @@
+//! Every bound of the Redis engine. Units and qualifiers stand last.
+
+use std::time::Duration;
+
+/// Above this a digest stands for the reply that a body saw.
+pub const DIGEST_ABOVE_BYTES: usize = 4 * 1024;
+/// Most steps in one commit.
+pub const BATCH_STEPS_MAX: usize = 256;
+/// Most bytes of replies and writes in one commit.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+/// Most keys in one commit.
+pub const BATCH_KEYS_MAX: usize = 64;
+/// Commits of one partition in flight at a time, each on its own lane.
+pub const LANES_MAX: usize = 2;
+/// Stale answers after which a step asks for the turn.
+pub const STALE_BEFORE_TURN: u32 = 2;
+/// Stale answers after which a step runs alone, so that it holds up nobody who shares a key with it.
+pub const STALE_BEFORE_ALONE: u32 = 6;
+/// How long a turn keeps others from writing the key.
+pub const TURN: Duration = Duration::from_millis(30);
+/// Pause of a step that was told to wait for somebody else's turn.
+pub const TURN_POLL: Duration = Duration::from_millis(1);
+/// How long guesses for a key are not trusted after one proved stale.
+pub const CONTENDED: Duration = Duration::from_millis(50);
+/// Life of a receipt, and of a closed lane.
+pub const RECEIPT: Duration = Duration::from_secs(60);
+/// Largest difference between the clock a step used and the server's.
+pub const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_millis(100);
+/// How often the server's time is asked for when no step needs it.
+pub const CLOCK_REFRESH: Duration = Duration::from_secs(1);
+/// A reply that takes longer counts as lost; the lane's receipt tells what happened.
+pub const REPLY_WAIT: Duration = Duration::from_millis(700);
+/// Time to open a connection.
+pub const CONNECT_WAIT: Duration = Duration::from_millis(1_000);
+/// Pause between two attempts after an answer that proves "not executed".
+pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
+/// Longest such pause.
+pub const RETRY_PAUSE_MAX: Duration = Duration::from_millis(50);
+/// Redirects followed at once before the pause.
+pub const REDIRECTS_MAX: u32 = 5;
+/// What the engine remembers of a partition's replies, as guesses.
+pub const KNOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A partition without work for this long gives its memory back.
+pub const PARTITION_IDLE: Duration = Duration::from_secs(30);
+/// Time a caller waits beyond its deadline for an answer that is on its way.
+pub const DEADLINE_GRACE: Duration = Duration::from_millis(20);
+
+const _: () = assert!(BATCH_KEYS_MAX * 2 < 8_000, "keys and turn keys are passed to Lua together");
+const _: () = assert!(TURN.as_millis() < RECEIPT.as_millis());
+const _: () = assert!(REPLY_WAIT.as_millis() < emberkeep_hot::limits::STEP_DEADLINE_DEFAULT.as_millis());

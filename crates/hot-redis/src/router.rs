@@ -1,0 +1,183 @@
+//! Which server a partition lives on: the one there is, or the Cluster's map of slots, followed by redirects.
+
+use crate::address::Address;
+use crate::failure::Failure;
+use crate::limits::REDIRECTS_MAX;
+use crate::node::Node;
+use crate::wire;
+use std::collections::HashMap;
+use parking_lot::Mutex;
+use redis::{Cmd, Value};
+use std::sync::Arc;
+
+const SLOTS: usize = 16_384;
+
+/// Finds servers and sends commands to them.
+pub(crate) struct Router {
+    address: Address,
+    nodes: Mutex<HashMap<(String, u16), Arc<Node>>>,
+    /// Primary of each slot; empty on a single server.
+    slots: Mutex<Vec<Option<Arc<Node>>>>,
+    seeds: Vec<Arc<Node>>,
+}
+
+impl Router {
+    pub(crate) fn new(address: Address) -> Result<Router, Failure> {
+        let seeds = address.nodes.iter().cloned().map(|info| Node::new(info).map(Arc::new));
+        let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
+        let slots = Mutex::new(if address.cluster { vec![None; SLOTS] } else { vec![] });
+        Ok(Router { address, nodes: Mutex::default(), slots, seeds })
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The slot of a partition, by the text in the braces. Without meaning on a single server.
+    pub(crate) fn slot(&self, partition: &[u8]) -> u16 {
+        if self.address.cluster { slot_of(partition) } else { 0 }
+    }
+
+    /// The slot of a rendered key, by the text in its first braces.
+    pub(crate) fn slot_of_key(&self, key: &[u8]) -> u16 {
+        let tag = key.iter().position(|b| *b == b'{').and_then(|open| {
+            let close = key[open + 1..].iter().position(|b| *b == b'}')?;
+            (close > 0).then(|| &key[open + 1..open + 1 + close])
+        });
+        self.slot(tag.unwrap_or(key))
+    }
+
+    /// Every primary, in a fixed order.
+    pub(crate) fn primaries(&self) -> Vec<Arc<Node>> {
+        if !self.address.cluster {
+            return vec![self.seeds[0].clone()];
+        }
+        let mut nodes: Vec<Arc<Node>> = Vec::new();
+        for node in self.slots.lock().iter().flatten() {
+            if !nodes.iter().any(|known| Arc::ptr_eq(known, node)) {
+                nodes.push(node.clone());
+            }
+        }
+        nodes.sort_by(|a, b| a.name().cmp(b.name()));
+        nodes
+    }
+
+    /// Sends a command to the slot's primary, following redirects. Nothing is ever sent again after it may have
+    /// been executed.
+    pub(crate) async fn call(&self, slot: u16, cmd: &Cmd) -> Result<Value, Failure> {
+        if !self.address.cluster {
+            return self.seeds[0].call(cmd).await;
+        }
+        let mut node = self.primary(slot).await?;
+        let mut result = node.call(cmd).await;
+        for _ in 0..REDIRECTS_MAX {
+            match result {
+                Err(Failure::Moved { to }) => {
+                    node = self.node_at(&to)?;
+                    self.slots.lock()[slot as usize] = Some(node.clone());
+                    result = node.call(cmd).await;
+                }
+                Err(Failure::Ask { to }) => {
+                    node = self.node_at(&to)?;
+                    result = node.call_asking(cmd).await;
+                }
+                other => {
+                    result = other;
+                    break;
+                }
+            }
+        }
+        if matches!(result, Err(Failure::Unreachable { .. } | Failure::NotYet { .. } | Failure::Lost { .. })) {
+            // The map may be old: ask somebody who answers. The outcome of this call stays what it is.
+            let _ = self.refresh().await;
+        }
+        result
+    }
+
+    async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
+        if let Some(node) = self.slots.lock()[slot as usize].clone() {
+            return Ok(node);
+        }
+        self.refresh().await?;
+        let node = self.slots.lock()[slot as usize].clone();
+        node.ok_or_else(|| Failure::NotYet { reason: format!("nobody serves slot {slot}") })
+    }
+
+    fn node_at(&self, (host, port): &(String, u16)) -> Result<Arc<Node>, Failure> {
+        let mut nodes = self.nodes.lock();
+        if let Some(node) = nodes.get(&(host.clone(), *port)) {
+            return Ok(node.clone());
+        }
+        let node = Arc::new(Node::new(self.address.at(host, *port))?);
+        nodes.insert((host.clone(), *port), node.clone());
+        Ok(node)
+    }
+
+    /// Reads the map of slots from the first server that knows it.
+    pub(crate) async fn refresh(&self) -> Result<(), Failure> {
+        if !self.address.cluster {
+            return Ok(());
+        }
+        let known: Vec<Arc<Node>> = self.nodes.lock().values().cloned().collect();
+        let mut last = Failure::Unreachable { reason: "no server of the cluster is known".into() };
+        for node in self.seeds.iter().chain(&known) {
+            match node.call(redis::cmd("CLUSTER").arg("SLOTS")).await {
+                Ok(map) => return self.adopt(node, map),
+                Err(failure) => last = failure,
+            }
+        }
+        Err(last)
+    }
+
+    fn adopt(&self, teller: &Node, map: Value) -> Result<(), Failure> {
+        let mut slots: Vec<Option<Arc<Node>>> = vec![None; SLOTS];
+        let Value::Array(ranges) = map else {
+            return Err(Failure::NotYet { reason: "CLUSTER SLOTS was not answered by an array".into() });
+        };
+        for range in &ranges {
+            let Some((from, to, host, port)) = range_of(range) else { continue };
+            // An empty host means "the server you are talking to".
+            let host = if host.is_empty() {
+                teller.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
+            } else {
+                host
+            };
+            let node = self.node_at(&(host, port))?;
+            slots[from..=to.min(SLOTS - 1)].fill(Some(node));
+        }
+        *self.slots.lock() = slots;
+        Ok(())
+    }
+}
+
+/// First slot, last slot, host and port of the primary.
+fn range_of(range: &Value) -> Option<(usize, usize, String, u16)> {
+    let Value::Array(parts) = range else { return None };
+    let [Value::Int(from), Value::Int(to), Value::Array(primary), ..] = &parts[..] else { return None };
+    let [host, Value::Int(port), ..] = &primary[..] else { return None };
+    let host = if *host == Value::Nil { String::new() } else { wire::text(host) };
+    Some((*from as usize, *to as usize, host, *port as u16))
+}
+
+/// Redis Cluster's slot of a tag: CRC16 (XMODEM) modulo 16384.
+fn slot_of(tag: &[u8]) -> u16 {
+    let mut crc: u16 = 0;
+    for byte in tag {
+        crc ^= (*byte as u16) << 8;
+        for _ in 0..8 {
+            crc = if crc & 0x8000 != 0 { (crc << 1) ^ 0x1021 } else { crc << 1 };
+        }
+    }
+    crc % SLOTS as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_those_of_redis() {
+        assert_eq!(slot_of(b"123456789"), 12_739, "the example of the Cluster specification");
+        assert_eq!(slot_of(b"foo"), 12_182);
+    }
+}

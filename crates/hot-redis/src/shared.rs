@@ -1,0 +1,107 @@
+//! What all partitions of one engine share: the router, the clock, names of own keys, counters, scripts.
+
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::router::Router;
+use bytes::Bytes;
+use emberkeep_hot::engine::Stats;
+use emberkeep_schema::Naming;
+use redis::{Cmd, Value};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A script and its digest.
+pub(crate) struct Script {
+    text: &'static str,
+    sha: String,
+}
+
+impl Script {
+    fn new(text: &'static str) -> Script {
+        Script { text, sha: sha1_smol::Sha1::from(text).digest().to_string() }
+    }
+}
+
+/// One engine's common parts.
+pub(crate) struct Shared {
+    pub(crate) router: Router,
+    pub(crate) clock: Clock,
+    pub(crate) naming: Naming,
+    pub(crate) name: String,
+    /// This process' name in receipts and turns: random, so that no two are alike.
+    pub(crate) process: String,
+    pub(crate) step_script: Script,
+    pub(crate) close_script: Script,
+    pub(crate) counters: Counters,
+    /// Lanes are never numbered twice, also not by a partition's second task.
+    pub(crate) lanes_opened: AtomicU64,
+}
+
+/// Counters behind [`Stats`].
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) committed: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) combined_commits: AtomicU64,
+    pub(crate) combined_steps: AtomicU64,
+    pub(crate) commit_calls: AtomicU64,
+    pub(crate) read_calls: AtomicU64,
+    pub(crate) turn_waits: AtomicU64,
+    pub(crate) receipts_asked: AtomicU64,
+}
+
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Relaxed);
+}
+
+impl Counters {
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            committed: self.committed.load(Relaxed),
+            conflicts: self.conflicts.load(Relaxed),
+            combined_commits: self.combined_commits.load(Relaxed),
+            combined_steps: self.combined_steps.load(Relaxed),
+            commit_calls: self.commit_calls.load(Relaxed),
+            read_calls: self.read_calls.load(Relaxed),
+            turn_waits: self.turn_waits.load(Relaxed),
+            receipts_asked: self.receipts_asked.load(Relaxed),
+            ..Stats::default()
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(router: Router, naming: Naming, process: String) -> Shared {
+        Shared {
+            name: router.address().to_string(),
+            router,
+            clock: Clock::new(),
+            naming,
+            process,
+            step_script: Script::new(include_str!("scripts/step.lua")),
+            close_script: Script::new(include_str!("scripts/close_lane.lua")),
+            counters: Counters::default(),
+            lanes_opened: AtomicU64::new(1),
+        }
+    }
+
+    /// Calls a script by its digest, and by its text where the server does not have it (after a restart or a
+    /// failover, which is normal).
+    pub(crate) async fn eval(
+        &self,
+        slot: u16,
+        script: &Script,
+        command: impl Fn(&'static str, &str) -> Cmd,
+    ) -> Result<Value, Failure> {
+        match self.router.call(slot, &command("EVALSHA", &script.sha)).await {
+            Err(Failure::NoScript) => self.router.call(slot, &command("EVAL", script.text)).await,
+            other => other,
+        }
+    }
+
+    /// An own key of a partition.
+    pub(crate) fn own_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
+        let mut out = Vec::new();
+        self.naming.write_own(partition, name, &mut out);
+        Bytes::from(out)
+    }
+}
