@@ -8,6 +8,7 @@
 //! (what commands mean), `locks` and `transact` (how a step runs), `sweep` and `rewrite` (what goes on behind it).
 
 mod apply;
+mod background;
 mod channels;
 mod check;
 mod clock;
@@ -18,11 +19,13 @@ mod locks;
 mod log;
 mod memory;
 mod options;
+mod persist;
 mod ranking;
 mod read;
 mod rewrite;
 mod scan;
 mod shard;
+mod sweep;
 mod transact;
 mod value;
 
@@ -30,15 +33,18 @@ pub use clock::{Clock, ManualClock};
 pub use dump::{Content, Record};
 pub use options::Options;
 
+use self::background::Background;
 use self::channels::Channels;
 use self::clock::Ticker;
-use self::locks::text_of;
+use self::locks::{ALL, Locked, text_of};
 use self::memory::Memory;
+use self::persist::Persistence;
 use self::read::answer;
 use self::shard::{Hashed, Shard};
-use crate::command::{Effects, RawKey, Read, Reply};
+use crate::command::{RawKey, Read, Reply};
 use crate::engine::{Cursor, Engine, Order, Page, Pending, Stats, Ticket};
 use crate::error::{Error, Result};
+use crate::journal::Recovery;
 use crate::limits::SHARDS;
 use crate::pubsub::Subscription;
 use crate::tx::Step;
@@ -48,12 +54,14 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use parking_lot::Mutex;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Hot state in this process.
 pub struct Embedded {
     inner: Arc<Inner>,
+    background: Option<Background>,
 }
 
 /// What the engine and its background thread share.
@@ -62,12 +70,16 @@ pub(crate) struct Inner {
     hasher: SeedableRandomState,
     ticker: Ticker,
     channels: Arc<Channels>,
+    /// Set once, after the load.
+    persistence: OnceLock<Persistence>,
     memory: Memory,
     naming: Naming,
     random: AtomicU64,
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
     closed: AtomicBool,
+    /// The shard that the next sweep begins with.
+    sweep_next: AtomicUsize,
 }
 
 impl Embedded {
@@ -81,9 +93,43 @@ impl Embedded {
         Options::default()
     }
 
-    /// Opens an engine.
+    /// Opens an engine; with a folder, loads it first.
     pub fn open(options: Options) -> Result<Embedded> {
-        Ok(Embedded { inner: Arc::new(Inner::new(options)) })
+        let inner = Arc::new(Inner::new(&options));
+        if let Some(persistence) = Persistence::open(&options, &inner)? {
+            inner.persistence.get_or_init(|| persistence);
+            inner.memory.adjust(inner.stats().memory_bytes as i64);
+        }
+        let background = options.background.then(|| Background::start(inner.clone()));
+        Ok(Embedded { inner, background })
+    }
+
+    /// What the start found in the folder.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.inner.persistence.get().map(|persistence| &persistence.recovery)
+    }
+
+    /// Removes keys whose time has come, for this long at most; answers how many. The engine's own thread does
+    /// the same; this is for tests that hold the clock.
+    pub fn sweep_once(&self, budget: Duration) -> usize {
+        sweep::cycle(&self.inner, budget).removed
+    }
+
+    /// Has the journal replaced by the state of this moment. The engine's own thread does so when it has grown.
+    pub fn rewrite_journal(&self) -> Result<()> {
+        rewrite::rewrite(&self.inner)
+    }
+
+    fn shut(&self) -> Result<()> {
+        self.inner.closed.store(true, Ordering::SeqCst);
+        if let Some(background) = &self.background {
+            background.stop();
+        }
+        // Steps that are under way hold a lock; after this line none is.
+        drop(Locked::take(&self.inner, ALL));
+        let closed = self.inner.journal().map_or(Ok(()), |journal| journal.close());
+        self.inner.channels.close();
+        closed
     }
 
     /// Keys, those that have ended and were not swept yet included.
@@ -104,7 +150,7 @@ impl Embedded {
 }
 
 impl Inner {
-    fn new(options: Options) -> Inner {
+    fn new(options: &Options) -> Inner {
         let seed = options.seed.unwrap_or_else(|| SeedableRandomState::random().hash_one(0));
         Inner {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -112,14 +158,16 @@ impl Inner {
                 Some(seed) => SeedableRandomState::with_seed(seed, SharedSeed::global_fixed()),
                 None => SeedableRandomState::random(),
             },
-            ticker: Ticker::new(options.clock),
+            ticker: Ticker::new(options.clock.clone()),
             channels: Arc::default(),
+            persistence: OnceLock::new(),
             memory: Memory::new(options.memory_bytes_max),
-            naming: options.naming,
+            naming: options.naming.clone(),
             random: AtomicU64::new(seed),
             conflicts: AtomicU64::new(0),
             committed_without_locks: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            sweep_next: AtomicUsize::new(0),
         }
     }
 
@@ -132,23 +180,6 @@ impl Inner {
 
     fn open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
-    }
-
-    /// What somebody who only read must wait for.
-    fn ticket_of_reads(&self) -> Ticket {
-        Ticket(0)
-    }
-
-    /// Hands a commit to the journal.
-    fn append(&self, _effects: &mut Effects) -> Result<Ticket> {
-        Ok(Ticket(0))
-    }
-
-    /// Hands a commit's messages out.
-    fn deliver(&self, effects: &Effects) {
-        for (channel, payload) in &effects.messages {
-            self.channels.publish(channel, payload);
-        }
     }
 
     fn read(&self, key: &[u8], read: &Read) -> Reply {
@@ -179,6 +210,7 @@ impl Inner {
             stats.memory_bytes += shard.bytes() as u64;
         }
         stats.commit_calls = stats.committed;
+        stats.journal_pending_bytes = self.journal().map_or(0, |journal| journal.pending_bytes());
         stats
     }
 }
@@ -197,14 +229,20 @@ impl Engine for Embedded {
     }
 
     fn get_here(&self, key: &[u8]) -> Option<Result<Option<Bytes>>> {
-        Some(self.inner.open().and_then(|()| self.inner.get(key)))
+        let answer = self.inner.open().and_then(|()| self.inner.get(key));
+        // What was read may not be on disk yet; then the caller has to wait, which cannot be done here.
+        (self.inner.ticket_of_reads() == Ticket(0)).then_some(answer)
+    }
+
+    fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
+        self.inner.settle(ticket)
     }
 
     fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
         Box::pin(async move {
             self.inner.open()?;
             let ticket = transact::transact(&self.inner, &order.partition, &mut *order.step, order.seed)?;
-            self.settle(ticket).await?;
+            self.inner.settle(ticket).await?;
             Ok(order.step)
         })
     }
@@ -213,7 +251,7 @@ impl Engine for Embedded {
         Box::pin(async move {
             self.inner.open()?;
             let replies = reads.iter().map(|(key, read)| self.inner.read(key, read)).collect();
-            self.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.settle(self.inner.ticket_of_reads()).await?;
             Ok(replies)
         })
     }
@@ -227,7 +265,7 @@ impl Engine for Embedded {
         Box::pin(async move {
             self.inner.open()?;
             let page = scan::page(&self.inner, from, pattern, count);
-            self.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.settle(self.inner.ticket_of_reads()).await?;
             Ok(page)
         })
     }
@@ -252,10 +290,14 @@ impl Engine for Embedded {
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
-        Box::pin(async move {
-            self.inner.closed.store(true, Ordering::SeqCst);
-            self.inner.channels.close();
-            Ok(())
-        })
+        Box::pin(async move { self.shut() })
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        if let Err(error) = self.shut() {
+            tracing::error!(%error, "the engine was dropped after its journal had stopped");
+        }
     }
 }

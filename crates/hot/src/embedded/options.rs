@@ -3,12 +3,27 @@
 use super::Embedded;
 use super::clock::Clock;
 use crate::error::Result;
+use crate::journal::Durability;
+use crate::journal::files::{Disk, Files};
+use crate::limits::JOURNAL_REWRITE_BYTES_MIN;
 use emberkeep_schema::Naming;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What an embedded engine is opened with. The default lives in memory only and follows the system's clock.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
+    /// Where a journal is kept; `None` = with the process everything ends.
+    pub data: Option<PathBuf>,
+    /// When a step counts as safe; without a folder, at once.
+    pub durability: Durability,
+    /// The file system of the journal.
+    pub files: Arc<dyn Files>,
+    /// Opens a damaged journal: keeps everything before the damage and sets the rest aside.
+    pub cut_damage: bool,
+    /// The journal is not rewritten below this size.
+    pub rewrite_bytes_min: u64,
     /// Prefix of all keys. The layout is that of one server.
     pub naming: Naming,
     /// Bytes of keys and values beyond which steps that grow are refused.
@@ -24,6 +39,11 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            data: None,
+            durability: Durability::default(),
+            files: Arc::new(Disk),
+            cut_damage: false,
+            rewrite_bytes_min: JOURNAL_REWRITE_BYTES_MIN,
             naming: Naming::single(),
             memory_bytes_max: None,
             clock: Clock::System,
@@ -34,6 +54,36 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Keeps a journal in this folder, and loads what is there.
+    pub fn data(mut self, folder: impl Into<PathBuf>) -> Options {
+        self.data = Some(folder.into());
+        self
+    }
+
+    /// When a step counts as safe.
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.durability = durability;
+        self
+    }
+
+    /// Keeps the journal on this file system.
+    pub fn files(mut self, files: Arc<dyn Files>) -> Options {
+        self.files = files;
+        self
+    }
+
+    /// Opens a damaged journal by giving up what follows the damage. For once, by hand.
+    pub fn cut_damage(mut self, cut: bool) -> Options {
+        self.cut_damage = cut;
+        self
+    }
+
+    /// Rewrites the journal from this size on.
+    pub fn rewrite_bytes_min(mut self, bytes: u64) -> Options {
+        self.rewrite_bytes_min = bytes;
+        self
+    }
+
     /// Puts a prefix in front of all keys.
     pub fn naming(mut self, naming: Naming) -> Options {
         self.naming = naming;

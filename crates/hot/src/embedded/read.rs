@@ -89,7 +89,7 @@ fn of_sorted_set(scores: &Scores, read: &Read) -> Reply {
             slice(scores, by_score(scores, min, max), *limit, *reverse)
         }
         Read::ZRange(ZSlice::Lex(min, max, limit), reverse) => {
-            slice(scores, by_bytes(scores, min, max), *limit, *reverse)
+            without_scores(slice(scores, by_bytes(scores, min, max), *limit, *reverse))
         }
         _ => Reply::WrongType(KindFound::Kind(Kind::SortedSet)),
     }
@@ -146,4 +146,14 @@ fn slice(scores: &Scores, (from, count): (usize, usize), limit: usize, reverse: 
         };
         Reply::Scored(list)
     })
+}
+
+/// A range by bytes gives no scores, as in Redis, so that a foreign score cannot make a step's reply stale.
+fn without_scores(reply: Reply) -> Reply {
+    match reply {
+        Reply::Scored(list) => {
+            Reply::Scored(list.into_iter().map(|(member, _)| (member, Score::from_i64(0))).collect())
+        }
+        other => other,
+    }
 }

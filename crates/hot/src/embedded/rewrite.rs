@@ -1,14 +1,36 @@
 //! The journal's rewrite: a snapshot of the keyspace at one moment, taken while everybody goes on writing.
+//!
+//! Algorithm: the cut is made under all locks: the journal turns to a new file and every shard to a new number.
+//! Then each shard is walked from its end to its beginning; an entry with another number than the shard's is
+//! written out and gets the number. Whoever is about to change or remove such an entry copies it aside first; what
+//! is made after the cut is born with the number. So each entry is written once, as it was at the cut. Entries
+//! that have ended are left out: whatever is written to their key later begins with a DEL or replaces it.
+//!
+//! Budget: the cut sets 64 marks; after it a lock is held for [`SWEEP_SLOTS_PER_LOCK`] entries or
+//! [`BYTES_PER_LOCK`], whichever comes first, but for one entry at least. Copies wait in memory until the walk
+//! comes by, so all shards are emptied of them after each shard.
 
+use super::Inner;
 use super::entries::{Entry, NEVER};
+use super::locks::{ALL, Locked};
+use super::shard::Shard;
 use super::value::{Collection, Value, copy};
 use crate::command::{Expiry, Write};
-use crate::limits::COMMAND_ARGUMENTS_MAX;
+use crate::error::{Error, Result};
+use crate::journal::{Journal, Rewrite};
+use crate::limits::{COMMAND_ARGUMENTS_MAX, SHARDS, SWEEP_SLOTS_PER_LOCK};
+use std::sync::atomic::Ordering;
+
+/// Bytes that are copied while one lock is held.
+const BYTES_PER_LOCK: usize = 256 * 1024;
+
+/// Key and writes of an entry.
+type Copied = (Box<[u8]>, Vec<Write>);
 
 /// Entries as they were at the cut, copied by writers before they changed them.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
-    pub(super) kept: Vec<(Box<[u8]>, Vec<Write>)>,
+    kept: Vec<Copied>,
 }
 
 impl Aside {
@@ -16,6 +38,70 @@ impl Aside {
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.kept.push((entry.key.clone(), writes_of(entry)));
     }
+}
+
+/// Replaces the journal's history by the state of this moment.
+pub(super) fn rewrite(inner: &Inner) -> Result<()> {
+    let Some(journal) = inner.journal() else { return Ok(()) };
+    let mut base = cut(inner, journal)?;
+    let walked = (0..SHARDS).try_for_each(|index| save_shard(inner, index, &mut base));
+    if walked.is_err() {
+        // Copies that nobody will fetch must not pile up.
+        inner.shards.iter().for_each(|shard| shard.lock().aside = None);
+    }
+    walked.and_then(|()| base.finish())
+}
+
+/// The moment that the snapshot shows.
+fn cut(inner: &Inner, journal: &Journal) -> Result<Rewrite> {
+    let mut locked = Locked::take(inner, ALL);
+    let base = journal.begin_rewrite()?;
+    for shard in locked.shards() {
+        shard.epoch = shard.epoch.wrapping_add(1);
+        shard.aside = Some(Aside::default());
+    }
+    Ok(base)
+}
+
+fn save_shard(inner: &Inner, index: usize, base: &mut Rewrite) -> Result<()> {
+    let mut from = usize::MAX;
+    while from > 0 {
+        if inner.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        let copied = walk(&mut inner.shards[index].lock(), &mut from, inner.ticker.now());
+        write_out(base, copied)?;
+    }
+    for shard in &inner.shards[index + 1..] {
+        let copied = shard.lock().aside.as_mut().map(|aside| std::mem::take(&mut aside.kept));
+        write_out(base, copied.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Copies some entries, and fetches what writers copied. At the beginning of the shard the rewrite is through
+/// with it, and writers need not copy any more.
+fn walk(shard: &mut Shard, from: &mut usize, now: i64) -> Vec<Copied> {
+    let end = shard.len().min(*from);
+    let mut copied = shard.aside.as_mut().map(|aside| std::mem::take(&mut aside.kept)).unwrap_or_default();
+    let mut bytes = 0;
+    *from = end;
+    while *from > 0 && end - *from < SWEEP_SLOTS_PER_LOCK && bytes < BYTES_PER_LOCK {
+        *from -= 1;
+        if shard.mark_saved(*from) && !shard.at(*from).ended(now) {
+            let entry = shard.at(*from);
+            bytes += entry.value.bytes();
+            copied.push((entry.key.clone(), writes_of(entry)));
+        }
+    }
+    if *from == 0 {
+        shard.aside = None;
+    }
+    copied
+}
+
+fn write_out(base: &mut Rewrite, copied: Vec<Copied>) -> Result<()> {
+    copied.iter().try_for_each(|(key, writes)| base.write(key, writes))
 }
 
 /// The writes that make an entry out of nothing.

@@ -50,14 +50,39 @@ fn widen(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }
 
+/// Where the sweep stands in a shard.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// Positions below this are still to be looked at; 0 = the next look begins at the end.
+    pub(super) from: usize,
+    /// No entry ends before this.
+    pub(super) soonest: i64,
+    /// What `soonest` will be when this pass is through.
+    pub(super) soonest_next: i64,
+}
+
+impl Default for Pass {
+    fn default() -> Pass {
+        Pass { from: 0, soonest: NEVER, soonest_next: NEVER }
+    }
+}
+
+impl Pass {
+    #[inline]
+    fn note(&mut self, deadline: i64) {
+        self.soonest = self.soonest.min(deadline);
+        self.soonest_next = self.soonest_next.min(deadline);
+    }
+}
+
 /// One shard.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     entries: Entries,
     index: [HashTable<Slot>; TABLES],
     bytes: usize,
-    /// Where the sweep goes on, descending. Positions below it are still to be looked at.
-    pub(super) sweep_from: usize,
+    /// How far the sweep has come.
+    pub(super) sweep: Pass,
     /// Steps whose first lock was this shard's.
     pub(super) committed: u64,
     /// Entries that the sweep or a write removed because their time had come.
@@ -105,6 +130,7 @@ impl Shard {
         self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + value.bytes();
         // What is made after the cut of a rewrite is no part of it.
         let entry = Entry { key: key.into(), value, deadline, hash, saved: self.epoch };
+        self.sweep.note(deadline);
         let position = self.entries.push(entry);
         let slot = Slot {
             hash,
@@ -121,6 +147,7 @@ impl Shard {
         let entry = self.entries.get_mut(position);
         let before = entry.value.bytes();
         let result = change(entry);
+        self.sweep.note(entry.deadline);
         self.bytes = self.bytes + entry.value.bytes() - before;
         result
     }
@@ -146,8 +173,13 @@ impl Shard {
             let slot = self.index[table(moved)].find_mut(widen(moved), |slot| slot.position as usize == last);
             slot.expect("every entry has a slot").position = position as u32;
         }
-        self.bytes -= ENTRY_OVERHEAD_BYTES + entry.key.len() + entry.value.bytes();
+        self.bytes -= Shard::bytes_of(&entry);
         entry
+    }
+
+    /// What an entry counts for.
+    pub(super) fn bytes_of(entry: &Entry) -> usize {
+        ENTRY_OVERHEAD_BYTES + entry.key.len() + entry.value.bytes()
     }
 
     fn unlink(&mut self, hash: u32, position: usize) {

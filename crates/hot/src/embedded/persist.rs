@@ -1,0 +1,118 @@
+//! What the engine tells its journal, and what it waits for.
+//!
+//! With [`Durability::Always`] nothing leaves the engine before it is on disk: a step's caller waits for its
+//! number, messages are handed out by the journal after the sync, and readers wait for whatever was appended when
+//! they read. Otherwise messages go out under the locks of their step and nobody waits.
+
+use super::Inner;
+use super::apply::apply;
+use super::options::Options;
+use crate::command::{Effects, RawKey, Write, wrong_type};
+use crate::engine::{Pending, Ticket};
+use crate::error::Result;
+use crate::journal::{Delivery, Durability, Journal, JournalOptions, Recovery};
+
+/// A journal with what the engine asks at every commit.
+pub(super) struct Persistence {
+    journal: Journal,
+    /// Whether callers wait for the disk.
+    always: bool,
+    pub(super) recovery: Recovery,
+}
+
+impl Persistence {
+    /// Loads the folder into the engine, and begins to write.
+    pub(super) fn open(options: &Options, inner: &Inner) -> Result<Option<Persistence>> {
+        let Some(dir) = options.data.clone() else { return Ok(None) };
+        let journal = JournalOptions {
+            durability: options.durability,
+            files: options.files.clone(),
+            cut_damage: options.cut_damage,
+            rewrite_bytes_min: options.rewrite_bytes_min,
+            ..JournalOptions::new(dir)
+        };
+        let (journal, recovery) = Journal::open(journal, &mut |key, write| load(inner, key, write))?;
+        Ok(Some(Persistence { journal, always: options.durability == Durability::Always, recovery }))
+    }
+}
+
+/// Applies a write of the past. Keys that have ended stay until the sweep finds them: it tells the journal.
+fn load(inner: &Inner, key: RawKey, write: Write) -> Result<()> {
+    let hashed = inner.hash(&key);
+    let mut shard = inner.shards[hashed.shard()].lock();
+    apply(&mut shard, hashed, &key, &write, &mut Vec::new())
+        .map_err(|refused| wrong_type(&key, refused.expected, refused.found))
+}
+
+impl Inner {
+    pub(super) fn journal(&self) -> Option<&Journal> {
+        self.persistence.get().map(|persistence| &persistence.journal)
+    }
+
+    fn always(&self) -> Option<&Journal> {
+        self.persistence.get().filter(|persistence| persistence.always).map(|p| &p.journal)
+    }
+
+    /// Hands a commit to the journal, its messages too if they must wait for the disk.
+    pub(super) fn append(&self, effects: &mut Effects) -> Result<Ticket> {
+        let Some(persistence) = self.persistence.get() else { return Ok(Ticket(0)) };
+        if !persistence.always {
+            if !effects.writes.is_empty() {
+                persistence.journal.append(&effects.writes, Vec::new())?;
+            }
+            return Ok(Ticket(0));
+        }
+        let deliveries = self.deliveries(effects);
+        persistence.journal.append(&effects.writes, deliveries).map(Ticket)
+    }
+
+    fn deliveries(&self, effects: &mut Effects) -> Vec<Delivery> {
+        if effects.messages.is_empty() {
+            return Vec::new();
+        }
+        let (messages, channels) = (std::mem::take(&mut effects.messages), self.channels.clone());
+        vec![Box::new(move || {
+            for (channel, payload) in &messages {
+                channels.publish(channel, payload);
+            }
+        })]
+    }
+
+    /// Hands out the messages that did not go to the journal.
+    pub(super) fn deliver(&self, effects: &Effects) {
+        for (channel, payload) in &effects.messages {
+            self.channels.publish(channel, payload);
+        }
+    }
+
+    /// Tells the journal of keys that were swept. A journal that has stopped takes no later write of them either,
+    /// so then there is nothing to tell.
+    pub(super) fn append_deletes(&self, deletes: impl FnOnce() -> Vec<(RawKey, Write)>) {
+        if let Some(journal) = self.journal() {
+            let _ = journal.append(&deletes(), Vec::new());
+        }
+    }
+
+    /// What somebody who has read must wait for before telling anybody.
+    #[inline]
+    pub(super) fn ticket_of_reads(&self) -> Ticket {
+        match self.always() {
+            Some(journal) => {
+                let appended = journal.appended();
+                Ticket(if journal.synced() >= appended { 0 } else { appended })
+            }
+            None => Ticket(0),
+        }
+    }
+
+    pub(super) fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
+        match self.journal() {
+            Some(journal) if ticket.0 > 0 => Box::pin(journal.settle(ticket.0)),
+            _ => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    pub(super) fn wants_rewrite(&self) -> bool {
+        self.journal().is_some_and(Journal::wants_rewrite)
+    }
+}

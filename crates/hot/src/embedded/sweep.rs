@@ -1,0 +1,100 @@
+//! Removing keys whose time has come. Nobody sees such a key, so this only gives memory back.
+//!
+//! Algorithm: each shard is walked from the end to the beginning, again and again, [`SWEEP_SLOTS_PER_LOCK`]
+//! entries under one lock. A cycle gives every shard one look; a look that found more than a quarter ended is
+//! followed by another one at once, because there is probably more. A shard whose soonest deadline lies ahead is
+//! not walked at all.
+//!
+//! Budget: a cycle ends after the time it was given; the next one begins where it stopped. Values are freed after
+//! the lock is released. With a journal each look is one transaction of DELs: a load has no clock, and a later
+//! write of such a key must not find it.
+
+use super::Inner;
+use super::entries::Entry;
+use super::shard::Shard;
+use crate::command::{RawKey, Write};
+use crate::limits::{SHARDS, SWEEP_SLOTS_PER_LOCK};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What a cycle did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cycle {
+    /// Keys that were removed.
+    pub(super) removed: usize,
+    /// The budget was used up before every shard had its turn.
+    pub(super) cut_short: bool,
+}
+
+/// One cycle.
+pub(super) fn cycle(inner: &Inner, budget: Duration) -> Cycle {
+    let started = Instant::now();
+    let first = inner.sweep_next.load(Ordering::Relaxed);
+    let mut removed = 0;
+    for turn in 0..SHARDS {
+        let index = (first + turn) % SHARDS;
+        loop {
+            let look = look(inner, index);
+            removed += look.removed;
+            if started.elapsed() >= budget {
+                inner.sweep_next.store(index, Ordering::Relaxed);
+                return Cycle { removed, cut_short: true };
+            }
+            if look.removed * 4 <= look.looked {
+                break;
+            }
+        }
+    }
+    Cycle { removed, cut_short: false }
+}
+
+#[derive(Default)]
+struct Look {
+    looked: usize,
+    removed: usize,
+}
+
+/// Looks at some entries of one shard and removes those that have ended.
+fn look(inner: &Inner, index: usize) -> Look {
+    let mut shard = inner.shards[index].lock();
+    let now = inner.ticker.now();
+    if shard.sweep.soonest > now {
+        return Look::default();
+    }
+    let (looked, mut gone) = take_ended(&mut shard, now);
+    if gone.is_empty() {
+        return Look { looked, removed: 0 };
+    }
+    let bytes: usize = gone.iter().map(Shard::bytes_of).sum();
+    inner.memory.adjust(-(bytes as i64));
+    inner.append_deletes(|| gone.iter_mut().map(|entry| (taken_key(entry), Write::Del)).collect());
+    drop(shard);
+    Look { looked, removed: gone.len() }
+}
+
+fn taken_key(entry: &mut Entry) -> RawKey {
+    RawKey::from(std::mem::take(&mut entry.key))
+}
+
+fn take_ended(shard: &mut Shard, now: i64) -> (usize, Vec<Entry>) {
+    if shard.sweep.from == 0 || shard.sweep.from > shard.len() {
+        shard.sweep.from = shard.len();
+        shard.sweep.soonest_next = super::entries::NEVER;
+    }
+    let end = shard.sweep.from;
+    let begin = end.saturating_sub(SWEEP_SLOTS_PER_LOCK);
+    let mut gone = Vec::new();
+    for position in (begin..end).rev() {
+        let deadline = shard.at(position).deadline;
+        if deadline <= now {
+            gone.push(shard.remove_ended(position));
+        } else {
+            shard.sweep.soonest_next = shard.sweep.soonest_next.min(deadline);
+        }
+    }
+    shard.sweep.from = begin;
+    if begin == 0 {
+        shard.sweep.soonest = shard.sweep.soonest_next;
+    }
+    (end - begin, gone)
+}
