@@ -1,0 +1,17 @@
+//! The monsters' behaviours on the embedded engine.
+
+mod monsters_cases;
+
+use emberkeep_hot::{Store, embedded::Embedded};
+use std::sync::Arc;
+
+macro_rules! on_embedded {
+    ($($case:ident)*) => { $(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $case() {
+            monsters_cases::$case(Store::new(Arc::new(Embedded::in_memory()))).await;
+        }
+    )* };
+}
+
+for_each_case!(on_embedded);
