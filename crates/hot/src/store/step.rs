@@ -28,7 +28,8 @@ where
         // The body may leave its captures half-changed by a panic; a later run sees them as they are, which is
         // the contract of a pure body.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut tx)));
-        let result = outcome.unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(&*panic) }.into()));
+        let result =
+            outcome.unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(&*panic) }.into()));
         let commit = result.is_ok();
         self.result = Some(result);
         commit

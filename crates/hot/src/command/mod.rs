@@ -1,0 +1,35 @@
+//! The one vocabulary: reads, replies and writes in the words of Redis, with absolute deadlines.
+//!
+//! The embedded engine applies these, its journal stores them, the commit script replays them. All keys here
+//! are raw: prefix, partition tag and seed name already put together.
+
+mod effects;
+mod kind;
+mod read;
+mod reply;
+mod requirement;
+mod score;
+mod write;
+
+pub use effects::{Effects, LogAppend, Overflow};
+pub use kind::{Kind, KindFound};
+pub use read::{LexBound, Read, ScoreBound, ZSlice};
+pub use reply::{Reply, wrong_type};
+pub use requirement::{Requirement, requirements};
+pub use score::Score;
+pub use write::{Expiry, Write};
+
+use crate::error::{Error, Result};
+use crate::limits::KEY_BYTES_MAX;
+use bytes::Bytes;
+
+/// A rendered key.
+pub type RawKey = Bytes;
+
+/// Refuses keys over the limit.
+pub fn check_key(key: &[u8]) -> Result<()> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(Error::invalid("key", format!("{} bytes, expected 1..={KEY_BYTES_MAX}", key.len())));
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Replies, refusals included.
+
+use super::{Kind, KindFound, Read, Score};
+use crate::error::{Error, Result, show};
+use crate::limits::*;
+use bytes::Bytes;
+
+/// What a read answered. Replies are compared at the commit, so refusals are replies too: a step that saw a
+/// foreign type saw something true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing there.
+    Nil,
+    /// A number.
+    Int(i64),
+    /// A score.
+    Score(Score),
+    /// Bytes.
+    Blob(Bytes),
+    /// Members or elements. Sorted where the order has no meaning.
+    List(Vec<Bytes>),
+    /// Fields with values, sorted by field.
+    Pairs(Vec<(Bytes, Bytes)>),
+    /// Members with scores.
+    Scored(Vec<(Bytes, Score)>),
+    /// The key holds another type.
+    WrongType(KindFound),
+    /// The reply would have this many elements.
+    TooMany(usize),
+}
+
+impl Reply {
+    /// Rough bytes of the reply, against [`REPLY_BYTES_MAX`].
+    pub fn bytes(&self) -> usize {
+        match self {
+            Reply::Blob(blob) => blob.len(),
+            Reply::List(list) => list.iter().map(|x| x.len()).sum(),
+            Reply::Pairs(pairs) => pairs.iter().map(|(a, b)| a.len() + b.len()).sum(),
+            Reply::Scored(list) => list.iter().map(|(m, _)| m.len() + 8).sum(),
+            _ => 8,
+        }
+    }
+
+    /// Turns refusals and oversized replies into errors, so that what is left is an answer to `read`.
+    pub fn checked(self, key: &[u8], read: &Read) -> Result<Reply> {
+        match self {
+            Reply::WrongType(found) => Err(wrong_type(key, read.kind().unwrap_or(Kind::Text), found)),
+            Reply::TooMany(found) => Err(too_large(key, read, found, "elements", REPLY_ELEMENTS_MAX)),
+            reply if reply.bytes() > REPLY_BYTES_MAX && !matches!(reply, Reply::Blob(_)) => {
+                Err(too_large(key, read, reply.bytes(), "bytes", REPLY_BYTES_MAX))
+            }
+            Reply::Blob(ref blob) if blob.len() > VALUE_BYTES_MAX => {
+                Err(too_large(key, read, blob.len(), "bytes", VALUE_BYTES_MAX))
+            }
+            reply => Ok(reply),
+        }
+    }
+}
+
+/// The error for a key of another type.
+pub fn wrong_type(key: &[u8], expected: Kind, found: KindFound) -> Error {
+    Error::WrongType { key: show(key), expected: expected.name(), found }
+}
+
+pub(super) fn too_large(key: &[u8], read: &Read, found: usize, unit: &'static str, max: usize) -> Error {
+    Error::TooLarge { key: show(key), what: read.name(), found, unit, max }
+}

@@ -1,0 +1,126 @@
+//! Writes, and what is refused before any is made.
+
+use super::{Kind, Score};
+use crate::error::{Error, Result};
+use crate::limits::*;
+use bytes::Bytes;
+
+/// What a SET does to the key's deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Expiry {
+    /// The deadline stays as it is (KEEPTTL).
+    Keep,
+    /// The key lives until deleted.
+    Never,
+    /// The key ends at this millisecond since 1970 (PXAT).
+    At(i64),
+}
+
+/// A write of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    /// Replaces whatever is there by a string.
+    Set(Bytes, Expiry),
+    /// Removes the key.
+    Del,
+    /// Adds to an integer string; an absent key counts as 0. The deadline stays.
+    IncrBy(i64),
+    /// Sets fields.
+    HSet(Vec<(Bytes, Bytes)>),
+    /// Removes fields.
+    HDel(Vec<Bytes>),
+    /// Adds members.
+    SAdd(Vec<Bytes>),
+    /// Removes members.
+    SRem(Vec<Bytes>),
+    /// Adds or moves members.
+    ZAdd(Vec<(Bytes, Score)>),
+    /// Removes members.
+    ZRem(Vec<Bytes>),
+    /// Pushes at the head, one after the other: the last one is the new head.
+    LPush(Vec<Bytes>),
+    /// Pushes at the tail.
+    RPush(Vec<Bytes>),
+    /// Removes up to n elements from the head.
+    LPop(usize),
+    /// Removes up to n elements from the tail.
+    RPop(usize),
+    /// Keeps only this part, both ends included, negative from the end.
+    LTrim(i64, i64),
+    /// Sets the deadline of an existing key.
+    ExpireAt(i64),
+    /// Removes the deadline of an existing key.
+    Persist,
+}
+
+impl Write {
+    /// The type that the key must have (or be absent); `None` where any type will do.
+    pub fn kind(&self) -> Option<Kind> {
+        use Write::*;
+        match self {
+            Set(..) | Del | ExpireAt(_) | Persist => None,
+            IncrBy(_) => Some(Kind::Text),
+            HSet(_) | HDel(_) => Some(Kind::Hash),
+            SAdd(_) | SRem(_) => Some(Kind::Set),
+            ZAdd(_) | ZRem(_) => Some(Kind::SortedSet),
+            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Some(Kind::List),
+        }
+    }
+
+    /// Refuses what Redis would refuse or misread after other writes of the step were made.
+    pub fn check(&self) -> Result<()> {
+        use Write::*;
+        let (arguments, longest) = self.extent();
+        if arguments > COMMAND_ARGUMENTS_MAX {
+            return Err(Error::invalid(
+                "write",
+                format!("{arguments} arguments, at most {COMMAND_ARGUMENTS_MAX}; split it"),
+            ));
+        }
+        if longest > VALUE_BYTES_MAX {
+            return Err(Error::invalid("value", format!("{longest} bytes, at most {VALUE_BYTES_MAX}")));
+        }
+        match self {
+            Set(_, Expiry::At(at)) | ExpireAt(at) if !(1..=DEADLINE_MS_MAX).contains(at) => {
+                Err(Error::invalid("deadline", format!("{at}, expected 1..={DEADLINE_MS_MAX} ms since 1970")))
+            }
+            IncrBy(by) if by.unsigned_abs() > INCREMENT_MAX as u64 => {
+                Err(Error::invalid("increment", format!("{by}, expected at most ±{INCREMENT_MAX}")))
+            }
+            HSet(p) if p.is_empty() => Err(empty()),
+            ZAdd(p) if p.is_empty() => Err(empty()),
+            HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) if v.is_empty() => Err(empty()),
+            LPop(0) | RPop(0) => Err(empty()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Number of arguments and length of the longest.
+    fn extent(&self) -> (usize, usize) {
+        use Write::*;
+        let longest = |v: &[Bytes]| v.iter().map(|x| x.len()).max().unwrap_or(0);
+        match self {
+            Set(value, _) => (1, value.len()),
+            HSet(p) => (p.len() * 2, p.iter().map(|(f, v)| f.len().max(v.len())).max().unwrap_or(0)),
+            ZAdd(p) => (p.len() * 2, p.iter().map(|(m, _)| m.len()).max().unwrap_or(0)),
+            HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) => (v.len(), longest(v)),
+            _ => (1, 0),
+        }
+    }
+
+    /// Rough bytes of the write, for batch and memory bounds.
+    pub fn bytes(&self) -> usize {
+        use Write::*;
+        match self {
+            Set(value, _) => value.len(),
+            HSet(p) => p.iter().map(|(f, v)| f.len() + v.len()).sum(),
+            ZAdd(p) => p.iter().map(|(m, _)| m.len() + 16).sum(),
+            HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) => v.iter().map(|x| x.len()).sum(),
+            _ => 16,
+        }
+    }
+}
+
+fn empty() -> Error {
+    Error::invalid("write", "no elements, expected at least one")
+}

@@ -1,0 +1,256 @@
+//! The typed face of a step: keys of declared families, values instead of bytes, TTL policies applied.
+//!
+//! The words are Redis' own, so that who knows the commands knows the methods. The partition is the scope's:
+//! a key of another partition cannot be named here.
+
+mod hash;
+mod list;
+mod set;
+mod sorted_set;
+mod text;
+
+use crate::command::*;
+use crate::error::{Error, Result, show};
+use crate::tx::RawTx;
+use bytes::Bytes;
+use emberkeep_schema::{
+    Automatic, Channel, Codec, Family, Given, Hash, Key, List, Naming, Number, Partition, Set, SortedSet,
+    Text, Ttl, TtlPolicy,
+};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// One run of a step's body over one partition.
+pub struct Tx<'a, P> {
+    raw: &'a mut dyn Access,
+    naming: &'a Naming,
+    partition: &'a P,
+}
+
+/// What a typed step needs of a raw one; object-safe, so that `Tx` has one lifetime.
+trait Access {
+    fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply>;
+    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>>;
+    fn write(&mut self, key: RawKey, write: Write) -> Result<()>;
+    fn record(&mut self, entry: LogAppend) -> Result<()>;
+    fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()>;
+    fn now(&mut self) -> i64;
+    fn random(&mut self) -> u64;
+}
+
+impl Access for RawTx<'_> {
+    fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        RawTx::read(self, key, read)
+    }
+    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+        RawTx::text(self, key)
+    }
+    fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        RawTx::write(self, key, write)
+    }
+    fn record(&mut self, entry: LogAppend) -> Result<()> {
+        RawTx::record(self, entry)
+    }
+    fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
+        RawTx::publish(self, channel, payload)
+    }
+    fn now(&mut self) -> i64 {
+        RawTx::now(self)
+    }
+    fn random(&mut self) -> u64 {
+        RawTx::random(self)
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Builds bytes in a buffer that is kept, and copies them out once, exactly as long as they are.
+pub(in crate::store) fn in_scratch<E>(fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Bytes, E> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        fill(scratch)?;
+        Ok(Bytes::copy_from_slice(scratch))
+    })
+}
+
+/// A key's bytes on an engine.
+pub(in crate::store) fn rendered<F: Family>(
+    naming: &Naming,
+    partition: &F::Partition,
+    key: &Key<F>,
+) -> RawKey {
+    in_scratch::<Error>(|out| {
+        key.render(naming, partition, out);
+        Ok(())
+    })
+    .expect("rendering does not fail")
+}
+
+/// A value's bytes; the family is named in the error.
+pub(in crate::store) fn encoded<F: Family, C: Codec>(value: &C::Value) -> Result<Bytes> {
+    in_scratch(|out| C::encode(value, out)).map_err(|error| Error::Invalid {
+        what: "value",
+        problem: format!("{error} (family {})", F::DECLARATION.name),
+    })
+}
+
+/// A value back from its bytes; key and family are named in the error.
+pub(in crate::store) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
+    C::decode(bytes)
+        .map_err(|error| Error::Corrupt { key: named::<F>(&show(key)), reason: error.to_string() })
+}
+
+fn named<F: Family>(key: &str) -> String {
+    format!("{key} (family {})", F::DECLARATION.name)
+}
+
+/// Adds the family to an error that names a key.
+pub(in crate::store) fn with_family<F: Family>(error: Error) -> Error {
+    match error {
+        Error::WrongType { key, expected, found } => {
+            Error::WrongType { key: named::<F>(&key), expected, found }
+        }
+        other => other,
+    }
+}
+
+impl<'a, P: Partition> Tx<'a, P> {
+    pub(in crate::store) fn new(raw: &'a mut RawTx<'_>, naming: &'a Naming, partition: &'a P) -> Self {
+        Tx { raw, naming, partition }
+    }
+
+    /// The partition of this step.
+    pub fn partition(&self) -> &P {
+        self.partition
+    }
+
+    /// The engine's milliseconds since 1970; one value for the whole run.
+    pub fn now(&mut self) -> i64 {
+        self.raw.now()
+    }
+
+    /// The next number of the step's random stream; a rerun draws the same ones.
+    pub fn random(&mut self) -> u64 {
+        self.raw.random()
+    }
+
+    fn key<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
+        rendered(self.naming, self.partition, key)
+    }
+
+    fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
+        let raw = self.key(key);
+        let reply = self.raw.read(&raw, read).map_err(with_family::<F>)?;
+        Ok((raw, reply))
+    }
+
+    fn read_int<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<i64> {
+        match self.read(key, read)?.1 {
+            Reply::Int(n) => Ok(n),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Whether the key exists.
+    pub fn exists<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<bool> {
+        Ok(self.read_int(key, Read::Exists)? == 1)
+    }
+
+    /// When the key ends, in milliseconds since 1970. `None` = absent or without an end.
+    pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
+        Ok(Some(self.read_int(key, Read::ExpireTime)?).filter(|at| *at >= 0))
+    }
+
+    /// Removes the key.
+    pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
+        self.raw.write(self.key(key), Write::Del)
+    }
+
+    /// Gives an existing key of a `refresh` family its full life again.
+    pub fn touch<F: Family<Partition = P, Ttl = emberkeep_schema::Refresh>>(
+        &mut self,
+        key: &Key<F>,
+    ) -> Result<()> {
+        self.refresh(key)
+    }
+
+    /// Moves the end of an existing key of a `given` family.
+    pub fn expire_at<F: Family<Partition = P, Ttl = Given>>(
+        &mut self,
+        key: &Key<F>,
+        at_ms: i64,
+    ) -> Result<()> {
+        self.raw.write(self.key(key), Write::ExpireAt(at_ms))
+    }
+
+    /// Writes to a collection, then sees to its deadline as the family declares.
+    fn write<F: Family<Partition = P>>(&mut self, key: &Key<F>, write: Write) -> Result<()> {
+        let fixed = match F::DECLARATION.ttl {
+            Ttl::Fixed { .. } => self.deadline(key)?,
+            _ => None,
+        };
+        self.raw.write(self.key(key), write)?;
+        match fixed {
+            // Asserted again: a collection that was emptied on the way lost its deadline.
+            Some(at) => self.raw.write(self.key(key), Write::ExpireAt(at)),
+            None => self.refresh(key),
+        }
+    }
+
+    fn refresh<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
+        match F::DECLARATION.ttl {
+            Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
+                let at = self.now() + ms;
+                self.raw.write(self.key(key), Write::ExpireAt(at))
+            }
+            Ttl::Persistent | Ttl::Given => Ok(()),
+        }
+    }
+
+    /// Appends an entry to the partition's log in the same commit. Beyond
+    /// [`LOG_ENTRIES_DEFAULT`](crate::limits::LOG_ENTRIES_DEFAULT) the oldest go.
+    pub fn record(&mut self, entry: impl Into<Bytes>) -> Result<()> {
+        self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
+    }
+
+    /// Appends an entry to a log with a bound of the caller's.
+    pub fn record_bounded(
+        &mut self,
+        entry: impl Into<Bytes>,
+        entries_max: usize,
+        overflow: Overflow,
+    ) -> Result<()> {
+        self.raw.record(LogAppend { entry: entry.into(), entries_max, overflow })
+    }
+
+    /// Sends a message when the step commits, or never.
+    pub fn publish<F, C>(&mut self, channel: &Key<F>, message: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Channel<C>>,
+        F::Ttl: TtlPolicy,
+        C: Codec,
+    {
+        let payload = encoded::<F, C>(message)?;
+        self.raw.publish(self.key(channel), payload)
+    }
+
+    /// A read in the words of the vocabulary, for tools that know no family.
+    pub fn raw_read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        self.raw.read(key, read)
+    }
+
+    /// A write in the words of the vocabulary. No TTL policy is applied: for tools and tests, not for games.
+    pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        self.raw.write(key, write)
+    }
+}
+
+fn unexpected(reply: &Reply) -> Error {
+    Error::Unavailable {
+        backend: "the engine".into(),
+        reason: format!("unexpected shape of a reply: {reply:?}"),
+        advice: "this is a defect of the engine or the server, report it",
+    }
+}

@@ -1,0 +1,56 @@
+//! Sets: members without an order.
+
+use super::*;
+
+impl<P: Partition> Tx<'_, P> {
+    /// Whether the set has the member.
+    pub fn sismember<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<bool>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        Ok(self.read_int(key, Read::SIsMember(encoded::<F, M>(member)?))? == 1)
+    }
+
+    /// All members, in the order of their bytes.
+    pub fn smembers<F, M>(&mut self, key: &Key<F>) -> Result<Vec<M::Value>>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        let (raw, reply) = self.read(key, Read::SMembers)?;
+        let Reply::List(list) = reply else { return Err(unexpected(&reply)) };
+        list.iter().map(|member| decoded::<F, M>(&raw, member)).collect()
+    }
+
+    /// How many members.
+    pub fn scard<F, M>(&mut self, key: &Key<F>) -> Result<usize>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        Ok(self.read_int(key, Read::SCard)? as usize)
+    }
+
+    /// Adds a member.
+    pub fn sadd<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        F::Ttl: Automatic,
+        M: Codec,
+    {
+        let member = encoded::<F, M>(member)?;
+        self.write(key, Write::SAdd(vec![member]))
+    }
+
+    /// Removes a member.
+    pub fn srem<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        F::Ttl: Automatic,
+        M: Codec,
+    {
+        let member = encoded::<F, M>(member)?;
+        self.write(key, Write::SRem(vec![member]))
+    }
+}

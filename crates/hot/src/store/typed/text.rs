@@ -1,0 +1,69 @@
+//! Strings: whole values, and numbers that are counted up without being read.
+
+use super::*;
+
+impl<P: Partition> Tx<'_, P> {
+    /// The value, if the key exists.
+    pub fn get<F, C>(&mut self, key: &Key<F>) -> Result<Option<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let raw = self.key(key);
+        match self.raw.text(&raw).map_err(with_family::<F>)? {
+            Some(bytes) => decoded::<F, C>(&raw, bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Sets the value, and its deadline as the family declares.
+    pub fn put<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        F::Ttl: Automatic,
+        C: Codec,
+    {
+        let expiry = match F::DECLARATION.ttl {
+            Ttl::Persistent | Ttl::Given => Expiry::Never,
+            Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
+            Ttl::Fixed { ms } => match self.deadline(key)? {
+                Some(at) => Expiry::At(at),
+                None => Expiry::At(self.now() + ms),
+            },
+        };
+        self.set(key, encoded::<F, C>(value)?, expiry)
+    }
+
+    /// Sets the value for a time that the caller gives.
+    pub fn put_for<F, C>(&mut self, key: &Key<F>, value: &C::Value, life: Duration) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
+        C: Codec,
+    {
+        let at = self.now().saturating_add(i64::try_from(life.as_millis()).unwrap_or(i64::MAX));
+        self.put_until(key, value, at)
+    }
+
+    /// Sets the value until a time that the caller gives, in milliseconds since 1970.
+    pub fn put_until<F, C>(&mut self, key: &Key<F>, value: &C::Value, at_ms: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
+        C: Codec,
+    {
+        self.set(key, encoded::<F, C>(value)?, Expiry::At(at_ms))
+    }
+
+    fn set<F: Family<Partition = P>>(&mut self, key: &Key<F>, value: Bytes, expiry: Expiry) -> Result<()> {
+        self.raw.write(self.key(key), Write::Set(value, expiry))
+    }
+
+    /// Adds to a number without reading it: steps that only count do not conflict.
+    pub fn incr_by<F, N>(&mut self, key: &Key<F>, by: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<Number<N>>>,
+        F::Ttl: Automatic,
+        Number<N>: Codec,
+    {
+        self.write(key, Write::IncrBy(by))
+    }
+}

@@ -1,0 +1,82 @@
+//! Lists after writes: what is left of the base, and what was pushed around it.
+
+use super::*;
+
+/// A list as the part of the base that is left, and what was pushed around it.
+struct ListView {
+    front: VecDeque<Bytes>,
+    base: std::ops::Range<usize>,
+    back: VecDeque<Bytes>,
+}
+
+impl ListView {
+    fn len(&self) -> usize {
+        self.front.len() + self.base.len() + self.back.len()
+    }
+
+    fn apply(&mut self, write: &Write) {
+        match write {
+            Write::LPush(values) => values.iter().for_each(|v| self.front.push_front(v.clone())),
+            Write::RPush(values) => self.back.extend(values.iter().cloned()),
+            Write::LPop(count) => (0..*count).for_each(|_| self.pop_front()),
+            Write::RPop(count) => (0..*count).for_each(|_| self.pop_back()),
+            Write::LTrim(start, stop) => match resolve(*start, *stop, self.len()) {
+                Some((from, to)) => {
+                    let surplus = self.len() - 1 - to;
+                    (0..from).for_each(|_| self.pop_front());
+                    (0..surplus).for_each(|_| self.pop_back());
+                }
+                None => self.clear(),
+            },
+            Write::Del | Write::Set(..) => self.clear(),
+            _ => {}
+        }
+    }
+
+    fn clear(&mut self) {
+        self.front.clear();
+        self.back.clear();
+        self.base = 0..0;
+    }
+
+    fn pop_front(&mut self) {
+        if self.front.pop_front().is_none() && self.base.next().is_none() {
+            self.back.pop_front();
+        }
+    }
+
+    fn pop_back(&mut self) {
+        if self.back.pop_back().is_none() && self.base.next_back().is_none() {
+            self.front.pop_back();
+        }
+    }
+}
+
+pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
+    // The writes before a DEL or SET do not matter, and neither does the base then.
+    let len = below.int(Read::LLen)? as usize;
+    let mut view = ListView { front: VecDeque::new(), base: 0..len, back: VecDeque::new() };
+    writes.iter().for_each(|write| view.apply(write));
+    let (start, stop) = match read {
+        Read::LRange(start, stop) => (*start, *stop),
+        _ => return Ok(Reply::Int(view.len() as i64)),
+    };
+    let Some((from, to)) = resolve(start, stop, view.len()) else { return Ok(Reply::List(vec![])) };
+    if to - from >= REPLY_ELEMENTS_MAX {
+        return Ok(Reply::TooMany(to - from + 1));
+    }
+    let (front, base) = (view.front.len(), view.base.len());
+    let mut list: Vec<Bytes> = view.front.iter().skip(from).take(to + 1 - from).cloned().collect();
+    if from < front + base && to >= front && base > 0 {
+        let first = view.base.start + from.saturating_sub(front);
+        let last = view.base.start + (to - front).min(base - 1);
+        let ask = Read::LRange(first as i64, last as i64);
+        match below.ask(ask.clone())?.checked(below.key, &ask)? {
+            Reply::List(part) => list.extend(part),
+            other => return Err(mismatch(&ask, &other)),
+        }
+    }
+    let skip = from.saturating_sub(front + base);
+    list.extend(view.back.iter().skip(skip).take(to + 1 - from - list.len()).cloned());
+    Ok(Reply::List(list))
+}

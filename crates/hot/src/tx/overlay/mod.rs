@@ -1,0 +1,215 @@
+//! Read your own writes: what a read answers after the writes of the same body.
+//!
+//! Exact without loading whole collections: the answer is put together from bounded reads of the base and the
+//! writes, and the base reads are validated at the commit like any other. One code for every engine, so a body
+//! cannot mean different things on different engines.
+
+mod lifetime;
+mod list;
+mod members;
+mod scores;
+
+use super::base::{Base, int, mismatch};
+use crate::command::*;
+use crate::error::{Error, Result};
+use crate::limits::REPLY_ELEMENTS_MAX;
+use bytes::Bytes;
+use lifetime::lifetime;
+use list::read_list;
+use members::read_members;
+use scores::read_scores;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to `base`.
+pub(crate) fn read(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
+    if matches!(read, Read::Exists | Read::ExpireTime) {
+        return lifetime(base, key, writes, read);
+    }
+    let view = View::fold(key, writes)?;
+    if let (Some(expected), Some(held)) = (read.kind(), view.kind())
+        && expected != held
+    {
+        return Ok(Reply::WrongType(KindFound::Kind(held)));
+    }
+    let mut below = Below { base, key, cut: view.cut };
+    match (&view.body, read) {
+        (Body::Untouched, _) => below.ask(read.clone()),
+        (Body::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
+        (Body::Increment(by), Read::Get) => below.incremented(*by),
+        (Body::Members(members), read) => read_members(&mut below, members, read),
+        (Body::Scores(scores), read) => read_scores(&mut below, scores, read),
+        (Body::List, read) => read_list(&mut below, writes, read),
+        (_, other) => Err(mismatch(other, &Reply::Nil)),
+    }
+}
+
+/// The base, unless a DEL or SET of the same body cut it off.
+struct Below<'a> {
+    base: &'a mut dyn Base,
+    key: &'a RawKey,
+    cut: bool,
+}
+
+impl Below<'_> {
+    fn ask(&mut self, read: Read) -> Result<Reply> {
+        if self.cut {
+            return Ok(absent(&read));
+        }
+        self.base.read(self.key, &read)
+    }
+
+    fn int(&mut self, read: Read) -> Result<i64> {
+        match self.ask(read.clone())?.checked(self.key, &read)? {
+            Reply::Int(n) => Ok(n),
+            other => Err(mismatch(&read, &other)),
+        }
+    }
+
+    fn incremented(&mut self, by: i64) -> Result<Reply> {
+        let before = match self.ask(Read::Get)? {
+            Reply::Nil => 0,
+            Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(self.key))?,
+            refusal => return Ok(refusal),
+        };
+        let after = before.checked_add(by).ok_or_else(|| not_an_integer(self.key))?;
+        Ok(Reply::Blob(Bytes::from(after.to_string())))
+    }
+}
+
+/// What an absent key answers.
+fn absent(read: &Read) -> Reply {
+    use Read::*;
+    match read {
+        Get | HGet(_) | ZScore(_) => Reply::Nil,
+        ExpireTime => Reply::Int(-2),
+        HGetAll => Reply::Pairs(vec![]),
+        SMembers | LRange(..) => Reply::List(vec![]),
+        ZRange(..) => Reply::Scored(vec![]),
+        Exists | HLen | SIsMember(_) | SCard | ZCard | ZCount(..) | ZLexCount(..) | LLen => Reply::Int(0),
+    }
+}
+
+/// What the writes make of the key.
+struct View {
+    /// Nothing of the base shows any more.
+    cut: bool,
+    body: Body,
+}
+
+enum Body {
+    Untouched,
+    Text(Bytes),
+    Increment(i64),
+    /// Fields of a hash, or members of a set with an empty value. `None` = removed.
+    Members(Members),
+    Scores(BTreeMap<Bytes, Option<Score>>),
+    List,
+}
+
+struct Members {
+    kind: Kind,
+    after: BTreeMap<Bytes, Option<Bytes>>,
+}
+
+impl View {
+    fn fold(key: &RawKey, writes: &[&Write]) -> Result<View> {
+        let mut view = View { cut: false, body: Body::Untouched };
+        for write in writes {
+            view.apply(key, write)?;
+        }
+        Ok(view)
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        match &self.body {
+            Body::Untouched => None,
+            Body::Text(_) | Body::Increment(_) => Some(Kind::Text),
+            Body::Members(members) => Some(members.kind),
+            Body::Scores(_) => Some(Kind::SortedSet),
+            Body::List => Some(Kind::List),
+        }
+    }
+
+    fn apply(&mut self, key: &RawKey, write: &Write) -> Result<()> {
+        if let (Some(kind), Some(held)) = (write.kind(), self.kind())
+            && kind != held
+        {
+            return Err(wrong_type(key, kind, KindFound::Kind(held)));
+        }
+        match write {
+            Write::Set(value, _) => *self = View { cut: true, body: Body::Text(value.clone()) },
+            Write::Del => *self = View { cut: true, body: Body::Untouched },
+            Write::IncrBy(by) => self.increment(key, *by)?,
+            Write::HSet(pairs) => {
+                self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), Some(v.clone()))));
+            }
+            Write::SAdd(members) => {
+                self.members(Kind::Set).extend(members.iter().map(|m| (m.clone(), Some(Bytes::new()))));
+            }
+            Write::HDel(gone) => self.members(Kind::Hash).extend(gone.iter().map(|m| (m.clone(), None))),
+            Write::SRem(gone) => self.members(Kind::Set).extend(gone.iter().map(|m| (m.clone(), None))),
+            Write::ZAdd(pairs) => self.scores().extend(pairs.iter().map(|(m, s)| (m.clone(), Some(*s)))),
+            Write::ZRem(gone) => self.scores().extend(gone.iter().map(|m| (m.clone(), None))),
+            Write::LPush(_) | Write::RPush(_) | Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
+                self.body = Body::List;
+            }
+            Write::ExpireAt(_) | Write::Persist => {}
+        }
+        Ok(())
+    }
+
+    fn increment(&mut self, key: &RawKey, by: i64) -> Result<()> {
+        let before = match &self.body {
+            Body::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
+            Body::Increment(sum) => *sum,
+            _ => 0,
+        };
+        let sum = before.checked_add(by).ok_or_else(|| not_an_integer(key))?;
+        self.body = match (&self.body, self.cut) {
+            (Body::Text(_), _) | (_, true) => Body::Text(Bytes::from(sum.to_string())),
+            _ => Body::Increment(sum),
+        };
+        Ok(())
+    }
+
+    fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, Option<Bytes>> {
+        if !matches!(self.body, Body::Members(_)) {
+            self.body = Body::Members(Members { kind, after: BTreeMap::new() });
+        }
+        match &mut self.body {
+            Body::Members(members) => &mut members.after,
+            _ => unreachable!("set to Members two lines above"),
+        }
+    }
+
+    fn scores(&mut self) -> &mut BTreeMap<Bytes, Option<Score>> {
+        if !matches!(self.body, Body::Scores(_)) {
+            self.body = Body::Scores(BTreeMap::new());
+        }
+        match &mut self.body {
+            Body::Scores(scores) => scores,
+            _ => unreachable!("set to Scores two lines above"),
+        }
+    }
+}
+
+/// Redis' positions, negative from the end, as a range of `0..len`. `None` = empty.
+pub(crate) fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize)> {
+    let len = len as i64;
+    let from = if start < 0 { (start.saturating_add(len)).max(0) } else { start };
+    let to = if stop < 0 { stop.saturating_add(len) } else { stop }.min(len - 1);
+    (from <= to && from < len && to >= 0).then_some((from as usize, to as usize))
+}
+
+/// The integer that Redis would accept: canonical decimal of 64 bits.
+pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let number: i64 = text.parse().ok()?;
+    let canonical = !text.starts_with('+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
+    canonical.then_some(number)
+}
+
+/// The error for INCRBY on something else.
+pub(crate) fn not_an_integer(key: &[u8]) -> Error {
+    wrong_type(key, Kind::Text, KindFound::NotAnInteger)
+}
