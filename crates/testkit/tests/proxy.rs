@@ -109,16 +109,17 @@ fn a_dead_backend_cuts_and_a_dropped_proxy_is_gone() {
     }
 }
 
-/// Medians, not maxima: other tests and compilers share the machine.
+/// The tenth percentile, not the mean: other tests and compilers share the machine, and what they
+/// take away is not the proxy's delay.
 #[test]
 fn a_delay_is_precise_and_costs_no_throughput() {
     let Ok(redis) = RedisServer::start() else { return };
     let proxy = FaultProxy::start(redis.address()).unwrap();
     let mut through = Resp::connect(proxy.address()).unwrap();
-    let bare = median_round_trip(&mut through);
+    let bare = quiet_round_trip(&mut through);
     for (there, back) in [(500, 500), (1_300, 400), (5_000, 5_000)] {
         proxy.delay(Duration::from_micros(there), Duration::from_micros(back));
-        let added = median_round_trip(&mut through).saturating_sub(bare);
+        let added = quiet_round_trip(&mut through).saturating_sub(bare);
         let asked = Duration::from_micros(there + back);
         assert!(added > asked - Duration::from_micros(200), "asked {asked:?}, got {added:?}");
         assert!(added < asked + Duration::from_millis(2), "asked {asked:?}, got {added:?}");
@@ -134,7 +135,7 @@ fn a_delay_is_precise_and_costs_no_throughput() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
-fn median_round_trip(client: &mut Resp) -> Duration {
+fn quiet_round_trip(client: &mut Resp) -> Duration {
     let mut times: Vec<Duration> = (0..61)
         .map(|_| {
             let started = Instant::now();
@@ -143,5 +144,5 @@ fn median_round_trip(client: &mut Resp) -> Duration {
         })
         .collect();
     times.sort();
-    times[30]
+    times[6]
 }
