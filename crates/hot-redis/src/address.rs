@@ -52,7 +52,10 @@ impl Address {
                 self.wait = count.parse().map_err(|_| wrong(url, "wait= takes a number of replicas"))?;
             }
             (other, _) => {
-                return Err(wrong(url, &format!("the option {other} is not known; there are prefix and wait")));
+                return Err(wrong(
+                    url,
+                    &format!("the option {other} is not known; there are prefix and wait"),
+                ));
             }
         }
         Ok(())
@@ -123,7 +126,9 @@ mod tests {
 
     #[test]
     fn a_wrong_url_is_explained_without_its_password() {
-        for url in ["redis//x", "http://joe:s3cret@h:1", "redis://joe:s3cret@h:1?wiat=1", "redis://joe:s3cret@h:no"] {
+        for url in
+            ["redis//x", "http://joe:s3cret@h:1", "redis://joe:s3cret@h:1?wiat=1", "redis://joe:s3cret@h:no"]
+        {
             let error = Address::parse(url).expect_err(url).to_string();
             assert!(error.contains("expected redis://") && !error.contains("s3cret"), "{error}");
         }
@@ -132,6 +137,8 @@ mod tests {
     #[test]
     fn tls_is_kept_for_redirects() {
         let address = Address::parse("rediss+cluster://h:1").expect("a good URL");
-        assert!(matches!(address.at("other", 7).addr(), ConnectionAddr::TcpTls { host, port: 7, .. } if host == "other"));
+        assert!(
+            matches!(address.at("other", 7).addr(), ConnectionAddr::TcpTls { host, port: 7, .. } if host == "other")
+        );
     }
 }

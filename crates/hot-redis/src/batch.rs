@@ -53,7 +53,11 @@ impl Group {
     /// The keys it writes, each once.
     pub(crate) fn written(&self) -> impl Iterator<Item = &RawKey> {
         let writes = &self.effects.writes;
-        writes.iter().enumerate().filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key).map(|(_, (key, _))| key)
+        writes
+            .iter()
+            .enumerate()
+            .filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key)
+            .map(|(_, (key, _))| key)
     }
 
     /// What must be checked before the first write: the types that no read of the group has proved already.
@@ -64,7 +68,11 @@ impl Group {
         if !self.effects.log.is_empty() {
             let entries = self.effects.log.len() as i64;
             required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, increment: None });
-            required.push(Requirement { key: log_keys.1.clone(), kind: Kind::Text, increment: Some(entries) });
+            required.push(Requirement {
+                key: log_keys.1.clone(),
+                kind: Kind::Text,
+                increment: Some(entries),
+            });
         }
         required
     }
@@ -318,7 +326,9 @@ fn push_merged(writes: &mut Vec<Write>, write: Write) {
         }
         // A SET that keeps the deadline inherits that of the SET before it.
         (Write::Set(value, Expiry::Keep), Some(Write::Set(before, _))) => *before = value.clone(),
-        (Write::IncrBy(by), Some(Write::IncrBy(sum))) if sum.saturating_add(*by).abs() <= INCREMENT_MAX => *sum += by,
+        (Write::IncrBy(by), Some(Write::IncrBy(sum))) if sum.saturating_add(*by).abs() <= INCREMENT_MAX => {
+            *sum += by
+        }
         _ => writes.push(write),
     }
 }

@@ -46,7 +46,11 @@ struct Landed {
 }
 
 impl Combiner {
-    pub(crate) fn new(shared: Arc<Shared>, partition: Bytes, inbox: mpsc::UnboundedReceiver<Job>) -> Combiner {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        partition: Bytes,
+        inbox: mpsc::UnboundedReceiver<Job>,
+    ) -> Combiner {
         Combiner {
             log_keys: log_keys(&shared.naming, &partition),
             shared,
@@ -181,7 +185,8 @@ impl Combiner {
         for group in groups {
             let writes = &group.effects.writes;
             for key in group.written() {
-                let of_key: Vec<_> = writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w.clone()).collect();
+                let of_key: Vec<_> =
+                    writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w.clone()).collect();
                 self.known.sent(key, &of_key);
             }
         }
@@ -368,7 +373,8 @@ impl Combiner {
     }
 
     fn not_executed(&mut self, groups: Vec<Group>, waiting: Vec<Job>, reason: &str) {
-        let advice = "the backend is starting, failing over or unreachable; the step was tried until its deadline";
+        let advice =
+            "the backend is starting, failing over or unreachable; the step was tried until its deadline";
         let problem = Error::Unavailable { backend: self.shared.name.clone(), reason: reason.into(), advice };
         let pause = |job: &Job| (RETRY_PAUSE * job.attempts.clamp(1, 8)).min(RETRY_PAUSE_MAX);
         let mut jobs = Vec::new();

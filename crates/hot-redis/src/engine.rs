@@ -16,10 +16,10 @@ use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
 use emberkeep_schema::{Layout, Naming};
-use std::collections::HashMap;
 use parking_lot::Mutex;
 use redis::Value;
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,7 +53,8 @@ impl RedisEngine {
         let process = format!("{:016x}", random.hash_one(std::process::id()));
         let seeds = AtomicU64::new(random.hash_one("seed"));
         let shared = Arc::new(Shared::new(router, naming, process));
-        let engine = RedisEngine { shared, partitions: Arc::default(), closed: AtomicBool::new(false), seeds };
+        let engine =
+            RedisEngine { shared, partitions: Arc::default(), closed: AtomicBool::new(false), seeds };
         engine.check_server().await?;
         Ok(Arc::new(engine))
     }
@@ -104,7 +105,11 @@ impl RedisEngine {
                 self.shared.clock.observe(ms);
                 Ok(ms)
             }
-            _ => Err(unavailable(&self.shared.name, format!("TIME answered {seconds}"), "is this a Redis server?")),
+            _ => Err(unavailable(
+                &self.shared.name,
+                format!("TIME answered {seconds}"),
+                "is this a Redis server?",
+            )),
         }
     }
 
@@ -173,7 +178,8 @@ impl RedisEngine {
         };
         let mut waited = REPLY_WAIT;
         let value = loop {
-            let answer = self.shared.eval(slot, &self.shared.step_script, |v, s| call.command(v, s, &envelope)).await;
+            let answer =
+                self.shared.eval(slot, &self.shared.step_script, |v, s| call.command(v, s, &envelope)).await;
             match answer {
                 Ok(value) => break value,
                 // A read may be made again, whatever became of it.
@@ -282,7 +288,12 @@ impl Engine for RedisEngine {
         Box::pin(self.read_all(reads))
     }
 
-    fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize) -> Pending<'a, Result<Page>> {
+    fn scan<'a>(
+        &'a self,
+        from: Option<Cursor>,
+        pattern: &'a [u8],
+        count: usize,
+    ) -> Pending<'a, Result<Page>> {
         Box::pin(self.scan_page(from, pattern, count))
     }
 

@@ -72,7 +72,9 @@ fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
         "NOSCRIPT" => Failure::NoScript,
         "OOM" => Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") }),
         "NOAUTH" | "WRONGPASS" | "NOPERM" => Failure::Refused(denied(backend, reason)),
-        "MISCONF" => Failure::Refused(unavailable(backend, reason, "the server cannot persist; mend its disk")),
+        "MISCONF" => {
+            Failure::Refused(unavailable(backend, reason, "the server cannot persist; mend its disk"))
+        }
         _ if reason.contains("OOM command not allowed") => {
             Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") })
         }

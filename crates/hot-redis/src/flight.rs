@@ -55,8 +55,9 @@ impl Flight {
             process: &shared.process,
             groups: self.groups,
         };
-        let answer =
-            shared.eval(slot, &shared.step_script, |verb, script| self.call.command(verb, script, &envelope)).await;
+        let answer = shared
+            .eval(slot, &shared.step_script, |verb, script| self.call.command(verb, script, &envelope))
+            .await;
         match (answer, &self.lane) {
             (Ok(value), _) => match Answer::parse(value) {
                 Some(answer) => self.observed(shared, answer),

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::limits::REDIRECTS_MAX;
 use crate::node::Node;
 use crate::wire;
-use std::collections::HashMap;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const SLOTS: usize = 16_384;
@@ -87,7 +87,8 @@ impl Router {
                 }
             }
         }
-        if matches!(result, Err(Failure::Unreachable { .. } | Failure::NotYet { .. } | Failure::Lost { .. })) {
+        if matches!(result, Err(Failure::Unreachable { .. } | Failure::NotYet { .. } | Failure::Lost { .. }))
+        {
             // The map may be old: ask somebody who answers. The outcome of this call stays what it is.
             let _ = self.refresh().await;
         }

@@ -1,0 +1,11 @@
+//! The vocabulary in Redis' words: reads, writes and expectations as arguments of the commit script, and its
+//! answers back as replies. The layout is written down at the top of `scripts/step.lua`.
+
+mod answer;
+mod call;
+mod reply;
+mod words;
+
+pub(crate) use answer::{Answer, GroupAnswer, Status, text};
+pub(crate) use call::{Call, Envelope, GroupWords};
+pub(crate) use reply::reply;
