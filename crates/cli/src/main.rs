@@ -1,3 +1,47 @@
-//! The `emberkeep` binary.
+//! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
-fn main() {}
+mod demo;
+mod duration;
+mod open;
+mod schema_keys;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Steps allocate and free small values all the time; see the measurement in `demo`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The state layer for multiplayer games.
+#[derive(Parser)]
+#[command(name = "emberkeep", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What is declared, in the form asked for
+    #[command(subcommand)]
+    Schema(SchemaCommand),
+    /// Players hit monsters for a while; then every count is checked against the store
+    Demo(demo::Arguments),
+}
+
+#[derive(Subcommand)]
+enum SchemaCommand {
+    /// Every key family: pattern, type, TTL, owner, what it is an index of
+    Keys(schema_keys::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Schema(SchemaCommand::Keys(arguments)) => schema_keys::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("emberkeep: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,90 @@
+//! A player: hits random monsters until the game is over, buries and replaces those that it killed.
+
+use super::arena::{Arena, is_transient};
+use super::random::Random;
+use super::tally::{Ledger, Tally};
+use emberkeep::games::monsters::{Error, Hit, MonsterId};
+use emberkeep::games::world::CharacterId;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Hits between two pauses: a store in this process never makes a player wait, and others want a turn too.
+const HITS_PER_TURN: u32 = 16;
+/// Strongest hit.
+const DAMAGE_MAX: usize = 100;
+
+/// Plays until the game is over, and gives what was counted.
+pub(super) async fn play(arena: Arc<Arena>, number: usize) -> Ledger {
+    let mut player = Player {
+        who: CharacterId(number as u32 + 1),
+        random: Random(number as u64 ^ arena.tenant.0.as_u64_pair().1),
+        ledger: Ledger::default(),
+        arena,
+    };
+    while !player.arena.is_over() {
+        for _ in 0..HITS_PER_TURN {
+            if let Err(error) = player.turn().await {
+                let who = player.who;
+                player.arena.violations.tell(format!("player {who} cannot go on: {error}"));
+                return player.ledger;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    player.ledger
+}
+
+struct Player {
+    who: CharacterId,
+    random: Random,
+    ledger: Ledger,
+    arena: Arc<Arena>,
+}
+
+impl Player {
+    fn tally(&self) -> &Tally {
+        &self.arena.tallies[self.who.0 as usize % self.arena.tallies.len()]
+    }
+
+    /// One hit, and what follows from it.
+    async fn turn(&mut self) -> Result<(), Error> {
+        let place = self.random.below(self.arena.places());
+        let amount = 1 + self.random.below(DAMAGE_MAX) as i64;
+        let id = self.arena.at(place);
+        let start = Instant::now();
+        let outcome = self.arena.monsters.damage(self.arena.tenant, id, self.who, amount).await;
+        self.tally().latency.add(start.elapsed());
+        match outcome {
+            Ok(Hit::Struck { actual, killed, .. }) => {
+                self.tally().hits.fetch_add(1, Relaxed);
+                *self.ledger.struck.entry((id.0, self.who.0)).or_default() += u64::from(actual);
+                if killed { self.killed(place, id).await } else { Ok(()) }
+            }
+            Ok(Hit::AlreadyDead | Hit::NotFound) => {
+                self.tally().late.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            Err(error) if is_transient(&error) => {
+                self.tally().refused.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn killed(&mut self, place: usize, id: MonsterId) -> Result<(), Error> {
+        self.tally().kills.fetch_add(1, Relaxed);
+        let Some(corpse) = self.arena.bury(id).await? else { return Ok(()) };
+        let mut sum = 0;
+        for entry in &corpse.damage {
+            sum += entry.damage;
+            *self.ledger.buried.entry((id.0, entry.character.0)).or_default() += entry.damage;
+        }
+        if sum != u64::from(corpse.max_hp) {
+            let max = corpse.max_hp;
+            self.arena.violations.tell(format!("monster {id} died of {sum} damage and had {max} health"));
+        }
+        self.arena.spawn(place, &mut self.random).await
+    }
+}

@@ -1,0 +1,71 @@
+//! `emberkeep schema keys`: the declared families as a table, as Markdown or as JSON.
+
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use emberkeep::schema::{Layout, Naming, Schema};
+use std::process::ExitCode;
+
+/// What `schema keys` prints.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// How keys are laid out: as the games' documents write them, or for a Cluster
+    #[arg(long, value_enum, default_value = "single")]
+    layout: LayoutName,
+    /// How the list is written
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Text in front of every key
+    #[arg(long, default_value = "")]
+    prefix: String,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum LayoutName {
+    /// One server: the plain keys
+    Single,
+    /// A Cluster: each key behind its partition in braces
+    Cluster,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    /// For a terminal, the most important columns
+    Table,
+    /// For documents, all columns
+    Markdown,
+    /// For programs, all columns
+    Json,
+}
+
+/// What stands above the Markdown table: `docs/keys.md` is this output.
+const MARKDOWN_HEAD: &str = "# Keys
+
+Every key family of every game. Made by `emberkeep schema keys --format markdown`; change the declarations, not this page.
+
+";
+
+/// Prints the schema of all games.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let layout = match arguments.layout {
+        LayoutName::Single => Layout::Single,
+        LayoutName::Cluster => Layout::Cluster,
+    };
+    let naming = Naming::new(arguments.prefix.as_str(), layout)?;
+    let schema = emberkeep::games::schema();
+    match arguments.format {
+        Format::Table => println!("{}", table(&schema, &naming)),
+        Format::Markdown => print!("{MARKDOWN_HEAD}{}", schema.to_markdown(&naming)),
+        Format::Json => println!("{}", schema.to_json(&naming)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(schema: &Schema, naming: &Naming) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["Key", "Type", "Value", "TTL", "Owner", "Index of"]);
+    for row in schema.to_table(naming) {
+        table.add_row([row.key, row.redis_type, row.value, row.ttl, row.owner, row.index_of]);
+    }
+    table
+}
