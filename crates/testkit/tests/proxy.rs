@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use emberkeep_testkit::{FaultProxy, RedisServer, Resp, shared_redis};
+use emberkeep_testkit::{FaultProxy, Resp, shared_redis};
 
 /// A key of one's own, a proxy, a client through it and one beside it.
 fn set_up(key: &str) -> Option<(FaultProxy, Resp, Resp)> {
@@ -109,20 +109,19 @@ fn a_dead_backend_cuts_and_a_dropped_proxy_is_gone() {
     }
 }
 
-/// The tenth percentile, not the mean: other tests and compilers share the machine, and what they
-/// take away is not the proxy's delay.
+/// The fastest of many round trips: what other tests and compilers take away from the machine is not
+/// the proxy's delay. Nothing may be faster than asked, and something must be about as fast.
 #[test]
 fn a_delay_is_precise_and_costs_no_throughput() {
-    let Ok(redis) = RedisServer::start() else { return };
+    let Some(redis) = emberkeep_testkit::redis() else { return };
     let proxy = FaultProxy::start(redis.address()).unwrap();
     let mut through = Resp::connect(proxy.address()).unwrap();
-    let bare = quiet_round_trip(&mut through);
     for (there, back) in [(500, 500), (1_300, 400), (5_000, 5_000)] {
         proxy.delay(Duration::from_micros(there), Duration::from_micros(back));
-        let added = quiet_round_trip(&mut through).saturating_sub(bare);
         let asked = Duration::from_micros(there + back);
-        assert!(added > asked - Duration::from_micros(200), "asked {asked:?}, got {added:?}");
-        assert!(added < asked + Duration::from_millis(2), "asked {asked:?}, got {added:?}");
+        let fastest = fastest_round_trip(&mut through, asked + Duration::from_millis(1));
+        assert!(fastest > asked - Duration::from_micros(200), "asked {asked:?}, got {fastest:?}");
+        assert!(fastest < asked + Duration::from_millis(1), "asked {asked:?}, got {fastest:?}");
     }
     let started = Instant::now();
     for _ in 0..2_000 {
@@ -131,18 +130,21 @@ fn a_delay_is_precise_and_costs_no_throughput() {
     for _ in 0..2_000 {
         through.read().unwrap();
     }
-    // A sleep per chunk would take up to 20 s here.
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // A sleep per request would take 20 s here.
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
-fn quiet_round_trip(client: &mut Resp) -> Duration {
-    let mut times: Vec<Duration> = (0..61)
-        .map(|_| {
-            let started = Instant::now();
-            client.call(&["PING"]);
-            started.elapsed()
-        })
-        .collect();
-    times.sort();
-    times[6]
+/// At least 50 round trips, and on until one is below `enough` or ten seconds have passed.
+fn fastest_round_trip(client: &mut Resp, enough: Duration) -> Duration {
+    let (started, mut fastest) = (Instant::now(), Duration::MAX);
+    for round in 0.. {
+        let sent = Instant::now();
+        client.call(&["PING"]);
+        fastest = fastest.min(sent.elapsed());
+        let late = started.elapsed() > Duration::from_secs(10);
+        if round >= 50 && (fastest < enough || late) {
+            break;
+        }
+    }
+    fastest
 }
