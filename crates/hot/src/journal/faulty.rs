@@ -1,1 +1,349 @@
-//! soon
+//! A disk for tests that forgets what was not synced, tears writes, fills up and fails.
+//!
+//! It remembers for each file which bytes, and for each folder which names, a sync has made durable. [`crash`] answers
+//! one of the disks that a loss of power could leave: unsynced bytes gone, cut short, or with holes; unsynced
+//! creations, renames and removals done or not, each for itself.
+//!
+//! [`crash`]: Forgetful::crash
+
+use super::files::{Files, OpenFile, TryLock};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The disk. Clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct Forgetful {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    inodes: Vec<Inode>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    /// Changes of names since the folder's last sync, oldest first.
+    changes: Vec<Change>,
+    locks: BTreeSet<PathBuf>,
+    operations: u64,
+    writes: u64,
+    syncs: u64,
+    faults: Faults,
+}
+
+#[derive(Debug, Default)]
+struct Faults {
+    full_at_write: Option<u64>,
+    broken_at_sync: Option<u64>,
+    power_until: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Inode {
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    /// Cut since the last sync.
+    shrunk: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Create(PathBuf, usize),
+    Rename(PathBuf, PathBuf, usize),
+    Remove(PathBuf),
+}
+
+impl Forgetful {
+    /// An empty disk.
+    pub fn new() -> Forgetful {
+        Forgetful::default()
+    }
+
+    /// The disk after a loss of power. Seed 0 forgets everything that was not synced; every other seed is one of
+    /// the many states in between. The disk itself goes on.
+    pub fn crash(&self, seed: u64) -> Forgetful {
+        let state = self.state.lock();
+        let mut chance = Chance { state: seed, hard: seed == 0 };
+        let mut names = state.durable_names.clone();
+        let keep = chance.below(4);
+        for change in &state.changes {
+            if !chance.hard && (keep == 0 || (keep < 3 && chance.below(2) == 0)) {
+                change.apply(&mut names);
+            }
+        }
+        let inodes = state.inodes.iter().map(|inode| inode.after_crash(&mut chance)).collect();
+        let after = State { inodes, durable_names: names.clone(), names, ..State::default() };
+        Forgetful { state: Arc::new(Mutex::new(after)) }
+    }
+
+    /// The `n`-th write from now (1 = the next) takes half of its bytes; then the disk is full.
+    pub fn fill_at_write(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.faults.full_at_write = Some(state.writes + n);
+    }
+
+    /// The `n`-th sync of a file from now (1 = the next) fails, and what it should have saved is lost for good, even if a
+    /// later sync reports success: so do kernels.
+    pub fn break_at_sync(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.faults.broken_at_sync = Some(state.syncs + n);
+    }
+
+    /// After `n` more changes nothing works any more.
+    pub fn power_off_after(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.faults.power_until = Some(state.operations + n);
+    }
+
+    /// Changes so far: writes, syncs, creations, renames, removals, cuts.
+    pub fn operations(&self) -> u64 {
+        self.state.lock().operations
+    }
+
+    /// All files.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.state.lock().names.keys().cloned().collect()
+    }
+
+    /// A file's bytes.
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state.lock();
+        state.names.get(path).map(|at| state.inodes[*at].bytes.clone())
+    }
+
+    /// Puts other bytes into a file, durably: what a bad sector or a helpful person does.
+    pub fn overwrite(&self, path: &Path, bytes: Vec<u8>) {
+        let mut state = self.state.lock();
+        let inode = Inode { durable: bytes.clone(), bytes, shrunk: false };
+        state.inodes.push(inode);
+        let at = state.inodes.len() - 1;
+        state.names.insert(path.to_owned(), at);
+        state.durable_names.insert(path.to_owned(), at);
+    }
+}
+
+impl State {
+    /// Counts a change, or refuses it for want of power.
+    fn operate(&mut self) -> io::Result<()> {
+        if self.faults.power_until.is_some_and(|until| self.operations >= until) {
+            return Err(io::Error::other("the power is gone"));
+        }
+        self.operations += 1;
+        Ok(())
+    }
+
+    fn find(&self, path: &Path) -> io::Result<usize> {
+        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.names);
+        self.changes.push(change);
+    }
+}
+
+impl Change {
+    fn apply(&self, names: &mut BTreeMap<PathBuf, usize>) {
+        match self {
+            Change::Create(path, inode) => {
+                names.insert(path.clone(), *inode);
+            }
+            Change::Rename(from, to, inode) => {
+                names.remove(from);
+                names.insert(to.clone(), *inode);
+            }
+            Change::Remove(path) => {
+                names.remove(path);
+            }
+        }
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            Change::Create(path, _) | Change::Rename(_, path, _) | Change::Remove(path) => path.parent(),
+        }
+    }
+}
+
+impl Inode {
+    fn after_crash(&self, chance: &mut Chance) -> Inode {
+        let bytes = match chance.below(4) {
+            _ if chance.hard => self.durable.clone(),
+            _ if self.shrunk && chance.below(2) == 0 => self.durable.clone(),
+            0 => self.durable.clone(),
+            1 => self.bytes.clone(),
+            _ => self.torn(chance),
+        };
+        Inode { durable: bytes.clone(), bytes, shrunk: false }
+    }
+
+    /// A part of what was not synced, perhaps with a hole: sectors are written in any order.
+    fn torn(&self, chance: &mut Chance) -> Vec<u8> {
+        let safe = self.durable.len().min(self.bytes.len());
+        let unsynced = self.bytes.len() - safe;
+        let mut bytes = self.bytes[..safe + chance.below(unsynced + 1)].to_vec();
+        if chance.below(2) == 0 {
+            let from = safe + chance.below(bytes.len() - safe + 1);
+            let to = from + chance.below(bytes.len() - from + 1);
+            bytes[from..to].fill(0);
+        }
+        bytes
+    }
+
+    fn sync(&mut self, broken: bool) {
+        if broken {
+            let lost = self.bytes.len().max(self.durable.len());
+            self.durable.resize(lost, 0);
+        } else if self.shrunk {
+            self.durable.clone_from(&self.bytes);
+        } else {
+            self.durable.extend_from_slice(&self.bytes[self.durable.len()..]);
+        }
+        self.shrunk = false;
+    }
+}
+
+/// SplitMix64: small, and the same on every machine.
+struct Chance {
+    state: u64,
+    hard: bool,
+}
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
+
+impl Files for Forgetful {
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.state.lock();
+        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        state.inodes.push(Inode::default());
+        let inode = state.inodes.len() - 1;
+        state.change(Change::Create(path.to_owned(), inode));
+        Ok(Box::new(Handle { state: Arc::clone(&self.state), inode }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        let inode = self.state.lock().find(path)?;
+        Ok(Box::new(Handle { state: Arc::clone(&self.state), inode }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        let inode = state.find(from)?;
+        state.change(Change::Rename(from.to_owned(), to.to_owned(), inode));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        state.find(path)?;
+        state.change(Change::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        let (here, elsewhere) =
+            std::mem::take(&mut state.changes).into_iter().partition(|c| c.folder() == Some(dir));
+        state.changes = elsewhere;
+        let here: Vec<Change> = here;
+        here.iter().for_each(|change| change.apply(&mut state.durable_names));
+        Ok(())
+    }
+
+    fn try_lock(&self, path: &Path, note: &str) -> io::Result<TryLock> {
+        if !self.state.lock().locks.insert(path.to_owned()) {
+            return Ok(TryLock::Busy(note.to_owned()));
+        }
+        Ok(TryLock::Taken(Box::new(Held { state: Arc::clone(&self.state), path: path.to_owned() })))
+    }
+}
+
+/// A lock that is held.
+struct Held {
+    state: Arc<Mutex<State>>,
+    path: PathBuf,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.state.lock().locks.remove(&self.path);
+    }
+}
+
+/// An open file; like a real one it outlives its name.
+struct Handle {
+    state: Arc<Mutex<State>>,
+    inode: usize,
+}
+
+impl OpenFile for Handle {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state.lock().inodes[self.inode].bytes.len() as u64)
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let state = self.state.lock();
+        let bytes = &state.inodes[self.inode].bytes;
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let count = into.len().min(bytes.len() - from);
+        into[..count].copy_from_slice(&bytes[from..from + count]);
+        Ok(count)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        state.writes += 1;
+        let taken = match state.faults.full_at_write {
+            Some(at) if state.writes > at => return Err(io::ErrorKind::StorageFull.into()),
+            Some(at) if state.writes == at => bytes.len() / 2,
+            _ => bytes.len(),
+        };
+        if taken == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.inodes[self.inode].bytes.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        state.syncs += 1;
+        let broken = state.faults.broken_at_sync == Some(state.syncs);
+        state.inodes[self.inode].sync(broken);
+        if broken { Err(io::Error::other("input/output error")) } else { Ok(()) }
+    }
+
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        let inode = &mut state.inodes[self.inode];
+        inode.bytes.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        inode.shrunk = true;
+        Ok(())
+    }
+}

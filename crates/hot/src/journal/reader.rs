@@ -49,8 +49,10 @@ impl Window {
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        if self.buffer.len() < wanted.max(JOURNAL_READ_BYTES) {
-            self.buffer.resize(wanted.max(JOURNAL_READ_BYTES), 0);
+        // A small file needs no large buffer.
+        let size = wanted.max(JOURNAL_READ_BYTES).min(usize::try_from(self.left()).unwrap_or(usize::MAX));
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
         }
         while self.end < wanted {
             let at = self.offset + self.end as u64;

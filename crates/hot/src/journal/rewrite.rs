@@ -30,6 +30,8 @@ pub struct Rewrite {
     salt: u32,
     base: Entry,
     file: Option<Box<dyn OpenFile>>,
+    /// The base may exist, and no manifest can name it.
+    leftover: bool,
     /// Commands of the record that is being filled.
     body: Vec<u8>,
     records: u64,
@@ -62,6 +64,7 @@ pub(super) fn begin(shared: &Arc<Shared>) -> Result<Rewrite> {
         salt: new_salt(),
         base: Entry::ours(FileKind::Base, number),
         file: None,
+        leftover: false,
         body: Vec::new(),
         records: 0,
         bytes: 0,
@@ -133,6 +136,7 @@ impl Rewrite {
                 after: self.after,
                 salt: self.salt,
             };
+            self.leftover = true;
             let file = create_file(&*self.shared.files, &self.shared.dir, &self.base, header)?;
             self.bytes = file.len().map_err(|error| self.base_error(error))?;
             self.file = Some(file);
@@ -190,14 +194,13 @@ impl Rewrite {
         let (new, old): (Vec<_>, Vec<_>) = layout.manifest.entries.iter().cloned().partition(follows);
         let mut manifest = Manifest { entries: vec![self.base.clone()] };
         manifest.entries.extend(new);
+        self.leftover = false;
         if let Err(error) = manifest.store(&*self.shared.files, &self.shared.dir) {
             // Which of the two manifests survives is unknown, so neither set of files may be touched again.
-            self.file = None;
             self.shared.stopped_by(format!("cannot replace the manifest: {error}"));
             return Err(folder_error(&self.shared.dir, error));
         }
         layout.manifest = manifest;
-        self.file = None;
         Ok(old)
     }
 
@@ -217,7 +220,7 @@ impl Drop for Rewrite {
     fn drop(&mut self) {
         // Under the lock that closing takes: once the folder is free, the name may be another journal's.
         let layout = self.shared.layout.lock();
-        if self.file.take().is_some() && layout.lock.is_some() {
+        if self.leftover && layout.lock.is_some() {
             let _ = self.shared.files.remove(&self.shared.dir.join(&self.base.name));
         }
         self.shared.rewriting.store(false, Ordering::Release);

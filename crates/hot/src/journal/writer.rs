@@ -118,6 +118,9 @@ impl Writer {
 
     /// Writes what waits and syncs if it is time. After an error the journal has stopped.
     pub(super) fn turn(&mut self, now: Duration) -> Result<(), Reason> {
+        if let Some(stopped) = self.shared.stopped.get() {
+            return Err(stopped.to_string());
+        }
         let result = self.write_and_sync(now);
         self.batch.bytes.clear();
         self.shared.in_flight.store(0, Ordering::Release);
@@ -212,15 +215,19 @@ impl Writer {
             after: switch.after,
             salt: switch.salt,
         };
+        let bytes_at_switch = shared.disk_bytes.load(Ordering::Relaxed);
         self.file = super::create_file(files, dir, &entry, header).map_err(|error| error.to_string())?;
         self.salt = switch.salt;
+        let header_bytes =
+            self.file.len().map_err(|error| format!("cannot look at {}: {error}", entry.name))?;
+        shared.disk_bytes.fetch_add(header_bytes, Ordering::Relaxed);
         let mut layout = shared.layout.lock();
         let mut manifest = layout.manifest.clone();
         manifest.entries.push(entry);
         manifest.store(files, dir).map_err(|error| format!("cannot replace the manifest: {error}"))?;
         layout.manifest = manifest;
         layout.current = switch.number;
-        layout.bytes_at_switch = shared.disk_bytes.load(Ordering::Relaxed);
+        layout.bytes_at_switch = bytes_at_switch;
         drop(layout);
         shared.switched.notify_all();
         Ok(())

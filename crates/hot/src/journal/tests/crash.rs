@@ -1,0 +1,143 @@
+//! The power goes at any moment.
+
+use super::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What a player does to a journal.
+#[derive(Debug, Clone)]
+enum Act {
+    Append,
+    /// The writer takes its turn after that many milliseconds.
+    Turn(u64),
+    /// The process ends without closing anything and starts again.
+    Kill,
+    /// The power goes; the disk keeps what this seed says.
+    PowerLoss(u64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        6 => Just(Act::Append),
+        3 => (0u64..700).prop_map(Act::Turn),
+        1 => Just(Act::Kill),
+        1 => any::<u64>().prop_map(Act::PowerLoss),
+    ];
+    vec(act, 1..60)
+}
+
+/// Plays the acts. After each start the state is a prefix of what was appended, and holds all that was synced.
+fn play(durability: Durability, acts: &[Act]) {
+    let mut files = Forgetful::new();
+    let (mut journal, mut writer, ..) = open(&files, durability).unwrap();
+    let mut now = NOW;
+    for act in acts {
+        match act {
+            Act::Append => {
+                let next = journal.appended() + 1;
+                assert_eq!(journal.append(&step(next), vec![]).unwrap(), next);
+                continue;
+            }
+            Act::Turn(ms) => {
+                now += Duration::from_millis(*ms);
+                writer.turn(now).unwrap();
+                if durability == Durability::Always {
+                    assert_eq!(journal.synced(), journal.appended(), "a turn settles all");
+                }
+                continue;
+            }
+            Act::Kill => {}
+            Act::PowerLoss(seed) => files = files.crash(*seed),
+        }
+        let (synced, appended) = (journal.synced(), journal.appended());
+        drop((journal, writer));
+        let (again, again_writer, _, loaded) = open(&files, durability).unwrap();
+        let found = prefix_length(&loaded);
+        assert!((synced..=appended).contains(&found), "{found} of {synced}..={appended}");
+        assert_eq!(again.appended(), found, "numbers go on where the state does");
+        (journal, writer, now) = (again, again_writer, NOW);
+    }
+}
+
+proptest! {
+    #[test]
+    fn always_keeps_all_that_was_settled(acts in acts()) {
+        play(Durability::Always, &acts);
+    }
+
+    #[test]
+    fn everysec_keeps_all_that_was_synced(acts in acts()) {
+        play(Durability::EverySec, &acts);
+    }
+
+    #[test]
+    fn without_syncs_a_crash_still_leaves_a_prefix(acts in acts()) {
+        play(Durability::No, &acts);
+    }
+}
+
+#[test]
+fn everysec_loses_at_most_the_last_second() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
+    for (n, at_ms) in [(1, 0), (2, 400), (3, 999), (4, 1000), (5, 1500), (6, 1999)] {
+        journal.append(&step(n), vec![]).unwrap();
+        writer.turn(Duration::from_millis(at_ms)).unwrap();
+    }
+    assert_eq!(journal.synced(), 4, "the sync of second 1 took what was there");
+    let (_, loaded) = reload(&files.crash(0)).unwrap();
+    assert_eq!(prefix_length(&loaded), 4);
+    writer.turn(Duration::from_millis(2000)).unwrap();
+    assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 6);
+}
+
+#[test]
+fn a_killed_process_loses_only_what_it_had_not_written() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::No).unwrap();
+    journal.append(&step(1), vec![]).unwrap();
+    writer.turn(NOW).unwrap();
+    journal.append(&step(2), vec![]).unwrap();
+    drop((journal, writer));
+    let (recovery, loaded) = reload(&files).unwrap();
+    assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (1, 0));
+    // What has been shown after a start is on disk, even if the first process never synced it.
+    assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 1);
+}
+
+#[test]
+fn the_first_start_may_be_interrupted_anywhere() {
+    let whole = Forgetful::new();
+    open(&whole, Durability::Always).unwrap();
+    for n in 0..=whole.operations() {
+        for seed in 0..50 {
+            let files = Forgetful::new();
+            files.power_off_after(n);
+            let _ = open(&files, Durability::Always);
+            let (_, loaded) = reload(&files.crash(seed)).unwrap();
+            assert_eq!(prefix_length(&loaded), 0);
+        }
+    }
+}
+
+#[test]
+fn the_start_after_a_crash_may_crash_too() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
+    for n in 1..=4 {
+        journal.append(&step(n), vec![]).unwrap();
+        writer.turn(NOW).unwrap();
+    }
+    let mut torn = files.contents(Path::new(INCREMENT)).unwrap();
+    torn.extend_from_slice(b"#EK:5:300:");
+    files.overwrite(Path::new(INCREMENT), torn);
+    drop((journal, writer));
+    for n in 0..8 {
+        for seed in 0..20 {
+            let disk = files.crash(0);
+            disk.power_off_after(n);
+            let _ = reload(&disk);
+            assert_eq!(prefix_length(&reload(&disk.crash(seed)).unwrap().1), 4);
+        }
+    }
+}
