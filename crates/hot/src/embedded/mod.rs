@@ -29,6 +29,9 @@ mod sweep;
 mod transact;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 pub use clock::{Clock, ManualClock};
 pub use dump::{Content, Record};
 pub use options::Options;

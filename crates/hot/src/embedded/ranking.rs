@@ -139,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn it_behaves_like_a_tree_set_that_counts(
             operations in prop::collection::vec((any::<bool>(), -20i64..20, 0u16..600), 0..4_000),

@@ -36,11 +36,12 @@ pub(super) fn cycle(inner: &Inner, budget: Duration) -> Cycle {
         loop {
             let look = look(inner, index);
             removed += look.removed;
+            let more = look.removed * 4 > look.looked;
             if started.elapsed() >= budget {
-                inner.sweep_next.store(index, Ordering::Relaxed);
+                inner.sweep_next.store(index + usize::from(!more), Ordering::Relaxed);
                 return Cycle { removed, cut_short: true };
             }
-            if look.removed * 4 <= look.looked {
+            if !more {
                 break;
             }
         }

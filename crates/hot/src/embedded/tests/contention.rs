@@ -1,0 +1,167 @@
+//! Many threads, shared keys, locks found in every order: everything adds up and everything ends.
+
+use super::*;
+use std::sync::atomic::AtomicI64;
+use std::thread;
+
+fn in_parallel(threads: usize, work: impl Fn(usize) + Send + Sync) {
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let work = &work;
+            scope.spawn(move || work(number));
+        }
+    });
+}
+
+/// Small numbers from a seed: which keys a step takes.
+fn mixed(mut state: u64) -> impl FnMut(usize) -> usize {
+    state = state.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    }
+}
+
+#[test]
+fn of_all_who_reach_for_a_thing_exactly_one_gets_it() {
+    let engine = Embedded::in_memory();
+    let wins: Vec<AtomicI64> = (0..200).map(|_| AtomicI64::new(0)).collect();
+    in_parallel(64, |who| {
+        for (contest, won) in wins.iter().enumerate() {
+            let got = step(&engine, move |tx| {
+                let thing = key(format!("thing:{contest}"));
+                if tx.text(&thing)?.is_some() {
+                    return Ok(false);
+                }
+                tx.write(thing, Write::Set(Bytes::from(who.to_string()), Expiry::Never))?;
+                tx.write(key(format!("bag:{who}")), Write::SAdd(vec![Bytes::from(contest.to_string())]))?;
+                Ok(true)
+            });
+            won.fetch_add(got.unwrap() as i64, Ordering::SeqCst);
+        }
+    });
+    assert!(wins.iter().all(|won| won.load(Ordering::SeqCst) == 1));
+    let in_bags: i64 = (0..64)
+        .map(|who| match read(&engine, &format!("bag:{who}"), Read::SCard) {
+            Reply::Int(count) => count,
+            other => panic!("{other:?}"),
+        })
+        .sum();
+    assert_eq!(in_bags, 200);
+}
+
+#[test]
+fn money_moves_between_accounts_in_every_direction_and_none_is_lost() {
+    const ACCOUNTS: usize = 24;
+    let engine = Embedded::in_memory();
+    (0..ACCOUNTS).for_each(|n| set(&engine, &format!("account:{n}"), "1000"));
+    in_parallel(8, |who| {
+        let mut choose = mixed(who as u64 + 1);
+        for _ in 0..1_500 {
+            let (from, to) = (choose(ACCOUNTS), choose(ACCOUNTS));
+            let amount = choose(50) as i64;
+            step(&engine, move |tx| {
+                let (from, to) = (key(format!("account:{from}")), key(format!("account:{to}")));
+                let held = number(tx, &from)?;
+                if from == to || held < amount {
+                    return Ok(());
+                }
+                let other = number(tx, &to)?;
+                put_number(tx, &from, held - amount)?;
+                put_number(tx, &to, other + amount)
+            })
+            .unwrap();
+        }
+    });
+    let sum: i64 =
+        (0..ACCOUNTS).map(|n| text(&engine, &format!("account:{n}")).unwrap().parse::<i64>().unwrap()).sum();
+    assert_eq!(sum, 1_000 * ACCOUNTS as i64);
+}
+
+#[test]
+fn reversed_orders_of_locks_end_and_a_reader_never_sees_a_step_in_the_middle() {
+    const KEYS: i64 = 16;
+    let engine = Embedded::in_memory();
+    let name = |n: i64| key(format!("k{n}"));
+    in_parallel(6, |who| {
+        for _ in 0..600 {
+            let seen = step(&engine, move |tx| {
+                let mut order: Vec<i64> = (0..KEYS).collect();
+                if who % 2 == 1 {
+                    order.reverse();
+                }
+                let mut seen = Vec::new();
+                for n in &order {
+                    seen.push(number(tx, &name(*n))?);
+                }
+                if who < 4 {
+                    for n in order {
+                        put_number(tx, &name(n), seen[0] + 1)?;
+                    }
+                }
+                Ok(seen)
+            })
+            .unwrap();
+            assert!(seen.iter().all(|value| *value == seen[0]), "{seen:?}");
+        }
+    });
+    assert_eq!(text(&engine, "k0").unwrap(), "2400");
+    assert_eq!(engine.stats().committed, 2_400);
+}
+
+#[test]
+fn a_lock_that_is_not_to_be_had_suspends_the_body_and_the_next_run_has_it() {
+    let engine = Embedded::in_memory();
+    let shard_of = |name: &str| engine.inner.hash(name.as_bytes()).shard();
+    let names: Vec<String> = (0..200).map(|n| format!("k{n}")).collect();
+    let low = names.iter().find(|name| shard_of(name) < 20).unwrap().clone();
+    let high = names.iter().find(|name| shard_of(name) > 40).unwrap().clone();
+    let held = engine.inner.shards[shard_of(&low)].lock();
+    let runs = Arc::new(AtomicI64::new(0));
+    let counted = runs.clone();
+    thread::scope(|scope| {
+        let (low, high, engine) = (low.clone(), high.clone(), &engine);
+        let other = scope.spawn(move || {
+            step(engine, move |tx| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                put_number(tx, &key(high.clone()), 1)?;
+                number(tx, &key(high.clone()))?;
+                // Swallowing the error must not help a body that has seen only half of the world.
+                let _ = tx.text(&key("other"));
+                let _ = tx.text(&key(high.clone()));
+                let value = number(tx, &key(low.clone())).unwrap_or(-1);
+                put_number(tx, &key(low.clone()), value + 1)
+            })
+        });
+        while runs.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(20));
+        drop(held);
+        other.join().unwrap().unwrap();
+    });
+    assert_eq!(text(&engine, &low).as_deref(), Some("1"));
+    assert_eq!(text(&engine, &high).as_deref(), Some("1"));
+}
+
+#[test]
+fn the_time_of_a_step_is_the_time_of_all_its_reads() {
+    // The clock moves on while the body runs; a key read later must not be judged by the earlier time.
+    let (engine, clock) = by_hand();
+    let engine = Arc::new(engine);
+    write(&engine, vec![(key("short"), Write::Set(bytes("x"), Expiry::At(T0 + 10)))]).unwrap();
+    let runs = Arc::new(AtomicI64::new(0));
+    let counted = runs.clone();
+    let (now, alive) = step(&engine, move |tx| {
+        let now = tx.now();
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            clock.advance(10);
+        }
+        Ok((now, tx.text(&key("short"))?.is_some()))
+    })
+    .unwrap();
+    assert_eq!((now, alive), (T0 + 10, false));
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+}

@@ -1,0 +1,213 @@
+//! Steps: what commits, what is discarded, what is refused before the first write.
+
+use super::*;
+use crate::limits::LOG_ENTRIES_DEFAULT;
+use crate::pubsub::Event;
+
+#[test]
+fn a_body_that_fails_leaves_no_trace() {
+    let (engine, _) = by_hand();
+    let told = step(&engine, |tx| {
+        put_number(tx, &key("a"), 1)?;
+        tx.publish(bytes("c"), bytes("m"))?;
+        Err::<(), _>(Error::Closed)
+    });
+    assert_eq!(told, Err(Error::Closed));
+    assert!(engine.is_empty());
+}
+
+#[test]
+fn a_panic_is_an_error_and_releases_the_locks() {
+    let (engine, _) = by_hand();
+    set(&engine, "a", "1");
+    let told = step(&engine, |tx| {
+        put_number(tx, &key("a"), 2)?;
+        tx.text(&key("a"))?;
+        if true {
+            panic!("the rule of the game")
+        }
+        Ok(())
+    });
+    assert_eq!(told, Err(Error::Panicked { message: "the rule of the game".into() }));
+    assert_eq!(text(&engine, "a").as_deref(), Some("1"));
+    set(&engine, "a", "3");
+}
+
+#[test]
+fn a_body_that_starts_a_step_is_told_instead_of_waiting_for_itself() {
+    let (engine, _) = by_hand();
+    let engine = Arc::new(engine);
+    let inner = engine.clone();
+    let told = step(&engine, move |tx| {
+        tx.text(&key("a"))?;
+        Ok(write(&inner, vec![(key("a"), Write::Del)]))
+    });
+    assert!(matches!(told, Ok(Err(Error::Invalid { what: "step", .. }))));
+    set(&engine, "a", "afterwards steps work");
+}
+
+#[test]
+fn one_wrong_type_refuses_the_whole_list() {
+    let (engine, _) = by_hand();
+    set(&engine, "text", "abc");
+    let told = write(
+        &engine,
+        vec![
+            (key("new"), Write::Set(bytes("x"), Expiry::Never)),
+            (key("text"), Write::SAdd(vec![bytes("m")])),
+        ],
+    );
+    let Err(Error::WrongType { key: named, expected: "set", found: KindFound::Kind(Kind::Text) }) = told
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(named, "text");
+    assert_eq!(text(&engine, "new"), None);
+}
+
+#[test]
+fn increments_are_checked_through_the_whole_list() {
+    let (engine, _) = by_hand();
+    let refused = |writes: Vec<Write>| {
+        let (engine, _) = by_hand();
+        set(&engine, "n", "9223372036854775000");
+        let told = write(&engine, writes.into_iter().map(|write| (key("n"), write)).collect());
+        assert_eq!(text(&engine, "n").as_deref(), Some("9223372036854775000"));
+        matches!(told, Err(Error::WrongType { found: KindFound::NotAnInteger, .. }))
+    };
+    assert!(refused(vec![Write::IncrBy(1_000)]));
+    assert!(refused(vec![Write::IncrBy(500), Write::IncrBy(500), Write::IncrBy(-1_000)]));
+    assert!(refused(vec![Write::Set(bytes("abc"), Expiry::Never), Write::IncrBy(1)]));
+    set(&engine, "n", "9223372036854775000");
+    let fine = [Write::Persist, Write::IncrBy(500), Write::Del, Write::IncrBy(1_000), Write::IncrBy(-1)];
+    write(&engine, fine.into_iter().map(|write| (key("n"), write)).collect()).unwrap();
+    assert_eq!(text(&engine, "n").as_deref(), Some("999"));
+}
+
+#[test]
+fn long_lists_are_checked_like_short_ones() {
+    let (engine, _) = by_hand();
+    let mut writes: Vec<_> = (0..100).map(|n| (key(format!("k{n}")), Write::IncrBy(n))).collect();
+    writes.extend((0..100).map(|n| (key(format!("k{n}")), Write::IncrBy(1))));
+    write(&engine, writes.clone()).unwrap();
+    assert_eq!(text(&engine, "k99").as_deref(), Some("100"));
+    writes.push((key("k50"), Write::SAdd(vec![bytes("m")])));
+    assert!(matches!(write(&engine, writes), Err(Error::WrongType { .. })));
+    assert_eq!(text(&engine, "k99").as_deref(), Some("100"));
+}
+
+fn record(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Overflow) -> Result<()> {
+    let entries: Vec<Bytes> = entries.iter().map(|entry| bytes(entry)).collect();
+    step(engine, move |tx| {
+        entries
+            .iter()
+            .try_for_each(|entry| tx.record(LogAppend { entry: entry.clone(), entries_max, overflow }))
+    })
+}
+
+fn log_lines(engine: &Embedded) -> Vec<Bytes> {
+    match read(engine, "ember:log:test", Read::LRange(0, 999)) {
+        Reply::List(lines) => lines,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_log_numbers_its_entries_without_gaps_and_drops_the_oldest() {
+    let (engine, _) = by_hand();
+    record(&engine, &["a", "b"], LOG_ENTRIES_DEFAULT, Overflow::Refuse).unwrap();
+    record(&engine, &["c"], 3, Overflow::Refuse).unwrap();
+    assert_eq!(log_lines(&engine), ["1:a", "2:b", "3:c"]);
+    assert_eq!(
+        record(&engine, &["d"], 3, Overflow::Refuse),
+        Err(Error::LogFull { partition: "test".into(), max: 3 })
+    );
+    record(&engine, &["d", "e"], 3, Overflow::DropOldest).unwrap();
+    assert_eq!(log_lines(&engine), ["3:c", "4:d", "5:e"]);
+    assert_eq!(text(&engine, "ember:log:test:seq").as_deref(), Some("5"));
+}
+
+#[test]
+fn a_step_may_drain_its_log_and_add_to_it() {
+    let (engine, _) = by_hand();
+    record(&engine, &["a", "b", "c"], 3, Overflow::Refuse).unwrap();
+    step(&engine, |tx| {
+        tx.write(key("ember:log:test"), Write::LPop(2))?;
+        tx.record(LogAppend { entry: bytes("d"), entries_max: 3, overflow: Overflow::Refuse })
+    })
+    .unwrap();
+    assert_eq!(log_lines(&engine), ["3:c", "4:d"]);
+}
+
+#[test]
+fn growth_beyond_the_limit_is_refused_and_shrinking_is_not() {
+    let clock = ManualClock::at(T0);
+    let engine = options(&clock).memory_bytes_max(64 * 1024).open().unwrap();
+    let mut stored = 0;
+    let refused = loop {
+        let name = key(format!("k{stored}"));
+        match write(&engine, vec![(name, Write::Set(Bytes::from(vec![b'x'; 1_000]), Expiry::Never))]) {
+            Ok(()) => stored += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(
+        matches!(&refused, Error::OutOfMemory { detail } if detail.contains("the limit is 65536")),
+        "{refused}"
+    );
+    assert!((50..=64).contains(&stored), "{stored}");
+    assert_eq!(engine.len(), stored);
+    write(&engine, vec![(key("k0"), Write::Set(Bytes::from(vec![b'y'; 1_000]), Expiry::Never))]).unwrap();
+    write(&engine, vec![(key("k1"), Write::Del), (key("k2"), Write::Del)]).unwrap();
+    write(&engine, vec![(key("new"), Write::Set(Bytes::from(vec![b'x'; 1_000]), Expiry::Never))]).unwrap();
+    assert!(engine.stats().memory_bytes <= 64 * 1024);
+    // What was ended by its deadline is given back too.
+    let at = Expiry::At(T0 + 5);
+    write(
+        &engine,
+        vec![(key("k3"), Write::Set(Bytes::new(), at)), (key("k4"), Write::Set(Bytes::new(), at))],
+    )
+    .unwrap();
+    clock.advance(5);
+    assert_eq!(engine.sweep_once(Duration::from_secs(1)), 2);
+    write(&engine, vec![(key("k3"), Write::Set(Bytes::from(vec![b'x'; 1_000]), Expiry::Never))]).unwrap();
+}
+
+#[test]
+fn messages_of_a_channel_come_in_the_order_of_the_commits() {
+    let engine = Arc::new(Embedded::in_memory());
+    let mut subscription = engine.inner.channels.subscribe(vec![bytes("c")], vec![]);
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let engine = engine.clone();
+            std::thread::spawn(move || {
+                for _ in 0..200 {
+                    step(&engine, |tx| {
+                        let next = number(tx, &key("counter"))? + 1;
+                        put_number(tx, &key("counter"), next)?;
+                        tx.publish(bytes("c"), Bytes::from(next.to_string()))
+                    })
+                    .unwrap();
+                }
+            })
+        })
+        .collect();
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    for expected in 1..=800 {
+        let Some(Event::Message { payload, .. }) = subscription.try_next() else {
+            panic!("message {expected}")
+        };
+        assert_eq!(payload, expected.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_closed_engine_answers_that_it_is_closed() {
+    let (engine, _) = by_hand();
+    set(&engine, "a", "1");
+    engine.close().await.unwrap();
+    assert_eq!(write(&engine, vec![(key("a"), Write::Del)]), Err(Error::Closed));
+    assert_eq!(engine.get_here(b"a"), Some(Err(Error::Closed)));
+    assert_eq!(engine.read_many(vec![]).await, Err(Error::Closed));
+    engine.close().await.unwrap();
+}
