@@ -1,0 +1,170 @@
+//! The process is killed without warning, 200 times in each mode, at random points of its life: while it writes,
+//! while it rewrites its journal, while it recovers. What comes back is a prefix of what it did, whole steps only,
+//! and with `always` nothing is missing that was acknowledged.
+//!
+//! A killed process leaves its pages with the operating system, so this says nothing about power loss; that is
+//! what the journal's own tests do, on a file layer that forgets.
+
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::Embedded;
+use emberkeep_hot::journal::Durability;
+use emberkeep_schema::{List, Number, Text, family, partition};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const KILLS: u64 = 200;
+const SLOTS: i64 = 50;
+const TRAIL: i64 = 20;
+const FOLDER: &str = "EMBERKEEP_KILL_FOLDER";
+const MODE: &str = "EMBERKEEP_KILL_MODE";
+
+partition! {
+    /// The one partition of this test.
+    pub struct Everything = "everything";
+}
+family! {
+    /// Steps done.
+    pub COUNT = "count" { kind: Text<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
+}
+family! {
+    /// The last step that came by this slot.
+    pub SLOT = "slot:{n}" { kind: Text<Number<i64>>, partition: Everything, parts: (n: i64), ttl: persistent, owner: "test" }
+}
+family! {
+    /// The last steps, newest at the end.
+    pub TRAIL_LIST = "trail" { kind: List<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
+}
+
+fn open(folder: &Path, durability: Durability) -> Arc<Embedded> {
+    // A small journal is rewritten often, so that many kills hit a rewrite.
+    let options = Embedded::builder().data(folder).durability(durability).rewrite_bytes_min(16 * 1024);
+    Arc::new(options.open().expect("whatever a kill leaves behind can be opened"))
+}
+
+fn mode(name: &str) -> Durability {
+    match name {
+        "always" => Durability::Always,
+        "everysec" => Durability::EverySec,
+        _ => Durability::No,
+    }
+}
+
+/// One step: counter, slot and trail speak of the same number.
+async fn step(store: &Store) -> i64 {
+    let scope = store.scope(Everything);
+    let done = scope.transact(|tx| {
+        let n = tx.get(&COUNT.key())?.unwrap_or(0) + 1;
+        tx.put(&COUNT.key(), &n)?;
+        tx.put(&SLOT.key(n % SLOTS), &n)?;
+        tx.rpush(&TRAIL_LIST.key(), &n)?;
+        tx.ltrim(&TRAIL_LIST.key(), -TRAIL, -1)?;
+        Ok::<_, emberkeep_hot::Error>(n)
+    });
+    done.await.expect("a step of the victim")
+}
+
+/// Not a test of its own: the process that is killed.
+#[test]
+fn victim() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let durability = mode(&std::env::var(MODE).unwrap_or_default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::new(open(Path::new(&folder), durability));
+        let mut out = std::io::stdout();
+        // Bounded, should nobody come to kill it.
+        for _ in 0..200_000 {
+            let n = step(&store).await;
+            if writeln!(out, "ack {n}").and_then(|()| out.flush()).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Starts a victim, kills it at a random point, and returns the last step it acknowledged.
+fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
+    let mut child = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
+        .env(FOLDER, folder)
+        .env(MODE, mode)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the victim starts");
+    let mut acks = BufReader::new(child.stdout.take().expect("a pipe"))
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| line.strip_prefix("ack ")?.parse::<i64>().ok());
+    // One in eight dies while it starts or recovers, the others after some steps: points of its life, not of the
+    // clock, so that a busy machine does not kill them all in the cradle.
+    let mut last = 0;
+    if random % 8 > 0 {
+        last = acks.by_ref().take((random >> 8) as usize % 400 + 1).last().unwrap_or(0);
+    }
+    std::thread::sleep(Duration::from_micros((random >> 20) % 4_000));
+    child.kill().expect("the victim was still there");
+    last = acks.last().unwrap_or(last);
+    child.wait().expect("the victim is gone");
+    last
+}
+
+/// Opens what is left, checks that it is the state after some number of whole steps, and returns that number.
+fn recovered(folder: &Path, durability: Durability) -> i64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::new(open(folder, durability));
+        let scope = store.scope(Everything);
+        let count = scope.get(&COUNT.key()).await.expect("readable").unwrap_or(0);
+        for slot in 0..SLOTS {
+            let expected = (count - (count - slot).rem_euclid(SLOTS)).max(0);
+            let found = scope.get(&SLOT.key(slot)).await.expect("readable").unwrap_or(0);
+            assert_eq!(found, expected, "slot {slot} after {count} steps");
+        }
+        let trail = scope.transact(|tx| tx.lrange(&TRAIL_LIST.key(), 0, -1)).await.expect("readable");
+        let expected: Vec<i64> = ((count - TRAIL).max(0) + 1..=count).collect();
+        assert_eq!(trail, expected, "the trail after {count} steps");
+        store.close().await.expect("closes");
+        count
+    })
+}
+
+fn kill_many(mode_name: &str) {
+    let folder = emberkeep_testkit::scratch();
+    let durability = mode(mode_name);
+    let (mut random, mut before, mut lost, mut quiet) = (0x2545_F491_4F6C_DD1D_u64, 0, 0, 0);
+    for _ in 0..KILLS {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let acknowledged = kill_one(folder.path(), mode_name, random >> 24).max(before);
+        let now = recovered(folder.path(), durability);
+        assert!(now >= before, "what had been recovered once is there: {before} then {now}");
+        if durability == Durability::Always {
+            assert!(now >= acknowledged, "{acknowledged} steps were acknowledged, {now} came back");
+        }
+        lost += (acknowledged - now).max(0);
+        quiet += (now == before) as u64;
+        before = now;
+    }
+    println!(
+        "kill -9, {mode_name}: {KILLS} kills, {before} steps survived, {lost} acknowledged ones lost, {quiet} victims did nothing"
+    );
+    assert!(quiet < KILLS / 2, "most victims must have lived long enough to write");
+}
+
+#[test]
+fn always_loses_nothing_that_was_acknowledged() {
+    kill_many("always");
+}
+
+#[test]
+fn everysec_comes_back_to_a_prefix() {
+    kill_many("everysec");
+}
+
+#[test]
+fn no_sync_comes_back_to_a_prefix() {
+    kill_many("no");
+}
