@@ -1,0 +1,233 @@
+//! What a step may not read or write, told before anything is written.
+
+use crate::subject::Subject;
+use crate::words::*;
+use bytes::Bytes;
+use emberkeep_hot::command::{Expiry, LexBound, Read, Reply, Score, ScoreBound, Write, ZSlice};
+use emberkeep_hot::limits::*;
+use emberkeep_hot::{Error, Result};
+
+/// Fills a key with this many elements, in pieces that one command may carry.
+async fn fill(subject: &Subject, count: usize, write: impl Fn(Vec<Bytes>) -> Write) -> Bytes {
+    let key = subject.fresh();
+    for piece in numbered(count).chunks(COMMAND_ARGUMENTS_MAX / 2) {
+        subject.put(&key, write(piece.to_vec())).await;
+    }
+    key
+}
+
+fn fields(names: Vec<Bytes>) -> Write {
+    Write::HSet(names.into_iter().map(|name| (name.clone(), name)).collect())
+}
+
+fn zeros(members: Vec<Bytes>) -> Write {
+    Write::ZAdd(members.into_iter().map(|member| (member, Score::from_i64(0))).collect())
+}
+
+/// A thousand elements are answered, one more is `TooLarge`; counts and parts of the same key are answered.
+pub async fn replies_of_too_many_elements(subject: &Subject) {
+    for count in [REPLY_ELEMENTS_MAX, REPLY_ELEMENTS_MAX + 1] {
+        let hash = fill(subject, count, fields).await;
+        let members = fill(subject, count, Write::SAdd).await;
+        let ranked = fill(subject, count, zeros).await;
+        let queue = fill(subject, count, Write::RPush).await;
+        let whole = [
+            (&hash, Read::HGetAll),
+            (&members, Read::SMembers),
+            (&ranked, Read::ZRange(all_ranks(), false)),
+            (&ranked, Read::ZRange(all_ranks(), true)),
+            (&queue, Read::LRange(0, -1)),
+        ];
+        for (key, read) in whole {
+            check_whole(subject, key, read, count).await;
+        }
+        let counts =
+            [(&hash, Read::HLen), (&members, Read::SCard), (&ranked, Read::ZCard), (&queue, Read::LLen)];
+        for (key, read) in counts {
+            assert_eq!(subject.read_in_step(key, read).await, Ok(int(count as i64)));
+        }
+        let parts = [
+            Read::ZRange(ZSlice::Rank(1, 1_000), false),
+            Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 1_000), true),
+        ];
+        for read in parts {
+            assert!(subject.read_in_step(&ranked, read.clone()).await.is_ok(), "{read:?}");
+        }
+        assert!(subject.read_in_step(&queue, Read::LRange(-1_000, -1)).await.is_ok());
+    }
+}
+
+async fn check_whole(subject: &Subject, key: &Bytes, read: Read, count: usize) {
+    let in_step = subject.read_in_step(key, read.clone()).await;
+    let plain = subject.read(key, read.clone()).await;
+    if count <= REPLY_ELEMENTS_MAX {
+        assert_eq!(in_step.as_ref(), Ok(&plain), "{read:?} of {count}");
+        return;
+    }
+    assert_eq!(plain, Reply::TooMany(count), "{read:?} of {count}");
+    let told = matches!(in_step, Err(Error::TooLarge { found, .. }) if found == count);
+    assert!(told, "{read:?} of {count}: {in_step:?}");
+}
+
+/// Ranges that ask for more than a reply may hold are refused without asking.
+pub async fn ranges_of_too_many_elements(subject: &Subject) {
+    let reads = [
+        Read::LRange(0, 1_000),
+        Read::LRange(-1_001, -1),
+        Read::ZRange(ZSlice::Rank(5, 1_005), true),
+        Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 1_001), false),
+        Read::ZRange(ZSlice::Lex(LexBound::Min, LexBound::Max, usize::MAX), false),
+        Read::LRange(0, i64::MAX),
+    ];
+    for read in reads {
+        let told = subject.read_in_step(&subject.fresh(), read.clone()).await;
+        assert!(matches!(told, Err(Error::TooLarge { .. })), "{read:?}: {told:?}");
+    }
+}
+
+/// A value of several megabytes is a value; a collection of that size is read in parts.
+pub async fn replies_of_too_many_bytes(subject: &Subject) {
+    let large = Bytes::from(vec![b'x'; 3 * REPLY_BYTES_MAX]);
+    let text = subject.fresh();
+    subject.put(&text, Write::Set(large.clone(), Expiry::Never)).await;
+    assert_eq!(subject.read_in_step(&text, Read::Get).await, Ok(Reply::Blob(large.clone())));
+    let hash = subject.fresh();
+    let half = large.slice(..REPLY_BYTES_MAX * 6 / 10);
+    subject.put(&hash, Write::HSet(vec![(b("a"), half.clone()), (b("b"), half.clone())])).await;
+    assert_eq!(subject.read_in_step(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
+    let told = subject.read_in_step(&hash, Read::HGetAll).await;
+    assert!(matches!(told, Err(Error::TooLarge { unit: "bytes", .. })), "HGETALL of 1.2 MiB");
+    assert_eq!(subject.read_in_step(&hash, Read::HLen).await, Ok(int(2)));
+}
+
+/// A large value is compared as a whole at the commit: a change in its middle makes a body run again.
+pub async fn large_values_are_compared_whole(subject: &Subject) {
+    let (key, copy) = (subject.fresh(), subject.fresh());
+    let large = |fill: u8| {
+        let mut value = vec![b'x'; 300_000];
+        value[150_000] = fill;
+        Bytes::from(value)
+    };
+    subject.put(&key, Write::Set(large(b'a'), Expiry::Never)).await;
+    let mut foreign = subject.foreign();
+    let (from, to) = (key.clone(), copy.clone());
+    let mut runs = 0;
+    let copied = subject.step(move |tx| {
+        let Reply::Blob(value) = tx.raw_read(&from, Read::Get)? else { return Ok(false) };
+        runs += 1;
+        if runs == 1 {
+            foreign.disturb(&from, Write::Set(large(b'b'), Expiry::Never));
+        }
+        tx.raw_write(to.clone(), Write::Set(value, Expiry::Never))?;
+        Ok(true)
+    });
+    assert_eq!(copied.await, Ok(true));
+    let (one, other) = (subject.read(&key, Read::Get).await, subject.read(&copy, Read::Get).await);
+    assert!(one == other, "the copy is of what was there at the commit");
+}
+
+/// What no write may be: too many arguments, too long, too far in time, too large a step, empty.
+pub async fn writes_out_of_bounds(subject: &Subject) {
+    let many = numbered(COMMAND_ARGUMENTS_MAX + 1);
+    let half = numbered(COMMAND_ARGUMENTS_MAX / 2 + 1);
+    let long = Bytes::from(vec![b'x'; VALUE_BYTES_MAX + 1]);
+    let wrong = [
+        Write::SAdd(many.clone()),
+        Write::RPush(many.clone()),
+        Write::HDel(many),
+        fields(half.clone()),
+        zeros(half),
+        Write::Set(long.clone(), Expiry::Never),
+        Write::SAdd(vec![long.clone()]),
+        Write::HSet(vec![(b("f"), long)]),
+        Write::IncrBy((1 << 53) + 1),
+        Write::IncrBy(i64::MIN),
+        Write::ExpireAt(DEADLINE_MS_MAX + 1),
+        Write::ExpireAt(0),
+        Write::ExpireAt(-5),
+        set_at("x", i64::MAX),
+        set_at("x", 0),
+        Write::SAdd(vec![]),
+        Write::SRem(vec![]),
+        Write::HSet(vec![]),
+        Write::HDel(vec![]),
+        Write::ZAdd(vec![]),
+        Write::ZRem(vec![]),
+        Write::LPush(vec![]),
+        Write::RPush(vec![]),
+        Write::LPop(0),
+        Write::RPop(0),
+    ];
+    for write in wrong {
+        let (beside, key) = (subject.fresh(), subject.fresh());
+        let shown: String = format!("{write:?}").chars().take(60).collect();
+        let told = subject.write(vec![(beside.clone(), set("x")), (key, write)]).await;
+        assert!(matches!(told, Err(Error::Invalid { .. })), "{shown}: {told:?}");
+        assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
+    }
+}
+
+/// The largest commands that are allowed do work.
+pub async fn writes_at_the_bounds(subject: &Subject) {
+    let members = fill(subject, 1, |_| Write::SAdd(numbered(COMMAND_ARGUMENTS_MAX))).await;
+    assert_eq!(subject.read(&members, Read::SCard).await, int(COMMAND_ARGUMENTS_MAX as i64));
+    let hash = fill(subject, 1, |_| fields(numbered(COMMAND_ARGUMENTS_MAX / 2))).await;
+    assert_eq!(subject.read(&hash, Read::HLen).await, int(COMMAND_ARGUMENTS_MAX as i64 / 2));
+    let longest = Bytes::from(vec![b'x'; VALUE_BYTES_MAX]);
+    let key = subject.fresh();
+    subject.put(&key, Write::Set(longest.clone(), Expiry::Never)).await;
+    assert!(subject.read(&key, Read::Get).await == Reply::Blob(longest), "8 MiB come back");
+    let many = subject.fresh();
+    let pushes = (0..STEP_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
+    assert_eq!(subject.write(pushes).await, Ok(()));
+    assert_eq!(subject.read(&many, Read::Get).await, blob(&STEP_WRITES_MAX.to_string()));
+    let too_many = (0..=STEP_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
+    assert!(matches!(subject.write(too_many).await, Err(Error::Invalid { what: "step", .. })));
+    assert_eq!(subject.read(&many, Read::Get).await, blob(&STEP_WRITES_MAX.to_string()));
+    let furthest = subject.fresh();
+    subject.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
+    assert_eq!(subject.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
+}
+
+/// Keys: of no bytes and of too many are refused; the longest one works.
+pub async fn keys_out_of_bounds(subject: &Subject) {
+    let start = subject.key("");
+    let of = |len: usize| Bytes::from([&start[..], &vec![b'k'; len - start.len()]].concat());
+    for wrong in [Bytes::new(), of(KEY_BYTES_MAX + 1)] {
+        let told = subject.write(vec![(wrong, set("x"))]).await;
+        assert!(matches!(told, Err(Error::Invalid { what: "key", .. })), "{told:?}");
+    }
+    let longest = of(KEY_BYTES_MAX);
+    subject.put(&longest, set("x")).await;
+    assert_eq!(subject.read(&longest, Read::Get).await, blob("x"));
+}
+
+/// A deadline that has passed is refused, not taken for a DEL.
+pub async fn deadlines_in_the_past(subject: &Subject) {
+    let (key, beside) = (subject.fresh(), subject.fresh());
+    subject.put(&key, set("kept")).await;
+    for back in [0, 1, 1_000_000] {
+        for of_set in [true, false] {
+            let (key, beside) = (key.clone(), beside.clone());
+            let told: Result<()> = subject
+                .step(move |tx| {
+                    tx.raw_write(beside.clone(), set("x"))?;
+                    let at = tx.now() - back;
+                    tx.raw_write(key.clone(), if of_set { set_at("new", at) } else { Write::ExpireAt(at) })
+                })
+                .await;
+            assert!(matches!(told, Err(Error::Invalid { what: "deadline", .. })), "{told:?}");
+        }
+    }
+    assert_eq!(subject.read(&key, Read::Get).await, blob("kept"));
+    assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
+}
+
+/// A step that writes nothing and reads nothing is a step.
+pub async fn empty_steps(subject: &Subject) {
+    assert_eq!(subject.step(|_| Ok(5)).await, Ok(5));
+    assert_eq!(subject.step(|tx| Ok(tx.now() > 0)).await, Ok(true));
+    assert_eq!(subject.write(vec![]).await, Ok(()));
+    let replies = subject.store().engine().read_many(vec![]).await;
+    assert_eq!(replies, Ok(vec![]));
+}

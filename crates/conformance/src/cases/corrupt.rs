@@ -1,0 +1,81 @@
+//! Values that are not what their family declares: named, and left as they are.
+
+use crate::families::*;
+use crate::foreign::{Change, Held};
+use crate::subject::Subject;
+use crate::words::*;
+use bytes::Bytes;
+use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_schema::{Family, Key};
+
+/// Plants a foreign value under a typed key.
+async fn plant<F: Family<Partition = World>>(subject: &Subject, key: &Key<F>, write: Write) -> Bytes {
+    let raw = Bytes::from(key.to_text(subject.store().naming(), subject.scope().partition()));
+    assert!(subject.foreign().change(&raw, Change::Write(write)).await);
+    raw
+}
+
+fn told<T: std::fmt::Debug>(result: Result<T>, raw: &Bytes, family: &str) {
+    match result {
+        Err(Error::Corrupt { key, reason }) => {
+            assert!(key.contains(&emberkeep_hot::show(raw)), "{key} names the key");
+            assert!(key.contains(family), "{key} names the family {family}");
+            assert!(!reason.is_empty());
+        }
+        other => panic!("expected Corrupt, got {other:?}"),
+    }
+}
+
+/// Broken JSON: in steps and outside, and a body that goes on all the same does not overwrite it unless it says
+/// so.
+pub async fn broken_json(subject: &Subject) {
+    let scope = subject.scope();
+    for text in [r#"{"hp":1"#, "", "null", "[]", r#"{"hp":"x","name":"y"}"#, "\u{0}"] {
+        let raw = plant(subject, &MONSTER.key(1), set(text)).await;
+        told(scope.get(&MONSTER.key(1)).await, &raw, "MONSTER");
+        told(scope.get_many(&[MONSTER.key(1)]).await, &raw, "MONSTER");
+        let hit = subject.step(|tx: &mut Tx<'_, World>| {
+            let monster = tx.get(&MONSTER.key(1))?;
+            let hp = monster.map_or(0, |monster| monster.hp);
+            tx.put(&MONSTER.key(1), &Monster { hp: hp - 1, name: String::new() })?;
+            tx.put(&COUNT.key(1), &hp)
+        });
+        told(hit.await, &raw, "MONSTER");
+        assert_eq!(subject.foreign().look(&raw).await, Some((Held::Text(b(text)), None)), "left as it is");
+        assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None));
+    }
+}
+
+/// Numbers that are not canonical.
+pub async fn broken_numbers(subject: &Subject) {
+    let scope = subject.scope();
+    for text in ["abc", "007", "1.5", "", "9223372036854775808", " 1"] {
+        let raw = plant(subject, &COUNT.key(1), set(text)).await;
+        told(scope.get(&COUNT.key(1)).await, &raw, "COUNT");
+        told(subject.step(|tx: &mut Tx<'_, World>| tx.get(&COUNT.key(1))).await, &raw, "COUNT");
+    }
+    let raw = plant(subject, &CREW.key(1), sadd(&["1", "x"])).await;
+    told(subject.step(|tx: &mut Tx<'_, World>| tx.smembers(&CREW.key(1))).await, &raw, "CREW");
+    let raw = plant(subject, &SHEET.key(1), hset(&[("f", "one")])).await;
+    told(subject.step(|tx: &mut Tx<'_, World>| tx.hget(&SHEET.key(1), &"f".to_owned())).await, &raw, "SHEET");
+}
+
+/// Bytes that are no UTF-8 where text is declared, in every kind.
+pub async fn bytes_that_are_no_text(subject: &Subject) {
+    let bad = Bytes::from_static(b"a\xff\xfe");
+    let raw = plant(subject, &NOTE.key(1), Write::Set(bad.clone(), Expiry::Never)).await;
+    told(subject.scope().get(&NOTE.key(1)).await, &raw, "NOTE");
+    let raw = plant(subject, &SHEET.key(1), Write::HSet(vec![(bad.clone(), b("1"))])).await;
+    told(subject.step(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await, &raw, "SHEET");
+    let raw = plant(subject, &BOARD.key(1), Write::ZAdd(vec![(bad.clone(), score(1.0))])).await;
+    told(
+        subject.step(|tx: &mut Tx<'_, World>| tx.zrange(&BOARD.key(1), all_ranks(), false)).await,
+        &raw,
+        "BOARD",
+    );
+    let raw = plant(subject, &QUEUE.key(1), Write::RPush(vec![bad.clone()])).await;
+    told(subject.step(|tx: &mut Tx<'_, World>| tx.lrange(&QUEUE.key(1), 0, -1)).await, &raw, "QUEUE");
+    told(subject.step(|tx: &mut Tx<'_, World>| tx.lpop(&QUEUE.key(1))).await, &raw, "QUEUE");
+    assert_eq!(subject.foreign().look(&raw).await, Some((Held::List(vec![bad]), None)), "nothing was popped");
+}

@@ -1,0 +1,251 @@
+//! Sorted sets: ZSCORE, ZRANGE by rank, score and bytes, ZCARD, ZCOUNT, ZLEXCOUNT, ZADD, ZREM.
+
+use crate::families::{BOARD, World};
+use crate::foreign::{Change, Held};
+use crate::story::{tell, tell_gone, tell_seen};
+use crate::subject::Subject;
+use crate::words::*;
+use emberkeep_hot::command::{LexBound, Read, Reply, ScoreBound, Write, ZSlice};
+use emberkeep_hot::{Result, Tx};
+
+const INF: f64 = f64::INFINITY;
+
+fn range(slice: ZSlice, reverse: bool) -> Read {
+    Read::ZRange(slice, reverse)
+}
+
+/// Members are added, moved, removed and added again; equal scores stand in the order of their bytes.
+pub async fn members_and_scores(subject: &Subject) {
+    let writes = [
+        zadd(&[("c", 3.0), ("a", 3.0), ("x", 1.0)]),
+        zadd(&[("x", 5.0), ("b", 3.0)]),
+        zrem(&["c", "never"]),
+        zadd(&[("c", -1.5), ("c", 2.0)]),
+    ];
+    let answers = [
+        (Read::ZScore(b("x")), Reply::Score(score(5.0))),
+        (Read::ZScore(b("c")), Reply::Score(score(2.0))),
+        (Read::ZScore(b("never")), Reply::Nil),
+        (Read::ZCard, int(4)),
+        (range(all_ranks(), false), scored(&[("c", 2.0), ("a", 3.0), ("b", 3.0), ("x", 5.0)])),
+        (range(all_ranks(), true), scored(&[("x", 5.0), ("b", 3.0), ("a", 3.0), ("c", 2.0)])),
+        (Read::Exists, int(1)),
+    ];
+    tell(subject, &writes, &answers).await;
+    let seen = [("c", 2.0), ("a", 3.0), ("b", 3.0), ("x", 5.0)].map(|(m, s)| (b(m), score(s)));
+    tell_seen(subject, &writes, Held::SortedSet(seen.into_iter().collect()), None).await;
+}
+
+/// Positions, from the end and out of range, in both directions.
+pub async fn ranges_by_rank(subject: &Subject) {
+    let writes = [zadd(&[("a", 1.0), ("b", 2.0), ("x", 9.0)]), zadd(&[("c", 3.0), ("d", 4.0)]), zrem(&["x"])];
+    let rank = |from, to, reverse, members: &[(&str, f64)]| {
+        (range(ZSlice::Rank(from, to), reverse), scored(members))
+    };
+    let (a, bb, c, d) = (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 4.0));
+    let answers = [
+        rank(0, 0, false, &[a]),
+        rank(0, 0, true, &[d]),
+        rank(1, 2, false, &[bb, c]),
+        rank(1, 2, true, &[c, bb]),
+        rank(-2, -1, false, &[c, d]),
+        rank(-2, -1, true, &[bb, a]),
+        rank(-100, 1, false, &[a, bb]),
+        rank(2, 100, false, &[c, d]),
+        rank(3, 2, false, &[]),
+        rank(4, 10, false, &[]),
+        rank(-1, -2, false, &[]),
+        rank(-100, -50, false, &[]),
+        rank(0, -5, true, &[]),
+        rank(1, -2, false, &[bb, c]),
+    ];
+    tell(subject, &writes, &answers).await;
+}
+
+/// Scores with open and closed ends, limits and infinities, in both directions.
+pub async fn ranges_by_score(subject: &Subject) {
+    let writes =
+        [zadd(&[("a", 1.0), ("b", 2.0), ("b2", 2.0)]), zadd(&[("c", 3.5), ("lo", -INF), ("hi", INF)])];
+    let by = |min, max, limit, reverse, members: &[(&str, f64)]| {
+        (range(ZSlice::Score(min, max, limit), reverse), scored(members))
+    };
+    let (min, max) = (ScoreBound::MIN, ScoreBound::MAX);
+    let (lo, a, bb, b2, c, hi) = (("lo", -INF), ("a", 1.0), ("b", 2.0), ("b2", 2.0), ("c", 3.5), ("hi", INF));
+    let answers = [
+        by(min, max, 100, false, &[lo, a, bb, b2, c, hi]),
+        by(min, max, 100, true, &[hi, c, b2, bb, a, lo]),
+        by(excl(-INF), excl(INF), 100, false, &[a, bb, b2, c]),
+        by(incl(1.0), incl(2.0), 100, false, &[a, bb, b2]),
+        by(excl(1.0), incl(2.0), 100, false, &[bb, b2]),
+        by(incl(1.0), excl(2.0), 100, true, &[a]),
+        by(excl(1.0), excl(2.0), 100, false, &[]),
+        by(incl(1.0), max, 2, false, &[a, bb]),
+        by(min, incl(3.5), 2, true, &[c, b2]),
+        by(min, max, 0, false, &[]),
+        by(incl(3.0), incl(1.0), 100, false, &[]),
+        by(incl(2.0), incl(2.0), 1, true, &[b2]),
+    ];
+    tell(subject, &writes, &answers).await;
+    let count = |min, max, n| (Read::ZCount(min, max), int(n));
+    let counts = [
+        count(min, max, 6),
+        count(excl(-INF), excl(INF), 4),
+        count(incl(2.0), incl(2.0), 2),
+        count(excl(2.0), incl(3.5), 1),
+        count(incl(9.0), incl(1.0), 0),
+    ];
+    tell(subject, &writes, &counts).await;
+}
+
+/// Bytes among members of equal score, with open and closed ends, in both directions; scores are given as 0.
+pub async fn ranges_by_bytes(subject: &Subject) {
+    let writes =
+        [zadd(&[("a", 7.0), ("b", 7.0), ("zz", 7.0)]), zadd(&[("B", 7.0), ("c", 7.0)]), zrem(&["zz"])];
+    let by = |min, max, limit, reverse, members: &[&str]| {
+        let members: Vec<_> = members.iter().map(|member| (*member, 0.0)).collect();
+        (range(ZSlice::Lex(min, max, limit), reverse), scored(&members))
+    };
+    use LexBound::{Max, Min};
+    let answers = [
+        by(Min, Max, 100, false, &["B", "a", "b", "c"]),
+        by(Min, Max, 100, true, &["c", "b", "a", "B"]),
+        by(lex_incl("a"), lex_incl("c"), 100, false, &["a", "b", "c"]),
+        by(lex_excl("a"), lex_excl("c"), 100, false, &["b"]),
+        by(lex_excl("a"), Max, 1, false, &["b"]),
+        by(Min, lex_excl("c"), 2, true, &["b", "a"]),
+        by(lex_incl("aa"), lex_incl("bb"), 100, false, &["b"]),
+        by(lex_incl("c"), lex_incl("a"), 100, false, &[]),
+        by(Max, Min, 100, false, &[]),
+        by(Min, Max, 0, false, &[]),
+        (Read::ZLexCount(Min, Max), int(4)),
+        (Read::ZLexCount(lex_excl("a"), lex_incl("c")), int(2)),
+        (Read::ZLexCount(Max, Min), int(0)),
+    ];
+    tell(subject, &writes, &answers).await;
+}
+
+/// Scores come back as the same doubles: fractions, the edge of exact integers, the largest, the smallest.
+pub async fn scores_are_exact(subject: &Subject) {
+    let values = [
+        0.1,
+        0.1 + 0.2,
+        -1.0 / 3.0,
+        9007199254740992.0,
+        9007199254740993.0,
+        1e17,
+        123456789012345680.0,
+        1e308,
+    ]
+    .into_iter()
+    .chain([f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN, INF, -INF, -0.0, 1784000000123.0, 1e-7]);
+    for value in values {
+        let answers = [
+            (Read::ZScore(b("m")), Reply::Score(score(value))),
+            (range(all_ranks(), false), scored(&[("m", value)])),
+            (Read::ZCount(incl(value), incl(value)), int(1)),
+            (range(ZSlice::Score(incl(value), incl(value), 10), true), scored(&[("m", value)])),
+        ];
+        tell(subject, &[zadd(&[("m", 5.0)]), zadd(&[("m", value)])], &answers).await;
+    }
+}
+
+/// A foreign client's -0 is 0: nobody sees a difference that cannot be asked for.
+pub async fn minus_zero_is_zero(subject: &Subject) {
+    let key = subject.fresh();
+    let foreign = &mut subject.foreign();
+    assert!(foreign.change(&key, Change::Write(zadd(&[("m", -0.0)]))).await);
+    assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(0.0)));
+    let moved = {
+        let key = key.clone();
+        subject.step(move |tx| {
+            let before = tx.raw_read(&key, Read::ZScore(b("m")))?;
+            tx.raw_write(key.clone(), zadd(&[("m", 1.0)]))?;
+            Ok(before)
+        })
+    };
+    assert_eq!(moved.await, Ok(Reply::Score(score(0.0))));
+    assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(1.0)));
+}
+
+/// Nothing there.
+pub async fn absent_sorted_set(subject: &Subject) {
+    let answers = [
+        (Read::ZScore(b("m")), Reply::Nil),
+        (Read::ZCard, int(0)),
+        (Read::ZCount(ScoreBound::MIN, ScoreBound::MAX), int(0)),
+        (Read::ZLexCount(LexBound::Min, LexBound::Max), int(0)),
+        (range(all_ranks(), false), scored(&[])),
+        (range(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 10), true), scored(&[])),
+        (range(ZSlice::Lex(LexBound::Min, LexBound::Max, 10), false), scored(&[])),
+        (Read::Exists, int(0)),
+    ];
+    tell(subject, &[], &answers).await;
+    tell(subject, &[zrem(&["m"])], &answers).await;
+    tell(subject, &[zadd(&[("m", 1.0)]), Write::Del], &answers).await;
+}
+
+/// The last member takes the sorted set with it, and its deadline.
+pub async fn an_empty_sorted_set_vanishes(subject: &Subject) {
+    let at = subject.far(0).await;
+    tell_gone(subject, &[zadd(&[("a", 1.0), ("b", 1.0)]), Write::ExpireAt(at), zrem(&["a", "b"])]).await;
+    let writes = [zadd(&[("a", 1.0)]), Write::ExpireAt(at), zrem(&["a"]), zadd(&[("a", 2.0)])];
+    tell(subject, &writes, &[(Read::ExpireTime, int(-1)), (Read::ZCard, int(1))]).await;
+}
+
+/// The end of a long sorted set is read in a body that wrote to it: what a step may read does not shrink because
+/// it wrote.
+pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
+    let key = subject.fresh();
+    for part in numbered(3_000).chunks(500) {
+        let pairs =
+            part.iter().map(|m| (m.clone(), score(String::from_utf8_lossy(m).parse().expect("digits"))));
+        subject.put(&key, Write::ZAdd(pairs.collect())).await;
+    }
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.raw_write(key.clone(), zadd(&[("new", 1_500.5), ("last", 9_999.0)]))?;
+        tx.raw_write(key.clone(), zrem(&["000003", "002999"]))?;
+        let reads = [
+            range(ZSlice::Rank(-2, -1), false),
+            range(ZSlice::Rank(1_499, 1_501), false),
+            range(ZSlice::Rank(0, 1), true),
+            range(ZSlice::Rank(2_990, 2_990), true),
+            Read::ZCard,
+        ];
+        reads.into_iter().map(|read| tx.raw_read(&key, read)).collect::<Result<Vec<_>>>()
+    };
+    let seen = subject.step(body).await;
+    let expected = vec![
+        scored(&[("002998", 2_998.0), ("last", 9_999.0)]),
+        scored(&[("001500", 1_500.0), ("new", 1_500.5), ("001501", 1_501.0)]),
+        scored(&[("last", 9_999.0), ("002998", 2_998.0)]),
+        scored(&[("000010", 10.0)]),
+        int(3_000),
+    ];
+    assert_eq!(seen, Ok(expected));
+}
+
+/// The typed face of sorted sets.
+pub async fn typed_sorted_set(subject: &Subject) {
+    let key = BOARD.key(1);
+    let body = move |tx: &mut Tx<'_, World>| -> Result<_> {
+        let f = |text: &str| text.to_owned();
+        tx.zadd(&key, &f("ann"), 10.0)?;
+        tx.zadd(&key, &f("bob"), 20.0)?;
+        tx.zadd(&key, &f("ann"), 30.0)?;
+        tx.zadd(&key, &f("cat"), 1.0)?;
+        tx.zrem(&key, &f("cat"))?;
+        assert!(tx.zadd(&key, &f("nan"), f64::NAN).is_err(), "NaN is no score");
+        let counts = (tx.zcard(&key)?, tx.zcount(&key, incl(20.0), excl(30.0))?);
+        let lex = tx.zlexcount(&key, LexBound::Min, LexBound::Min)?;
+        Ok((
+            tx.zscore(&key, &f("ann"))?,
+            tx.zscore(&key, &f("cat"))?,
+            counts,
+            lex,
+            tx.zrange(&key, all_ranks(), true)?,
+        ))
+    };
+    let seen = subject.step(body).await.expect("a plain step");
+    let top = vec![("ann".to_owned(), 30.0), ("bob".to_owned(), 20.0)];
+    assert_eq!(seen, (Some(30.0), None, (2, 1), 0, top));
+}

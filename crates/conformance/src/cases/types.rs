@@ -1,0 +1,185 @@
+//! A key of another type: named in the error, and nothing of the step is written.
+
+use crate::families::{COUNT, CREW, NOTE, SHEET, World};
+use crate::foreign::Change;
+use crate::subject::Subject;
+use crate::words::*;
+use bytes::Bytes;
+use emberkeep_hot::command::{Kind, KindFound, LexBound, Read, Reply, ScoreBound, Write, ZSlice};
+use emberkeep_hot::{Error, Result, Tx};
+
+/// One value of each type.
+fn values() -> Vec<(Kind, Write)> {
+    vec![
+        (Kind::Text, set("text")),
+        (Kind::Hash, hset(&[("f", "v")])),
+        (Kind::Set, sadd(&["a"])),
+        (Kind::SortedSet, zadd(&[("a", 1.0)])),
+        (Kind::List, rpush(&["a"])),
+    ]
+}
+
+/// Every read that asks for a type.
+fn typed_reads() -> Vec<Read> {
+    vec![
+        Read::Get,
+        Read::HGet(b("f")),
+        Read::HGetAll,
+        Read::HLen,
+        Read::SIsMember(b("a")),
+        Read::SMembers,
+        Read::SCard,
+        Read::ZScore(b("a")),
+        Read::ZRange(all_ranks(), false),
+        Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 9), true),
+        Read::ZRange(ZSlice::Lex(LexBound::Min, LexBound::Max, 9), false),
+        Read::ZCard,
+        Read::ZCount(ScoreBound::MIN, ScoreBound::MAX),
+        Read::ZLexCount(LexBound::Min, LexBound::Max),
+        Read::LLen,
+        Read::LRange(0, -1),
+    ]
+}
+
+/// Every write that asks for a type.
+fn typed_writes() -> Vec<Write> {
+    vec![
+        Write::IncrBy(1),
+        hset(&[("f", "w")]),
+        hdel(&["f"]),
+        sadd(&["b"]),
+        srem(&["a"]),
+        zadd(&[("b", 2.0)]),
+        zrem(&["a"]),
+        lpush(&["b"]),
+        rpush(&["b"]),
+        Write::LPop(1),
+        Write::RPop(1),
+        Write::LTrim(0, 0),
+    ]
+}
+
+fn is_wrong_type<T>(answer: &Result<T>, key: &Bytes, expected: Kind, found: Kind) -> bool {
+    let Err(Error::WrongType { key: named, expected: wanted, found: held }) = answer else { return false };
+    named.contains(&emberkeep_hot::show(key)) && *wanted == expected.name() && *held == KindFound::Kind(found)
+}
+
+/// Every read of every other type answers what was found, plainly, in a step and after own writes.
+pub async fn every_read_of_a_wrong_type(subject: &Subject) {
+    for (held, value) in values() {
+        let key = subject.fresh();
+        assert!(subject.foreign().change(&key, Change::Write(value.clone())).await);
+        for read in typed_reads() {
+            let expected = read.kind().expect("only typed reads stand here");
+            if expected == held {
+                continue;
+            }
+            let plain = subject.read(&key, read.clone()).await;
+            assert_eq!(plain, Reply::WrongType(KindFound::Kind(held)), "{read:?} of a {held:?}");
+            let in_step = subject.read_in_step(&key, read.clone()).await;
+            assert!(is_wrong_type(&in_step, &key, expected, held), "{read:?} of a {held:?}: {in_step:?}");
+            let own = subject.fresh();
+            let (value, asked) = (value.clone(), read.clone());
+            let after_own = subject.step(move |tx| {
+                tx.raw_write(own.clone(), value.clone())?;
+                let told = tx.raw_read(&own, asked.clone());
+                Ok(matches!(told, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
+            });
+            assert_eq!(after_own.await, Ok(true), "{read:?} after an own {held:?}");
+        }
+    }
+}
+
+/// Every write on every other type is refused, and no key of the step changes, wherever in the step the wrong
+/// key stands.
+pub async fn every_write_on_a_wrong_type(subject: &Subject) {
+    for (held, value) in values() {
+        for write in typed_writes() {
+            let expected = write.kind().expect("only typed writes stand here");
+            if expected != held {
+                refused_at_every_place(subject, held, &value, &write, expected).await;
+            }
+        }
+    }
+}
+
+async fn refused_at_every_place(subject: &Subject, held: Kind, value: &Write, write: &Write, expected: Kind) {
+    for place in 0..3 {
+        let keys: Vec<Bytes> = (0..3).map(|_| subject.fresh()).collect();
+        let foreign = &mut subject.foreign();
+        for key in &keys {
+            assert!(foreign.change(key, Change::Write(value.clone())).await);
+        }
+        let before = foreign.look(&keys[0]).await;
+        let change = |at: usize| if at == place { write.clone() } else { set("changed") };
+        let refused = subject.write((0..3).map(|at| (keys[at].clone(), change(at))).collect()).await;
+        let shown = format!("{write:?} on a {held:?} at place {place}");
+        assert!(is_wrong_type(&refused, &keys[place], expected, held), "{shown}: {refused:?}");
+        for key in &keys {
+            assert_eq!(foreign.look(key).await, before, "{shown}");
+        }
+    }
+}
+
+/// A list of writes that contradicts itself is refused whole, whatever was there.
+pub async fn a_step_that_contradicts_itself(subject: &Subject) {
+    for (held, first) in values() {
+        for second in typed_writes() {
+            if second.kind() == Some(held) {
+                continue;
+            }
+            let (key, beside) = (subject.fresh(), subject.fresh());
+            let writes =
+                vec![(beside.clone(), set("x")), (key.clone(), first.clone()), (key.clone(), second.clone())];
+            let refused = subject.write(writes).await;
+            let shown = format!("{first:?} then {second:?}");
+            assert!(matches!(refused, Err(Error::WrongType { .. })), "{shown}: {refused:?}");
+            assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
+            assert_eq!(subject.read(&key, Read::Exists).await, int(0), "{shown}");
+        }
+    }
+}
+
+/// A collection that the same body emptied is absent for every read, of whatever type.
+pub async fn an_emptied_collection_has_no_type(subject: &Subject) {
+    let emptied: [&[Write]; 5] = [
+        &[hset(&[("f", "v")]), hdel(&["f"])],
+        &[sadd(&["a"]), srem(&["a"])],
+        &[zadd(&[("a", 1.0)]), zrem(&["a"])],
+        &[rpush(&["a"]), Write::LPop(1)],
+        &[srem(&["a"])],
+    ];
+    for writes in emptied {
+        for read in typed_reads() {
+            let absent = subject.read(&subject.fresh(), read.clone()).await;
+            crate::story::tell(subject, writes, &[(read, absent)]).await;
+        }
+    }
+}
+
+/// Typed errors name the family as well as the key.
+pub async fn typed_errors_name_the_family(subject: &Subject) {
+    let scope = subject.scope();
+    let naming = subject.store().naming();
+    let raw = Bytes::from(NOTE.key(1).to_text(naming, scope.partition()));
+    assert!(subject.foreign().change(&raw, Change::Write(sadd(&["a"]))).await);
+    let names_it = |error: Error| {
+        let text = error.to_string();
+        assert!(text.contains("NOTE") && text.contains(&emberkeep_hot::show(&raw)), "{text}");
+    };
+    let in_step = subject.step(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
+    names_it(in_step.expect_err("a set is no text"));
+    names_it(scope.get(&NOTE.key(1)).await.expect_err("a set is no text"));
+    names_it(scope.get_many(&[NOTE.key(1)]).await.expect_err("a set is no text"));
+    let raw = Bytes::from(SHEET.key(1).to_text(naming, scope.partition()));
+    assert!(subject.foreign().change(&raw, Change::Write(set("text"))).await);
+    let read = subject.step(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
+    assert!(read.expect_err("a text is no hash").to_string().contains("SHEET"));
+    let write = subject.step(|tx: &mut Tx<'_, World>| {
+        tx.sadd(&CREW.key(1), &1)?;
+        tx.incr_by(&COUNT.key(1), 1)?;
+        tx.hset(&SHEET.key(1), &"f".to_owned(), &1)
+    });
+    assert!(matches!(write.await, Err(Error::WrongType { .. })));
+    assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the step was written");
+}

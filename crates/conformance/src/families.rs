@@ -1,0 +1,112 @@
+//! Declared families for the typed cases: one of each kind, and one of each TTL policy.
+
+use emberkeep_schema::{
+    Channel, Hash, Id, Json, List, Name, Number, Set, SortedSet, Text, Utf8, family, partition,
+};
+use serde::{Deserialize, Serialize};
+
+/// Life of the keys of [`LEASE`] and [`LEASED_SET`]: from the first write.
+pub const FIXED_MS: i64 = 60_000;
+/// Life of the keys of [`SEEN`] and [`SEEN_FIELDS`]: from the last write.
+pub const REFRESH_MS: i64 = 90_000;
+/// Life of the keys of [`SPARK`]: short enough to be waited for.
+pub const SPARK_MS: i64 = 25;
+
+partition! {
+    /// A world of the suite: one per case.
+    pub struct World(Name) as "world";
+}
+
+/// A small document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Monster {
+    /// Hit points.
+    pub hp: i64,
+    /// Name.
+    pub name: String,
+}
+
+family! {
+    /// Plain text.
+    pub NOTE = "c:note:{world}:{id}" {
+        kind: Text<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// JSON.
+    pub MONSTER = "c:monster:{world}:{id}" {
+        kind: Text<Json<Monster>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A number.
+    pub COUNT = "c:count:{world}:{id}" {
+        kind: Text<Number<i64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A hash of numbers.
+    pub SHEET = "c:sheet:{world}:{id}" {
+        kind: Hash<Utf8, Number<i64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A set of ids.
+    pub CREW = "c:crew:{world}:{id}" {
+        kind: Set<Id<u32>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A sorted set of names.
+    pub BOARD = "c:board:{world}:{id}" {
+        kind: SortedSet<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A list of texts.
+    pub QUEUE = "c:queue:{world}:{id}" {
+        kind: List<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A channel.
+    pub NEWS = "c:news:{world}:{id}" {
+        kind: Channel<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// Text that lives from its first write.
+    pub LEASE = "c:lease:{world}:{id}" {
+        kind: Text<Number<i64>>, partition: World, parts: (id: u32), ttl: fixed(FIXED_MS), owner: "suite"
+    }
+}
+family! {
+    /// A set that lives from its first write.
+    pub LEASED_SET = "c:leased:{world}:{id}" {
+        kind: Set<Id<u32>>, partition: World, parts: (id: u32), ttl: fixed(FIXED_MS), owner: "suite"
+    }
+}
+family! {
+    /// A set that lives shortly from its first write.
+    pub SPARK = "c:spark:{world}:{id}" {
+        kind: Set<Id<u32>>, partition: World, parts: (id: u32), ttl: fixed(SPARK_MS), owner: "suite"
+    }
+}
+family! {
+    /// Text that lives from its last write.
+    pub SEEN = "c:seen:{world}:{id}" {
+        kind: Text<Number<i64>>, partition: World, parts: (id: u32), ttl: refresh(REFRESH_MS), owner: "suite"
+    }
+}
+family! {
+    /// A hash that lives from its last write.
+    pub SEEN_FIELDS = "c:seen-fields:{world}:{id}" {
+        kind: Hash<Utf8, Number<i64>>, partition: World, parts: (id: u32), ttl: refresh(REFRESH_MS), owner: "suite"
+    }
+}
+family! {
+    /// Text whose life each write gives.
+    pub TOKEN = "c:token:{world}:{id}" {
+        kind: Text<Utf8>, partition: World, parts: (id: u32), ttl: given, owner: "suite"
+    }
+}

@@ -1,0 +1,63 @@
+//! Foreign clients: services that change and read the same keys without Emberkeep, by plain commands.
+
+mod resp;
+mod steps;
+
+pub use resp::RespForeign;
+pub use steps::StepsForeign;
+
+use bytes::Bytes;
+use emberkeep_hot::command::{Score, Write};
+use emberkeep_hot::engine::Pending;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a foreign client does to one key.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// One plain command.
+    Write(Write),
+    /// HINCRBY.
+    HIncrBy(Bytes, i64),
+    /// ZINCRBY.
+    ZIncrBy(Bytes, i64),
+}
+
+/// What a key holds, as a foreign client sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Held {
+    /// A string.
+    Text(Bytes),
+    /// A hash.
+    Hash(BTreeMap<Bytes, Bytes>),
+    /// A set.
+    Set(BTreeSet<Bytes>),
+    /// A sorted set.
+    SortedSet(BTreeMap<Bytes, Score>),
+    /// A list.
+    List(Vec<Bytes>),
+}
+
+/// A plain client on the same data.
+pub trait Foreign: Send {
+    /// Makes a change; whether the server accepted it.
+    fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool>;
+
+    /// SET NX; whether the key was absent.
+    fn put_if_absent<'a>(&'a mut self, key: &'a Bytes, value: Bytes) -> Pending<'a, bool>;
+
+    /// Moves an amount between two numbers in one transaction.
+    fn transfer<'a>(&'a mut self, from: &'a Bytes, to: &'a Bytes, amount: i64) -> Pending<'a, ()>;
+
+    /// Value and deadline of a key, or `None`.
+    fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>>;
+
+    /// The server's time in milliseconds.
+    fn now(&mut self) -> Pending<'_, i64>;
+
+    /// How many listen to a channel, where the engine can be asked.
+    fn listeners<'a>(&'a mut self, channel: &'a Bytes) -> Pending<'a, Option<usize>>;
+
+    /// A blocking change from inside a body, which no lock of the engine may stop: what makes a body stale on
+    /// purpose. `false` where the engine's locks make that impossible.
+    fn disturb(&mut self, key: &Bytes, write: Write) -> bool;
+}

@@ -1,0 +1,133 @@
+//! The foreign client of an engine that lives in this process: nobody but steps can reach its data, so plain
+//! commands are one-line steps on the engine, and looks are plain reads.
+
+use super::{Change, Foreign, Held};
+use crate::families::World;
+use bytes::Bytes;
+use emberkeep_hot::command::{Expiry, Read, Reply, Score, ScoreBound, Write, ZSlice};
+use emberkeep_hot::engine::Pending;
+use emberkeep_hot::{Error, Scope, Store, Tx};
+use emberkeep_schema::Name;
+
+/// A client by raw steps.
+pub struct StepsForeign {
+    store: Store,
+    scope: Scope<World>,
+}
+
+impl StepsForeign {
+    /// A client on the engine of a store.
+    pub fn new(store: &Store) -> StepsForeign {
+        let partition = Name::new("foreign").expect("a plain name");
+        StepsForeign { store: store.clone(), scope: store.scope(World(partition)) }
+    }
+
+    async fn read(&self, key: &Bytes, read: Read) -> Reply {
+        let replies = self.store.engine().read_many(vec![(key.clone(), read)]).await;
+        replies.expect("plain reads are answered").into_iter().next().expect("one reply for one read")
+    }
+}
+
+/// The number in a reply to GET, HGET or ZSCORE; absent counts as 0.
+fn number(reply: &Reply) -> i64 {
+    match reply {
+        Reply::Blob(text) => String::from_utf8_lossy(text).parse().expect("the case keeps numbers there"),
+        Reply::Score(score) => score.get() as i64,
+        _ => 0,
+    }
+}
+
+fn change_in(tx: &mut Tx<'_, World>, key: &Bytes, change: &Change) -> Result<(), Error> {
+    let write = match change {
+        // As Redis does it: a deadline in the past deletes.
+        Change::Write(Write::ExpireAt(at) | Write::Set(_, Expiry::At(at))) if *at <= tx.now() => Write::Del,
+        Change::Write(write) => write.clone(),
+        Change::HIncrBy(field, by) => {
+            let sum = number(&tx.raw_read(key, Read::HGet(field.clone()))?) + by;
+            Write::HSet(vec![(field.clone(), sum.to_string().into())])
+        }
+        Change::ZIncrBy(member, by) => {
+            let sum = number(&tx.raw_read(key, Read::ZScore(member.clone()))?) + by;
+            Write::ZAdd(vec![(member.clone(), Score::from_i64(sum))])
+        }
+    };
+    tx.raw_write(key.clone(), write)
+}
+
+impl Foreign for StepsForeign {
+    fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool> {
+        let key = key.clone();
+        Box::pin(async move { self.scope.transact(move |tx| change_in(tx, &key, &change)).await.is_ok() })
+    }
+
+    fn put_if_absent<'a>(&'a mut self, key: &'a Bytes, value: Bytes) -> Pending<'a, bool> {
+        let key = key.clone();
+        Box::pin(async move {
+            let body = move |tx: &mut Tx<'_, World>| {
+                let absent = tx.raw_read(&key, Read::Exists)? == Reply::Int(0);
+                if absent {
+                    tx.raw_write(key.clone(), Write::Set(value.clone(), Expiry::Never))?;
+                }
+                Ok::<_, Error>(absent)
+            };
+            self.scope.transact(body).await.expect("a plain step")
+        })
+    }
+
+    fn transfer<'a>(&'a mut self, from: &'a Bytes, to: &'a Bytes, amount: i64) -> Pending<'a, ()> {
+        let (from, to) = (from.clone(), to.clone());
+        Box::pin(async move {
+            let body = move |tx: &mut Tx<'_, World>| {
+                tx.raw_write(from.clone(), Write::IncrBy(-amount))?;
+                tx.raw_write(to.clone(), Write::IncrBy(amount))
+            };
+            self.scope.transact(body).await.expect("a plain step")
+        })
+    }
+
+    fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>> {
+        Box::pin(async move {
+            let deadline = match self.read(key, Read::ExpireTime).await {
+                Reply::Int(-2) => return None,
+                Reply::Int(at) => (at >= 0).then_some(at),
+                other => panic!("PEXPIRETIME answered {other:?}"),
+            };
+            let reads = [
+                Read::Get,
+                Read::HGetAll,
+                Read::SMembers,
+                Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 1_000), false),
+                Read::LRange(0, -1),
+            ];
+            for read in reads {
+                let set = read == Read::SMembers;
+                match self.read(key, read).await {
+                    Reply::WrongType(_) => {}
+                    Reply::Blob(text) => return Some((Held::Text(text), deadline)),
+                    Reply::Pairs(pairs) => return Some((Held::Hash(pairs.into_iter().collect()), deadline)),
+                    Reply::List(list) if set => {
+                        return Some((Held::Set(list.into_iter().collect()), deadline));
+                    }
+                    Reply::List(list) => return Some((Held::List(list), deadline)),
+                    Reply::Scored(list) => {
+                        return Some((Held::SortedSet(list.into_iter().collect()), deadline));
+                    }
+                    other => panic!("a look was answered by {other:?}"),
+                }
+            }
+            panic!("a key of no known type")
+        })
+    }
+
+    fn now(&mut self) -> Pending<'_, i64> {
+        Box::pin(async move { self.store.now().await.expect("the engine knows its time") })
+    }
+
+    fn listeners<'a>(&'a mut self, _: &'a Bytes) -> Pending<'a, Option<usize>> {
+        Box::pin(async { None })
+    }
+
+    fn disturb(&mut self, _: &Bytes, _: Write) -> bool {
+        false
+    }
+}

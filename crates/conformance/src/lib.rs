@@ -1,0 +1,56 @@
+//! One suite of behaviours that every engine of hot state passes.
+//!
+//! Responsible for: the cases, the model and the checkers they compare with, foreign clients, the runner.
+//! Not responsible for: what only one engine has (the journal, the wire); that is tested beside the engine.
+//!
+//! Every case runs on every engine: [`CASES`] is the one list, `tests/` has one runner per engine. A case gets a
+//! [`Subject`] with a partition of its own, so one server serves them all.
+
+#[macro_use]
+mod list;
+pub mod cases;
+pub mod dice;
+pub mod families;
+pub mod foreign;
+pub mod runner;
+pub mod story;
+pub mod subject;
+pub mod words;
+
+pub use runner::run_all;
+pub use subject::{Backend, Subject, Time};
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// A case.
+pub type CaseFn = for<'a> fn(&'a Subject) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+cases! {
+    text: [
+        get_and_set, absent_text, empty_text_is_a_text, binary_text, set_replaces_any_type, del_of_nothing,
+        increments, increments_at_the_edge, typed_text,
+    ],
+    hash: [fields, a_field_named_twice, absent_hash, an_empty_hash_vanishes, typed_hash],
+    set: [members, members_that_look_like_numbers, absent_set, an_empty_set_vanishes, typed_set],
+    sorted_set: [
+        members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero,
+        absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
+    ],
+    lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, an_empty_list_vanishes, typed_list],
+    types: [
+        every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_step_that_contradicts_itself,
+        an_emptied_collection_has_no_type, typed_errors_name_the_family,
+    ],
+    bounds: [
+        replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
+        large_values_are_compared_whole, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
+        deadlines_in_the_past, empty_steps,
+    ],
+    lifetimes: [
+        deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, equal_deadlines_end_together,
+        an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
+        fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
+    ],
+    corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
+}

@@ -1,0 +1,174 @@
+//! What a case is given: a store on some engine, foreign clients of the same data, and a fresh partition.
+
+use crate::families::World;
+use crate::foreign::Foreign;
+use bytes::Bytes;
+use emberkeep_hot::command::{Read, Reply, Write};
+use emberkeep_hot::embedded::ManualClock;
+use emberkeep_hot::{Error, Result, Scope, Store, Tx};
+use emberkeep_schema::Name;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// An hour: far enough that no deadline of a case comes while the case runs.
+const FAR_MS: i64 = 3_600_000;
+/// Longest wait for the clock of a real server to pass a deadline.
+const CLOCK_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Makes one more foreign client.
+pub type ForeignMaker = Arc<dyn Fn() -> Box<dyn Foreign> + Send + Sync>;
+
+/// Whose time it is.
+#[derive(Clone)]
+pub enum Time {
+    /// A clock that the suite holds.
+    Held(ManualClock),
+    /// The server's own.
+    Servers,
+}
+
+/// One engine under test.
+#[derive(Clone)]
+pub struct Backend {
+    /// What the runner calls it.
+    pub name: &'static str,
+    /// The store under test.
+    pub store: Store,
+    /// A second store on the same data: another process, where the engine allows one.
+    pub other: Store,
+    /// Makes foreign clients.
+    pub foreign: ForeignMaker,
+    /// Whose time it is.
+    pub time: Time,
+    /// Contests of a race; fewer where 64 tasks times 10,000 contests would take minutes.
+    pub contests: usize,
+}
+
+/// What one case is given.
+pub struct Subject {
+    backend: Backend,
+    partition: Name,
+    keys: AtomicU32,
+}
+
+impl Subject {
+    /// A subject whose keys no other case uses.
+    pub fn new(backend: &Backend, partition: &str) -> Subject {
+        let partition = Name::new(partition).expect("the runner gives a plain name");
+        Subject { backend: backend.clone(), partition, keys: AtomicU32::new(0) }
+    }
+
+    /// The store under test.
+    pub fn store(&self) -> &Store {
+        &self.backend.store
+    }
+
+    /// The partition's text.
+    pub fn partition(&self) -> &str {
+        self.partition.as_str()
+    }
+
+    /// Contests of a race.
+    pub fn contests(&self) -> usize {
+        self.backend.contests
+    }
+
+    /// The clock, where the suite holds it.
+    pub fn held_clock(&self) -> Option<&ManualClock> {
+        match &self.backend.time {
+            Time::Held(clock) => Some(clock),
+            Time::Servers => None,
+        }
+    }
+
+    /// One more foreign client.
+    pub fn foreign(&self) -> Box<dyn Foreign> {
+        (self.backend.foreign)()
+    }
+
+    /// The case's partition.
+    pub fn scope(&self) -> Scope<World> {
+        self.backend.store.scope(World(self.partition.clone()))
+    }
+
+    /// The case's partition, as another process sees it.
+    pub fn other_scope(&self) -> Scope<World> {
+        self.backend.other.scope(World(self.partition.clone()))
+    }
+
+    /// A second partition of the case's own.
+    pub fn scope_beside(&self, name: &str) -> Scope<World> {
+        let partition = Name::new(format!("{}.{name}", self.partition)).expect("a plain name");
+        self.backend.store.scope(World(partition))
+    }
+
+    /// A raw key of the case, in the partition's slot.
+    pub fn key(&self, name: &str) -> Bytes {
+        let prefix = self.backend.store.naming().prefix();
+        Bytes::from(format!("{prefix}{{{}}}raw:{name}", self.partition))
+    }
+
+    /// A raw key that was never used.
+    pub fn fresh(&self) -> Bytes {
+        let number = self.keys.fetch_add(1, Ordering::Relaxed);
+        self.key(&format!("fresh:{number}"))
+    }
+
+    /// A deadline that does not come while the case runs.
+    pub async fn far(&self, ms: i64) -> i64 {
+        self.now().await + FAR_MS + ms
+    }
+
+    /// The engine's time.
+    pub async fn now(&self) -> i64 {
+        self.store().now().await.expect("the engine knows its time")
+    }
+
+    /// Returns once the engine's clock is past `at`: a held clock is set, a server's own is polled.
+    pub async fn past(&self, at: i64) {
+        if let Some(clock) = self.held_clock() {
+            return clock.set(at + 1);
+        }
+        let (mut foreign, started) = (self.foreign(), Instant::now());
+        while foreign.now().await <= at {
+            assert!(started.elapsed() < CLOCK_WAIT_MAX, "the server's clock does not come to {at}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Runs a step.
+    pub async fn step<T: Send + 'static>(
+        &self,
+        body: impl FnMut(&mut Tx<'_, World>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.scope().transact(body).await
+    }
+
+    /// Makes writes in one step.
+    pub async fn write(&self, writes: Vec<(Bytes, Write)>) -> Result<()> {
+        self.step(move |tx| {
+            writes.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone()))
+        })
+        .await
+    }
+
+    /// Makes one write that must succeed.
+    pub async fn put(&self, key: &Bytes, write: Write) {
+        let shown = format!("{write:?}");
+        self.write(vec![(key.clone(), write)]).await.unwrap_or_else(|e| panic!("{shown}: {e}"));
+    }
+
+    /// Reads outside a step.
+    pub async fn read(&self, key: &Bytes, read: Read) -> Reply {
+        let reads = vec![(key.clone(), read)];
+        let replies = self.store().engine().read_many(reads).await.expect("plain reads are answered");
+        replies.into_iter().next().expect("one reply for one read")
+    }
+
+    /// Reads in a step of its own.
+    pub async fn read_in_step(&self, key: &Bytes, read: Read) -> Result<Reply, Error> {
+        let key = key.clone();
+        self.step(move |tx| tx.raw_read(&key, read.clone())).await
+    }
+}
