@@ -14,6 +14,7 @@ mod write;
 pub use effects::{Effects, LogAppend, Overflow};
 pub use kind::{Kind, KindFound};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};
+pub(crate) use reply::too_large;
 pub use reply::{Reply, wrong_type};
 pub use requirement::{Requirement, requirements};
 pub use score::Score;

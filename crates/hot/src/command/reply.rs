@@ -62,6 +62,6 @@ pub fn wrong_type(key: &[u8], expected: Kind, found: KindFound) -> Error {
     Error::WrongType { key: show(key), expected: expected.name(), found }
 }
 
-pub(super) fn too_large(key: &[u8], read: &Read, found: usize, unit: &'static str, max: usize) -> Error {
+pub(crate) fn too_large(key: &[u8], read: &Read, found: usize, unit: &'static str, max: usize) -> Error {
     Error::TooLarge { key: show(key), what: read.name(), found, unit, max }
 }

@@ -18,8 +18,9 @@ impl ListView {
         match write {
             Write::LPush(values) => values.iter().for_each(|v| self.front.push_front(v.clone())),
             Write::RPush(values) => self.back.extend(values.iter().cloned()),
-            Write::LPop(count) => (0..*count).for_each(|_| self.pop_front()),
-            Write::RPop(count) => (0..*count).for_each(|_| self.pop_back()),
+            // Bounded by what is there: a body may ask for any number.
+            Write::LPop(count) => (0..self.len().min(*count)).for_each(|_| self.pop_front()),
+            Write::RPop(count) => (0..self.len().min(*count)).for_each(|_| self.pop_back()),
             Write::LTrim(start, stop) => match resolve(*start, *stop, self.len()) {
                 Some((from, to)) => {
                     let surplus = self.len() - 1 - to;

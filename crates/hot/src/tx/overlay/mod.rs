@@ -29,7 +29,9 @@ pub(crate) fn read(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &
     if let (Some(expected), Some(held)) = (read.kind(), view.kind())
         && expected != held
     {
-        return Ok(Reply::WrongType(KindFound::Kind(held)));
+        // A collection that the body emptied is gone, and what is gone has no type.
+        let gone = lifetime(base, key, writes, &Read::Exists)? == Reply::Int(0);
+        return Ok(if gone { absent(read) } else { Reply::WrongType(KindFound::Kind(held)) });
     }
     let mut below = Below { base, key, cut: view.cut };
     match (&view.body, read) {

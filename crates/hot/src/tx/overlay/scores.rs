@@ -1,6 +1,8 @@
 //! Sorted sets after writes: counts by the touched members, ranges wide enough to hold enough untouched ones.
 
 use super::*;
+use crate::command::too_large;
+use std::cmp::Ordering;
 
 type Scores = BTreeMap<Bytes, Option<Score>>;
 
@@ -35,41 +37,132 @@ fn count_scores(
     Ok(Reply::Int(count))
 }
 
-/// A range after writes: a base range longer by the number of touched members holds enough untouched ones.
+/// A range after writes: the range of the base, widened by the number of touched members on each open side,
+/// holds enough untouched ones; the touched ones are put in where they now belong.
 fn range_scores(below: &mut Below<'_>, scores: &Scores, slice: &ZSlice, reverse: bool) -> Result<Reply> {
-    let touched = scores.len();
-    let (wider, skip, take) = match slice {
-        ZSlice::Rank(start, stop) => {
-            let Reply::Int(card) = read_scores(below, scores, &Read::ZCard)? else { return Ok(Reply::Nil) };
-            let Some((start, stop)) = resolve(*start, *stop, card as usize) else {
-                return Ok(Reply::Scored(vec![]));
-            };
-            (ZSlice::Rank(0, (stop + touched) as i64), start, stop - start + 1)
+    let own = |belongs: &dyn Fn(&Bytes, Score) -> bool| -> Vec<Scored> {
+        let after = scores.iter().filter_map(|(member, score)| Some((member.clone(), (*score)?)));
+        after.filter(|(member, score)| belongs(member, *score)).collect()
+    };
+    let list = match slice {
+        ZSlice::Rank(start, stop) => by_rank(below, scores, own(&|_, _| true), (*start, *stop), reverse)?,
+        ZSlice::Score(min, max, limit) => {
+            let own = own(&|_, score| in_scores(score, min, max));
+            let wider = |limit| ZSlice::Score(*min, *max, limit);
+            by_limit(below, scores, own, wider, *limit, reverse)?
         }
-        ZSlice::Score(min, max, limit) => (ZSlice::Score(*min, *max, limit + touched), 0, *limit),
-        ZSlice::Lex(min, max, limit) => (ZSlice::Lex(min.clone(), max.clone(), limit + touched), 0, *limit),
+        ZSlice::Lex(min, max, limit) => {
+            // The base gives 0 for every score of a byte range, so own members must stand among them with 0.
+            let own = own(&|member, _| in_lex(member, min, max)).into_iter();
+            let own = own.map(|(member, _)| (member, Score::from_i64(0))).collect();
+            let wider = |limit| ZSlice::Lex(min.clone(), max.clone(), limit);
+            by_limit(below, scores, own, wider, *limit, reverse)?
+        }
     };
-    let wider = Read::ZRange(wider, reverse);
-    wider.check(below.key)?;
-    let Reply::Scored(base) = below.ask(wider.clone())?.checked(below.key, &wider)? else {
-        return Err(mismatch(&wider, &Reply::Nil));
-    };
-    let mut merged: Vec<(Bytes, Score)> = base.into_iter().filter(|(m, _)| !scores.contains_key(m)).collect();
-    let belongs = |member: &Bytes, score: Score| match slice {
-        ZSlice::Rank(..) => true,
-        ZSlice::Score(min, max, _) => in_scores(score, min, max),
-        ZSlice::Lex(min, max, _) => in_lex(member, min, max),
-    };
-    merged.extend(scores.iter().filter_map(|(m, s)| s.filter(|s| belongs(m, *s)).map(|s| (m.clone(), s))));
-    merged.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-    if reverse {
-        merged.reverse();
+    Ok(Reply::Scored(list))
+}
+
+type Scored = (Bytes, Score);
+
+/// The order of a range in its direction.
+fn order(a: &Scored, b: &Scored, reverse: bool) -> Ordering {
+    let ascending = (a.1, &a.0).cmp(&(b.1, &b.0));
+    if reverse { ascending.reverse() } else { ascending }
+}
+
+/// The untouched members of a base range, and the own ones where they belong.
+fn merged(base: &[Scored], scores: &Scores, own: Vec<Scored>, reverse: bool) -> Vec<Scored> {
+    let mut merged: Vec<Scored> = base.iter().filter(|(m, _)| !scores.contains_key(m)).cloned().collect();
+    merged.extend(own);
+    merged.sort_by(|a, b| order(a, b, reverse));
+    merged
+}
+
+/// Positions. A member moves by at most the number of touched ones, so the base is asked for that much more on
+/// both sides, not from its beginning: the end of a long sorted set stays within reach.
+fn by_rank(
+    below: &mut Below<'_>,
+    scores: &Scores,
+    mut own: Vec<Scored>,
+    (start, stop): (i64, i64),
+    reverse: bool,
+) -> Result<Vec<Scored>> {
+    let Reply::Int(card) = read_scores(below, scores, &Read::ZCard)? else { return Ok(vec![]) };
+    let Some((start, stop)) = resolve(start, stop, card as usize) else { return Ok(vec![]) };
+    let wanted = Read::ZRange(ZSlice::Rank(start as i64, stop as i64), reverse);
+    wanted.check(below.key)?;
+    let first = start.saturating_sub(scores.len());
+    let base = below.ranks(first, stop + scores.len(), reverse)?;
+    let mut skip = start;
+    if first > 0
+        && let Some(edge) = base.first()
+    {
+        // Own members before the edge of what was asked lie before `start`: only their number counts.
+        let touched_before = below.held_before(scores, edge, reverse)?;
+        let all = own.len();
+        own.retain(|member| order(member, edge, reverse).is_ge());
+        skip = start - (first - touched_before) - (all - own.len());
     }
-    let scored = merged.into_iter().skip(skip).take(take);
-    Ok(Reply::Scored(match slice {
-        ZSlice::Lex(..) => scored.map(|(member, _)| (member, Score::from_i64(0))).collect(),
-        _ => scored.collect(),
-    }))
+    Ok(merged(&base, scores, own, reverse).into_iter().skip(skip).take(stop - start + 1).collect())
+}
+
+/// The first `limit` members of a range without positions.
+fn by_limit(
+    below: &mut Below<'_>,
+    scores: &Scores,
+    own: Vec<Scored>,
+    slice: impl Fn(usize) -> ZSlice,
+    limit: usize,
+    reverse: bool,
+) -> Result<Vec<Scored>> {
+    let enough = limit + scores.len();
+    let asked = enough.min(REPLY_ELEMENTS_MAX);
+    let read = Read::ZRange(slice(asked), reverse);
+    let base = below.scored(&read)?;
+    let mut list = merged(&base, scores, own, reverse);
+    if asked < enough
+        && base.len() == asked
+        && let Some(last) = base.last()
+    {
+        // What lies beyond the last one that could be asked for is not known.
+        list.retain(|member| order(member, last, reverse).is_le());
+        if list.len() < limit {
+            return Err(too_large(below.key, &read, enough, "elements", REPLY_ELEMENTS_MAX));
+        }
+    }
+    list.truncate(limit);
+    Ok(list)
+}
+
+impl Below<'_> {
+    fn scored(&mut self, read: &Read) -> Result<Vec<Scored>> {
+        match self.ask(read.clone())?.checked(self.key, read)? {
+            Reply::Scored(list) => Ok(list),
+            other => Err(mismatch(read, &other)),
+        }
+    }
+
+    /// Positions of the base, asked for in pieces that a reply may hold.
+    fn ranks(&mut self, first: usize, last: usize, reverse: bool) -> Result<Vec<Scored>> {
+        let mut list = Vec::new();
+        for from in (first..=last).step_by(REPLY_ELEMENTS_MAX) {
+            let to = last.min(from + REPLY_ELEMENTS_MAX - 1);
+            list.extend(self.scored(&Read::ZRange(ZSlice::Rank(from as i64, to as i64), reverse))?);
+        }
+        Ok(list)
+    }
+
+    /// How many of the touched members stand before `edge` in the base.
+    fn held_before(&mut self, scores: &Scores, edge: &Scored, reverse: bool) -> Result<usize> {
+        let mut count = 0;
+        for member in scores.keys() {
+            let ask = Read::ZScore(member.clone());
+            if let Reply::Score(score) = self.ask(ask.clone())?.checked(self.key, &ask)? {
+                count += order(&(member.clone(), score), edge, reverse).is_lt() as usize;
+            }
+        }
+        Ok(count)
+    }
 }
 
 /// Whether a score lies in the range.
