@@ -59,7 +59,7 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
     let told = Arc::new(AtomicU64::new(0));
     let tell = {
         let told = Arc::clone(&told);
-        Box::new(move || drop(told.fetch_add(1, Ordering::SeqCst)))
+        Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
     };
     let sequence = journal.append(&step(2), vec![tell]).unwrap();
     writer.turn(NOW).unwrap_err();

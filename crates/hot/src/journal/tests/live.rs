@@ -185,7 +185,9 @@ fn a_rewrite_runs_beside_appends() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::Always).unwrap();
     for round in 1..=3 {
-        (0..50).for_each(|_| drop(journal.append(&step(journal.appended() + 1), vec![]).unwrap()));
+        for _ in 0..50 {
+            journal.append(&step(journal.appended() + 1), vec![]).unwrap();
+        }
         let mut rewrite = journal.begin_rewrite().unwrap();
         let moment = journal.appended();
         journal.append(&step(moment + 1), vec![]).unwrap();
