@@ -36,6 +36,8 @@ pub(crate) struct Batch {
     started: Instant,
     steps: usize,
     bytes: usize,
+    /// Its one step shares it with nobody.
+    solo: bool,
 }
 
 /// Steps that share keys.
@@ -58,6 +60,18 @@ impl Group {
             .enumerate()
             .filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key)
             .map(|(_, (key, _))| key)
+    }
+
+    /// Whether it does nothing but give memory back.
+    pub(crate) fn frees(&self) -> bool {
+        use Write::*;
+        let frees = |write: &Write| {
+            matches!(
+                write,
+                Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LTrim(..) | ExpireAt(_) | Persist
+            )
+        };
+        self.effects.log.is_empty() && self.effects.writes.iter().all(|(_, write)| frees(write))
     }
 
     /// What must be checked before the first write: the types that no read of the group has proved already.
@@ -106,6 +120,7 @@ impl Batch {
             started: Instant::now(),
             steps: 0,
             bytes: 0,
+            solo: false,
         }
     }
 
@@ -116,9 +131,10 @@ impl Batch {
 
     /// Runs a step on top of what is already in the batch, and sorts it in.
     pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Admission {
-        if self.steps >= BATCH_STEPS_MAX {
+        if self.is_full_for(&job) {
             return Admission::Full(job);
         }
+        self.solo = job.solo;
         if job.attempts == 0 && self.announce(&job, known) {
             job.attempts += 1;
             self.waiting.push(job);
@@ -143,6 +159,13 @@ impl Batch {
             return Admission::Taken;
         }
         self.sort_in(job, reads, effects, known)
+    }
+
+    fn is_full_for(&self, job: &Job) -> bool {
+        let begun = self.steps + self.waiting.len() > 0;
+        self.steps >= BATCH_STEPS_MAX
+            || self.fetches.len() >= BATCH_FETCHES_MAX
+            || (begun && (self.solo || job.solo))
     }
 
     /// Fetches announced reads that are not known. `false` = all are.

@@ -1,6 +1,6 @@
 //! The engine's one clock: the server's, followed by an offset to this machine's monotonic time.
 
-use crate::limits::CLOCK_REFRESH;
+use crate::limits::{CLOCK_DIFFERENCE_MAX, CLOCK_REFRESH};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
@@ -15,10 +15,11 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn new() -> Clock {
+    /// A clock that shows this time until it hears better.
+    pub(crate) fn new(estimate_ms: i64) -> Clock {
         Clock {
             start: Instant::now(),
-            offset_ms: AtomicI64::new(0),
+            offset_ms: AtomicI64::new(estimate_ms),
             latest_ms: AtomicI64::new(0),
             observed_ms: AtomicI64::new(i64::MIN / 2),
         }
@@ -28,10 +29,12 @@ impl Clock {
         self.start.elapsed().as_millis() as i64
     }
 
-    /// The server said what time it is, some moments ago.
-    pub(crate) fn observe(&self, server_ms: i64) {
+    /// The server said what time it is, between `asked` and now: about half-way. Not more than a little is made of
+    /// that, because a server that hung looked at its clock at the end of it.
+    pub(crate) fn observe(&self, server_ms: i64, asked: Instant) {
         let elapsed = self.elapsed_ms();
-        self.offset_ms.store(server_ms - elapsed, Ordering::Relaxed);
+        let back = (asked.elapsed() / 2).min(CLOCK_DIFFERENCE_MAX / 2).as_millis() as i64;
+        self.offset_ms.store(server_ms + back - elapsed, Ordering::Relaxed);
         self.observed_ms.store(elapsed, Ordering::Relaxed);
     }
 
@@ -59,13 +62,13 @@ mod tests {
 
     #[test]
     fn time_follows_the_server_and_never_runs_backwards() {
-        let clock = Clock::new();
+        let clock = Clock::new(0);
         assert!(clock.is_due());
-        clock.observe(1_000_000);
+        clock.observe(1_000_000, Instant::now());
         assert!(!clock.is_due());
         let first = clock.now_ms();
         assert!((1_000_000..1_000_500).contains(&first));
-        clock.observe(900_000);
+        clock.observe(900_000, Instant::now());
         assert!(clock.estimate_ms() < 1_000_000, "the estimate follows the server");
         assert!(clock.now_ms() >= first, "bodies never see an earlier time");
     }

@@ -5,16 +5,16 @@
 //! has been idle for [`PARTITION_IDLE`] or the engine closes; steps that are queued are finished first.
 
 use crate::batch::{Admission, Batch, Group};
+use crate::clock::Clock;
 use crate::flight::{Flight, Lane, Outcome};
 use crate::job::Job;
 use crate::known::Known;
 use crate::limits::*;
 use crate::shared::{Shared, add};
-use crate::wire::{self, Answer, Call, GroupAnswer, GroupWords, Status};
+use crate::wire::{Call, GroupWords};
 use bytes::Bytes;
-use emberkeep_hot::command::{RawKey, Read, wrong_type};
+use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_hot::store::log_keys;
-use emberkeep_hot::{Error, show};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -25,24 +25,26 @@ use tokio::sync::mpsc;
 
 /// The task's state.
 pub(crate) struct Combiner {
-    shared: Arc<Shared>,
-    partition: Bytes,
-    log_keys: (RawKey, RawKey),
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) partition: Bytes,
+    pub(crate) log_keys: (RawKey, RawKey),
     inbox: mpsc::UnboundedReceiver<Job>,
-    queue: VecDeque<Job>,
-    known: Known,
+    pub(crate) queue: VecDeque<Job>,
+    pub(crate) known: Known,
+    /// The partition's own: servers of a Cluster need not agree on the time.
+    clock: Arc<Clock>,
     flights: FuturesUnordered<BoxFuture<'static, Landed>>,
-    idle_lanes: Vec<Lane>,
+    pub(crate) idle_lanes: Vec<Lane>,
     closed: bool,
 }
 
 /// A commit that came back.
-struct Landed {
-    flight: Flight,
-    outcome: Outcome,
-    groups: Vec<Group>,
-    fetches: Vec<(RawKey, Read)>,
-    waiting: Vec<Job>,
+pub(crate) struct Landed {
+    pub(crate) flight: Flight,
+    pub(crate) outcome: Outcome,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) fetches: Vec<(RawKey, Read)>,
+    pub(crate) waiting: Vec<Job>,
 }
 
 impl Combiner {
@@ -53,6 +55,7 @@ impl Combiner {
     ) -> Combiner {
         Combiner {
             log_keys: log_keys(&shared.naming, &partition),
+            clock: Arc::new(Clock::new(shared.clock.estimate_ms())),
             shared,
             partition,
             inbox,
@@ -127,11 +130,11 @@ impl Combiner {
         let now = Instant::now();
         let mut pausing = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
-            if now >= job.deadline {
+            if now >= job.deadline || job.claim.is_given_up() {
                 job.give_up();
             } else if job.not_before.is_some_and(|until| until > now) {
                 pausing.push_back(job);
-            } else if let Admission::Full(job) = batch.admit(job, &self.known, &self.shared.clock) {
+            } else if let Admission::Full(job) = batch.admit(job, &self.known, &self.clock) {
                 self.queue.push_front(job);
                 break;
             }
@@ -154,14 +157,16 @@ impl Combiner {
             });
         }
         call.fetches(&fetches);
-        let writes = groups.iter().any(|group| !group.effects.is_empty());
-        let jobs = groups.iter().flat_map(|group| &group.jobs);
-        let deadline = jobs.clone().map(|job| job.deadline).max().unwrap_or_else(Instant::now);
-        jobs.for_each(|job| job.set_in_flight(writes));
+        let writing = || groups.iter().filter(|group| !group.effects.is_empty());
+        let claims: Vec<_> = writing().flat_map(|group| &group.jobs).map(|job| job.claim.clone()).collect();
+        let frees = !claims.is_empty() && writing().all(Group::frees);
+        let jobs = groups.iter().flat_map(|group| &group.jobs).chain(&waiting);
+        let deadline = jobs.map(|job| job.deadline).max().unwrap_or_else(Instant::now);
         self.count(&groups, &fetches);
         self.predict(&groups);
-        let lane = writes.then(|| self.take_lane());
-        let flight = Flight { call, groups: groups.len(), lane, estimate_ms, deadline };
+        let lane = (!claims.is_empty()).then(|| self.take_lane());
+        let clock = self.clock.clone();
+        let flight = Flight { call, groups: groups.len(), lane, frees, estimate_ms, deadline, claims, clock };
         let (shared, partition) = (self.shared.clone(), self.partition.clone());
         self.flights.push(Box::pin(async move {
             let outcome = flight.fly(&shared, &partition).await;
@@ -202,220 +207,5 @@ impl Combiner {
         });
         lane.sequence += 1;
         lane
-    }
-
-    /// Takes a commit back: answers its steps or queues them again.
-    fn land(&mut self, landed: Landed) {
-        let Landed { flight, outcome, groups, fetches, waiting } = landed;
-        groups.iter().flat_map(|group| &group.jobs).for_each(|job| job.set_in_flight(false));
-        let Flight { call, lane, .. } = flight;
-        match outcome {
-            Outcome::Answer(answer) => {
-                self.idle_lanes.extend(lane);
-                self.settle(&call, answer, groups, fetches, waiting);
-            }
-            Outcome::Executed { committed } => {
-                self.known.forget_guesses();
-                for (index, group) in groups.into_iter().enumerate() {
-                    match committed.get(index) {
-                        Some(true) => self.committed(group),
-                        _ => self.again(group, None),
-                    }
-                }
-                self.requeue(waiting, None);
-            }
-            Outcome::NotExecuted { reason, lost } => {
-                if lost {
-                    self.known.forget_guesses();
-                } else {
-                    self.idle_lanes.extend(lane);
-                }
-                self.not_executed(groups, waiting, &reason);
-            }
-            Outcome::Refused(error) => {
-                self.idle_lanes.extend(lane);
-                for group in groups {
-                    self.void(&group);
-                    group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
-                }
-                waiting.into_iter().for_each(|job| job.fail(error.clone()));
-            }
-            Outcome::Unknown { reason } => {
-                self.known.forget_guesses();
-                for group in groups {
-                    self.void(&group);
-                    self.unknown(group, &reason);
-                }
-                self.requeue(waiting, None);
-            }
-        }
-    }
-
-    /// The script answered: group by group, then the fetches.
-    fn settle(
-        &mut self,
-        call: &Call,
-        answer: Answer,
-        groups: Vec<Group>,
-        fetches: Vec<(RawKey, Read)>,
-        waiting: Vec<Job>,
-    ) {
-        match answer.status {
-            Status::Done => {}
-            Status::ClocksDiffer | Status::LaneClosed => {
-                if matches!(answer.status, Status::LaneClosed) {
-                    self.idle_lanes.clear();
-                }
-                groups.into_iter().for_each(|group| self.again(group, None));
-                return self.requeue(waiting, None);
-            }
-            Status::Partial { group, message } => {
-                return self.partial(groups, group, &message, waiting);
-            }
-        }
-        for (group, answer) in groups.into_iter().zip(answer.groups) {
-            self.settle_group(call, group, answer);
-        }
-        let mut seen = Vec::with_capacity(fetches.len());
-        for ((key, read), value) in fetches.into_iter().zip(answer.fetched) {
-            if let Some(reply) = wire::reply(&read, value) {
-                self.known.saw(&key, &read, reply.clone());
-                seen.push((key, read, reply));
-            }
-        }
-        for mut job in waiting {
-            job.fresh.clone_from(&seen);
-            self.queue.push_front(job);
-        }
-    }
-
-    fn settle_group(&mut self, call: &Call, group: Group, answer: GroupAnswer) {
-        match answer {
-            GroupAnswer::Committed => self.committed(group),
-            GroupAnswer::Stale(replies) => self.stale(group, replies),
-            GroupAnswer::Wait => {
-                add(&self.shared.counters.turn_waits, 1);
-                let until = Instant::now() + TURN_POLL;
-                let written: Vec<RawKey> = group.written().cloned().collect();
-                written.iter().for_each(|key| self.known.wait(key, until));
-                self.again(group, Some(until));
-            }
-            GroupAnswer::WrongType { key, found } => {
-                let key = call.key_at(key).cloned().unwrap_or_default();
-                let expected = group.requirements(&self.log_keys).into_iter().find(|r| r.key == key);
-                let kind = expected.map_or(emberkeep_hot::command::Kind::Text, |r| r.kind);
-                self.one_to_blame(group, wrong_type(&key, kind, found));
-            }
-            GroupAnswer::LogFull => {
-                let max = group.effects.log.iter().map(|entry| entry.entries_max).min().unwrap_or(0);
-                let partition = show(&self.partition);
-                self.one_to_blame(group, Error::LogFull { partition, max });
-            }
-        }
-    }
-
-    fn committed(&mut self, group: Group) {
-        add(&self.shared.counters.committed, group.jobs.len() as u64);
-        group.written().for_each(|key| self.known.landed(key, true));
-        group.jobs.into_iter().for_each(Job::finish);
-    }
-
-    /// Others changed something the group read: it runs again on the replies that came with the answer.
-    fn stale(&mut self, mut group: Group, replies: Vec<redis::Value>) {
-        add(&self.shared.counters.conflicts, group.jobs.len() as u64);
-        self.void(&group);
-        let now = Instant::now();
-        let mut seen = Vec::with_capacity(replies.len());
-        for ((key, read, before), value) in std::mem::take(&mut group.reads).into_iter().zip(replies) {
-            let Some(reply) = wire::reply(&read, value) else { continue };
-            if reply != before {
-                self.known.contended(&key, now);
-            }
-            seen.push((key, read, reply));
-        }
-        for (key, read, reply) in &seen {
-            self.known.saw(key, read, reply.clone());
-        }
-        for mut job in group.jobs.into_iter().rev() {
-            job.stale += 1;
-            job.alone = job.stale >= STALE_BEFORE_ALONE;
-            job.fresh.clone_from(&seen);
-            self.queue.push_front(job);
-        }
-    }
-
-    /// A check failed that only one step of the group may be guilty of: each is tried alone.
-    fn one_to_blame(&mut self, group: Group, error: Error) {
-        if group.jobs.len() == 1 {
-            self.void(&group);
-            return group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
-        }
-        let mut group = group;
-        group.jobs.iter_mut().for_each(|job| job.alone = true);
-        self.again(group, None);
-    }
-
-    fn again(&mut self, group: Group, not_before: Option<Instant>) {
-        self.void(&group);
-        self.requeue(group.jobs, not_before);
-    }
-
-    fn requeue(&mut self, jobs: Vec<Job>, not_before: Option<Instant>) {
-        for mut job in jobs.into_iter().rev() {
-            job.not_before = not_before;
-            self.queue.push_front(job);
-        }
-    }
-
-    /// The group's writes did not happen.
-    fn void(&mut self, group: &Group) {
-        group.written().for_each(|key| self.known.landed(key, false));
-    }
-
-    fn not_executed(&mut self, groups: Vec<Group>, waiting: Vec<Job>, reason: &str) {
-        let advice =
-            "the backend is starting, failing over or unreachable; the step was tried until its deadline";
-        let problem = Error::Unavailable { backend: self.shared.name.clone(), reason: reason.into(), advice };
-        let pause = |job: &Job| (RETRY_PAUSE * job.attempts.clamp(1, 8)).min(RETRY_PAUSE_MAX);
-        let mut jobs = Vec::new();
-        for group in groups {
-            self.void(&group);
-            jobs.extend(group.jobs);
-        }
-        jobs.extend(waiting);
-        for mut job in jobs.into_iter().rev() {
-            job.not_before = Some(Instant::now() + pause(&job));
-            job.problem = Some(problem.clone());
-            self.queue.push_front(job);
-        }
-    }
-
-    fn unknown(&self, group: Group, reason: &str) {
-        let has_effects = !group.effects.is_empty();
-        for job in group.jobs {
-            if has_effects {
-                job.fail(Error::OutcomeUnknown { backend: self.shared.name.clone(), reason: reason.into() });
-            } else {
-                job.give_up();
-            }
-        }
-    }
-
-    /// The alarm: a write failed after others were made, although everything was checked before.
-    fn partial(&mut self, groups: Vec<Group>, failed: usize, message: &str, waiting: Vec<Job>) {
-        for (index, group) in groups.into_iter().enumerate() {
-            self.void(&group);
-            if index + 1 < failed {
-                self.committed(group);
-            } else if index + 1 == failed {
-                let keys = group.keys.iter().map(|key| show(key)).collect();
-                let error = Error::PartialCommit { reason: message.into(), keys };
-                tracing::error!(%error, "a commit failed after its first write");
-                group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
-            } else {
-                self.requeue(group.jobs, None);
-            }
-        }
-        self.requeue(waiting, None);
     }
 }

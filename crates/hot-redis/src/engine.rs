@@ -3,15 +3,17 @@
 use crate::address::Address;
 use crate::combiner::Combiner;
 use crate::failure::{Failure, unavailable};
-use crate::job::Job;
+use crate::job::{Claim, Job};
 use crate::limits::*;
 use crate::listen;
+use crate::node::ALWAYS;
 use crate::router::Router;
 use crate::shared::{Shared, add};
 use crate::wire::{self, Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::engine::{Cursor, Engine, Order, Page, Pending, Stats};
+use emberkeep_hot::limits::STEP_DEADLINE_DEFAULT;
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
@@ -63,8 +65,12 @@ impl RedisEngine {
         let shared = &self.shared;
         shared.router.refresh().await.map_err(|failure| plain(&shared.name, failure))?;
         self.ask_time().await?;
-        let info = self.call(0, redis::cmd("INFO").arg("server")).await?;
-        let info = wire::text(&info);
+        let info = match self.call(0, redis::cmd("INFO").arg("server")).await {
+            Ok(info) => wire::text(&info),
+            // Nice to know, not needed: a user without the right to ask may work all the same.
+            Err(Error::Denied { reason, .. }) if reason.contains("NOPERM") => String::new(),
+            Err(other) => return Err(other),
+        };
         check_version(&shared.name, &info)?;
         let clustered = info.lines().any(|line| line.trim() == "redis_mode:cluster");
         if clustered && !shared.router.address().cluster {
@@ -90,10 +96,12 @@ impl RedisEngine {
     }
 
     async fn call(&self, slot: u16, cmd: &redis::Cmd) -> Result<Value> {
-        self.shared.router.call(slot, cmd).await.map_err(|failure| plain(&self.shared.name, failure))
+        let (answer, _) = self.shared.router.call(slot, cmd, ALWAYS).await;
+        answer.map_err(|failure| plain(&self.shared.name, failure))
     }
 
     async fn ask_time(&self) -> Result<i64> {
+        let asked = Instant::now();
         let time = self.call(0, &redis::cmd("TIME")).await?;
         let (seconds, micros) = match &time {
             Value::Array(parts) if parts.len() == 2 => (wire::text(&parts[0]), wire::text(&parts[1])),
@@ -102,7 +110,7 @@ impl RedisEngine {
         match (seconds.parse::<i64>(), micros.parse::<i64>()) {
             (Ok(seconds), Ok(micros)) => {
                 let ms = seconds * 1000 + micros / 1000;
-                self.shared.clock.observe(ms);
+                self.shared.clock.observe(ms, asked);
                 Ok(ms)
             }
             _ => Err(unavailable(
@@ -135,7 +143,7 @@ impl RedisEngine {
     async fn run_job(&self, order: Order) -> Result<Box<dyn Step>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
-        let in_flight = Arc::new(AtomicBool::new(false));
+        let claim = Arc::new(Claim::default());
         let job = Job {
             step: order.step,
             seed: order.seed,
@@ -145,23 +153,35 @@ impl RedisEngine {
             attempts: 0,
             stale: 0,
             alone: false,
+            solo: false,
             not_before: None,
-            fresh: vec![],
+            fresh: Arc::default(),
             verdict: None,
-            problem: None,
-            in_flight: in_flight.clone(),
+            claim: claim.clone(),
             reply,
         };
         self.submit(&order.partition, job);
         match tokio::time::timeout(order.deadline + DEADLINE_GRACE, answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Error::Closed),
-            Err(_) if in_flight.load(Ordering::Acquire) => Err(Error::OutcomeUnknown {
+            Err(_) if claim.give_up() => Err(self.too_late(&order.partition, &claim, started)),
+            Err(_) => Err(Error::OutcomeUnknown {
                 backend: self.shared.name.clone(),
                 reason: "the deadline passed with the commit in flight".into(),
             }),
-            Err(_) => Err(Error::Conflict { waited: started.elapsed(), attempts: 0 }),
         }
+    }
+
+    /// The deadline passed and nothing was sent: because of others, or because the server cannot be reached.
+    fn too_late(&self, partition: &[u8], claim: &Claim, started: Instant) -> Error {
+        let router = &self.shared.router;
+        let problem = claim.problem().or_else(|| {
+            let reason = format!("no connection within {:?}", started.elapsed());
+            let connected = router.is_connected(router.slot(partition));
+            (!connected)
+                .then(|| unavailable(&self.shared.name, reason, "check that it runs and can be reached"))
+        });
+        problem.unwrap_or(Error::Conflict { waited: started.elapsed(), attempts: 0 })
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
@@ -176,29 +196,43 @@ impl RedisEngine {
             process: &self.shared.process,
             groups: 0,
         };
-        let mut waited = REPLY_WAIT;
-        let value = loop {
-            let answer =
-                self.shared.eval(slot, &self.shared.step_script, |v, s| call.command(v, s, &envelope)).await;
-            match answer {
-                Ok(value) => break value,
-                // A read may be made again, whatever became of it.
-                Err(failure) if waited.is_zero() || matches!(failure, Failure::Refused(_)) => {
-                    return Err(plain(&self.shared.name, failure));
-                }
-                Err(_) => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                    waited = waited.saturating_sub(RETRY_PAUSE);
-                }
-            }
-        };
+        let asked = Instant::now();
+        let value = self
+            .read_until(asked + STEP_DEADLINE_DEFAULT, slot, |v, s| call.command(v, s, &envelope))
+            .await?;
         add(&self.shared.counters.read_calls, 1);
         let answer = Answer::parse(value).ok_or_else(|| self.nonsense("the script's answer"))?;
         if let Some(time) = answer.time_ms {
-            self.shared.clock.observe(time);
+            self.shared.clock.observe(time, asked);
         }
         let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| wire::reply(read, value));
-        replies.collect::<Option<Vec<_>>>().ok_or_else(|| self.nonsense("a reply"))
+        let refused = |text: String| plain(&self.shared.name, Failure::of_text(&self.shared.name, &text));
+        replies.collect::<Result<Vec<_>, _>>().map_err(refused)
+    }
+
+    /// A call that only reads: it may be made again, whatever became of it, until the deadline.
+    async fn read_until(
+        &self,
+        deadline: Instant,
+        slot: u16,
+        command: impl Fn(&'static str, &str) -> redis::Cmd,
+    ) -> Result<Value> {
+        let mut pause = RETRY_PAUSE;
+        let mut last = Failure::Unreachable { reason: "no answer in time".into() };
+        loop {
+            let call = self.shared.eval(slot, &self.shared.step_script, ALWAYS, &command);
+            match tokio::time::timeout_at(deadline.into(), call).await {
+                Ok((Ok(value), _)) => return Ok(value),
+                Ok((Err(failure @ Failure::Refused(_)), _)) => return Err(plain(&self.shared.name, failure)),
+                Ok((Err(failure), _)) => last = failure,
+                Err(_) => return Err(plain(&self.shared.name, last)),
+            }
+            if Instant::now() + pause >= deadline {
+                return Err(plain(&self.shared.name, last));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(RETRY_PAUSE_MAX);
+        }
     }
 
     fn nonsense(&self, what: &str) -> Error {
@@ -230,7 +264,7 @@ impl RedisEngine {
         let mut cmd = redis::cmd("SCAN");
         cmd.arg(from.position).arg("MATCH").arg(pattern);
         cmd.arg("COUNT").arg(count.clamp(1, emberkeep_hot::limits::SCAN_PAGE_MAX));
-        let answer = node.call(&cmd).await.map_err(|failure| plain(&self.shared.name, failure))?;
+        let answer = node.call(&cmd, ALWAYS).await.map_err(|failure| plain(&self.shared.name, failure))?;
         let Value::Array(parts) = answer else { return Err(self.nonsense("SCAN's answer")) };
         let [position, Value::Array(keys)] = &parts[..] else { return Err(self.nonsense("SCAN's answer")) };
         let position: u64 = wire::text(position).parse().map_err(|_| self.nonsense("SCAN's cursor"))?;

@@ -4,7 +4,7 @@ use emberkeep_hot::Error;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Why a call has no answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Failure {
     /// The server answered that it did not execute the call, and may later.
     NotYet { reason: String },
@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Refused(Error),
     /// No connection was there to send it on. Not executed.
     Unreachable { reason: String },
+    /// A caller of it went away before it was sent. Not executed.
+    Abandoned,
     /// The connection broke or the answer did not come: executed or not.
     Lost { reason: String },
 }
@@ -51,7 +53,12 @@ impl Failure {
         }
     }
 
-    /// Whether the call was certainly not executed.
+    /// An error that a script handed on as text.
+    pub(crate) fn of_text(backend: &str, text: &str) -> Failure {
+        by_code(backend, text.split_whitespace().next(), text.to_owned())
+    }
+
+    /// What happened, in words.
     pub(crate) fn reason(&self) -> String {
         match self {
             Failure::NotYet { reason } | Failure::Unreachable { reason } | Failure::Lost { reason } => {
@@ -59,6 +66,7 @@ impl Failure {
             }
             Failure::Moved { to } | Failure::Ask { to } => format!("redirected to {}:{}", to.0, to.1),
             Failure::NoScript => "the script is not loaded".into(),
+            Failure::Abandoned => "a step of the same commit was given up".into(),
             Failure::Refused(error) => error.to_string(),
         }
     }
@@ -78,7 +86,7 @@ fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
         _ if reason.contains("OOM command not allowed") => {
             Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") })
         }
-        _ if reason.contains("NOAUTH") || reason.contains("WRONGPASS") || reason.contains("NOPERM") => {
+        _ if ["NOAUTH", "WRONGPASS", "NOPERM", FORBIDDEN].iter().any(|word| reason.contains(word)) => {
             Failure::Refused(denied(backend, reason))
         }
         _ => Failure::Refused(unavailable(backend, reason, "the server did not understand; see its version")),
@@ -98,8 +106,17 @@ pub(crate) fn unavailable(backend: &str, reason: String, advice: &'static str) -
     Error::Unavailable { backend: backend.to_owned(), reason, advice }
 }
 
+/// How Redis begins the refusal of a command or key inside a script.
+const FORBIDDEN: &str = "The user executing the script can't";
+
+/// Our user may not run a command of a step; found before the first write.
+pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
+    denied(backend, format!("NOPERM {command} is not allowed"))
+}
+
 fn denied(backend: &str, reason: String) -> Error {
-    let advice = if reason.contains("NOPERM") || reason.contains("no permissions") {
+    let rights = ["NOPERM", "no permissions", FORBIDDEN].iter().any(|word| reason.contains(word));
+    let advice = if rights {
         "grant the user the commands and keys of `emberkeep schema keys`, and EVAL, EVALSHA, TIME, TYPE"
     } else {
         "put the right user and password into the URL"

@@ -1,13 +1,17 @@
 //! One commit on its way: sends the call, and after a lost reply asks the lane's receipt what happened.
 
+use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::job::Claim;
 use crate::limits::*;
+use crate::node::{ALWAYS, Node};
 use crate::shared::{Shared, add};
 use crate::wire::{Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::RawKey;
 use redis::Value;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A numbered line of commits of one partition. One commit is in flight on it at a time, so a receipt with the
@@ -23,19 +27,26 @@ pub(crate) struct Flight {
     pub(crate) groups: usize,
     /// `None` when nothing is written: then a lost call is simply made again.
     pub(crate) lane: Option<Lane>,
+    /// Nothing but deletions and the like: works without memory.
+    pub(crate) frees: bool,
     pub(crate) estimate_ms: Option<i64>,
     /// The latest deadline of its steps.
     pub(crate) deadline: Instant,
+    /// Those of its steps that have effects.
+    pub(crate) claims: Vec<Arc<Claim>>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 /// What became of a call.
 pub(crate) enum Outcome {
-    /// The script answered.
-    Answer(Answer),
+    /// The script answered. What it committed may lack confirmations of replicas: then this says so.
+    Answer(Answer, Option<String>),
     /// The reply was lost, the receipt tells: executed, with these groups committed.
-    Executed { committed: Vec<bool> },
+    Executed { committed: Vec<bool>, unconfirmed: Option<String> },
     /// Certainly not executed; may be tried again.
     NotExecuted { reason: String, lost: bool },
+    /// A caller gave up before it was sent: the others go again.
+    Abandoned,
     /// Certainly not executed, and trying again is in vain.
     Refused(Error),
     /// Nobody can be asked what happened.
@@ -43,60 +54,104 @@ pub(crate) enum Outcome {
 }
 
 impl Flight {
-    /// Sends the call and finds out what became of it.
+    /// Sends the call and finds out what became of it, at the latest when the last of its callers has gone.
     pub(crate) async fn fly(&self, shared: &Shared, partition: &[u8]) -> Outcome {
+        let end = self.deadline + DEADLINE_GRACE;
+        match tokio::time::timeout_at(end.into(), self.run(shared, partition)).await {
+            Ok(outcome) => outcome,
+            Err(_) if self.claims.iter().any(|claim| claim.is_sent()) => {
+                Outcome::Unknown { reason: "the deadline passed with the commit in flight".into() }
+            }
+            Err(_) => Outcome::NotExecuted { reason: "the server did not answer".into(), lost: true },
+        }
+    }
+
+    async fn run(&self, shared: &Shared, partition: &[u8]) -> Outcome {
         let slot = shared.router.slot(partition);
-        let turn_key = |key: &RawKey| turn_key(shared, partition, key);
-        let envelope = Envelope {
-            turn_key: &turn_key,
-            receipt: self.lane.as_ref().map(|lane| (&lane.receipt[..], lane.sequence)),
-            estimate_ms: self.estimate_ms,
-            wants_time: shared.clock.is_due(),
-            process: &shared.process,
-            groups: self.groups,
-        };
-        let answer = shared
-            .eval(slot, &shared.step_script, |verb, script| self.call.command(verb, script, &envelope))
-            .await;
+        let sent = Instant::now();
+        let (answer, node) = self.send(shared, slot, partition).await;
         match (answer, &self.lane) {
             (Ok(value), _) => match Answer::parse(value) {
-                Some(answer) => self.observed(shared, answer),
+                Some(answer) => {
+                    answer.time_ms.iter().for_each(|time| self.clock.observe(*time, sent));
+                    let unconfirmed =
+                        if answer.is_committed() { self.confirm(shared, &node).await } else { None };
+                    Outcome::Answer(answer, unconfirmed)
+                }
                 None => Outcome::Unknown { reason: "the script's answer was not understood".into() },
             },
             (Err(Failure::Refused(error)), _) => Outcome::Refused(error),
             (Err(Failure::Lost { reason }), None) => Outcome::NotExecuted { reason, lost: true },
             (Err(Failure::Lost { reason }), Some(lane)) => self.ask_receipt(shared, slot, lane, reason).await,
+            (Err(Failure::Abandoned), _) => Outcome::Abandoned,
             (Err(failure), _) => Outcome::NotExecuted { reason: failure.reason(), lost: false },
         }
     }
 
-    fn observed(&self, shared: &Shared, answer: Answer) -> Outcome {
-        if let Some(time) = answer.time_ms {
-            shared.clock.observe(time);
+    async fn send(
+        &self,
+        shared: &Shared,
+        slot: u16,
+        partition: &[u8],
+    ) -> (Result<Value, Failure>, Arc<Node>) {
+        let turn_key = |key: &RawKey| turn_key(shared, partition, key);
+        let envelope = Envelope {
+            turn_key: &turn_key,
+            receipt: self.lane.as_ref().map(|lane| (&lane.receipt[..], lane.sequence)),
+            estimate_ms: self.estimate_ms,
+            wants_time: self.clock.is_due(),
+            process: &shared.process,
+            groups: self.groups,
+        };
+        let script = if self.frees { &shared.freeing_script } else { &shared.step_script };
+        let gate = || self.claims.iter().all(|claim| claim.send());
+        shared.eval(slot, script, &gate, |verb, script| self.call.command(verb, script, &envelope)).await
+    }
+
+    /// Awaits the replicas that the URL asks for. `Some` = too few have confirmed, in words.
+    async fn confirm(&self, shared: &Shared, node: &Node) -> Option<String> {
+        let wanted = shared.router.address().wait;
+        if wanted == 0 || self.lane.is_none() {
+            return None;
         }
-        Outcome::Answer(answer)
+        let deadline = self.deadline.checked_sub(DEADLINE_GRACE).unwrap_or(self.deadline);
+        let problem = match node.confirm(wanted, deadline).await {
+            Ok(found) if found >= wanted => return None,
+            Ok(found) => format!("only {found} of {wanted} replicas confirmed"),
+            Err(failure) => format!("0 of {wanted} replicas confirmed: {}", failure.reason()),
+        };
+        Some(format!("committed on the primary, but {problem}"))
     }
 
     /// Closes the lane: afterwards the commit has been executed, or never will be.
     async fn ask_receipt(&self, shared: &Shared, slot: u16, lane: &Lane, mut reason: String) -> Outcome {
         add(&shared.counters.receipts_asked, 1);
+        // A receipt does not live for ever; before half of its life it cannot have ended.
+        let until = self.deadline.min(Instant::now() + RECEIPT / 2);
         let mut pause = RETRY_PAUSE;
         loop {
-            let answer = shared.eval(slot, &shared.close_script, |verb, script| {
+            let answer = shared.eval(slot, &shared.close_script, ALWAYS, |verb, script| {
                 let mut cmd = redis::cmd(verb);
                 cmd.arg(script).arg(1).arg(&lane.receipt[..]);
-                cmd.arg(lane.sequence).arg(RECEIPT.as_millis() as u64);
+                cmd.arg(lane.sequence).arg(RECEIPT.as_millis() as u64).arg(self.clock.estimate_ms());
                 cmd
             });
             match answer.await {
-                Ok(Value::Nil) => return Outcome::NotExecuted { reason, lost: true },
-                Ok(Value::BulkString(bits)) => {
-                    return Outcome::Executed { committed: bits.iter().map(|bit| *bit == b'1').collect() };
+                (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
+                (Ok(Value::BulkString(bits)), node) => {
+                    let unconfirmed = self.confirm(shared, &node).await;
+                    let committed = bits.iter().map(|bit| *bit == b'1').collect();
+                    return Outcome::Executed { committed, unconfirmed };
                 }
-                Ok(other) => reason = format!("unexpected receipt: {other:?}"),
-                Err(failure) => reason = failure.reason(),
+                (Ok(Value::Int(_)), _) => {
+                    return Outcome::Unknown {
+                        reason: "the server's clock jumped, its receipts ended".into(),
+                    };
+                }
+                (Ok(other), _) => reason = format!("unexpected receipt: {other:?}"),
+                (Err(failure), _) => reason = failure.reason(),
             }
-            if Instant::now() + pause >= self.deadline {
+            if Instant::now() + pause >= until {
                 return Outcome::Unknown { reason };
             }
             tokio::time::sleep(pause).await;

@@ -3,10 +3,14 @@
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 use tokio::sync::oneshot;
+
+/// Replies that came from one atomic call.
+pub(crate) type Seen = Arc<Vec<(RawKey, Read, Reply)>>;
 
 /// A step, what is known of its reads, and who waits for it.
 pub(crate) struct Job {
@@ -20,16 +24,64 @@ pub(crate) struct Job {
     pub(crate) stale: u32,
     /// Must not share a commit with steps on the same keys.
     pub(crate) alone: bool,
+    /// Must not share a call with any other step: a call with it was refused, and somebody is to blame.
+    pub(crate) solo: bool,
     pub(crate) not_before: Option<Instant>,
     /// Replies that came from one atomic call: a step that read nothing else needs no validation.
-    pub(crate) fresh: Vec<(RawKey, Read, Reply)>,
+    pub(crate) fresh: Seen,
     /// An error that takes the place of the body's result, if its reads prove true.
     pub(crate) verdict: Option<Error>,
-    /// Why the backend could not be used, for the caller whose deadline passes.
-    pub(crate) problem: Option<Error>,
-    /// Whether a commit with this step may be on its way.
-    pub(crate) in_flight: Arc<AtomicBool>,
+    pub(crate) claim: Arc<Claim>,
     pub(crate) reply: oneshot::Sender<Result<Box<dyn Step>>>,
+}
+
+/// What the caller and the engine must agree on when the caller's time is up: whether the step is on its way.
+///
+/// A step with effects is sent only after `send` said yes, and a caller tells "nothing was written" only after
+/// `give_up` said yes. Exactly one of the two can.
+#[derive(Default)]
+pub(crate) struct Claim {
+    state: AtomicU8,
+    /// Why the backend could not be used, for the caller whose deadline passes.
+    problem: Mutex<Option<Error>>,
+}
+
+const QUEUED: u8 = 0;
+const SENT: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Claim {
+    /// The step's effects are about to be sent. `false` = its caller gave up.
+    pub(crate) fn send(&self) -> bool {
+        let state = self.state.compare_exchange(QUEUED, SENT, Ordering::AcqRel, Ordering::Acquire);
+        state != Err(GIVEN_UP)
+    }
+
+    /// The step's effects are certainly not on their way any more.
+    pub(crate) fn back(&self) {
+        let _ = self.state.compare_exchange(SENT, QUEUED, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// The caller's time is up. `false` = the effects may be on their way.
+    pub(crate) fn give_up(&self) -> bool {
+        self.state.compare_exchange(QUEUED, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    pub(crate) fn is_sent(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SENT
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.state.load(Ordering::Acquire) == GIVEN_UP
+    }
+
+    pub(crate) fn set_problem(&self, problem: Option<Error>) {
+        *self.problem.lock() = problem;
+    }
+
+    pub(crate) fn problem(&self) -> Option<Error> {
+        self.problem.lock().clone()
+    }
 }
 
 impl Job {
@@ -50,11 +102,24 @@ impl Job {
     /// The deadline passed with nothing in flight.
     pub(crate) fn give_up(self) {
         let conflict = Error::Conflict { waited: self.started.elapsed(), attempts: self.attempts };
-        let error = self.problem.clone().unwrap_or(conflict);
+        let error = self.claim.problem().unwrap_or(conflict);
         self.fail(error);
     }
+}
 
-    pub(crate) fn set_in_flight(&self, yes: bool) {
-        self.in_flight.store(yes, Ordering::Release);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_sent_or_given_up_but_never_both() {
+        let claim = Claim::default();
+        assert!(claim.send() && claim.send(), "a redirect sends it again");
+        assert!(!claim.give_up(), "it is on its way");
+        claim.back();
+        assert!(claim.give_up());
+        assert!(!claim.send(), "its caller was told that nothing was written");
+        claim.back();
+        assert!(claim.is_given_up());
     }
 }

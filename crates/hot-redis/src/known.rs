@@ -3,13 +3,16 @@
 //! A guess for a key that others keep changing costs a commit that fails; so after a stale answer a key's guesses
 //! are used only at once, while they are fresh, and otherwise read again, until it has been quiet for a while.
 
-use crate::limits::{CONTENDED, KNOWN_BYTES_MAX};
+use crate::limits::{CONTENDED, KNOWN_BYTES_MAX, KNOWN_KEYS_MAX, KNOWN_READS_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write};
 use emberkeep_hot::tx::{Base, read_through};
 use emberkeep_hot::{Error, Result};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::time::Instant;
+
+/// What a guess weighs beside its reply.
+const READ_BYTES: usize = 64;
 
 /// Guesses of one partition.
 #[derive(Default)]
@@ -51,13 +54,21 @@ impl Known {
     pub(crate) fn saw(&mut self, key: &RawKey, read: &Read, reply: Reply) {
         let known = self.keys.entry_ref(key).or_default();
         known.fresh_at = self.tick;
-        self.bytes += reply.bytes() + 64;
         match known.reads.iter_mut().find(|(r, _)| r == read) {
+            // What a commit on its way will leave behind is the better guess.
+            Some(_) if known.in_flight > 0 => {}
             Some((_, old)) => {
-                self.bytes -= old.bytes() + 64;
+                self.bytes = self.bytes + reply.bytes() - old.bytes();
                 *old = reply;
             }
-            None => known.reads.push((read.clone(), reply)),
+            None => {
+                if known.reads.len() >= KNOWN_READS_MAX {
+                    let (_, oldest) = known.reads.remove(0);
+                    self.bytes -= oldest.bytes() + READ_BYTES;
+                }
+                self.bytes += reply.bytes() + READ_BYTES;
+                known.reads.push((read.clone(), reply));
+            }
         }
     }
 
@@ -65,7 +76,7 @@ impl Known {
     pub(crate) fn contended(&mut self, key: &RawKey, now: Instant) {
         let known = self.keys.entry_ref(key).or_default();
         known.contended_until = Some(now + CONTENDED);
-        let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + 64).sum();
+        let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
         self.bytes -= dropped;
     }
 
@@ -90,13 +101,13 @@ impl Known {
         known.in_flight += 1;
         let writes: Vec<&Write> = writes.iter().collect();
         let before = std::mem::take(&mut known.reads);
-        self.bytes -= before.iter().map(|(_, reply)| reply.bytes() + 64).sum::<usize>();
+        self.bytes -= before.iter().map(|(_, reply)| reply.bytes() + READ_BYTES).sum::<usize>();
         let after = before.iter().filter_map(|(read, _)| {
             let reply = read_through(&mut Replies(&before), key, &writes, read).ok()?;
             Some((read.clone(), reply))
         });
         known.reads = after.collect();
-        self.bytes += known.reads.iter().map(|(_, reply)| reply.bytes() + 64).sum::<usize>();
+        self.bytes += known.reads.iter().map(|(_, reply)| reply.bytes() + READ_BYTES).sum::<usize>();
     }
 
     /// A commit that wrote the key came back; `false` = it did not happen, so the guesses are void.
@@ -104,7 +115,7 @@ impl Known {
         let Some(known) = self.keys.get_mut(key) else { return };
         known.in_flight = known.in_flight.saturating_sub(1);
         if !committed {
-            let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + 64).sum();
+            let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
             self.bytes -= dropped;
         }
     }
@@ -112,7 +123,7 @@ impl Known {
     /// A commit was sent. Forgets everything when that has become too much.
     pub(crate) fn advance(&mut self) {
         self.tick += 1;
-        if self.bytes > KNOWN_BYTES_MAX {
+        if self.bytes > KNOWN_BYTES_MAX || self.keys.len() > KNOWN_KEYS_MAX {
             self.forget_guesses();
             self.keys.retain(|_, known| known.in_flight > 0);
         }
@@ -162,6 +173,24 @@ mod tests {
         assert_eq!(known.guess(&key, &Read::Get, now), Some(&blob("2")));
         known.landed(&key, false);
         assert_eq!(known.guess(&key, &Read::Get, now), None, "the commit did not happen");
+    }
+
+    #[test]
+    fn memory_is_bounded_also_for_keys_that_are_never_read() {
+        let mut known = Known::default();
+        for n in 0..2 * KNOWN_KEYS_MAX {
+            let key = RawKey::from(n.to_string());
+            known.sent(&key, &[Write::IncrBy(1)]);
+            known.advance();
+            known.landed(&key, true);
+        }
+        assert!(known.keys.len() <= KNOWN_KEYS_MAX + 1, "{}", known.keys.len());
+        let key = RawKey::from_static(b"k");
+        for n in 0..10 * KNOWN_READS_MAX {
+            known.saw(&key, &Read::LRange(0, n as i64), blob("x"));
+        }
+        assert_eq!(known.keys[&key].reads.len(), KNOWN_READS_MAX);
+        assert_eq!(known.bytes, KNOWN_READS_MAX * (1 + READ_BYTES));
     }
 
     #[test]

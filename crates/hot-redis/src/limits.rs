@@ -8,6 +8,8 @@ pub const DIGEST_ABOVE_BYTES: usize = 4 * 1024;
 pub const BATCH_STEPS_MAX: usize = 256;
 /// Most bytes of replies and writes in one commit.
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+/// Reads that steps still miss, in one call; a single step may ask for more.
+pub const BATCH_FETCHES_MAX: usize = 512;
 /// Most keys in one commit.
 pub const BATCH_KEYS_MAX: usize = 64;
 /// Commits of one partition in flight at a time, each on its own lane.
@@ -32,6 +34,8 @@ pub const CLOCK_REFRESH: Duration = Duration::from_secs(1);
 pub const REPLY_WAIT: Duration = Duration::from_millis(700);
 /// Time to open a connection.
 pub const CONNECT_WAIT: Duration = Duration::from_millis(1_000);
+/// Time for one server of a Cluster to tell the map of slots, before another is asked.
+pub const MAP_WAIT: Duration = Duration::from_millis(300);
 /// Pause between two attempts after an answer that proves "not executed".
 pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// Longest such pause.
@@ -40,6 +44,10 @@ pub const RETRY_PAUSE_MAX: Duration = Duration::from_millis(50);
 pub const REDIRECTS_MAX: u32 = 5;
 /// What the engine remembers of a partition's replies, as guesses.
 pub const KNOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Keys of a partition that the engine remembers anything of.
+pub const KNOWN_KEYS_MAX: usize = 65_536;
+/// Different reads of one key that are remembered: each is carried over every own write of the key.
+pub const KNOWN_READS_MAX: usize = 64;
 /// A partition without work for this long gives its memory back.
 pub const PARTITION_IDLE: Duration = Duration::from_secs(30);
 /// Time a caller waits beyond its deadline for an answer that is on its way.

@@ -1,39 +1,32 @@
-//! One server: a pipelined connection that is opened when needed and dropped when in doubt. Never re-sends.
+//! One server. Never re-sends: whoever calls decides what may be sent again.
 
+use crate::confirm::Confirmations;
 use crate::failure::Failure;
 use crate::limits::*;
-use parking_lot::Mutex;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Value};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::line::Line;
+use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
+use std::time::Instant;
 
-/// A server and the connection to it.
+/// Asked at the last moment before a command is handed to the connection: may it still be sent?
+pub(crate) type Gate<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// A command that nobody gives up.
+pub(crate) const ALWAYS: Gate<'static> = &|| true;
+
+/// A server and the connections to it.
 pub(crate) struct Node {
     client: Client,
     name: String,
-    open: Mutex<Option<Open>>,
-    /// Held while connecting, so that a burst of calls opens one connection.
-    connecting: tokio::sync::Mutex<()>,
-    generations: AtomicU64,
-}
-
-#[derive(Clone)]
-struct Open {
-    connection: MultiplexedConnection,
-    generation: u64,
+    commands: Line,
+    confirmations: Confirmations,
 }
 
 impl Node {
     pub(crate) fn new(info: ConnectionInfo) -> Result<Node, Failure> {
         let name = info.addr().to_string();
         let client = Client::open(info).map_err(|error| Failure::of_connecting(&name, error))?;
-        Ok(Node {
-            client,
-            name,
-            open: Mutex::new(None),
-            connecting: tokio::sync::Mutex::new(()),
-            generations: AtomicU64::new(0),
-        })
+        let commands = Line::new(Some(REPLY_WAIT));
+        Ok(Node { client, name, commands, confirmations: Confirmations::new() })
     }
 
     /// Host and port.
@@ -46,54 +39,47 @@ impl Node {
         &self.client
     }
 
-    async fn connected(&self) -> Result<Open, Failure> {
-        if let Some(open) = self.open.lock().clone() {
-            return Ok(open);
-        }
-        let _one_at_a_time = self.connecting.lock().await;
-        if let Some(open) = self.open.lock().clone() {
-            return Ok(open);
-        }
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_WAIT))
-            .set_response_timeout(Some(REPLY_WAIT));
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
-        let connection = connection.map_err(|error| Failure::of_connecting(&self.name, error))?;
-        let open = Open { connection, generation: self.generations.fetch_add(1, Ordering::Relaxed) + 1 };
-        *self.open.lock() = Some(open.clone());
-        Ok(open)
-    }
-
-    /// Forgets a connection that cannot be trusted any more, unless a newer one is there already.
-    fn drop_connection(&self, generation: u64) {
-        let mut open = self.open.lock();
-        if open.as_ref().is_some_and(|open| open.generation == generation) {
-            *open = None;
-        }
+    /// Whether a connection is there, as far as we know.
+    pub(crate) fn is_open(&self) -> bool {
+        self.commands.is_open()
     }
 
     /// Sends one command.
-    pub(crate) async fn call(&self, cmd: &Cmd) -> Result<Value, Failure> {
-        let mut open = self.connected().await?;
+    pub(crate) async fn call(&self, cmd: &Cmd, gate: Gate<'_>) -> Result<Value, Failure> {
+        let mut open = self.commands.connected(&self.client, &self.name).await?;
+        if !gate() {
+            return Err(Failure::Abandoned);
+        }
         let answer = cmd.query_async::<Value>(&mut open.connection).await;
         self.sorted(open.generation, answer)
     }
 
     /// Sends one command to the target of a moving slot.
-    pub(crate) async fn call_asking(&self, cmd: &Cmd) -> Result<Value, Failure> {
-        let mut open = self.connected().await?;
+    pub(crate) async fn call_asking(&self, cmd: &Cmd, gate: Gate<'_>) -> Result<Value, Failure> {
+        let mut open = self.commands.connected(&self.client, &self.name).await?;
+        if !gate() {
+            return Err(Failure::Abandoned);
+        }
         let mut pipe = redis::pipe();
-        pipe.cmd("ASKING").ignore().add_command(cmd.clone());
-        let answer = pipe.query_async::<(Value,)>(&mut open.connection).await;
-        self.sorted(open.generation, answer.map(|(value,)| value))
+        // Errors one by one: the library's error of a whole pipeline does not say where a redirect leads.
+        pipe.cmd("ASKING").ignore().add_command(cmd.clone()).ignore_errors();
+        let answers = pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection).await;
+        let answer = answers.and_then(|answers| answers.into_iter().next_back().unwrap_or(Ok(Value::Nil)));
+        self.sorted(open.generation, answer)
     }
 
-    fn sorted(&self, generation: u64, answer: redis::RedisResult<Value>) -> Result<Value, Failure> {
+    /// Waits until that many replicas have everything this server has written so far, or until the deadline.
+    /// Answers how many have.
+    pub(crate) async fn confirm(&self, replicas: u32, deadline: Instant) -> Result<u32, Failure> {
+        self.confirmations.round(&self.client, &self.name, replicas, deadline).await
+    }
+
+    fn sorted(&self, generation: u64, answer: RedisResult<Value>) -> Result<Value, Failure> {
         answer.map_err(|error| {
             let read_only = error.code() == Some("READONLY");
             let failure = Failure::of(&self.name, error);
             if read_only || matches!(failure, Failure::Lost { .. }) {
-                self.drop_connection(generation);
+                self.commands.forget(generation);
             }
             failure
         })

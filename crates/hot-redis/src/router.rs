@@ -2,13 +2,14 @@
 
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::limits::REDIRECTS_MAX;
-use crate::node::Node;
+use crate::limits::{MAP_WAIT, REDIRECTS_MAX};
+use crate::node::{ALWAYS, Gate, Node};
 use crate::wire;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 const SLOTS: usize = 16_384;
 
@@ -19,6 +20,8 @@ pub(crate) struct Router {
     /// Primary of each slot; empty on a single server.
     slots: Mutex<Vec<Option<Arc<Node>>>>,
     seeds: Vec<Arc<Node>>,
+    /// When the map was last read; held while it is.
+    refreshed: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Router {
@@ -26,7 +29,7 @@ impl Router {
         let seeds = address.nodes.iter().cloned().map(|info| Node::new(info).map(Arc::new));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
         let slots = Mutex::new(if address.cluster { vec![None; SLOTS] } else { vec![] });
-        Ok(Router { address, nodes: Mutex::default(), slots, seeds })
+        Ok(Router { address, nodes: Mutex::default(), slots, seeds, refreshed: Default::default() })
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -62,37 +65,66 @@ impl Router {
         nodes
     }
 
-    /// Sends a command to the slot's primary, following redirects. Nothing is ever sent again after it may have
-    /// been executed.
-    pub(crate) async fn call(&self, slot: u16, cmd: &Cmd) -> Result<Value, Failure> {
+    /// Sends a command to the slot's primary, following redirects; also tells who answered. Nothing is ever sent
+    /// again after it may have been executed.
+    pub(crate) async fn call(
+        &self,
+        slot: u16,
+        cmd: &Cmd,
+        gate: Gate<'_>,
+    ) -> (Result<Value, Failure>, Arc<Node>) {
         if !self.address.cluster {
-            return self.seeds[0].call(cmd).await;
+            let node = self.seeds[0].clone();
+            return (node.call(cmd, gate).await, node);
         }
-        let mut node = self.primary(slot).await?;
-        let mut result = node.call(cmd).await;
+        let mut node = match self.primary(slot).await {
+            Ok(node) => node,
+            Err(failure) => return (Err(failure), self.seeds[0].clone()),
+        };
+        let mut result = node.call(cmd, gate).await;
         for _ in 0..REDIRECTS_MAX {
-            match result {
-                Err(Failure::Moved { to }) => {
-                    node = self.node_at(&to)?;
-                    self.slots.lock()[slot as usize] = Some(node.clone());
-                    result = node.call(cmd).await;
-                }
-                Err(Failure::Ask { to }) => {
-                    node = self.node_at(&to)?;
-                    result = node.call_asking(cmd).await;
-                }
+            result = match result {
+                Err(Failure::Moved { to }) => match self.redirected(&node, to) {
+                    Ok(other) => {
+                        node = other;
+                        self.slots.lock()[slot as usize] = Some(node.clone());
+                        node.call(cmd, gate).await
+                    }
+                    Err(failure) => Err(failure),
+                },
+                Err(Failure::Ask { to }) => match self.redirected(&node, to) {
+                    Ok(other) => {
+                        node = other;
+                        node.call_asking(cmd, gate).await
+                    }
+                    Err(failure) => Err(failure),
+                },
                 other => {
                     result = other;
                     break;
                 }
-            }
+            };
         }
         if matches!(result, Err(Failure::Unreachable { .. } | Failure::NotYet { .. } | Failure::Lost { .. }))
         {
             // The map may be old: ask somebody who answers. The outcome of this call stays what it is.
             let _ = self.refresh().await;
         }
-        result
+        (result, node)
+    }
+
+    /// The node that `teller` redirects to. An empty host means the teller's own.
+    fn redirected(&self, teller: &Node, (host, port): (String, u16)) -> Result<Arc<Node>, Failure> {
+        let host = if host.is_empty() { host_of(teller) } else { host };
+        self.node_at(&(host, port))
+    }
+
+    /// Whether there is a connection to the slot's primary, as far as we know.
+    pub(crate) fn is_connected(&self, slot: u16) -> bool {
+        if !self.address.cluster {
+            return self.seeds[0].is_open();
+        }
+        self.slots.lock()[slot as usize].as_ref().is_some_and(|node| node.is_open())
     }
 
     async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
@@ -114,17 +146,30 @@ impl Router {
         Ok(node)
     }
 
-    /// Reads the map of slots from the first server that knows it.
+    /// Reads the map of slots from the first server that knows it. Many who want it at once share one reading.
     pub(crate) async fn refresh(&self) -> Result<(), Failure> {
         if !self.address.cluster {
             return Ok(());
         }
+        let asked = Instant::now();
+        let mut refreshed = self.refreshed.lock().await;
+        if refreshed.is_some_and(|at| at > asked) {
+            return Ok(());
+        }
         let known: Vec<Arc<Node>> = self.nodes.lock().values().cloned().collect();
         let mut last = Failure::Unreachable { reason: "no server of the cluster is known".into() };
-        for node in self.seeds.iter().chain(&known) {
-            match node.call(redis::cmd("CLUSTER").arg("SLOTS")).await {
-                Ok(map) => return self.adopt(node, map),
-                Err(failure) => last = failure,
+        // Those we are connected to first: they are likely to answer.
+        let all = || self.seeds.iter().chain(&known);
+        for node in all().filter(|node| node.is_open()).chain(all().filter(|node| !node.is_open())) {
+            let mut slots = redis::cmd("CLUSTER");
+            slots.arg("SLOTS");
+            match tokio::time::timeout(MAP_WAIT, node.call(&slots, ALWAYS)).await {
+                Ok(Ok(map)) => {
+                    *refreshed = Some(Instant::now());
+                    return self.adopt(node, map);
+                }
+                Ok(Err(failure)) => last = failure,
+                Err(_) => last = Failure::Unreachable { reason: format!("{} does not answer", node.name()) },
             }
         }
         Err(last)
@@ -137,18 +182,16 @@ impl Router {
         };
         for range in &ranges {
             let Some((from, to, host, port)) = range_of(range) else { continue };
-            // An empty host means "the server you are talking to".
-            let host = if host.is_empty() {
-                teller.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
-            } else {
-                host
-            };
-            let node = self.node_at(&(host, port))?;
+            let node = self.redirected(teller, (host, port))?;
             slots[from..=to.min(SLOTS - 1)].fill(Some(node));
         }
         *self.slots.lock() = slots;
         Ok(())
     }
+}
+
+fn host_of(node: &Node) -> String {
+    node.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
 }
 
 /// First slot, last slot, host and port of the primary.

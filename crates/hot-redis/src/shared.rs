@@ -2,24 +2,28 @@
 
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::node::{Gate, Node};
 use crate::router::Router;
 use bytes::Bytes;
 use emberkeep_hot::engine::Stats;
 use emberkeep_schema::Naming;
 use redis::{Cmd, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A script and its digest.
 pub(crate) struct Script {
-    text: &'static str,
+    text: String,
     sha: String,
 }
 
 impl Script {
-    fn new(text: &'static str) -> Script {
-        Script { text, sha: sha1_smol::Sha1::from(text).digest().to_string() }
+    fn new(text: &str) -> Script {
+        Script { text: text.to_owned(), sha: sha1_smol::Sha1::from(text).digest().to_string() }
     }
 }
+
+const STEP: &str = include_str!("scripts/step.lua");
 
 /// One engine's common parts.
 pub(crate) struct Shared {
@@ -30,6 +34,8 @@ pub(crate) struct Shared {
     /// This process' name in receipts and turns: random, so that no two are alike.
     pub(crate) process: String,
     pub(crate) step_script: Script,
+    /// The same, for commits that only give memory back: they must work when there is none.
+    pub(crate) freeing_script: Script,
     pub(crate) close_script: Script,
     pub(crate) counters: Counters,
     /// Lanes are never numbered twice, also not by a partition's second task.
@@ -74,10 +80,11 @@ impl Shared {
         Shared {
             name: router.address().to_string(),
             router,
-            clock: Clock::new(),
+            clock: Clock::new(0),
             naming,
             process,
-            step_script: Script::new(include_str!("scripts/step.lua")),
+            step_script: Script::new(STEP),
+            freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{STEP}")),
             close_script: Script::new(include_str!("scripts/close_lane.lua")),
             counters: Counters::default(),
             lanes_opened: AtomicU64::new(1),
@@ -85,15 +92,16 @@ impl Shared {
     }
 
     /// Calls a script by its digest, and by its text where the server does not have it (after a restart or a
-    /// failover, which is normal).
+    /// failover, which is normal). Also tells who answered.
     pub(crate) async fn eval(
         &self,
         slot: u16,
         script: &Script,
+        gate: Gate<'_>,
         command: impl Fn(&'static str, &str) -> Cmd,
-    ) -> Result<Value, Failure> {
-        match self.router.call(slot, &command("EVALSHA", &script.sha)).await {
-            Err(Failure::NoScript) => self.router.call(slot, &command("EVAL", script.text)).await,
+    ) -> (Result<Value, Failure>, Arc<Node>) {
+        match self.router.call(slot, &command("EVALSHA", &script.sha), gate).await {
+            (Err(Failure::NoScript), _) => self.router.call(slot, &command("EVAL", &script.text), gate).await,
             other => other,
         }
     }

@@ -26,7 +26,9 @@ async fn attack_all(store: &Store, hits: usize) -> Vec<(Arena, Ledger)> {
     let mut running = Vec::new();
     for i in 0..ARENAS {
         let scope = store.scope(arena(format!("a{i}"))).deadline(Duration::from_secs(10));
-        running.push(async move { (arena(format!("a{i}")), assault(scope, "t", TASKS, Until::Hits(hits)).await) });
+        running.push(
+            async move { (arena(format!("a{i}")), assault(scope, "t", TASKS, Until::Hits(hits)).await) },
+        );
     }
     futures_util::future::join_all(running).await
 }
@@ -48,12 +50,15 @@ fn conclude(
         refused += ledger.refused();
         slowest = slowest.max(ledger.slowest());
     }
-    let lost = proxies.iter().map(FaultProxy::counts).fold((0, 0), |sum, counts| {
-        (sum.0 + counts.replies_dropped, sum.1 + counts.requests_dropped)
-    });
+    let lost = proxies
+        .iter()
+        .map(FaultProxy::counts)
+        .fold((0, 0), |sum, counts| (sum.0 + counts.replies_dropped, sum.1 + counts.requests_dropped));
     println!(
         "faults {title}: {hits} hits, {} replies lost, {} requests lost, {} receipts asked, refused {refused}, outcome unknown {unknown}, slowest {slowest:?}; {total}",
-        lost.0, lost.1, store.stats().receipts_asked,
+        lost.0,
+        lost.1,
+        store.stats().receipts_asked,
     );
     total.assert_exact();
     assert!(lost.0 > 20 && lost.1 > 20, "too few faults to prove anything: {lost:?}");

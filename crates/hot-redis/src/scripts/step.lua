@@ -20,6 +20,7 @@
 -- Answer: { time or 0, status, group answers, fetched replies }
 --   status  0 done   1 clocks differ   2 lane closed   { 3, group, message } failed after the first write
 --   group   0 committed   { 1, replies } stale   2 somebody else's turn   { 3, key, type found } wrong type   4 log full
+--           { 5, command } our user may not run it
 --   reply   nil, integer, string, array of strings; { 1, type } wrong type; { 2, n } too many elements
 local A, K = ARGV, KEYS
 local call, try, num = redis.call, redis.pcall, tonumber
@@ -126,17 +127,57 @@ local function fresh(p, reads, asks)
   return replies
 end
 
+-- Whether the text is an integer that INCRBY takes, and stays one. Near the limit a double is not exact: the sum
+-- must stay below it by as much as that may matter.
+local function can_add(v, increment)
+  local digits = string.match(v, '^%-?([1-9]%d*)$')
+  if v ~= '0' and (not digits or #digits > 19 or (#digits == 19 and digits > '9223372036854775807')) then
+    return false
+  end
+  local by = num(increment)
+  local sum = num(v) + by
+  return not ((by > 0 and sum > 9223372036854771712) or (by < 0 and sum < -9223372036854771712))
+end
+
 -- The type check of one key. Returns the type that stands in the way, or nil.
 local function obstacle(key, expected, increment)
   local found = call('TYPE', key).ok
-  if found == 'none' then return nil end
-  if found ~= expected then return found end
+  if found ~= 'none' and found ~= expected then return found end
   if increment ~= '' then
-    local v = call('GET', key)
-    if not (v == '0' or string.match(v, '^%-?[1-9]%d*$')) or #v > 18 then return 'integer' end
+    local v = '0'
+    if found ~= 'none' then v = call('GET', key) end
+    if not can_add(v, increment) then return 'integer' end
   end
   return nil
 end
+
+-- Whether our user may run a command, asked once per command. The server itself has checked the keys before it
+-- started the script; but a command that is refused after the first write would leave the step half-written.
+local rights = {}
+local function may(name, key)
+  if rights[name] == nil then rights[name] = redis.acl_check_cmd(name, key) end
+  return rights[name]
+end
+
+-- The first command of a group's effects that our user may not run, or nil. Position q is that of its log entries.
+local function forbidden(q, logs, writes, messages)
+  if logs > 0 then
+    local list, counter = K[num(A[q])], K[num(A[q + 1])]
+    if not (may('INCR', counter) and may('RPUSH', list) and may('LTRIM', list)) then return 'RPUSH' end
+    q = q + 5 * logs
+  end
+  for _ = 1, writes do
+    if not may(A[q + 1], K[num(A[q])]) then return A[q + 1] end
+    q = q + 3 + num(A[q + 2])
+  end
+  for _ = 1, messages do
+    if not redis.acl_check_cmd('PUBLISH', A[q], '') then return 'PUBLISH' end
+    q = q + 2
+  end
+end
+
+-- Entries that groups before will add to the log: all groups are of one partition and share it.
+local logged = 0
 
 -- Pass 1 of one group at position p: its answer, and where its log entries begin.
 local function validate(p)
@@ -172,19 +213,25 @@ local function validate(p)
   end
   local entries = q
   for i = 1, logs do
-    if A[q + 3] == '1' and call('LLEN', K[num(A[q])]) + i > num(A[q + 2]) then return 4 end
+    if A[q + 3] == '1' and call('LLEN', K[num(A[q])]) + logged + i > num(A[q + 2]) then return 4 end
     q = q + 5
   end
+  local command = forbidden(entries, logs, num(A[p + 6]), num(A[p + 7]))
+  if command then return { 5, command } end
+  logged = logged + logs
   return 0, entries, mine
 end
 
--- Pass 2 of one group: log entries, writes, messages. Returns an error if a write failed.
+-- Pass 2 of one group: log entries, writes, messages. Returns an error if a write failed. Nothing here may end the
+-- script by an error: its caller would believe that nothing was written.
 local function apply(p, q)
   local logs, writes, messages = num(A[p + 5]), num(A[p + 6]), num(A[p + 7])
   for _ = 1, logs do
-    local s = call('INCR', K[num(A[q + 1])])
-    call('RPUSH', K[num(A[q])], string.format('%.0f', s) .. ':' .. A[q + 4])
-    call('LTRIM', K[num(A[q])], '-' .. A[q + 2], '-1')
+    local s = try('INCR', K[num(A[q + 1])])
+    if type(s) ~= 'number' then return s.err end
+    local length = try('RPUSH', K[num(A[q])], string.format('%.0f', s) .. ':' .. A[q + 4])
+    if type(length) ~= 'number' then return length.err end
+    if length > num(A[q + 2]) then try('LTRIM', K[num(A[q])], '-' .. A[q + 2], '-1') end
     q = q + 5
   end
   for _ = 1, writes do
@@ -198,7 +245,7 @@ local function apply(p, q)
     q = after
   end
   for _ = 1, messages do
-    call('PUBLISH', A[q], A[q + 1])
+    try('PUBLISH', A[q], A[q + 1])
     q = q + 2
   end
 end
@@ -232,7 +279,7 @@ for g = 1, groups do
   if group then
     local failed = apply(group[1], group[2])
     if failed then return { time, { 3, g, failed }, answers, {} } end
-    if #group[3] > 0 then call('DEL', unpack(group[3])) end
+    if #group[3] > 0 then try('DEL', unpack(group[3])) end
   end
 end
 

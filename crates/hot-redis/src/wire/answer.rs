@@ -24,11 +24,23 @@ pub(crate) enum GroupAnswer {
     Committed,
     Stale(Vec<Value>),
     Wait,
-    WrongType { key: i64, found: KindFound },
+    WrongType {
+        key: i64,
+        found: KindFound,
+    },
     LogFull,
+    /// Our user may not run this command.
+    Forbidden {
+        command: String,
+    },
 }
 
 impl Answer {
+    /// Whether a group was committed.
+    pub(crate) fn is_committed(&self) -> bool {
+        matches!(self.status, Status::Done) && self.groups.iter().any(|g| matches!(g, GroupAnswer::Committed))
+    }
+
     /// Reads the script's answer; `None` when it is not one.
     pub(crate) fn parse(value: Value) -> Option<Answer> {
         let Value::Array(parts) = value else { return None };
@@ -61,6 +73,7 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
             [Value::Int(3), Value::Int(key), found] => {
                 GroupAnswer::WrongType { key: *key, found: kind_found(text(found).as_bytes()) }
             }
+            [Value::Int(5), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,
         },
         _ => return None,

@@ -6,16 +6,21 @@ use bytes::Bytes;
 use emberkeep_hot::command::*;
 use redis::Value;
 
-/// A reply of the script (or of a plain command) to `read`; `None` when the shape does not fit.
-pub(crate) fn reply(read: &Read, value: Value) -> Option<Reply> {
+/// A reply of the script to `read`, or the server's words why there is none.
+pub(crate) fn reply(read: &Read, value: Value) -> Result<Reply, String> {
     if let Value::Array(special) = &value {
         match &special[..] {
-            [Value::Int(1), found] => return Some(Reply::WrongType(kind_found(text(found).as_bytes()))),
-            [Value::Int(2), Value::Int(n)] => return Some(Reply::TooMany(*n as usize)),
-            [Value::Int(3), ..] => return None,
+            [Value::Int(1), found] => return Ok(Reply::WrongType(kind_found(text(found).as_bytes()))),
+            [Value::Int(2), Value::Int(n)] => return Ok(Reply::TooMany(*n as usize)),
+            [Value::Int(3), words] => return Err(text(words)),
             _ => {}
         }
     }
+    fitting(read, value).ok_or_else(|| format!("ERR the reply to {} was not understood", read.name()))
+}
+
+/// `None` when the shape does not fit.
+fn fitting(read: &Read, value: Value) -> Option<Reply> {
     Some(match (read, value) {
         (Read::Get | Read::HGet(_), Value::Nil) | (Read::ZScore(_), Value::Nil) => Reply::Nil,
         (Read::Get | Read::HGet(_), Value::BulkString(bytes)) => Reply::Blob(Bytes::from(bytes)),

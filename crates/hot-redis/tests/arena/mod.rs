@@ -4,7 +4,7 @@
 //! A hit reads and writes a sum, appends its id to a list, adds to a counter without reading it, and records its
 //! id in the log. So a hit that was lost, made twice or made by half shows up in at least one of the four.
 
-#![allow(dead_code, unreachable_pub)] // Every test binary uses another part of it.
+#![allow(dead_code, unreachable_pub, unused_imports)] // Every test binary uses another part of it.
 
 mod audit;
 mod ledger;

@@ -1,0 +1,273 @@
+//! What the partition's task does with a commit that came back: answers its steps or queues them again.
+
+use crate::batch::Group;
+use crate::combiner::{Combiner, Landed};
+use crate::failure::{Failure, forbidden};
+use crate::flight::{Flight, Outcome};
+use crate::job::{Job, Seen};
+use crate::limits::*;
+use crate::shared::add;
+use crate::wire::{self, Answer, Call, GroupAnswer, Status};
+use emberkeep_hot::command::{Kind, RawKey, Read, wrong_type};
+use emberkeep_hot::{Error, show};
+use redis::Value;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Combiner {
+    /// Takes a commit back.
+    pub(crate) fn land(&mut self, landed: Landed) {
+        let Landed { flight, outcome, groups, fetches, waiting } = landed;
+        groups.iter().flat_map(|group| &group.jobs).for_each(|job| job.claim.back());
+        let Flight { call, lane, .. } = flight;
+        match outcome {
+            Outcome::Answer(answer, unconfirmed) => {
+                self.idle_lanes.extend(lane);
+                self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting));
+            }
+            Outcome::Executed { committed, unconfirmed } => {
+                self.known.forget_guesses();
+                for (index, group) in groups.into_iter().enumerate() {
+                    match committed.get(index) {
+                        Some(true) => self.committed(group, unconfirmed.as_deref()),
+                        _ => self.again(group, None),
+                    }
+                }
+                self.requeue(waiting, None);
+            }
+            Outcome::Abandoned => {
+                self.idle_lanes.extend(lane);
+                groups.into_iter().for_each(|group| self.again(group, None));
+                self.requeue(waiting, None);
+            }
+            Outcome::NotExecuted { reason, lost } => {
+                if lost {
+                    self.known.forget_guesses();
+                } else {
+                    self.idle_lanes.extend(lane);
+                }
+                self.not_executed(groups, waiting, &reason);
+            }
+            Outcome::Refused(error) => {
+                self.idle_lanes.extend(lane);
+                self.refused(groups, waiting, &error);
+            }
+            Outcome::Unknown { reason } => {
+                self.known.forget_guesses();
+                groups.into_iter().for_each(|group| self.unknown(group, &reason));
+                self.requeue(waiting, None);
+            }
+        }
+    }
+
+    /// The script answered: for every group, then for the reads that steps missed.
+    fn answered(
+        &mut self,
+        call: &Call,
+        answer: Answer,
+        unconfirmed: Option<&str>,
+        groups: Vec<Group>,
+        (fetches, waiting): (Vec<(RawKey, Read)>, Vec<Job>),
+    ) {
+        let failed = match answer.status {
+            Status::Done => None,
+            Status::ClocksDiffer | Status::LaneClosed => {
+                if matches!(answer.status, Status::LaneClosed) {
+                    self.idle_lanes.clear();
+                }
+                groups.into_iter().for_each(|group| self.again(group, None));
+                return self.requeue(waiting, None);
+            }
+            Status::Partial { group, message } => Some((group, message)),
+        };
+        let complete = failed.is_none();
+        for (number, (group, answer)) in (1..).zip(groups.into_iter().zip(answer.groups)) {
+            match &failed {
+                Some((at, message)) if number == *at => self.partial(group, message),
+                // Those behind the one that failed were not begun.
+                Some((at, _)) if number > *at && matches!(answer, GroupAnswer::Committed) => {
+                    self.again(group, None);
+                }
+                _ => self.settle_group(call, group, answer, unconfirmed),
+            }
+        }
+        if complete {
+            self.fetched(fetches, answer.fetched, waiting);
+        } else {
+            self.requeue(waiting, None);
+        }
+    }
+
+    fn settle_group(&mut self, call: &Call, group: Group, answer: GroupAnswer, unconfirmed: Option<&str>) {
+        match answer {
+            GroupAnswer::Committed => self.committed(group, unconfirmed),
+            GroupAnswer::Stale(replies) => self.stale(group, replies),
+            GroupAnswer::Wait => {
+                add(&self.shared.counters.turn_waits, 1);
+                let until = Instant::now() + TURN_POLL;
+                let written: Vec<RawKey> = group.written().cloned().collect();
+                written.iter().for_each(|key| self.known.wait(key, until));
+                self.again(group, Some(until));
+            }
+            GroupAnswer::WrongType { key, found } => {
+                let key = call.key_at(key).cloned().unwrap_or_default();
+                let expected = group.requirements(&self.log_keys).into_iter().find(|r| r.key == key);
+                let kind = expected.map_or(Kind::Text, |r| r.kind);
+                self.one_to_blame(group, wrong_type(&key, kind, found));
+            }
+            GroupAnswer::LogFull => {
+                let max = group.effects.log.iter().map(|entry| entry.entries_max).min().unwrap_or(0);
+                let partition = show(&self.partition);
+                self.one_to_blame(group, Error::LogFull { partition, max });
+            }
+            GroupAnswer::Forbidden { command } => {
+                self.one_to_blame(group, forbidden(&self.shared.name, &command));
+            }
+        }
+    }
+
+    /// Replies to the reads that steps missed.
+    fn fetched(&mut self, fetches: Vec<(RawKey, Read)>, values: Vec<Value>, waiting: Vec<Job>) {
+        let mut seen = Vec::with_capacity(fetches.len());
+        let mut refusal = None;
+        for ((key, read), value) in fetches.into_iter().zip(values) {
+            match wire::reply(&read, value) {
+                Ok(reply) => {
+                    self.known.saw(&key, &read, reply.clone());
+                    seen.push((key, read, reply));
+                }
+                Err(text) => refusal = Some(Failure::of_text(&self.shared.name, &text)),
+            }
+        }
+        match refusal {
+            Some(Failure::Refused(error)) => return self.refused(vec![], waiting, &error),
+            Some(other) => return self.not_executed(vec![], waiting, &other.reason()),
+            None => {}
+        }
+        let seen: Seen = Arc::new(seen);
+        for mut job in waiting.into_iter().rev() {
+            job.fresh = seen.clone();
+            job.not_before = None;
+            self.queue.push_front(job);
+        }
+    }
+
+    fn committed(&mut self, group: Group, unconfirmed: Option<&str>) {
+        add(&self.shared.counters.committed, group.jobs.len() as u64);
+        group.written().for_each(|key| self.known.landed(key, true));
+        match unconfirmed {
+            Some(reason) if !group.effects.is_empty() => {
+                let error =
+                    Error::OutcomeUnknown { backend: self.shared.name.clone(), reason: reason.into() };
+                group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
+            }
+            _ => group.jobs.into_iter().for_each(Job::finish),
+        }
+    }
+
+    /// Others changed something the group read: it runs again on the replies that came with the answer.
+    fn stale(&mut self, mut group: Group, replies: Vec<Value>) {
+        add(&self.shared.counters.conflicts, group.jobs.len() as u64);
+        self.void(&group);
+        let now = Instant::now();
+        let mut seen = Vec::with_capacity(replies.len());
+        for ((key, read, before), value) in std::mem::take(&mut group.reads).into_iter().zip(replies) {
+            let Ok(reply) = wire::reply(&read, value) else { continue };
+            if reply != before {
+                self.known.contended(&key, now);
+            }
+            seen.push((key, read, reply));
+        }
+        for (key, read, reply) in &seen {
+            self.known.saw(key, read, reply.clone());
+        }
+        let seen: Seen = Arc::new(seen);
+        for mut job in group.jobs.into_iter().rev() {
+            job.stale += 1;
+            job.alone = job.stale >= STALE_BEFORE_ALONE;
+            job.fresh = seen.clone();
+            job.claim.set_problem(None);
+            self.queue.push_front(job);
+        }
+    }
+
+    /// A check failed that only one step of the group may be guilty of: each is tried alone.
+    fn one_to_blame(&mut self, mut group: Group, error: Error) {
+        if group.jobs.len() == 1 {
+            self.void(&group);
+            return group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
+        }
+        group.jobs.iter_mut().for_each(|job| job.alone = true);
+        self.again(group, None);
+    }
+
+    /// The server refused the call as a whole. If more than one step was in it, each is sent by itself: the others
+    /// must not suffer for the one that is refused.
+    fn refused(&mut self, groups: Vec<Group>, waiting: Vec<Job>, error: &Error) {
+        let mut jobs = Vec::new();
+        for group in groups {
+            self.void(&group);
+            jobs.extend(group.jobs);
+        }
+        jobs.extend(waiting);
+        if jobs.len() == 1 {
+            return jobs.into_iter().for_each(|job| job.fail(error.clone()));
+        }
+        jobs.iter_mut().for_each(|job| job.solo = true);
+        self.requeue(jobs, None);
+    }
+
+    fn again(&mut self, group: Group, not_before: Option<Instant>) {
+        self.void(&group);
+        self.requeue(group.jobs, not_before);
+    }
+
+    fn requeue(&mut self, jobs: Vec<Job>, not_before: Option<Instant>) {
+        for mut job in jobs.into_iter().rev() {
+            job.not_before = not_before;
+            self.queue.push_front(job);
+        }
+    }
+
+    /// The group's writes did not happen.
+    fn void(&mut self, group: &Group) {
+        group.written().for_each(|key| self.known.landed(key, false));
+    }
+
+    fn not_executed(&mut self, groups: Vec<Group>, waiting: Vec<Job>, reason: &str) {
+        let advice =
+            "the backend is starting, failing over or unreachable; the step was tried until its deadline";
+        let problem = Error::Unavailable { backend: self.shared.name.clone(), reason: reason.into(), advice };
+        let pause = |job: &Job| (RETRY_PAUSE * job.attempts.clamp(1, 8)).min(RETRY_PAUSE_MAX);
+        let mut jobs = Vec::new();
+        for group in groups {
+            self.void(&group);
+            jobs.extend(group.jobs);
+        }
+        jobs.extend(waiting);
+        for mut job in jobs.into_iter().rev() {
+            job.not_before = Some(Instant::now() + pause(&job));
+            self.queue.push_front(job);
+        }
+        // Also those that were not in this call would have failed.
+        self.queue.iter().for_each(|job| job.claim.set_problem(Some(problem.clone())));
+    }
+
+    fn unknown(&mut self, group: Group, reason: &str) {
+        self.void(&group);
+        if group.effects.is_empty() {
+            return group.jobs.into_iter().for_each(Job::give_up);
+        }
+        let error = Error::OutcomeUnknown { backend: self.shared.name.clone(), reason: reason.into() };
+        group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
+    }
+
+    /// The alarm: a write failed after others were made, although everything was checked before.
+    fn partial(&mut self, group: Group, message: &str) {
+        self.void(&group);
+        let keys = group.keys.iter().map(|key| show(key)).collect();
+        let error = Error::PartialCommit { reason: message.into(), keys };
+        tracing::error!(%error, "a commit failed after its first write");
+        group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
+    }
+}

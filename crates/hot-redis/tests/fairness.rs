@@ -1,0 +1,235 @@
+//! Processes that fight for one key: nobody waits for long, everybody gets on, and the sums are exact.
+//!
+//! Each contender is an operating-system process of its own: the test binary calls itself. A far one goes through
+//! a proxy that delays; the time until the first answers is left out, because it is spent on connecting.
+
+mod arena;
+
+use arena::*;
+use emberkeep_testkit::{FaultProxy, RedisServer};
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROLE: &str = "EMBERKEEP_FAIRNESS_ROLE";
+const RUN: Duration = Duration::from_millis(3_000);
+const WARM_UP: Duration = Duration::from_millis(200);
+const WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// What the damage of a seed's game is: one script that does it all on the server.
+const SEED_SCRIPT: &str = "
+local sum = tonumber(redis.call('GET', KEYS[1]) or '0') + tonumber(ARGV[1])
+redis.call('SET', KEYS[1], sum)
+redis.call('RPUSH', KEYS[2], ARGV[2])
+return sum";
+
+/// What one process reports, as it prints it.
+#[derive(Debug, Default)]
+struct Report {
+    words: BTreeMap<String, u64>,
+}
+
+impl Report {
+    fn parse(line: &str) -> Report {
+        let pair =
+            |word: &str| Some((word.split_once('=')?.0.to_owned(), word.split_once('=')?.1.parse().ok()?));
+        Report { words: line.split_whitespace().filter_map(pair).collect() }
+    }
+
+    fn get(&self, name: &str) -> u64 {
+        self.words.get(name).copied().unwrap_or(0)
+    }
+
+    fn per_second(&self) -> f64 {
+        self.get("done") as f64 / RUN.as_secs_f64()
+    }
+
+    fn line(&self, name: &str) -> String {
+        format!(
+            "{name}: {:.0} commits/s, p50 {} us, p99 {} us, max {} us, conflicts {}, turn waits {}, steps per commit {:.1}",
+            self.per_second(),
+            self.get("p50"),
+            self.get("p99"),
+            self.get("max"),
+            self.get("conflicts"),
+            self.get("turn_waits"),
+            self.get("done") as f64 / self.get("calls").max(1) as f64,
+        )
+    }
+}
+
+/// The child's part: does nothing unless it is told its role.
+#[test]
+fn contender() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let words: Vec<&str> = role.split_whitespace().collect();
+    let [kind, url, name, tasks] = words[..] else { panic!("not a role: {role}") };
+    let tasks: usize = tasks.parse().expect("a number of tasks");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        match kind {
+            "step" => contend_by_steps(url, name, tasks).await,
+            _ => contend_by_script(url, name, tasks).await,
+        }
+    });
+}
+
+async fn contend_by_steps(url: &str, name: &str, tasks: usize) {
+    let store = store_on(url).await;
+    let scope = store.scope(arena("hot"));
+    let stop = flag();
+    let (raise, begun) = (stop.clone(), Instant::now());
+    tokio::spawn(async move {
+        tokio::time::sleep(WARM_UP + RUN).await;
+        raise.store(true, std::sync::atomic::Ordering::Release);
+    });
+    let ledger = assault(scope, name, tasks, Until::Flag(stop)).await;
+    let warm = begun + WARM_UP;
+    let entries = ledger.entries.values().filter(|entry| entry.ended > warm);
+    let mut waits: Vec<Duration> = entries.map(|e| e.ended - e.started.max(warm)).collect();
+    let stats = store.stats();
+    print_report(
+        &mut waits,
+        &[
+            ("refused", ledger.refused() as u64),
+            ("unknown", ledger.unknown() as u64),
+            ("all", ledger.done() as u64),
+            ("conflicts", stats.conflicts),
+            ("turn_waits", stats.turn_waits),
+            ("calls", stats.commit_calls),
+        ],
+    );
+    if ledger.refused() + ledger.unknown() > 0 {
+        println!("errors {:?}", ledger.errors());
+    }
+}
+
+async fn contend_by_script(url: &str, name: &str, tasks: usize) {
+    let client = redis::Client::open(url).expect("a good URL");
+    let connection = client.get_multiplexed_async_connection().await.expect("connects");
+    let begun = Instant::now();
+    let end = begun + WARM_UP + RUN;
+    let mut running = Vec::new();
+    for task in 0..tasks {
+        let (mut connection, name) = (connection.clone(), format!("{name}-{task}"));
+        running.push(tokio::spawn(async move {
+            let script = redis::Script::new(SEED_SCRIPT);
+            let mut waits = Vec::new();
+            while Instant::now() < end {
+                let started = Instant::now();
+                let mut call = script.key("sum:seed");
+                call.key("hits:seed").arg(3).arg(format!("{name}-{}", waits.len()));
+                let _: i64 = call.invoke_async(&mut connection).await.expect("the seed's script runs");
+                if started > begun + WARM_UP {
+                    waits.push(started.elapsed());
+                }
+            }
+            waits
+        }));
+    }
+    let mut waits = Vec::new();
+    for task in running {
+        waits.extend(task.await.expect("a task ends"));
+    }
+    print_report(&mut waits, &[]);
+}
+
+fn print_report(waits: &mut [Duration], more: &[(&str, u64)]) {
+    waits.sort();
+    let at = |part: f64| waits.get((waits.len() as f64 * part) as usize).map_or(0, |d| d.as_micros() as u64);
+    let max = waits.last().map_or(0, |d| d.as_micros() as u64);
+    print!("REPORT done={} p50={} p99={} max={max}", waits.len(), at(0.5), at(0.99));
+    more.iter().for_each(|(name, value)| print!(" {name}={value}"));
+    println!();
+}
+
+fn start(kind: &str, url: &str, name: &str, tasks: usize) -> Child {
+    let program = std::env::current_exe().expect("this binary");
+    let mut command = Command::new(program);
+    command.args(["--exact", "contender", "--nocapture"]).env(ROLE, format!("{kind} {url} {name} {tasks}"));
+    command.stdout(Stdio::piped()).spawn().expect("this binary can be started again")
+}
+
+fn report_of(child: Child) -> Report {
+    let output = child.wait_with_output().expect("a contender ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find(|line| line.contains("REPORT"));
+    text.lines().filter(|line| line.contains("errors")).for_each(|line| println!("{line}"));
+    Report::parse(line.unwrap_or_else(|| panic!("no report: {text}")))
+}
+
+/// Every hit that a process counted is there, and no other.
+fn assert_sums(server: &RedisServer, reports: &[Report]) {
+    let made: u64 = reports.iter().map(|report| report.get("all")).sum();
+    let unknown: u64 = reports.iter().map(|report| report.get("unknown")).sum();
+    let mut client = server.client();
+    let count: u64 = client.call(&["GET", "count:hot"]).text().parse().expect("a number");
+    let listed = client.call(&["LRANGE", "hits:hot", "0", "-1"]);
+    let mut ids: Vec<String> = listed.items().iter().map(|id| id.text()).collect();
+    let sum: i64 = ids.iter().map(|id| damage_of(number_of(id))).sum();
+    assert_eq!(client.call(&["GET", "sum:hot"]).text(), sum.to_string());
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len() as u64, count, "an id is there twice");
+    assert!((made..=made + unknown).contains(&count), "{made} made, {unknown} unknown, {count} counted");
+}
+
+fn number_of(id: &str) -> usize {
+    id.rsplit('-').next().and_then(|n| n.parse().ok()).expect("an id ends with its number")
+}
+
+/// The promise of this file, for one process.
+fn assert_fair(name: &str, report: &Report) {
+    assert!(report.get("done") > 0, "{name} made no progress");
+    assert_eq!(report.get("refused") + report.get("unknown"), 0, "{name} was refused");
+    let max = Duration::from_micros(report.get("max"));
+    assert!(max <= WAIT_MAX, "{name} had a step that waited {max:?}");
+}
+
+fn near_and_far(delay: Duration) {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let proxy = FaultProxy::start(server.address()).expect("a port is free");
+    proxy.delay(delay, Duration::ZERO);
+    let pair = |kind: &str| {
+        let children = [start(kind, &server.url(), "near", 64), start(kind, &proxy.url(), "far", 16)];
+        children.map(report_of)
+    };
+    let ours = pair("step");
+    let [near, far] = &ours;
+    println!("fairness +{} ms, {}", delay.as_millis(), near.line("near 64 tasks"));
+    println!("fairness +{} ms, {}", delay.as_millis(), far.line("far 16 tasks"));
+    assert_sums(&server, &ours);
+    let [seed_near, seed_far] = pair("script");
+    println!(
+        "fairness +{} ms, far against the seed's script: {:.0}/s to {:.0}/s = {:.2}x (near {:.2}x)",
+        delay.as_millis(),
+        far.per_second(),
+        seed_far.per_second(),
+        far.per_second() / seed_far.per_second(),
+        near.per_second() / seed_near.per_second(),
+    );
+    assert_fair("near", near);
+    assert_fair("far", far);
+}
+
+#[test]
+fn a_process_one_millisecond_away() {
+    near_and_far(Duration::from_millis(1));
+}
+
+#[test]
+fn b_process_five_milliseconds_away() {
+    near_and_far(Duration::from_millis(5));
+}
+
+#[test]
+fn c_four_equal_processes() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let children: Vec<Child> = (0..4).map(|i| start("step", &server.url(), &format!("p{i}"), 16)).collect();
+    let reports: Vec<Report> = children.into_iter().map(report_of).collect();
+    for (i, report) in reports.iter().enumerate() {
+        println!("fairness of four, {}", report.line(&format!("process {i}, 16 tasks")));
+    }
+    assert_sums(&server, &reports);
+    reports.iter().for_each(|report| assert_fair("one of four", report));
+}
