@@ -1,0 +1,127 @@
+//! The binary as its users run it.
+
+use std::process::{Command, Output};
+
+fn emberkeep(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_emberkeep"))
+        .args(arguments)
+        .env_remove("EMBERKEEP_HOT")
+        .env_remove("EMBERKEEP_DATA")
+        .output()
+        .expect("the binary starts")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Exit code and what was said on standard error.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = emberkeep(arguments);
+    (output.status.code().expect("it was not killed"), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_demo_in_memory_holds_its_invariants() {
+    let output = emberkeep(&["demo", "--for", "1s", "--players", "8", "--monsters", "50"]);
+    let said = out(&output);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.starts_with("8 players hit 50 monsters on "), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line == "invariants held"), "{said}");
+    assert!(said.contains("hits/s") && !said.contains('\x1b'), "a log, not a screen: {said}");
+}
+
+#[test]
+fn a_demo_on_a_folder_that_was_used_before_is_exact_too() {
+    let folder = std::env::temp_dir().join(format!("emberkeep-demo-test-{}", std::process::id()));
+    let data = folder.to_str().expect("a temporary folder has a plain name");
+    let length = ["demo", "--for", "300ms", "--players", "4", "--monsters", "20", "--data", data];
+    for keep in [true, false] {
+        let arguments = if keep { [&length[..], &["--keep"]].concat() } else { length.to_vec() };
+        let output = emberkeep(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(out(&output).ends_with("invariants held\n"));
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder was made by the demo");
+}
+
+#[test]
+fn a_demo_with_many_on_one_monster_holds_its_invariants() {
+    let output = emberkeep(&["demo", "--for", "300ms", "--players", "32", "--monsters", "1"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_demo_that_is_interrupted_still_checks() {
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_emberkeep"));
+    let demo = demo.args(["demo", "--for", "60s", "--players", "2", "--monsters", "9"]);
+    let demo = demo.stdout(std::process::Stdio::piped()).spawn().expect("the binary starts");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let interrupt = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
+    assert!(interrupt.expect("kill is there").success());
+    let output = demo.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert!(out(&output).ends_with("invariants held\n"), "{}", out(&output));
+}
+
+#[test]
+fn the_schema_as_json_names_every_family() {
+    let output = emberkeep(&["schema", "keys", "--format", "json", "--layout", "cluster", "--prefix", "eu:"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let families = json["families"].as_array().expect("there is a list");
+    let monster =
+        families.iter().find(|family| family["family"] == "MONSTER").expect("monsters are declared");
+    assert_eq!(monster["key"], "eu:{<tenantId>}atlas:monster:<tenantId>:<uniqueId>");
+}
+
+#[test]
+fn the_schema_as_a_table_shows_keys_and_types() {
+    let said = out(&emberkeep(&["schema", "keys"]));
+    assert!(said.contains("atlas:monster-ids:<tenantId>:free"), "{said}");
+    assert!(said.contains("list"), "{said}");
+}
+
+#[test]
+fn the_page_of_keys_is_current() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
+    let written = std::fs::read_to_string(page).expect("docs/keys.md is there");
+    let made = out(&emberkeep(&["schema", "keys", "--format", "markdown"]));
+    assert!(
+        written == made,
+        "docs/keys.md is not what the declarations say; run: cargo run -q -p emberkeep-cli -- schema keys --format markdown > docs/keys.md"
+    );
+}
+
+#[test]
+fn a_mistake_on_the_command_line_is_told_in_plain_words() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["demo", "--for", "30"], "such as 500ms, 30s, 2m or 1h"),
+        (&["demo", "--players", "0"], "0 is not in 1..=100000"),
+        (&["demo", "--plaiers", "3"], "--players"),
+        (&["schema", "keys", "--format", "xml"], "possible values: table, markdown, json"),
+        (&["demo", "--hot", "postgres"], "expected embedded, redis://… or redis+cluster://…"),
+        (&["demo", "--hot", "redis://127.0.0.1:1", "--data", "x"], "leave it out"),
+        (&["schema", "keys", "--prefix", "{"], "the key prefix holds '{'"),
+    ];
+    for (arguments, expected) in cases {
+        let (code, said) = refused(arguments);
+        assert!(code != 0 && said.contains(expected), "{arguments:?} exits {code} and says: {said}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let (code, said) = refused(&["demo", "--hot", "redis://127.0.0.1:1"]);
+    assert!(code == 1 && said.contains("127.0.0.1:1") && said.contains("cannot open the store"), "{said}");
+}
+
+#[test]
+fn help_tells_what_there_is() {
+    let said = out(&emberkeep(&["--help"]));
+    assert!(said.contains("demo") && said.contains("schema"), "{said}");
+    let said = out(&emberkeep(&["demo", "--help"]));
+    for word in ["--for", "--hot", "--data", "--players", "--monsters", "redis+cluster://"] {
+        assert!(said.contains(word), "{word} is missing: {said}");
+    }
+}
