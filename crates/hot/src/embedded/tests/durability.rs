@@ -1,1 +1,262 @@
+//! With a journal: what comes back, what must not, and who has to wait.
 
+use super::*;
+use crate::journal::Durability;
+use crate::journal::faulty::Forgetful;
+use crate::pubsub::Event;
+use proptest::prelude::*;
+use std::sync::atomic::AtomicBool;
+
+fn on(disk: &Forgetful, clock: &ManualClock) -> Options {
+    options(clock).data("/data").files(Arc::new(disk.clone()))
+}
+
+/// The keyspace that the next start finds.
+fn reloaded(disk: &Forgetful, clock: &ManualClock) -> Vec<Record> {
+    on(disk, clock).open().unwrap().dump()
+}
+
+fn one_of_each(n: i64) -> Vec<(RawKey, Write)> {
+    let member = Bytes::from(format!("member {n}"));
+    vec![
+        (key(format!("text:{n}")), Write::Set(member.clone(), Expiry::At(T0 + 1_000_000 + n))),
+        (key("counter"), Write::IncrBy(n)),
+        (key("hash"), Write::HSet(vec![(member.clone(), Bytes::from_static(b"\x00\r\n\xff"))])),
+        (key("set"), Write::SAdd(vec![member.clone()])),
+        (key("zset"), Write::ZAdd(vec![(member.clone(), Score::new(n as f64 / 3.0).unwrap())])),
+        (key("list"), Write::LPush(vec![member])),
+        (key("hash"), Write::ExpireAt(T0 + 2_000_000)),
+    ]
+}
+
+#[tokio::test]
+async fn every_type_comes_back_with_its_deadline_also_from_a_rewritten_journal() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).open().unwrap();
+    for n in 0..1_500 {
+        write(&engine, one_of_each(n)).unwrap();
+    }
+    let before = engine.dump();
+    engine.close().await.unwrap();
+    let engine = on(&disk, &clock).open().unwrap();
+    assert_eq!(engine.recovery().unwrap().transactions, 1_500);
+    assert_eq!(engine.dump(), before);
+    engine.rewrite_journal().unwrap();
+    write(&engine, one_of_each(1_500)).unwrap();
+    let before = engine.dump();
+    drop(engine);
+    let engine = on(&disk, &clock).open().unwrap();
+    assert_eq!(engine.dump(), before);
+    assert!(engine.recovery().unwrap().transactions < 1_000, "{:?}", engine.recovery());
+}
+
+#[test]
+fn what_had_ended_does_not_come_back_through_a_later_write() {
+    let later = [
+        vec![Write::SAdd(vec![bytes("new")])],
+        vec![Write::ExpireAt(T0 + 99_999)],
+        vec![Write::Persist],
+        vec![Write::IncrBy(1)],
+        vec![Write::Set(bytes("new"), Expiry::Keep)],
+        vec![Write::Set(bytes("new"), Expiry::Never)],
+        vec![Write::Persist, Write::HSet(vec![(bytes("f"), bytes("v"))]), Write::ExpireAt(T0 + 99_999)],
+    ];
+    for swept in [false, true] {
+        for writes in &later {
+            let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+            let engine = on(&disk, &clock).open().unwrap();
+            let old = vec![(key("k"), Write::SAdd(vec![bytes("old")])), (key("k"), Write::ExpireAt(T0 + 10))];
+            write(&engine, old).unwrap();
+            clock.advance(10);
+            if swept {
+                assert_eq!(engine.sweep_once(Duration::from_secs(1)), 1);
+            }
+            write(&engine, writes.iter().map(|write| (key("k"), write.clone())).collect()).unwrap();
+            let before = engine.dump();
+            drop(engine);
+            assert_eq!(reloaded(&disk, &clock), before, "swept {swept}, {writes:?}");
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write(u8, Write),
+    Pass(u64),
+    Sweep,
+    Rewrite,
+    Restart,
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    let member = || (0u8..5).prop_map(|n| Bytes::from(vec![b'a' + n]));
+    let any_write = prop_oneof![
+        (member(), 0i64..40).prop_map(|(m, at)| Write::Set(m, Expiry::At(T0 + 1 + at))),
+        member().prop_map(|m| Write::Set(m, Expiry::Keep)),
+        Just(Write::Del),
+        Just(Write::IncrBy(1)),
+        member().prop_map(|m| Write::SAdd(vec![m])),
+        member().prop_map(|m| Write::SRem(vec![m])),
+        member().prop_map(|m| Write::RPush(vec![m])),
+        Just(Write::LPop(1)),
+        (0i64..40).prop_map(|at| Write::ExpireAt(T0 + 1 + at)),
+        Just(Write::Persist),
+    ];
+    prop_oneof![
+        20 => (0u8..6, any_write).prop_map(|(key, write)| Act::Write(key, write)),
+        6 => (1u64..6).prop_map(Act::Pass),
+        2 => Just(Act::Sweep),
+        1 => Just(Act::Rewrite),
+        2 => Just(Act::Restart),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_start_finds_what_the_last_run_left(acts in prop::collection::vec(any_act(), 1..80)) {
+        let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+        let mut engine = on(&disk, &clock).open().unwrap();
+        for act in acts {
+            match act {
+                Act::Write(n, one) => drop(write(&engine, vec![(key(format!("k{n}")), one)])),
+                Act::Pass(ms) => clock.advance(ms),
+                Act::Sweep => _ = engine.sweep_once(Duration::from_secs(1)),
+                Act::Rewrite => engine.rewrite_journal().unwrap(),
+                Act::Restart => {
+                    let before = engine.dump();
+                    drop(engine);
+                    engine = on(&disk, &clock).open().unwrap();
+                    prop_assert_eq!(engine.dump(), before);
+                }
+            }
+        }
+        let before = engine.dump();
+        drop(engine);
+        prop_assert_eq!(reloaded(&disk, &clock), before);
+    }
+}
+
+/// One of many writes that make, change and remove keys of every kind.
+fn busy_write(who: u64, n: u64) -> Vec<(RawKey, Write)> {
+    let at = |kind: &str| key(format!("{kind}:{}", n.wrapping_mul(who * 2 + 7_919) % 300));
+    let member = Bytes::from(format!("{}", n % 40));
+    match n % 8 {
+        0 => vec![(at("text"), Write::Set(Bytes::from(format!("{who} {n}")), Expiry::Never))],
+        1 => vec![(at("text"), Write::Del), (at("set"), Write::SAdd(vec![member]))],
+        2 => vec![(at("set"), Write::SRem(vec![member])), (at("count"), Write::IncrBy(1))],
+        3 => vec![(at("zset"), Write::ZAdd(vec![(member, Score::from_i64(n as i64 % 17))]))],
+        4 => vec![(at("list"), Write::RPush(vec![member])), (at("list"), Write::LTrim(-5, -1))],
+        5 => vec![(at("list"), Write::LPop(2)), (at("text"), Write::ExpireAt(1 << 45))],
+        6 => vec![(at("hash"), Write::HSet(vec![(member.clone(), member)]))],
+        _ => vec![(at("hash"), Write::Del), (at("zset"), Write::ZRem(vec![member]))],
+    }
+}
+
+#[test]
+fn a_rewrite_beside_busy_writers_keeps_everything() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = Arc::new(on(&disk, &clock).open().unwrap());
+    (0..4_000).for_each(|n| write(&engine, busy_write(9, n)).unwrap());
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|who| {
+            let (engine, stop) = (engine.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let mut n = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    write(&engine, busy_write(who, n)).unwrap();
+                    n += 1;
+                }
+                n
+            })
+        })
+        .collect();
+    for _ in 0..8 {
+        engine.rewrite_journal().unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let written: u64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
+    assert!(written > 100, "{written}");
+    let before = engine.dump();
+    assert!(engine.inner.shards.iter().all(|shard| shard.lock().aside.is_none()));
+    drop(Arc::into_inner(engine));
+    assert_eq!(reloaded(&disk, &clock), before);
+}
+
+#[test]
+fn the_engines_own_thread_rewrites_a_journal_that_has_grown() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).rewrite_bytes_min(20_000).background(true).open().unwrap();
+    let bases = || disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".base.aof")).count();
+    let started = std::time::Instant::now();
+    while bases() == 0 {
+        assert!(started.elapsed() < Duration::from_secs(20));
+        (0..50).for_each(|n| set(&engine, "k", &n.to_string().repeat(50)));
+    }
+    let before = engine.dump();
+    drop(engine);
+    assert_eq!(reloaded(&disk, &clock), before);
+}
+
+#[tokio::test]
+async fn with_always_what_was_answered_survives_a_loss_of_power() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).durability(Durability::Always).open().unwrap();
+    let mut subscription = engine.subscribe(vec![bytes("c")], vec![]).await.unwrap();
+    for n in 1..=20 {
+        let mut body = Body(|tx: &mut RawTx<'_>| {
+            tx.write(key("n"), Write::IncrBy(1)).unwrap();
+            tx.publish(bytes("c"), bytes("m")).is_ok()
+        });
+        let ticket = engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+        engine.settle(ticket).await.unwrap();
+        assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
+        let after = reloaded(&disk.crash(0), &clock);
+        assert_eq!(after[0].content, Content::Text(Bytes::from(n.to_string())));
+    }
+}
+
+#[tokio::test]
+async fn with_always_nothing_is_told_that_the_disk_refused() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).durability(Durability::Always).open().unwrap();
+    let mut subscription = engine.subscribe(vec![bytes("c")], vec![]).await.unwrap();
+    disk.break_at_sync(1);
+    let mut body = Body(|tx: &mut RawTx<'_>| {
+        tx.write(key("n"), Write::IncrBy(1)).unwrap();
+        tx.publish(bytes("c"), bytes("m")).is_ok()
+    });
+    let ticket = engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+    assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
+    assert_eq!(subscription.try_next(), None);
+    assert_eq!(engine.get_here(b"n"), None, "the value is not on disk, so nobody may see it");
+    let asked = engine.read_many(vec![(key("n"), Read::Get)]).await;
+    assert!(matches!(asked, Err(Error::JournalStopped { .. })), "{asked:?}");
+    assert!(matches!(write(&engine, vec![(key("m"), Write::Del)]), Err(Error::JournalStopped { .. })));
+    assert!(matches!(engine.close().await, Err(Error::JournalStopped { .. })));
+}
+
+#[test]
+fn a_step_that_the_journal_refuses_changes_nothing_in_memory() {
+    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).memory_bytes_max(1_000_000).open().unwrap();
+    set(&engine, "k", "before");
+    disk.power_off_after(0);
+    let started = std::time::Instant::now();
+    // The failure is noticed when the writer comes to the bytes; from then on every step is refused.
+    let stopped = loop {
+        assert!(started.elapsed() < Duration::from_secs(10));
+        if let Err(error) =
+            write(&engine, vec![(key("k"), Write::Set(bytes("while it fails"), Expiry::Never))])
+        {
+            break error;
+        }
+    };
+    assert!(matches!(stopped, Error::JournalStopped { .. }), "{stopped}");
+    let before = engine.dump();
+    for n in 0..10 {
+        assert!(write(&engine, vec![(key(format!("new{n}")), Write::Del), (key("k"), Write::Del)]).is_err());
+    }
+    assert_eq!(engine.dump(), before);
+}
