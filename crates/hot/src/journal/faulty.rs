@@ -300,7 +300,7 @@ struct Handle {
 }
 
 impl OpenFile for Handle {
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         Ok(self.state.lock().inodes[self.inode].bytes.len() as u64)
     }
 

@@ -30,9 +30,8 @@ pub trait Files: fmt::Debug + Send + Sync {
 
 /// A file that is read at any place and written at its end.
 pub trait OpenFile: Send {
-    /// Bytes in the file. (An empty journal file does not exist: each begins with its header.)
-    #[allow(clippy::len_without_is_empty)]
-    fn len(&self) -> io::Result<u64>;
+    /// Bytes in the file.
+    fn size(&self) -> io::Result<u64>;
     /// Reads up to `into.len()` bytes from `offset`; 0 at the end.
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
     /// Writes at the end and says how many bytes it took, as `write(2)`.
@@ -127,7 +126,7 @@ impl Files for Disk {
 struct DiskFile(File);
 
 impl OpenFile for DiskFile {
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
 

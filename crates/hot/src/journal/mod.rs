@@ -109,7 +109,6 @@ impl JournalOptions {
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    rewrite_bytes_min: u64,
 }
 
 impl fmt::Debug for Journal {
@@ -170,11 +169,13 @@ impl Journal {
             rewriting: false.into(),
             disk_bytes: found.bytes.into(),
             base_bytes: found.base_bytes.into(),
+            rewrite_bytes_min,
+            rewrite_above: rewrite_bytes_min.into(),
             waiters: Default::default(),
             stopped: Default::default(),
         });
         let writer = Writer::new(Arc::clone(&shared), file, salt);
-        Ok((Journal { shared, thread: Mutex::new(None), rewrite_bytes_min }, found.recovery, writer))
+        Ok((Journal { shared, thread: Mutex::new(None) }, found.recovery, writer))
     }
 
     /// Appends a transaction and answers its number. Called with the locks of its keys held, so it only copies
@@ -200,11 +201,13 @@ impl Journal {
         Settle { shared: &self.shared, sequence, registered: None }
     }
 
-    /// Whether the files have outgrown the state they describe.
+    /// Whether the files have outgrown the state they describe. After a rewrite that was not finished, only when
+    /// they have grown further.
     pub fn wants_rewrite(&self) -> bool {
         let size = self.shared.disk_bytes.load(Ordering::Relaxed);
         let base = self.shared.base_bytes.load(Ordering::Relaxed);
-        let grown = size >= self.rewrite_bytes_min && size / JOURNAL_REWRITE_GROWTH >= base;
+        let above = self.shared.rewrite_above.load(Ordering::Relaxed);
+        let grown = size >= above && size / JOURNAL_REWRITE_GROWTH >= base;
         grown && self.shared.stopped.get().is_none() && !self.shared.rewriting.load(Ordering::Acquire)
     }
 
@@ -285,7 +288,7 @@ fn open_tail(
     let file = create_file(files, dir, &entry, header)?;
     manifest.entries.push(entry);
     manifest.store(files, dir).map_err(|error| folder_error(&dir.join(MANIFEST_NAME), error))?;
-    found.bytes += file.len().map_err(|error| folder_error(dir, error))?;
+    found.bytes += file.size().map_err(|error| folder_error(dir, error))?;
     Ok((file, salt))
 }
 

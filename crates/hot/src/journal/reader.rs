@@ -19,7 +19,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(file: Box<dyn OpenFile>) -> io::Result<Window> {
-        let length = file.len()?;
+        let length = file.size()?;
         Ok(Window { file, buffer: Vec::new(), start: 0, end: 0, offset: 0, length })
     }
 
@@ -43,7 +43,12 @@ impl Window {
         if self.end - self.start < wanted {
             self.fill(wanted)?;
         }
-        Ok(&self.buffer[self.start..self.end])
+        Ok(self.peeked())
+    }
+
+    /// What the last peek saw.
+    fn peeked(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
     }
 
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
@@ -131,7 +136,7 @@ impl Reader {
     }
 
     fn line(&mut self, line_bytes: usize) -> Item<'_> {
-        let line = self.window.peek(0).map(|bytes| &bytes[..line_bytes - 2]).unwrap_or_default();
+        let line = &self.window.peeked()[..line_bytes - 2];
         let item = match Line::decode(line, self.header.salt) {
             Some(Line::Synced(sequence)) => Item::Synced(sequence),
             Some(Line::End(records)) => Item::End(records),
@@ -179,7 +184,7 @@ impl Reader {
             // A mark may lie across the edge of the window, so its length is read again; but not at the end.
             let last = bytes.len() as u64 == self.window.left();
             let keep = if last { 0 } else { LINE_BYTES_MAX };
-            let step = self.window.end - self.window.start - keep;
+            let step = self.window.peeked().len() - keep;
             self.window.skip(step);
         }
     }

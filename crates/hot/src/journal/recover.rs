@@ -111,7 +111,7 @@ fn check_fresh(files: &dyn Files, dir: &Path) -> Result<Option<Manifest>, Stop> 
         }
         let path = dir.join(&name);
         let file = files.open(&path).map_err(|error| folder_error(&path, error))?;
-        let length = file.len().map_err(|error| folder_error(&path, error))?;
+        let length = file.size().map_err(|error| folder_error(&path, error))?;
         if length > super::format::LINE_BYTES_MAX as u64 {
             let problem = format!("it is missing, but {name} holds data");
             return Err(Stop::Damage(Damage { file: None, offset: 0, problem }));

@@ -38,6 +38,7 @@ pub struct Rewrite {
     bytes: u64,
     unsynced: usize,
     failed: Option<Error>,
+    finished: bool,
 }
 
 /// See [`Journal::begin_rewrite`](super::Journal::begin_rewrite).
@@ -70,6 +71,7 @@ pub(super) fn begin(shared: &Arc<Shared>) -> Result<Rewrite> {
         bytes: 0,
         unsynced: 0,
         failed: None,
+        finished: false,
     })
 }
 
@@ -138,7 +140,7 @@ impl Rewrite {
             };
             self.leftover = true;
             let file = create_file(&*self.shared.files, &self.shared.dir, &self.base, header)?;
-            self.bytes = file.len().map_err(|error| self.base_error(error))?;
+            self.bytes = file.size().map_err(|error| self.base_error(error))?;
             self.file = Some(file);
         }
         Ok(())
@@ -204,12 +206,14 @@ impl Rewrite {
         Ok(old)
     }
 
-    fn remove_old(&self, layout: &Layout, old: Vec<Entry>) {
+    fn remove_old(&mut self, layout: &Layout, old: Vec<Entry>) {
         for entry in old {
             if let Err(error) = self.shared.files.remove(&self.shared.dir.join(&entry.name)) {
                 tracing::warn!(name = %entry.name, %error, "cannot remove a file that the journal no longer needs");
             }
         }
+        self.finished = true;
+        self.shared.rewrite_above.store(self.shared.rewrite_bytes_min, Ordering::Relaxed);
         self.shared.base_bytes.store(self.bytes, Ordering::Relaxed);
         self.shared.disk_bytes.fetch_add(self.bytes, Ordering::Relaxed);
         self.shared.disk_bytes.fetch_sub(layout.bytes_at_switch, Ordering::Relaxed);
@@ -222,6 +226,10 @@ impl Drop for Rewrite {
         let layout = self.shared.layout.lock();
         if self.leftover && layout.lock.is_some() {
             let _ = self.shared.files.remove(&self.shared.dir.join(&self.base.name));
+        }
+        if !self.finished {
+            let above = self.shared.disk_bytes.load(Ordering::Relaxed) + self.shared.rewrite_bytes_min;
+            self.shared.rewrite_above.store(above, Ordering::Relaxed);
         }
         self.shared.rewriting.store(false, Ordering::Release);
     }

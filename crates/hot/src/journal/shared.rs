@@ -89,6 +89,9 @@ pub(super) struct Shared {
     pub(super) rewriting: AtomicBool,
     pub(super) disk_bytes: AtomicU64,
     pub(super) base_bytes: AtomicU64,
+    pub(super) rewrite_bytes_min: u64,
+    /// No rewrite is asked for below this size; raised when one fails, so that failing is not all that is done.
+    pub(super) rewrite_above: AtomicU64,
     pub(super) waiters: Waiters,
     pub(super) stopped: OnceLock<Error>,
 }

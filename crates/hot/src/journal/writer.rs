@@ -219,7 +219,7 @@ impl Writer {
         self.file = super::create_file(files, dir, &entry, header).map_err(|error| error.to_string())?;
         self.salt = switch.salt;
         let header_bytes =
-            self.file.len().map_err(|error| format!("cannot look at {}: {error}", entry.name))?;
+            self.file.size().map_err(|error| format!("cannot look at {}: {error}", entry.name))?;
         shared.disk_bytes.fetch_add(header_bytes, Ordering::Relaxed);
         let mut layout = shared.layout.lock();
         let mut manifest = layout.manifest.clone();
