@@ -131,7 +131,7 @@ impl Combiner {
         let mut pausing = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
             if now >= job.deadline || job.claim.is_given_up() {
-                job.give_up();
+                job.give_up(&self.shared.name);
             } else if job.not_before.is_some_and(|until| until > now) {
                 pausing.push_back(job);
             } else if let Admission::Full(job) = batch.admit(job, &self.known, &self.clock) {

@@ -10,8 +10,10 @@ use redis::Client;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// How late a server may notice that the time of a WAIT is over: it looks ten times a second.
+const TIMER: Duration = Duration::from_millis(150);
 /// What a reply may take beyond the time that WAIT was given.
-const REPLY_GRACE: Duration = Duration::from_millis(200);
+const REPLY_GRACE: Duration = Duration::from_millis(500);
 
 /// Rounds of PING and WAIT on one server.
 pub(crate) struct Confirmations {
@@ -61,8 +63,9 @@ impl Confirmations {
         deadline: Instant,
     ) -> Result<u32, Failure> {
         let mut open = self.line.connected(client, name).await?;
+        let left = deadline.saturating_duration_since(Instant::now());
         // 0 would mean "for ever".
-        let ms = deadline.saturating_duration_since(Instant::now()).as_millis().max(1) as u64;
+        let ms = left.saturating_sub(TIMER).max(left / 2).as_millis().max(1) as u64;
         let mut pipe = redis::pipe();
         pipe.cmd("PING").ignore().cmd("WAIT").arg(replicas).arg(ms);
         let answer = pipe.query_async::<(u32,)>(&mut open.connection);

@@ -164,24 +164,12 @@ impl RedisEngine {
         match tokio::time::timeout(order.deadline + DEADLINE_GRACE, answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Error::Closed),
-            Err(_) if claim.give_up() => Err(self.too_late(&order.partition, &claim, started)),
+            Err(_) if claim.give_up() => Err(claim.too_late(&self.shared.name, started)),
             Err(_) => Err(Error::OutcomeUnknown {
                 backend: self.shared.name.clone(),
                 reason: "the deadline passed with the commit in flight".into(),
             }),
         }
-    }
-
-    /// The deadline passed and nothing was sent: because of others, or because the server cannot be reached.
-    fn too_late(&self, partition: &[u8], claim: &Claim, started: Instant) -> Error {
-        let router = &self.shared.router;
-        let problem = claim.problem().or_else(|| {
-            let reason = format!("no connection within {:?}", started.elapsed());
-            let connected = router.is_connected(router.slot(partition));
-            (!connected)
-                .then(|| unavailable(&self.shared.name, reason, "check that it runs and can be reached"))
-        });
-        problem.unwrap_or(Error::Conflict { waited: started.elapsed(), attempts: 0 })
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {

@@ -29,7 +29,8 @@ impl Failure {
     pub(crate) fn of(backend: &str, error: RedisError) -> Failure {
         use ServerErrorKind::*;
         let reason = reason(&error);
-        let redirect = error.redirect_node().map(|(host, port)| (host.to_owned(), port));
+        // The library gives host and port in one text, then the slot.
+        let redirect = error.redirect_node().and_then(|(address, _slot)| host_and_port(address));
         match (error.kind(), redirect) {
             (ErrorKind::Server(Moved), Some(to)) => Failure::Moved { to },
             (ErrorKind::Server(Ask), Some(to)) => Failure::Ask { to },
@@ -93,6 +94,14 @@ fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
     }
 }
 
+/// `127.0.0.1:7000`, `:7000` (the host of who says so), `::1:7000`.
+fn host_and_port(address: &str) -> Option<(String, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    // A server that does not know its own name says so by a question mark.
+    let host = if host == "?" { "" } else { host.trim_start_matches('[').trim_end_matches(']') };
+    Some((host.to_owned(), port.parse().ok()?))
+}
+
 /// The server's words, without the library's around them.
 fn reason(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
@@ -122,4 +131,54 @@ fn denied(backend: &str, reason: String) -> Error {
         "put the right user and password into the URL"
     };
     Error::Denied { backend: backend.to_owned(), reason, advice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(line: &str) -> Failure {
+        let value =
+            redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a line of the protocol");
+        Failure::of("here", value.extract_error().expect_err("an error"))
+    }
+
+    #[test]
+    fn redirects_are_read_from_the_servers_words() {
+        for (line, host, port) in [
+            ("MOVED 3999 127.0.0.1:6381", "127.0.0.1", 6381),
+            ("MOVED 3999 :6381", "", 6381),
+            ("MOVED 3999 ?:6381", "", 6381),
+            ("MOVED 3999 ::1:6381", "::1", 6381),
+            ("MOVED 3999 redis.example:6381", "redis.example", 6381),
+        ] {
+            assert!(matches!(sorted(line), Failure::Moved { to } if to == (host.into(), port)), "{line}");
+        }
+        assert!(matches!(sorted("ASK 1 h:2"), Failure::Ask { to } if to == ("h".into(), 2)));
+    }
+
+    #[test]
+    fn only_words_that_prove_not_executed_are_sorted_so() {
+        for line in [
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "CLUSTERDOWN The cluster is down",
+            "LOADING Redis is loading the dataset in memory",
+            "READONLY You can't write against a read only replica.",
+            "BUSY Redis is busy running a script.",
+            "NOREPLICAS Not enough good replicas to write.",
+            "MASTERDOWN Link with MASTER is down",
+        ] {
+            assert!(matches!(sorted(line), Failure::NotYet { .. }), "{line}: {:?}", sorted(line));
+        }
+        assert!(matches!(sorted("NOSCRIPT No matching script."), Failure::NoScript));
+        for line in
+            ["NOAUTH Authentication required.", "NOPERM this user has no permissions", "WRONGPASS invalid"]
+        {
+            assert!(matches!(sorted(line), Failure::Refused(Error::Denied { .. })), "{line}");
+        }
+        let oom = sorted("OOM command not allowed when used memory > 'maxmemory'.");
+        assert!(matches!(oom, Failure::Refused(Error::OutOfMemory { .. })));
+        let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(matches!(Failure::of("here", broken), Failure::Lost { .. }));
+    }
 }

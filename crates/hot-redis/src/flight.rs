@@ -114,8 +114,7 @@ impl Flight {
         if wanted == 0 || self.lane.is_none() {
             return None;
         }
-        let deadline = self.deadline.checked_sub(DEADLINE_GRACE).unwrap_or(self.deadline);
-        let problem = match node.confirm(wanted, deadline).await {
+        let problem = match node.confirm(wanted, self.deadline).await {
             Ok(found) if found >= wanted => return None,
             Ok(found) => format!("only {found} of {wanted} replicas confirmed"),
             Err(failure) => format!("0 of {wanted} replicas confirmed: {}", failure.reason()),

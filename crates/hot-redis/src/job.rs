@@ -5,7 +5,7 @@ use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -42,6 +42,8 @@ pub(crate) struct Job {
 #[derive(Default)]
 pub(crate) struct Claim {
     state: AtomicU8,
+    /// Answers so far that others stood in the way.
+    hindered: AtomicU32,
     /// Why the backend could not be used, for the caller whose deadline passes.
     problem: Mutex<Option<Error>>,
 }
@@ -75,12 +77,29 @@ impl Claim {
         self.state.load(Ordering::Acquire) == GIVEN_UP
     }
 
-    pub(crate) fn set_problem(&self, problem: Option<Error>) {
-        *self.problem.lock() = problem;
+    /// The backend could not be used.
+    pub(crate) fn set_problem(&self, problem: Error) {
+        *self.problem.lock() = Some(problem);
     }
 
-    pub(crate) fn problem(&self) -> Option<Error> {
-        self.problem.lock().clone()
+    /// The backend answered, and others stood in the way.
+    pub(crate) fn hinder(&self) {
+        self.hindered.fetch_add(1, Ordering::Relaxed);
+        *self.problem.lock() = None;
+    }
+
+    /// The error of a caller whose deadline passed with nothing sent: others stood in the way, or the backend did.
+    pub(crate) fn too_late(&self, backend: &str, started: Instant) -> Error {
+        let (waited, attempts) = (started.elapsed(), self.hindered.load(Ordering::Relaxed));
+        match self.problem.lock().clone() {
+            Some(problem) => problem,
+            None if attempts > 0 => Error::Conflict { waited, attempts },
+            None => Error::Unavailable {
+                backend: backend.to_owned(),
+                reason: format!("no answer within {waited:?}"),
+                advice: "check that it runs, can be reached and is not overloaded",
+            },
+        }
     }
 }
 
@@ -100,9 +119,8 @@ impl Job {
     }
 
     /// The deadline passed with nothing in flight.
-    pub(crate) fn give_up(self) {
-        let conflict = Error::Conflict { waited: self.started.elapsed(), attempts: self.attempts };
-        let error = self.claim.problem().unwrap_or(conflict);
+    pub(crate) fn give_up(self, backend: &str) {
+        let error = self.claim.too_late(backend, self.started);
         self.fail(error);
     }
 }

@@ -107,6 +107,7 @@ impl Combiner {
                 let until = Instant::now() + TURN_POLL;
                 let written: Vec<RawKey> = group.written().cloned().collect();
                 written.iter().for_each(|key| self.known.wait(key, until));
+                group.jobs.iter().for_each(|job| job.claim.hinder());
                 self.again(group, Some(until));
             }
             GroupAnswer::WrongType { key, found } => {
@@ -186,7 +187,7 @@ impl Combiner {
             job.stale += 1;
             job.alone = job.stale >= STALE_BEFORE_ALONE;
             job.fresh = seen.clone();
-            job.claim.set_problem(None);
+            job.claim.hinder();
             self.queue.push_front(job);
         }
     }
@@ -250,13 +251,13 @@ impl Combiner {
             self.queue.push_front(job);
         }
         // Also those that were not in this call would have failed.
-        self.queue.iter().for_each(|job| job.claim.set_problem(Some(problem.clone())));
+        self.queue.iter().for_each(|job| job.claim.set_problem(problem.clone()));
     }
 
     fn unknown(&mut self, group: Group, reason: &str) {
         self.void(&group);
         if group.effects.is_empty() {
-            return group.jobs.into_iter().for_each(Job::give_up);
+            return group.jobs.into_iter().for_each(|job| job.give_up(&self.shared.name));
         }
         let error = Error::OutcomeUnknown { backend: self.shared.name.clone(), reason: reason.into() };
         group.jobs.into_iter().for_each(|job| job.fail(error.clone()));

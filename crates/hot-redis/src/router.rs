@@ -119,14 +119,6 @@ impl Router {
         self.node_at(&(host, port))
     }
 
-    /// Whether there is a connection to the slot's primary, as far as we know.
-    pub(crate) fn is_connected(&self, slot: u16) -> bool {
-        if !self.address.cluster {
-            return self.seeds[0].is_open();
-        }
-        self.slots.lock()[slot as usize].as_ref().is_some_and(|node| node.is_open())
-    }
-
     async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
         if let Some(node) = self.slots.lock()[slot as usize].clone() {
             return Ok(node);
