@@ -91,6 +91,9 @@ impl Write {
             ZAdd(p) if p.is_empty() => Err(empty()),
             HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) if v.is_empty() => Err(empty()),
             LPop(0) | RPop(0) => Err(empty()),
+            LPop(count) | RPop(count) if i64::try_from(*count).is_err() => {
+                Err(Error::invalid("count", format!("{count}, expected at most {}", i64::MAX)))
+            }
             _ => Ok(()),
         }
     }

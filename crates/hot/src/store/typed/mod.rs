@@ -193,8 +193,8 @@ impl<'a, P: Partition> Tx<'a, P> {
         };
         self.raw.write(self.key(key), write)?;
         match fixed {
-            // Asserted again: a collection that was emptied on the way lost its deadline.
-            Some(at) => self.raw.write(self.key(key), Write::ExpireAt(at)),
+            // Kept by the write itself. Said again, it would be refused in the key's last millisecond.
+            Some(_) => Ok(()),
             None => self.refresh(key),
         }
     }

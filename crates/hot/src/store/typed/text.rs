@@ -27,7 +27,8 @@ impl<P: Partition> Tx<'_, P> {
             Ttl::Persistent | Ttl::Given => Expiry::Never,
             Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
             Ttl::Fixed { ms } => match self.deadline(key)? {
-                Some(at) => Expiry::At(at),
+                // Said again, it would be refused in the key's last millisecond.
+                Some(_) => Expiry::Keep,
                 None => Expiry::At(self.now() + ms),
             },
         };
