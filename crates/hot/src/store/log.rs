@@ -73,7 +73,8 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| {
             let Some(first) = first_sequence(tx, &list)? else { return Ok(()) };
             if through >= first {
-                tx.raw_write(list.clone(), Write::LTrim((through - first + 1) as i64, -1))?;
+                let gone = i64::try_from(through - first).unwrap_or(i64::MAX).saturating_add(1);
+                tx.raw_write(list.clone(), Write::LTrim(gone, -1))?;
             }
             Ok::<_, Error>(())
         })
@@ -100,11 +101,12 @@ fn read_after<P: Partition>(
     let Some(first) = first_sequence(tx, list)? else {
         return Ok(LogPage { last, missed: last.saturating_sub(sequence), entries: vec![] });
     };
-    let start = (sequence + 1).max(first);
-    let from = (start - first) as i64;
+    let start = sequence.saturating_add(1).max(first);
+    // A place beyond every list is as good as the true one, and the sum below stays in range.
+    let from = i64::try_from(start - first).unwrap_or(i64::MAX).min(i64::MAX - limit as i64);
     let Reply::List(stored) = tx.raw_read(list, Read::LRange(from, from + limit as i64 - 1))? else {
         return Ok(LogPage { last, ..Default::default() });
     };
     let entries = stored.iter().map(|entry| parse_entry(list, entry)).collect::<Result<_>>()?;
-    Ok(LogPage { entries, last, missed: start - sequence - 1 })
+    Ok(LogPage { entries, last, missed: start.saturating_sub(sequence).saturating_sub(1) })
 }
