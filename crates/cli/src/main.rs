@@ -1,5 +1,6 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
+mod bench;
 mod demo;
 mod duration;
 mod open;
@@ -27,6 +28,8 @@ enum Command {
     Schema(SchemaCommand),
     /// Players hit monsters for a while; then every count is checked against the store
     Demo(demo::Arguments),
+    /// Each workload beside its peer in one run, with ratios
+    Bench(bench::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema_keys::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Bench(arguments) => bench::run(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("emberkeep: {error:#}");

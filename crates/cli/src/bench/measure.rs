@@ -1,0 +1,133 @@
+//! Samples, medians and spreads: what a measurement is made of.
+//!
+//! The machine does other things too. So ours and the peer take turns, every sample is bounded in time and in
+//! count, and a ratio is the median over the rounds of *that round's* ratio: what disturbed one of two neighbours
+//! probably disturbed the other.
+
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// Operations between two looks at the clock.
+const LOOK_EVERY: u64 = 256;
+/// Most operations of one sample, whatever the time.
+const OPERATIONS_MAX: u64 = 50_000_000;
+
+/// One figure per round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(super) fn push(&mut self, sample: f64) {
+        self.0.push(sample);
+    }
+
+    /// The middle one; 0 of none.
+    pub(super) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        match sorted.len() {
+            0 => 0.0,
+            n if n % 2 == 1 => sorted[n / 2],
+            n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+        }
+    }
+
+    /// The lowest and the highest.
+    pub(super) fn spread(&self) -> [f64; 2] {
+        let least = self.0.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if self.0.is_empty() { [0.0, 0.0] } else { [least, most] }
+    }
+
+    /// Round by round, this divided by that.
+    pub(super) fn over(&self, that: &Samples) -> Samples {
+        Samples(self.0.iter().zip(&that.0).map(|(this, that)| this / that).collect())
+    }
+}
+
+impl FromIterator<f64> for Samples {
+    fn from_iter<I: IntoIterator<Item = f64>>(samples: I) -> Samples {
+        Samples(samples.into_iter().collect())
+    }
+}
+
+/// Which time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// All of it: where a workload waits for others.
+    Wall,
+    /// What this thread spent on a core: where a workload waits for nobody, and somebody else's load on the same
+    /// cores must not count. On an idle machine it is the same.
+    Core,
+}
+
+/// Nanoseconds that this thread has spent on a core, to a few milliseconds; `None` where the system does not tell.
+fn core_nanos() -> Option<u64> {
+    std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
+}
+
+/// Nanoseconds per operation: runs `operation` with rising numbers until the time or the count is used up.
+pub(super) async fn nanos_per_operation(
+    counts: Counts,
+    time: Duration,
+    mut operation: impl AsyncFnMut(u64) -> Result<()>,
+) -> Result<f64> {
+    let core_before = if counts == Counts::Core { core_nanos() } else { None };
+    let started = Instant::now();
+    let mut done = 0;
+    while done < OPERATIONS_MAX && started.elapsed() < time {
+        for number in done..done + LOOK_EVERY {
+            operation(number).await?;
+        }
+        done += LOOK_EVERY;
+    }
+    let wall = started.elapsed().as_nanos() as f64;
+    let core = core_before.and_then(|before| Some((core_nanos()? - before) as f64));
+    Ok(core.filter(|nanos| *nanos > 0.0).unwrap_or(wall) / done.max(1) as f64)
+}
+
+/// Operations per second from nanoseconds per operation.
+pub(super) fn per_second(nanos: f64) -> f64 {
+    1e9 / nanos
+}
+
+/// SplitMix64: the same walk for ours and the peer.
+pub(super) fn scattered(number: u64) -> u64 {
+    let z = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The value below which `share` of the sorted list lies; 0 of none.
+pub(super) fn percentile(sorted: &[u32], share: f64) -> u32 {
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_not_moved_by_one_bad_round() {
+        let samples: Samples = [3.0, 1.0, 900.0, 2.0, 4.0].into_iter().collect();
+        assert_eq!((samples.median(), samples.spread()), (3.0, [1.0, 900.0]));
+        assert_eq!([1.0, 2.0].into_iter().collect::<Samples>().median(), 1.5);
+        assert_eq!(Samples::default().median(), 0.0);
+    }
+
+    #[test]
+    fn a_ratio_compares_neighbours() {
+        let ours: Samples = [2.0, 20.0, 4.0].into_iter().collect();
+        let peer: Samples = [1.0, 10.0, 1.0].into_iter().collect();
+        assert_eq!(ours.over(&peer).median(), 2.0);
+    }
+
+    #[test]
+    fn percentiles_of_short_lists() {
+        assert_eq!(percentile(&[], 0.99), 0);
+        assert_eq!(percentile(&[7], 0.99), 7);
+        assert_eq!(percentile(&(0..1_000).collect::<Vec<_>>(), 0.99), 990);
+    }
+}

@@ -1,0 +1,11 @@
+//! The workloads, one file each.
+
+pub(super) mod beside_redis;
+pub(super) mod damage;
+pub(super) mod expiry;
+pub(super) mod far;
+pub(super) mod get_set;
+pub(super) mod growth;
+pub(super) mod memory;
+pub(super) mod recovery;
+pub(super) mod redis_damage;

@@ -1,0 +1,118 @@
+//! Damage on Redis: our steps beside the seed's own Lua script by EVALSHA, on the same server, in the same shape.
+//!
+//! Both sides run in processes of their own, on one pipelined connection each. After every sample the health that
+//! the monsters lost is compared with what the callers were told: a hit that was lost or counted twice fails the run.
+
+use super::super::children::together;
+use super::super::measure::Samples;
+use super::super::peer::Peer;
+use super::super::row::{Goal, Row};
+use super::super::suite::Bench;
+use super::super::targets::LONG_MEMORY;
+use super::super::worker::damage::{DamageArgs, Side, Tally};
+use anyhow::Result;
+use std::cell::RefCell;
+
+/// A shape of load.
+#[derive(Clone, Copy)]
+struct Shape {
+    keys: u64,
+    processes: u64,
+    tasks: u64,
+    /// Entries that monsters begin with and keep.
+    entries: usize,
+}
+
+/// One caller, one monster.
+pub(in super::super) fn sequential(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 1, processes: 1, tasks: 1, entries: 0 }, Goal::RatioAtLeast(1.0))
+}
+
+/// A boss, and 64 players of one server.
+pub(in super::super) fn hot(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 1, processes: 1, tasks: 64, entries: 0 }, Goal::RatioAtLeast(8.0))
+}
+
+/// A boss, and players of four servers.
+pub(in super::super) fn hot_processes(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 1, processes: 4, tasks: 16, entries: 0 }, Goal::RatioAtLeast(1.5))
+}
+
+/// A crowd of monsters.
+pub(in super::super) fn some_keys(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 64, processes: 1, tasks: 64, entries: 0 }, Goal::RatioAtLeast(1.4))
+}
+
+/// A crowd of monsters, four servers.
+pub(in super::super) fn some_keys_processes(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 64, processes: 4, tasks: 16, entries: 0 }, Goal::RatioAtLeast(1.3))
+}
+
+/// Hardly anybody meets.
+pub(in super::super) fn many_keys(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 1_000, processes: 1, tasks: 64, entries: 0 }, Goal::RatioAtLeast(1.2))
+}
+
+/// Long fights: records of 20 kB.
+pub(in super::super) fn long_memory(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
+    compare(bench, name, Shape { keys: 64, processes: 1, tasks: 64, entries: LONG_MEMORY }, Goal::None)
+}
+
+fn compare(bench: &mut Bench, name: &str, shape: Shape, goal: Goal) -> Result<Vec<Row>> {
+    let peer = bench.redis()?;
+    let tallies = [RefCell::new(Vec::new()), RefCell::new(Vec::new())];
+    let sample = |side: Side| {
+        let found = strike(&peer, side, shape, bench.sample.as_secs_f64())?;
+        let rate = rate(&found);
+        tallies[side as usize].borrow_mut().push(found);
+        Ok(rate)
+    };
+    let (ours, theirs) = bench.take_turns(name, "hits/s", || sample(Side::Ours), || sample(Side::Lua))?;
+    peer.remove_monsters(shape.keys)?;
+    let [ours_told, theirs_told] = tallies.map(|tallies| latencies(&tallies.into_inner()));
+    let note = format!("ours {ours_told}; peer {theirs_told}");
+    let beside = format!("the seed's Lua script, {}", peer.name());
+    Ok(vec![Row::new(name, "hits/s", &ours, &theirs, goal).beside(beside).note(note)])
+}
+
+fn strike(peer: &Peer, side: Side, shape: Shape, seconds: f64) -> Result<Vec<Tally>> {
+    peer.place_monsters(shape.keys, shape.entries)?;
+    let args = |number| DamageArgs {
+        url: peer.url().to_owned(),
+        side,
+        tenant: peer.tenant.0,
+        keys: shape.keys,
+        tasks: shape.tasks,
+        seconds,
+        keep: shape.entries,
+        number,
+    };
+    let children: Vec<Vec<String>> = (0..shape.processes).map(|number| args(number).words()).collect();
+    let found: Vec<Tally> = together(&children)?;
+    check(peer, shape.keys, &found)?;
+    Ok(found)
+}
+
+/// Fails if a hit was lost or counted twice.
+pub(super) fn check(peer: &Peer, keys: u64, found: &[Tally]) -> Result<()> {
+    let dealt = found.iter().map(|tally| tally.dealt).sum();
+    let kills = found.iter().map(|tally| tally.kills).sum();
+    peer.check_monsters(keys, dealt, kills)
+}
+
+/// Hits per second of all processes together.
+pub(super) fn rate(found: &[Tally]) -> f64 {
+    found.iter().map(|tally| tally.hits as f64 / tally.seconds).sum()
+}
+
+/// Median p99 and highest maximum of each process.
+fn latencies(rounds: &[Vec<Tally>]) -> String {
+    let processes = rounds.first().map_or(0, Vec::len);
+    let of = |process: usize| {
+        let p99: Samples = rounds.iter().map(|round| f64::from(round[process].p99_us) / 1e3).collect();
+        let max = rounds.iter().map(|round| round[process].max_us).max().unwrap_or(0);
+        format!("{:.1}/{:.0}", p99.median(), f64::from(max) / 1e3)
+    };
+    let list: Vec<String> = (0..processes).map(of).collect();
+    format!("p99/max ms {}", list.join(" "))
+}

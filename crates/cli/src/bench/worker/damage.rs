@@ -1,0 +1,201 @@
+//! Hits monsters on Redis, by our engine or by the seed's own script, and tells how many and how fast.
+
+use super::super::children::wait_for_go;
+use super::super::measure::{percentile, scattered};
+use super::super::peer::connect;
+use super::super::suite::runtime;
+use super::super::targets::{self, Blow};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use emberkeep::games::world::Tenant;
+use emberkeep::hot::{Scope, Store};
+use emberkeep::redis::RedisEngine;
+use emberkeep::schema::Naming;
+use redis::aio::MultiplexedConnection;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// The seed's script.
+const SEED_SCRIPT: &str = include_str!("../seed_damage.lua");
+/// Most hits of one task, whatever the time.
+const HITS_MAX: u64 = 5_000_000;
+
+/// How monsters are hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in super::super) enum Side {
+    /// By a step of ours.
+    Ours,
+    /// By the seed's Lua script.
+    Lua,
+}
+
+/// Arguments of the process.
+#[derive(Clone, Debug, Args)]
+pub(in super::super) struct DamageArgs {
+    #[arg(long)]
+    pub(in super::super) url: String,
+    #[arg(long, value_enum)]
+    pub(in super::super) side: Side,
+    #[arg(long)]
+    pub(in super::super) tenant: Uuid,
+    #[arg(long)]
+    pub(in super::super) keys: u64,
+    #[arg(long)]
+    pub(in super::super) tasks: u64,
+    #[arg(long)]
+    pub(in super::super) seconds: f64,
+    /// Entries that a monster keeps when it is made whole.
+    #[arg(long)]
+    pub(in super::super) keep: usize,
+    /// Tells the processes' dice apart.
+    #[arg(long)]
+    pub(in super::super) number: u64,
+}
+
+impl DamageArgs {
+    /// As arguments of a child.
+    pub(in super::super) fn words(&self) -> Vec<String> {
+        let side = if self.side == Side::Ours { "ours" } else { "lua" };
+        let pairs: [(&str, String); 8] = [
+            ("--url", self.url.clone()),
+            ("--side", side.to_owned()),
+            ("--tenant", self.tenant.to_string()),
+            ("--keys", self.keys.to_string()),
+            ("--tasks", self.tasks.to_string()),
+            ("--seconds", self.seconds.to_string()),
+            ("--keep", self.keep.to_string()),
+            ("--number", self.number.to_string()),
+        ];
+        let words = pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+        ["worker".to_owned(), "damage".to_owned()].into_iter().chain(words).collect()
+    }
+}
+
+/// What one process did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Tally {
+    pub(in super::super) hits: u64,
+    pub(in super::super) dealt: u64,
+    pub(in super::super) kills: u64,
+    pub(in super::super) seconds: f64,
+    pub(in super::super) p99_us: u32,
+    pub(in super::super) max_us: u32,
+    /// Runs of bodies that were repeated, commits, and waits for a turn (ours only).
+    pub(in super::super) conflicts: u64,
+    pub(in super::super) commits: u64,
+    pub(in super::super) turn_waits: u64,
+}
+
+/// Who hits.
+#[derive(Clone)]
+enum Hitter {
+    Ours(Scope<Tenant>),
+    Lua { connection: MultiplexedConnection, sha: Arc<str>, tenant: Tenant },
+}
+
+impl Hitter {
+    async fn connect(args: &DamageArgs) -> Result<Hitter> {
+        let tenant = Tenant(args.tenant);
+        if args.side == Side::Ours {
+            let engine = RedisEngine::connect(&args.url).await?;
+            return Ok(Hitter::Ours(Store::new(engine).scope(tenant)));
+        }
+        let mut connection = connect(&args.url).await?;
+        let sha: String =
+            redis::cmd("SCRIPT").arg("LOAD").arg(SEED_SCRIPT).query_async(&mut connection).await?;
+        Ok(Hitter::Lua { connection, sha: sha.into(), tenant })
+    }
+
+    async fn hit(&mut self, number: u64, random: u64, keep: usize) -> Result<Blow> {
+        let blow = targets::blow(random);
+        match self {
+            Hitter::Ours(scope) => {
+                let key = targets::key(number);
+                Ok(scope.transact(move |tx| targets::hit(tx, &key, blow, keep)).await?)
+            }
+            Hitter::Lua { connection, sha, tenant } => {
+                let key = targets::key(number).to_text(&Naming::single(), tenant);
+                let mut call = redis::cmd("EVALSHA");
+                call.arg(&**sha).arg(1).arg(key).arg(blow.0.0).arg(blow.1).arg(keep);
+                let (dealt, killed): (u64, u64) = call.query_async(connection).await?;
+                Ok(Blow { dealt, killed: killed == 1 })
+            }
+        }
+    }
+}
+
+/// What one task did.
+#[derive(Default)]
+struct Share {
+    dealt: u64,
+    kills: u64,
+    micros: Vec<u32>,
+}
+
+impl Share {
+    fn count(&mut self, blow: Blow) {
+        self.dealt += blow.dealt;
+        self.kills += u64::from(blow.killed);
+    }
+}
+
+pub(super) fn run(args: DamageArgs) -> Result<()> {
+    let tally = runtime()?.block_on(work(&args))?;
+    println!("{}", serde_json::to_string(&tally)?);
+    Ok(())
+}
+
+async fn work(args: &DamageArgs) -> Result<Tally> {
+    let mut hitter = Hitter::connect(args).await?;
+    // The first hit loads our script and counts only in the sums.
+    let mut first = Share::default();
+    first.count(hitter.hit(scattered(args.number) % args.keys, args.number, args.keep).await?);
+    wait_for_go()?;
+    let started = Instant::now();
+    let until = started + Duration::from_secs_f64(args.seconds);
+    let tasks: Vec<_> = (0..args.tasks)
+        .map(|task| tokio::spawn(hit_until(hitter.clone(), args.clone(), task, until)))
+        .collect();
+    let mut shares = vec![first];
+    for task in tasks {
+        shares.push(task.await.context("a task panicked")??);
+    }
+    Ok(tally(shares, started.elapsed(), &hitter))
+}
+
+async fn hit_until(mut hitter: Hitter, args: DamageArgs, task: u64, until: Instant) -> Result<Share> {
+    let dice = scattered((args.number + 1) << 32 | task);
+    let mut share = Share::default();
+    for turn in 0..HITS_MAX {
+        let begun = Instant::now();
+        if begun >= until {
+            break;
+        }
+        let random = scattered(dice.wrapping_add(turn));
+        share.count(hitter.hit((random >> 20) % args.keys, random, args.keep).await?);
+        share.micros.push(begun.elapsed().as_micros() as u32);
+    }
+    Ok(share)
+}
+
+fn tally(shares: Vec<Share>, took: Duration, hitter: &Hitter) -> Tally {
+    let mut micros: Vec<u32> = shares.iter().flat_map(|share| share.micros.iter().copied()).collect();
+    micros.sort_unstable();
+    let stats = match hitter {
+        Hitter::Ours(scope) => scope.store().stats(),
+        Hitter::Lua { .. } => Default::default(),
+    };
+    Tally {
+        hits: micros.len() as u64,
+        dealt: shares.iter().map(|share| share.dealt).sum(),
+        kills: shares.iter().map(|share| share.kills).sum(),
+        seconds: took.as_secs_f64(),
+        p99_us: percentile(&micros, 0.99),
+        max_us: micros.last().copied().unwrap_or(0),
+        conflicts: stats.conflicts,
+        commits: stats.commit_calls,
+        turn_waits: stats.turn_waits,
+    }
+}

@@ -1,0 +1,28 @@
+//! What a further process does.
+
+pub(super) mod damage;
+pub(super) mod memory;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Which work.
+#[derive(Debug, Subcommand)]
+pub(super) enum WorkerArgs {
+    /// Hits monsters on Redis.
+    Damage(damage::DamageArgs),
+    /// Loads sessions and tells what they cost.
+    Memory {
+        /// How many.
+        #[arg(long)]
+        sessions: u64,
+    },
+}
+
+/// Works, and prints a line of JSON.
+pub(super) fn run(args: WorkerArgs) -> Result<()> {
+    match args {
+        WorkerArgs::Damage(args) => damage::run(args),
+        WorkerArgs::Memory { sessions } => memory::run(sessions),
+    }
+}
