@@ -120,29 +120,28 @@ fn number_in(held: Held, writes: &[(RawKey, Write)]) -> Result<i64, Refused> {
 }
 
 /// What is known of the keys of a list.
-enum Seen<'a> {
-    Few(SmallVec<[(usize, Held); COMPARED_MAX]>),
-    Many(HashMap<&'a [u8], Held, foldhash::fast::RandomState>),
+struct Seen<'a> {
+    few: SmallVec<[(usize, Held); COMPARED_MAX]>,
+    /// For long lists, instead.
+    many: Option<HashMap<&'a [u8], Held, foldhash::fast::RandomState>>,
 }
 
 impl<'a> Seen<'a> {
     fn new(writes: usize) -> Seen<'a> {
-        if writes <= COMPARED_MAX { Seen::Few(SmallVec::new()) } else { Seen::Many(HashMap::default()) }
+        Seen { few: SmallVec::new(), many: (writes > COMPARED_MAX).then(HashMap::default) }
     }
 
     fn of(&self, writes: &[(RawKey, Write)], key: &[u8]) -> Option<Held> {
-        match self {
-            Seen::Few(list) => {
-                list.iter().rev().find(|(last, _)| writes[*last].0 == key).map(|(_, held)| *held)
-            }
-            Seen::Many(map) => map.get(key).copied(),
+        match &self.many {
+            Some(map) => map.get(key).copied(),
+            None => self.few.iter().rev().find(|(last, _)| writes[*last].0 == key).map(|(_, held)| *held),
         }
     }
 
     fn set(&mut self, number: usize, key: &'a [u8], held: Held) {
-        match self {
-            Seen::Few(list) => list.push((number, held)),
-            Seen::Many(map) => drop(map.insert(key, held)),
+        match &mut self.many {
+            Some(map) => drop(map.insert(key, held)),
+            None => self.few.push((number, held)),
         }
     }
 }

@@ -87,7 +87,8 @@ impl<'a> Locked<'a> {
     fn lock(&mut self, index: usize, bit: Mask) -> Result<MutexGuard<'a, Shard>> {
         let mutex = &self.engine.shards[index];
         let guard = match mutex.try_lock() {
-            None if self.now.is_none() && bit > self.held => Some(mutex.lock()),
+            // A run that is lost already only goes on to find out what else it needs.
+            None if !self.suspended && self.now.is_none() && bit > self.held => Some(mutex.lock()),
             tried => tried,
         };
         let in_time = |_: &MutexGuard<'a, Shard>| self.now.is_none_or(|now| self.engine.ticker.now() == now);

@@ -293,6 +293,7 @@ impl Engine for Embedded {
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
+        // Blocks for one sync: a runtime may not even be there to wait with.
         Box::pin(async move { self.shut() })
     }
 }

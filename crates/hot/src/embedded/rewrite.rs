@@ -7,19 +7,21 @@
 //! that have ended are left out: whatever is written to their key later begins with a DEL or replaces it.
 //!
 //! Budget: the cut sets 64 marks; after it a lock is held for [`SWEEP_SLOTS_PER_LOCK`] entries or
-//! [`BYTES_PER_LOCK`], whichever comes first, but for one entry at least. Copies wait in memory until the walk
-//! comes by, so all shards are emptied of them after each shard.
+//! [`BYTES_PER_LOCK`], whichever comes first, but for one entry at least. Every [`SWEEP_PAUSE`] the walk rests for
+//! a sweep, which runs on the same thread, and fetches all copies, which wait in memory.
 
 use super::Inner;
 use super::entries::{Entry, NEVER};
 use super::locks::{ALL, Locked};
 use super::shard::Shard;
+use super::sweep;
 use super::value::{Collection, Value, copy};
 use crate::command::{Expiry, Write};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Rewrite};
-use crate::limits::{COMMAND_ARGUMENTS_MAX, SHARDS, SWEEP_SLOTS_PER_LOCK};
+use crate::limits::{COMMAND_ARGUMENTS_MAX, SHARDS, SWEEP_BUDGET, SWEEP_PAUSE, SWEEP_SLOTS_PER_LOCK};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Bytes that are copied while one lock is held.
 const BYTES_PER_LOCK: usize = 256 * 1024;
@@ -38,18 +40,22 @@ impl Aside {
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.kept.push((entry.key.clone(), writes_of(entry)));
     }
+
+    fn fetch(&mut self) -> Vec<Copied> {
+        std::mem::take(&mut self.kept)
+    }
 }
 
 /// Replaces the journal's history by the state of this moment.
 pub(super) fn rewrite(inner: &Inner) -> Result<()> {
     let Some(journal) = inner.journal() else { return Ok(()) };
-    let mut base = cut(inner, journal)?;
-    let walked = (0..SHARDS).try_for_each(|index| save_shard(inner, index, &mut base));
+    let mut snapshot = Snapshot { inner, base: cut(inner, journal)?, rested: Instant::now() };
+    let walked = (0..SHARDS).try_for_each(|index| snapshot.save_shard(index));
     if walked.is_err() {
         // Copies that nobody will fetch must not pile up.
         inner.shards.iter().for_each(|shard| shard.lock().aside = None);
     }
-    walked.and_then(|()| base.finish())
+    walked.and_then(|()| snapshot.base.finish())
 }
 
 /// The moment that the snapshot shows.
@@ -63,27 +69,50 @@ fn cut(inner: &Inner, journal: &Journal) -> Result<Rewrite> {
     Ok(base)
 }
 
-fn save_shard(inner: &Inner, index: usize, base: &mut Rewrite) -> Result<()> {
-    let mut from = usize::MAX;
-    while from > 0 {
-        if inner.closed.load(Ordering::Relaxed) {
+/// A snapshot in the making.
+struct Snapshot<'a> {
+    inner: &'a Inner,
+    base: Rewrite,
+    /// When it last gave way to the sweep.
+    rested: Instant,
+}
+
+impl Snapshot<'_> {
+    fn save_shard(&mut self, index: usize) -> Result<()> {
+        let mut from = usize::MAX;
+        while from > 0 {
+            let copied = walk(&mut self.inner.shards[index].lock(), &mut from, self.inner.ticker.now());
+            self.write_out(copied)?;
+            if self.rested.elapsed() >= SWEEP_PAUSE {
+                self.rest()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> Result<()> {
+        if self.inner.closed.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
-        let copied = walk(&mut inner.shards[index].lock(), &mut from, inner.ticker.now());
-        write_out(base, copied)?;
+        sweep::cycle(self.inner, SWEEP_BUDGET);
+        for shard in &self.inner.shards {
+            let copied = shard.lock().aside.as_mut().map(Aside::fetch);
+            self.write_out(copied.unwrap_or_default())?;
+        }
+        self.rested = Instant::now();
+        Ok(())
     }
-    for shard in &inner.shards[index + 1..] {
-        let copied = shard.lock().aside.as_mut().map(|aside| std::mem::take(&mut aside.kept));
-        write_out(base, copied.unwrap_or_default())?;
+
+    fn write_out(&mut self, copied: Vec<Copied>) -> Result<()> {
+        copied.iter().try_for_each(|(key, writes)| self.base.write(key, writes))
     }
-    Ok(())
 }
 
 /// Copies some entries, and fetches what writers copied. At the beginning of the shard the rewrite is through
 /// with it, and writers need not copy any more.
 fn walk(shard: &mut Shard, from: &mut usize, now: i64) -> Vec<Copied> {
     let end = shard.len().min(*from);
-    let mut copied = shard.aside.as_mut().map(|aside| std::mem::take(&mut aside.kept)).unwrap_or_default();
+    let mut copied = shard.aside.as_mut().map(Aside::fetch).unwrap_or_default();
     let mut bytes = 0;
     *from = end;
     while *from > 0 && end - *from < SWEEP_SLOTS_PER_LOCK && bytes < BYTES_PER_LOCK {
@@ -98,10 +127,6 @@ fn walk(shard: &mut Shard, from: &mut usize, now: i64) -> Vec<Copied> {
         shard.aside = None;
     }
     copied
-}
-
-fn write_out(base: &mut Rewrite, copied: Vec<Copied>) -> Result<()> {
-    copied.iter().try_for_each(|(key, writes)| base.write(key, writes))
 }
 
 /// The writes that make an entry out of nothing.
