@@ -108,17 +108,34 @@ async fn a_slot_that_stays_in_between() {
     println!("a slot held in between: {error}");
 }
 
+/// A failover in good order. Redis gives it up without a word when the replica loses its primary in the middle of
+/// it, so it is asked for until it has happened.
+async fn change_places(cluster: &RedisCluster, range: usize) {
+    let old = cluster.primary_of_range(range);
+    let follows = format!("master_port:{}\r", cluster.ports()[old]);
+    let deadline = Instant::now() + Duration::from_secs(25);
+    while cluster.primary_of_range(range) == old {
+        assert!(Instant::now() < deadline, "the replica does not take over");
+        for node in cluster.nodes() {
+            if node.client().call(&["INFO", "replication"]).text().contains(&follows) {
+                node.client().call(&["CLUSTER", "FAILOVER"]);
+            }
+        }
+        pause(500).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn primaries_change_places_in_good_order() {
     let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
     let battle = Battle::begin(&url_of(&cluster), "swap").await;
     let range = (slot_of("swap") as usize * 3) / 16_384;
-    for _ in 0..4 {
-        cluster.failover(range);
+    for _ in 0..3 {
+        change_places(&cluster, range).await;
         cluster.wait_ready().expect("the old primary follows");
-        pause(100).await;
+        pause(300).await;
     }
-    let (ledger, audit) = battle.end("4 failovers in good order", &cluster).await;
+    let (ledger, audit) = battle.end("3 failovers in good order", &cluster).await;
     // In good order nothing is lost: the old primary stops writing until the new one has everything.
     audit.assert_exact();
     assert_eq!(ledger.refused(), 0);
