@@ -15,66 +15,81 @@ pub struct Requirement {
     pub increment: Option<i64>,
 }
 
+/// What the writes so far make of a key.
+#[derive(Debug, Clone, Copy)]
+enum After {
+    /// Nothing: it may become any type, as after DEL.
+    Nothing,
+    /// A value of a type, of which nothing more is known.
+    Kind(Kind),
+    /// The string of a SET of the same list, if it is a number.
+    Text(Option<i64>),
+}
+
 /// Which types must the keys have so that no write of the list can fail? Checked by every engine before the
 /// first write, because Redis does not undo a script. A list that contradicts itself (SET, then SADD of the
 /// same key) is an error here.
 pub fn requirements(writes: &[(RawKey, Write)]) -> Result<Vec<Requirement>> {
-    // Per key: what the writes so far make of it. `None` = any type, as after DEL.
-    let mut seen: Vec<(&RawKey, Option<Kind>)> = Vec::new();
+    let mut seen: Vec<(&RawKey, After)> = Vec::new();
     let mut required: Vec<Requirement> = Vec::new();
     for (key, write) in writes {
         let known = seen.iter().position(|(k, _)| *k == key);
-        let after = match write {
-            Write::Set(..) => Some(Some(Kind::Text)),
-            Write::Del => Some(None),
-            _ => None,
-        };
-        match (write.kind(), known) {
-            (Some(kind), None) => {
-                required.push(Requirement { key: key.clone(), kind, increment: increment(write) });
-                seen.push((key, Some(kind)));
-            }
-            (Some(kind), Some(at)) => match seen[at].1 {
-                Some(held) if held != kind => return Err(wrong_type(key, kind, KindFound::Kind(held))),
-                _ => {
-                    check_countable(writes, key, write)?;
-                    seen[at].1 = Some(kind);
-                    add_increment(&mut required, key, write);
+        let after = match (write, write.kind()) {
+            (Write::Set(text, _), _) => After::Text(parse_integer(text)),
+            (Write::Del, _) => After::Nothing,
+            // Deadlines ask for nothing and change no type.
+            (_, None) => continue,
+            (_, Some(kind)) => match known {
+                Some(at) => follow(key, seen[at].1, write, kind, &mut required)?,
+                None => {
+                    required.push(Requirement { key: key.clone(), kind, increment: increment(write) });
+                    After::Kind(kind)
                 }
             },
-            (None, Some(at)) => {
-                if let Some(kind) = after {
-                    seen[at].1 = kind;
-                }
-            }
-            (None, None) => {
-                if let Some(kind) = after {
-                    seen.push((key, kind));
-                }
-            }
+        };
+        match known {
+            Some(at) => seen[at].1 = after,
+            None => seen.push((key, after)),
         }
     }
     Ok(required)
 }
 
-/// An INCRBY after a SET of the same list must find an integer in it.
-fn check_countable(writes: &[(RawKey, Write)], key: &RawKey, write: &Write) -> Result<()> {
-    let set = writes.iter().rev().find_map(|(k, w)| match w {
-        Write::Set(text, _) if k == key => Some(text),
-        _ => None,
-    });
-    match (write, set) {
-        (Write::IncrBy(_), Some(text)) if parse_integer(text).is_none() => Err(not_an_integer(key)),
-        _ => Ok(()),
+/// What a typed write makes of a key that the list wrote before.
+fn follow(
+    key: &RawKey,
+    before: After,
+    write: &Write,
+    kind: Kind,
+    required: &mut [Requirement],
+) -> Result<After> {
+    let held = match before {
+        After::Nothing => None,
+        After::Kind(held) => Some(held),
+        After::Text(_) => Some(Kind::Text),
+    };
+    match held {
+        Some(held) if held != kind => return Err(wrong_type(key, kind, KindFound::Kind(held))),
+        _ => {}
     }
+    let Some(by) = increment(write) else { return Ok(After::Kind(kind)) };
+    let number = match before {
+        After::Nothing => Some(by),
+        After::Text(number) => number.and_then(|number| number.checked_add(by)),
+        After::Kind(_) => {
+            add_increment(required, key, by);
+            return Ok(before);
+        }
+    };
+    number.map(|number| After::Text(Some(number))).ok_or_else(|| not_an_integer(key))
 }
 
 fn increment(write: &Write) -> Option<i64> {
     if let Write::IncrBy(by) = write { Some(*by) } else { None }
 }
 
-fn add_increment(required: &mut [Requirement], key: &RawKey, write: &Write) {
-    if let (Some(by), Some(found)) = (increment(write), required.iter_mut().find(|r| r.key == key)) {
+fn add_increment(required: &mut [Requirement], key: &RawKey, by: i64) {
+    if let Some(found) = required.iter_mut().find(|r| r.key == key) {
         found.increment = found.increment.map(|sum| sum.saturating_add(by));
     }
 }
@@ -104,6 +119,11 @@ mod tests {
         assert_eq!(requirements(&writes).expect("no contradiction")[0].increment, Some(5));
         let set = Write::Set(Bytes::from_static(b"text"), Expiry::Never);
         assert!(requirements(&[(key(), set.clone()), (key(), Write::IncrBy(1))]).is_err());
-        assert!(requirements(&[(key(), set), (key(), Write::LPop(1))]).is_err());
+        assert!(requirements(&[(key(), set.clone()), (key(), Write::LPop(1))]).is_err());
+        let five = Write::Set(Bytes::from_static(b"5"), Expiry::Never);
+        let replaced = [(key(), five), (key(), Write::IncrBy(1)), (key(), set)];
+        assert_eq!(requirements(&replaced), Ok(vec![]), "the increment found the 5, not what came after it");
+        let max = Write::Set(Bytes::from(i64::MAX.to_string()), Expiry::Never);
+        assert!(requirements(&[(key(), max), (key(), Write::IncrBy(1))]).is_err(), "the sum leaves 64 bits");
     }
 }
