@@ -53,4 +53,24 @@ cases! {
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
+    body: [
+        reruns_draw_the_same_numbers, an_error_discards_everything, a_panic_is_an_error,
+        a_swallowed_error_commits_no_garbage, a_swallowed_refusal_of_a_write, a_body_that_never_settles,
+        dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
+    ],
+    isolation: [
+        read_only_steps, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
+    ],
+    log: [
+        entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
+        a_full_log_drops_and_tells, a_full_log_refuses, pages, trims,
+    ],
+    messages: [
+        messages_come_with_their_step, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,
+        dropping_unsubscribes, a_subscription_begins_at_once,
+    ],
+    scans: [
+        keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
+        wrong_cursors,
+    ],
 }

@@ -157,6 +157,8 @@ pub async fn writes_out_of_bounds(subject: &Subject) {
         Write::RPush(vec![]),
         Write::LPop(0),
         Write::RPop(0),
+        Write::LPop(usize::MAX),
+        Write::RPop(i64::MAX as usize + 1),
     ];
     for write in wrong {
         let (beside, key) = (subject.fresh(), subject.fresh());

@@ -33,7 +33,7 @@ pub async fn pops(subject: &Subject) {
 
 /// Taking more than there is empties the list and ends at once, however many were asked for.
 pub async fn pops_of_more_than_there_is(subject: &Subject) {
-    for count in [3, 1_000_000, i64::MAX as usize, usize::MAX] {
+    for count in [3, 1_000_000, i64::MAX as usize] {
         tell_gone(subject, &[rpush(&["a", "b"]), Write::LPop(count)]).await;
         tell(subject, &[rpush(&["a", "b"]), Write::RPop(count), rpush(&["c"])], &whole(&["c"])).await;
     }

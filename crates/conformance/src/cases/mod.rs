@@ -1,10 +1,15 @@
 //! The cases, by what they are about. Every public function here stands in [`CASES`](crate::CASES).
 
+pub mod body;
 pub mod bounds;
 pub mod corrupt;
 pub mod hash;
+pub mod isolation;
 pub mod lifetimes;
 pub mod lists;
+pub mod log;
+pub mod messages;
+pub mod scans;
 pub mod set;
 pub mod sorted_set;
 pub mod text;

@@ -1,0 +1,181 @@
+//! The partition's log: in the same commit, without holes, bounded, paged, trimmed.
+
+use crate::families::World;
+use crate::subject::Subject;
+use crate::words::*;
+use emberkeep_hot::command::{Overflow, Read, Write};
+use emberkeep_hot::store::LogPage;
+use emberkeep_hot::{Error, Result, Scope, Tx};
+
+async fn record(scope: &Scope<World>, entry: String, max: usize, overflow: Overflow) -> Result<()> {
+    scope.transact(move |tx| tx.record_bounded(entry.clone(), max, overflow)).await
+}
+
+async fn page(scope: &Scope<World>, after: u64, limit: usize) -> LogPage {
+    scope.log_after(after, limit).await.expect("a log can be read")
+}
+
+fn sequences(page: &LogPage) -> Vec<u64> {
+    page.entries.iter().map(|entry| entry.sequence).collect()
+}
+
+fn texts(page: &LogPage) -> Vec<String> {
+    page.entries.iter().map(|entry| String::from_utf8_lossy(&entry.entry).into_owned()).collect()
+}
+
+/// Entries are there exactly if their step committed, in the order of the body.
+pub async fn entries_come_with_their_step(subject: &Subject) {
+    let scope = subject.scope();
+    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
+    let key = subject.fresh();
+    let written = key.clone();
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.record("one")?;
+        tx.raw_write(written.clone(), set("x"))?;
+        tx.record("two: with: colons")?;
+        tx.record(vec![0u8, 255, b'\n'])
+    };
+    subject.step(body).await.expect("a step");
+    let aborted: Result<()> = subject
+        .step(|tx| {
+            tx.record("never")?;
+            Err(Error::Closed)
+        })
+        .await;
+    assert_eq!(aborted, Err(Error::Closed));
+    record(&scope, "four".into(), 100, Overflow::Refuse).await.expect("a step");
+    let log = page(&scope, 0, 10).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![1, 2, 3, 4], 4, 0));
+    assert_eq!(log.entries[1].entry, "two: with: colons");
+    assert_eq!(log.entries[2].entry, &b"\x00\xff\n"[..]);
+    assert_eq!(log.entries[3].entry, "four");
+    assert_eq!(page(&subject.scope_beside("log"), 0, 10).await, LogPage::default(), "a log per partition");
+}
+
+/// A step whose writes are refused records nothing.
+pub async fn refused_steps_record_nothing(subject: &Subject) {
+    let key = subject.fresh();
+    subject.put(&key, set("text")).await;
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.record("never")?;
+        tx.raw_write(key.clone(), sadd(&["a"]))
+    };
+    assert!(matches!(subject.step(body).await, Err(Error::WrongType { .. })));
+    assert_eq!(page(&subject.scope(), 0, 10).await.last, 0);
+}
+
+/// Sixteen writers in two processes: sequences are continuous from 1, each entry once, each writer's in its order.
+pub async fn sequences_are_continuous(subject: &Subject) {
+    const WRITERS: usize = 16;
+    const EACH: usize = 25;
+    let tasks = (0..WRITERS).map(|writer| {
+        let scope = if writer % 2 == 0 { subject.scope() } else { subject.other_scope() };
+        let counter = subject.key("counted");
+        tokio::spawn(async move {
+            for n in 0..EACH {
+                let (counter, entry) = (counter.clone(), format!("{writer}:{n}"));
+                let body = move |tx: &mut Tx<'_, World>| {
+                    tx.raw_write(counter.clone(), Write::IncrBy(1))?;
+                    tx.record(entry.clone())
+                };
+                scope.transact(body).await.expect("writers settle");
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("no writer panics");
+    }
+    let log = page(&subject.scope(), 0, 1_000).await;
+    assert_eq!(sequences(&log), (1..=(WRITERS * EACH) as u64).collect::<Vec<_>>());
+    assert_eq!(subject.read(&subject.key("counted"), Read::Get).await, blob(&(WRITERS * EACH).to_string()));
+    let texts = texts(&log);
+    for writer in 0..WRITERS {
+        let own: Vec<_> =
+            texts.iter().filter(|text| text.starts_with(&format!("{writer}:"))).cloned().collect();
+        assert_eq!(own, (0..EACH).map(|n| format!("{writer}:{n}")).collect::<Vec<_>>());
+    }
+}
+
+/// A full log drops its oldest entries, and who asks for them is told how many are missing.
+pub async fn a_full_log_drops_and_tells(subject: &Subject) {
+    let scope = subject.scope();
+    for n in 1..=10 {
+        record(&scope, format!("e{n}"), 4, Overflow::DropOldest).await.expect("a step");
+    }
+    let log = page(&scope, 0, 100).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![7, 8, 9, 10], 10, 6));
+    let log = page(&scope, 3, 2).await;
+    assert_eq!((texts(&log), log.last, log.missed), (vec!["e7".to_owned(), "e8".to_owned()], 10, 3));
+    let log = page(&scope, 7, 100).await;
+    assert_eq!((sequences(&log), log.missed), (vec![8, 9, 10], 0));
+    let many = subject
+        .step(|tx| (0..10).try_for_each(|n| tx.record_bounded(format!("m{n}"), 4, Overflow::DropOldest)));
+    many.await.expect("a step");
+    let log = page(&scope, 10, 100).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![17, 18, 19, 20], 20, 6));
+}
+
+/// A log that may drop nothing refuses the whole step when it is full, and takes it again when it was drained.
+pub async fn a_full_log_refuses(subject: &Subject) {
+    let (scope, key) = (subject.scope(), subject.fresh());
+    let step = |entries: usize| {
+        let key = key.clone();
+        subject.step(move |tx| {
+            tx.raw_write(key.clone(), Write::IncrBy(1))?;
+            (0..entries).try_for_each(|n| tx.record_bounded(format!("{n}"), 3, Overflow::Refuse))
+        })
+    };
+    step(2).await.expect("there is room");
+    let told = step(2).await;
+    assert!(matches!(told, Err(Error::LogFull { max: 3, .. })), "{told:?}");
+    step(1).await.expect("there is room for one");
+    assert!(matches!(step(1).await, Err(Error::LogFull { .. })));
+    assert_eq!(subject.read(&key, Read::Get).await, blob("2"), "refused steps wrote nothing");
+    assert_eq!(page(&scope, 0, 10).await.last, 3);
+    scope.log_trim(2).await.expect("a step");
+    step(2).await.expect("there is room again");
+    let log = page(&scope, 2, 10).await;
+    assert_eq!((sequences(&log), log.missed), (vec![3, 4, 5], 0));
+}
+
+/// Pages follow each other without overlap; places beyond the end are answered with nothing.
+pub async fn pages(subject: &Subject) {
+    let scope = subject.scope();
+    subject.step(|tx| (1..=25).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    let (mut place, mut all) = (0, Vec::new());
+    loop {
+        let log = page(&scope, place, 10).await;
+        assert_eq!((log.last, log.missed), (25, 0));
+        let Some(last) = log.entries.last() else { break };
+        place = last.sequence;
+        all.extend(texts(&log));
+    }
+    assert_eq!(all, (1..=25).map(|n| format!("e{n}")).collect::<Vec<_>>());
+    for beyond in [25, 26, 1_000, u64::MAX - 1, u64::MAX] {
+        let log = page(&scope, beyond, 10).await;
+        assert_eq!(log, LogPage { entries: vec![], last: 25, missed: 0 }, "after {beyond}");
+    }
+    assert_eq!(sequences(&page(&scope, 24, 0).await), [25], "a page holds at least one");
+    assert_eq!(page(&scope, 0, usize::MAX).await.entries.len(), 25);
+}
+
+/// Trimming removes up to a sequence, twice as well as once, and the next entry goes on counting.
+pub async fn trims(subject: &Subject) {
+    let scope = subject.scope();
+    scope.log_trim(5).await.expect("nothing to trim");
+    subject.step(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    for through in [0, 4, 2, 4] {
+        scope.log_trim(through).await.expect("a step");
+    }
+    let log = page(&scope, 0, 100).await;
+    assert_eq!((sequences(&log), log.last, log.missed), ((5..=10).collect(), 10, 4));
+    for through in [u64::MAX, 10, 99] {
+        scope.log_trim(through).await.expect("a step");
+        let log = page(&scope, 8, 100).await;
+        assert_eq!((sequences(&log), log.last, log.missed), (vec![], 10, 2), "trimmed through {through}");
+    }
+    record(&scope, "e11".into(), 10, Overflow::DropOldest).await.expect("a step");
+    let log = page(&scope, 10, 100).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
+}
