@@ -67,6 +67,10 @@ pub struct Embedded {
     background: Option<Background>,
 }
 
+/// Alone on its cache lines: every step changes it, and every reader needs what would lie beside it.
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// What the engine and its background thread share.
 pub(crate) struct Inner {
     shards: Box<[Mutex<Shard>]>,
@@ -77,7 +81,7 @@ pub(crate) struct Inner {
     persistence: OnceLock<Persistence>,
     memory: Memory,
     naming: Naming,
-    random: AtomicU64,
+    random: Apart<AtomicU64>,
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
     closed: AtomicBool,
@@ -166,7 +170,7 @@ impl Inner {
             persistence: OnceLock::new(),
             memory: Memory::new(options.memory_bytes_max),
             naming: options.naming.clone(),
-            random: AtomicU64::new(seed),
+            random: Apart(AtomicU64::new(seed)),
             conflicts: AtomicU64::new(0),
             committed_without_locks: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -285,7 +289,7 @@ impl Engine for Embedded {
     }
 
     fn seed(&self) -> u64 {
-        self.inner.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+        self.inner.random.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }
 
     fn stats(&self) -> Stats {

@@ -121,7 +121,7 @@ fn the_engines_own_thread_sweeps() {
     set_until(&engine, "k", T0 + 1);
     clock.advance(1);
     let started = std::time::Instant::now();
-    while engine.len() > 0 {
+    while !engine.is_empty() {
         assert!(started.elapsed() < Duration::from_secs(10));
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -41,13 +41,10 @@ fn measure(mut operation: impl FnMut(usize)) -> f64 {
     batches[batches.len() / 10]
 }
 
-type Bare = Vec<Mutex<HashMap<Box<[u8]>, Box<[u8]>>>>;
+type BareShard = Mutex<HashMap<Box<[u8]>, Box<[u8]>>>;
+type Bare = Vec<BareShard>;
 
-fn bare_shard<'a>(
-    bare: &'a Bare,
-    state: &RandomState,
-    key: &[u8],
-) -> &'a Mutex<HashMap<Box<[u8]>, Box<[u8]>>> {
+fn bare_shard<'a>(bare: &'a Bare, state: &RandomState, key: &[u8]) -> &'a BareShard {
     &bare[(state.hash_one(key) >> 32) as usize % SHARDS]
 }
 
