@@ -9,7 +9,7 @@ mod schema_keys;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Steps allocate and free small values all the time; see the measurement in `demo`.
+/// Steps allocate and free small values all the time, often on another thread than before.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,11 +1,14 @@
 //! Where the players meet the monsters: a fixed number of places, each with a living monster's id.
+//!
+//! Ids are used again at once: a player who read an id a moment ago may hit, and kill, another monster that stands
+//! at another place by now. So the place of a killed monster is where its id lives, not where the id was read.
 
 use super::random::Random;
 use super::tally::{Tally, Violations};
 use emberkeep::games::monsters::{Error, Monster, MonsterId, Monsters, SpawnRequest};
 use emberkeep::games::world::{Field, Tenant};
 use emberkeep::hot::{Scope, Store};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -17,6 +20,8 @@ const MONSTERS_PER_FIELD: usize = 200;
 /// Health of a monster: about twenty hits.
 const HP_MIN: usize = 500;
 const HP_SPREAD: usize = 1_000;
+/// Places that a player looks at before it waits.
+const PLACES_TRIED: usize = 8;
 /// Sets of counters that the players share.
 const TALLIES: usize = 16;
 /// How long a killer keeps trying when the store refuses for now.
@@ -27,9 +32,10 @@ pub(super) struct Arena {
     pub(super) monsters: Monsters,
     pub(super) scope: Scope<Tenant>,
     pub(super) tenant: Tenant,
+    /// Ids of those who stand there; 0 while one is replaced.
     places: Vec<AtomicU32>,
-    /// Ids that were handed out and not given back: a second one of these is a violation.
-    living: Mutex<HashSet<u32>>,
+    /// Ids that were handed out and not given back, with their places: a second one of these is a violation.
+    living: Mutex<HashMap<u32, usize>>,
     pub(super) tallies: Vec<Tally>,
     pub(super) violations: Violations,
     over: AtomicBool,
@@ -56,18 +62,15 @@ impl Arena {
         Ok(arena)
     }
 
-    pub(super) fn places(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Who stands at a place.
-    pub(super) fn at(&self, place: usize) -> MonsterId {
-        MonsterId(self.places[place].load(Relaxed))
+    /// Somebody at a random place; nobody if many are being replaced.
+    pub(super) fn somebody(&self, random: &mut Random) -> Option<MonsterId> {
+        let id = |_| self.places[random.below(self.places.len())].load(Relaxed);
+        (0..PLACES_TRIED).map(id).find(|id| *id != 0).map(MonsterId)
     }
 
     /// Ids at all places.
     pub(super) fn expected(&self) -> HashSet<u32> {
-        self.places.iter().map(|id| id.load(Relaxed)).collect()
+        self.places.iter().map(|id| id.load(Relaxed)).filter(|id| *id != 0).collect()
     }
 
     /// Tells all players to finish what they are doing.
@@ -86,29 +89,45 @@ impl Arena {
         let hp = (HP_MIN + random.below(HP_SPREAD)) as u32;
         let request = SpawnRequest::new(field, 100_100, hp);
         let monster = patiently(|| self.monsters.spawn(self.tenant, request.clone())).await?;
-        if !self.living().insert(monster.id.0) {
+        self.places[place].store(monster.id.0, Relaxed);
+        if self.living().insert(monster.id.0, place).is_some() {
             self.violations.tell(format!("id {} was handed out while its monster lived", monster.id));
         }
-        self.places[place].store(monster.id.0, Relaxed);
         Ok(())
     }
 
-    /// Buries a monster for the one player who killed it. Gives the corpse, which nobody changes any more.
-    pub(super) async fn bury(&self, id: MonsterId) -> Result<Option<Monster>, Error> {
+    /// Buries a monster for the one player who killed it. Gives the corpse, which nobody changes any more, and the
+    /// place that it leaves empty. `None` if the game is over because of it.
+    pub(super) async fn bury(&self, id: MonsterId) -> Result<Option<(Monster, usize)>, Error> {
         let corpse = patiently(|| self.monsters.get(self.tenant, id)).await?;
-        if corpse.as_ref().is_none_or(|corpse| corpse.hp != 0) {
-            self.violations.tell(format!("monster {id} was killed and is no corpse: {corpse:?}"));
+        let Some(corpse) = corpse.filter(|corpse| !corpse.is_alive()) else {
+            self.violations
+                .tell(format!("monster {id} was killed and there is no corpse: it had two killers"));
             return Ok(None);
-        }
+        };
         // Before the removal: from its commit on, the id may be handed out again.
-        self.living().remove(&id.0);
+        let Some(place) = self.vacate(id).await else { return Ok(None) };
         if !patiently(|| self.monsters.remove(self.tenant, id)).await? {
             self.violations.tell(format!("monster {id} had two killers: another one removed it"));
         }
-        Ok(corpse)
+        Ok(Some((corpse, place)))
     }
 
-    fn living(&self) -> std::sync::MutexGuard<'_, HashSet<u32>> {
+    /// Takes a monster off its place. Who spawned it may be about to write down where it stands: wait for that.
+    async fn vacate(&self, id: MonsterId) -> Option<usize> {
+        loop {
+            if let Some(place) = self.living().remove(&id.0) {
+                self.places[place].store(0, Relaxed);
+                return Some(place);
+            }
+            if self.violations.any() {
+                return None;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn living(&self) -> std::sync::MutexGuard<'_, HashMap<u32, usize>> {
         self.living.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

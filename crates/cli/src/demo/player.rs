@@ -7,10 +7,12 @@ use emberkeep::games::monsters::{Error, Hit, MonsterId};
 use emberkeep::games::world::CharacterId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Hits between two pauses: a store in this process never makes a player wait, and others want a turn too.
 const HITS_PER_TURN: u32 = 16;
+/// How long a player waits that found nobody.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Strongest hit.
 const DAMAGE_MAX: usize = 100;
 
@@ -49,9 +51,11 @@ impl Player {
 
     /// One hit, and what follows from it.
     async fn turn(&mut self) -> Result<(), Error> {
-        let place = self.random.below(self.arena.places());
+        let Some(id) = self.arena.somebody(&mut self.random) else {
+            tokio::time::sleep(PAUSE).await;
+            return Ok(());
+        };
         let amount = 1 + self.random.below(DAMAGE_MAX) as i64;
-        let id = self.arena.at(place);
         let start = Instant::now();
         let outcome = self.arena.monsters.damage(self.arena.tenant, id, self.who, amount).await;
         self.tally().latency.add(start.elapsed());
@@ -59,7 +63,7 @@ impl Player {
             Ok(Hit::Struck { actual, killed, .. }) => {
                 self.tally().hits.fetch_add(1, Relaxed);
                 *self.ledger.struck.entry((id.0, self.who.0)).or_default() += u64::from(actual);
-                if killed { self.killed(place, id).await } else { Ok(()) }
+                if killed { self.killed(id).await } else { Ok(()) }
             }
             Ok(Hit::AlreadyDead | Hit::NotFound) => {
                 self.tally().late.fetch_add(1, Relaxed);
@@ -73,9 +77,9 @@ impl Player {
         }
     }
 
-    async fn killed(&mut self, place: usize, id: MonsterId) -> Result<(), Error> {
+    async fn killed(&mut self, id: MonsterId) -> Result<(), Error> {
         self.tally().kills.fetch_add(1, Relaxed);
-        let Some(corpse) = self.arena.bury(id).await? else { return Ok(()) };
+        let Some((corpse, place)) = self.arena.bury(id).await? else { return Ok(()) };
         let mut sum = 0;
         for entry in &corpse.damage {
             sum += entry.damage;
