@@ -98,14 +98,6 @@ impl Group {
     }
 }
 
-/// What became of a step that was offered to a batch.
-pub(crate) enum Admission {
-    /// It is in the batch, waits, was deferred or is already answered; go on with the next.
-    Taken,
-    /// The batch is full; the step belongs into the next one.
-    Full(Job),
-}
-
 impl Batch {
     pub(crate) fn new() -> Batch {
         Batch {
@@ -129,16 +121,22 @@ impl Batch {
         self.groups.is_empty() && self.fetches.is_empty()
     }
 
-    /// Runs a step on top of what is already in the batch, and sorts it in.
-    pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Admission {
+    /// Runs a step on top of what is already in the batch, and sorts it in: it is in the batch, waits, was deferred
+    /// or is already answered. The step comes back if the batch is full; then it belongs into the next one.
+    pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Option<Job> {
         if self.is_full_for(&job) {
-            return Admission::Full(job);
+            return Some(job);
         }
+        if job.held_up_by.iter().any(|key| known.is_busy(key, self.started)) {
+            self.deferred.push(job);
+            return None;
+        }
+        job.held_up_by.clear();
         self.solo = job.solo;
         if job.attempts == 0 && self.announce(&job, known) {
             job.attempts += 1;
             self.waiting.push(job);
-            return Admission::Taken;
+            return None;
         }
         job.attempts += 1;
         job.verdict = None;
@@ -149,14 +147,14 @@ impl Batch {
         if let Some(missing) = missing {
             self.fetch(reads, missing);
             self.waiting.push(job);
-            return Admission::Taken;
+            return None;
         }
         if !commit {
             effects.clear();
         }
         if effects.is_empty() && !layered && reads.iter().all(|read| job.fresh.contains(read)) {
             job.finish();
-            return Admission::Taken;
+            return None;
         }
         self.sort_in(job, reads, effects, known)
     }
@@ -200,20 +198,20 @@ impl Batch {
         reads: Vec<(RawKey, Read, Reply)>,
         mut effects: Effects,
         known: &Known,
-    ) -> Admission {
+    ) -> Option<Job> {
         let keys = keys_of(&reads, &effects);
         let touched = self.groups_of(&keys);
         job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
         if job.not_before.is_some() || self.must_wait(&job, &keys, &touched, known) {
+            job.held_up_by = keys;
             self.deferred.push(job);
-            return Admission::Taken;
+            return None;
         }
-        let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>()
-            + effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
+        let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>() + bytes_of(&effects);
         let new_keys = keys.iter().filter(|key| !self.by_key.contains_key(*key)).count();
         let full = self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + new_keys > BATCH_KEYS_MAX;
         if full && self.steps > 0 {
-            return Admission::Full(job);
+            return Some(job);
         }
         if let Err(error) = self.contradiction(&effects) {
             job.verdict = Some(error);
@@ -222,7 +220,7 @@ impl Batch {
         self.steps += 1;
         self.bytes += bytes;
         self.join(job, keys, touched, reads, effects);
-        Admission::Taken
+        None
     }
 
     fn groups_of(&self, keys: &[RawKey]) -> Vec<usize> {
@@ -316,6 +314,14 @@ impl Group {
         self.effects.messages.extend(other.effects.messages);
         self.sealed |= other.sealed;
     }
+}
+
+fn bytes_of(effects: &Effects) -> usize {
+    let writes = effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
+    let log = effects.log.iter().map(|append| append.entry.len()).sum::<usize>();
+    writes
+        + log
+        + effects.messages.iter().map(|(channel, payload)| channel.len() + payload.len()).sum::<usize>()
 }
 
 fn keys_of(reads: &[(RawKey, Read, Reply)], effects: &Effects) -> Vec<RawKey> {

@@ -4,7 +4,7 @@
 //! It is the engine's own task, not a caller's: a caller that goes away strands nobody. It ends when the partition
 //! has been idle for [`PARTITION_IDLE`] or the engine closes; steps that are queued are finished first.
 
-use crate::batch::{Admission, Batch, Group};
+use crate::batch::{Batch, Group};
 use crate::clock::Clock;
 use crate::flight::{Flight, Lane, Outcome};
 use crate::job::Job;
@@ -116,7 +116,8 @@ impl Combiner {
     fn launch(&mut self) {
         while self.flights.len() < LANES_MAX && !self.queue.is_empty() {
             let mut batch = self.compose();
-            self.queue.extend(batch.deferred.drain(..));
+            // In front of those that were not looked at: they came first.
+            batch.deferred.drain(..).rev().for_each(|job| self.queue.push_front(job));
             if batch.is_empty() {
                 return;
             }
@@ -134,7 +135,7 @@ impl Combiner {
                 job.give_up(&self.shared.name);
             } else if job.not_before.is_some_and(|until| until > now) {
                 pausing.push_back(job);
-            } else if let Admission::Full(job) = batch.admit(job, &self.known, &self.clock) {
+            } else if let Some(job) = batch.admit(job, &self.known, &self.clock) {
                 self.queue.push_front(job);
                 break;
             }

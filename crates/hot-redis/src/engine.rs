@@ -155,6 +155,7 @@ impl RedisEngine {
             alone: false,
             solo: false,
             not_before: None,
+            held_up_by: vec![],
             fresh: Arc::default(),
             verdict: None,
             claim: claim.clone(),
@@ -163,7 +164,11 @@ impl RedisEngine {
         self.submit(&order.partition, job);
         match tokio::time::timeout(order.deadline + DEADLINE_GRACE, answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(Error::Closed),
+            Ok(Err(_)) if claim.give_up() => Err(Error::Closed),
+            Ok(Err(_)) => Err(Error::OutcomeUnknown {
+                backend: self.shared.name.clone(),
+                reason: "the engine ended with the commit in flight".into(),
+            }),
             Err(_) if claim.give_up() => Err(claim.too_late(&self.shared.name, started)),
             Err(_) => Err(Error::OutcomeUnknown {
                 backend: self.shared.name.clone(),

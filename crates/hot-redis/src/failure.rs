@@ -46,10 +46,13 @@ impl Failure {
         }
     }
 
-    /// Sorts an error of opening a connection: nothing was sent.
+    /// Sorts an error of opening a connection: nothing was sent. Only wrong credentials are final; a server that
+    /// has too many clients, for one, has fewer later.
     pub(crate) fn of_connecting(backend: &str, error: RedisError) -> Failure {
         match Failure::of(backend, error) {
-            Failure::Lost { reason } => Failure::Unreachable { reason },
+            Failure::Lost { reason } | Failure::Refused(Error::Unavailable { reason, .. }) => {
+                Failure::Unreachable { reason }
+            }
             other => other,
         }
     }
@@ -87,7 +90,7 @@ fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
         _ if reason.contains("OOM command not allowed") => {
             Failure::Refused(Error::OutOfMemory { detail: format!("{backend} says {reason}") })
         }
-        _ if ["NOAUTH", "WRONGPASS", "NOPERM", FORBIDDEN].iter().any(|word| reason.contains(word)) => {
+        _ if reason.contains("NOAUTH") || reason.contains("WRONGPASS") || lacks_rights(&reason) => {
             Failure::Refused(denied(backend, reason))
         }
         _ => Failure::Refused(unavailable(backend, reason, "the server did not understand; see its version")),
@@ -115,8 +118,19 @@ pub(crate) fn unavailable(backend: &str, reason: String, advice: &'static str) -
     Error::Unavailable { backend: backend.to_owned(), reason, advice }
 }
 
-/// How Redis begins the refusal of a command or key inside a script.
-const FORBIDDEN: &str = "The user executing the script can't";
+/// Whether the words are a refusal for lack of rights: a plain one, and what Redis and Valkey say inside a script.
+fn lacks_rights(reason: &str) -> bool {
+    ["NOPERM", "The user executing the script can't", "has no permissions"].iter().any(|w| reason.contains(w))
+}
+
+/// The words without the user's name, which newer servers put in: it belongs to the credentials.
+fn without_user(reason: String) -> String {
+    let around = reason.split_once("User ").and_then(|(before, rest)| {
+        let (_name, after) = rest.split_once(" has no permissions")?;
+        Some(format!("{before}the user has no permissions{after}"))
+    });
+    around.unwrap_or(reason)
+}
 
 /// Our user may not run a command of a step; found before the first write.
 pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
@@ -124,13 +138,12 @@ pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
 }
 
 fn denied(backend: &str, reason: String) -> Error {
-    let rights = ["NOPERM", "no permissions", FORBIDDEN].iter().any(|word| reason.contains(word));
-    let advice = if rights {
+    let advice = if lacks_rights(&reason) {
         "grant the user the commands and keys of `emberkeep schema keys`, and EVAL, EVALSHA, TIME, TYPE"
     } else {
         "put the right user and password into the URL"
     };
-    Error::Denied { backend: backend.to_owned(), reason, advice }
+    Error::Denied { backend: backend.to_owned(), reason: without_user(reason), advice }
 }
 
 #[cfg(test)]
@@ -176,6 +189,11 @@ mod tests {
         {
             assert!(matches!(sorted(line), Failure::Refused(Error::Denied { .. })), "{line}");
         }
+        let named = sorted("NOPERM User joe has no permissions to run the 'get' command").reason();
+        assert!(
+            named.contains("the user has no permissions to run the 'get'") && !named.contains("joe"),
+            "{named}"
+        );
         let oom = sorted("OOM command not allowed when used memory > 'maxmemory'.");
         assert!(matches!(oom, Failure::Refused(Error::OutOfMemory { .. })));
         let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));

@@ -27,6 +27,8 @@ pub(crate) struct Job {
     /// Must not share a call with any other step: a call with it was refused, and somebody is to blame.
     pub(crate) solo: bool,
     pub(crate) not_before: Option<Instant>,
+    /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
+    pub(crate) held_up_by: Vec<RawKey>,
     /// Replies that came from one atomic call: a step that read nothing else needs no validation.
     pub(crate) fresh: Seen,
     /// An error that takes the place of the body's result, if its reads prove true.

@@ -77,6 +77,41 @@ async fn standalone_nothing_is_lost_and_nothing_is_made_twice() {
     conclude("standalone", &store, &[proxy], &all, |_| server.client());
 }
 
+/// Everything in flight is cut at once, at any moment, and the server is gone for moments.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cut_at_any_moment() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let proxy = FaultProxy::start(server.address()).expect("a port is free");
+    let store = store_on(&proxy.url()).await;
+    proxy.delay(Duration::from_millis(2), Duration::from_millis(2));
+    let stop = flag();
+    let scope = store.scope(arena("cut")).deadline(Duration::from_secs(10));
+    let load = tokio::spawn(assault(scope, "t", 8, Until::Flag(stop.clone())));
+    for n in 0..150_u64 {
+        tokio::time::sleep(Duration::from_micros(n * 37 % 25_000)).await;
+        match n % 5 {
+            0 => proxy.refuse(),
+            _ => proxy.cut_all(),
+        }
+        tokio::time::sleep(Duration::from_micros(500)).await;
+        proxy.accept();
+    }
+    stop.store(true, std::sync::atomic::Ordering::Release);
+    let ledger = load.await.expect("the load ends");
+    let audit = audit(&mut server.client(), store.naming(), &arena("cut"), &ledger);
+    println!(
+        "faults cut: {} hits, {} cuts, {} refused connections, {} receipts asked, outcome unknown {}, slowest {:?}; {audit}",
+        ledger.entries.len(),
+        proxy.counts().cuts,
+        proxy.counts().refused,
+        store.stats().receipts_asked,
+        ledger.unknown(),
+        ledger.slowest(),
+    );
+    audit.assert_exact();
+    assert_eq!((ledger.unknown(), ledger.refused()), (0, 0), "{:?}", ledger.errors());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_nothing_is_lost_and_nothing_is_made_twice() {
     let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };

@@ -8,7 +8,7 @@ use emberkeep_hot::Error;
 use emberkeep_hot::command::{Expiry, Overflow, Write};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{Channel, Set, Text, Utf8, family};
-use emberkeep_testkit::{RedisServer, Resp, require};
+use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, require};
 use std::time::{Duration, Instant};
 
 family! {
@@ -26,6 +26,12 @@ family! {
 
 const SECRET: &str = "s3cr3t-pass";
 
+/// Both servers, where they can be had: scripts and rights differ between them.
+fn servers(options: RedisOptions) -> Vec<RedisServer> {
+    let start = |flavor| require(options.clone().flavor(flavor).start());
+    [Flavor::Redis, Flavor::Valkey].into_iter().filter_map(start).collect()
+}
+
 /// All keys but receipts and turns.
 fn keys(client: &mut Resp) -> Vec<String> {
     let keys = client.call(&["KEYS", "*"]);
@@ -35,7 +41,12 @@ fn keys(client: &mut Resp) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn out_of_memory_is_said_and_deletes_and_reads_still_work() {
-    let Some(server) = emberkeep_testkit::redis() else { return };
+    for server in servers(RedisServer::options()) {
+        out_of_memory(server).await;
+    }
+}
+
+async fn out_of_memory(server: RedisServer) {
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("full"));
     for n in 0..4 {
@@ -77,13 +88,14 @@ async fn out_of_memory_is_said_and_deletes_and_reads_still_work() {
     assert!(client.call(&["CONFIG", "SET", "maxmemory", "0"]).is_ok());
     scope.put(&LOAD.key(0), "again".into()).await.expect("there is room again");
     println!(
-        "out of memory: {refused} writes refused, {read} reads and {removed} deletes served, nothing written"
+        "out of memory, {:?}: {refused} writes refused, {read} reads and {removed} deletes served, nothing written",
+        server.flavor(),
     );
 }
 
-/// A server with users of different rights.
-fn server_with_users() -> Option<RedisServer> {
-    let options = RedisServer::options()
+/// Users of different rights.
+fn with_users() -> RedisOptions {
+    RedisServer::options()
         .acl("user default on nopass ~* &* +@all")
         .acl(&format!("user all on >{SECRET} ~* &* +@all"))
         .acl(&format!("user noset on >{SECRET} ~* &* +@all -sadd"))
@@ -91,20 +103,25 @@ fn server_with_users() -> Option<RedisServer> {
         .acl(&format!("user noscript on >{SECRET} ~* &* +@all -eval -evalsha"))
         .acl(&format!("user noread on >{SECRET} ~* &* +@all -scard"))
         .acl(&format!("user noinfo on >{SECRET} ~* &* +@all -info -config"))
-        .acl(&format!("user keys on >{SECRET} ~*mine* ~ember:* &* +@all"));
-    require(options.start())
+        .acl(&format!("user keys on >{SECRET} ~*mine* ~ember:* &* +@all"))
 }
 
 fn assert_denied(error: &Error) {
     let text = error.to_string();
     assert!(matches!(error, Error::Denied { .. }), "{text}");
     assert!(!text.contains(SECRET) && !text.contains("wrong-one"), "{text}");
+    assert!(!text.contains("noread") && !text.contains("noset") && !text.contains("nobody"), "{text}");
     assert!(text.contains("grant the user") || text.contains("put the right user"), "no advice in: {text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_rights_are_found_before_the_first_write() {
-    let Some(server) = server_with_users() else { return };
+    for server in servers(with_users()) {
+        missing_rights(server).await;
+    }
+}
+
+async fn missing_rights(server: RedisServer) {
     let mut client = server.client();
     let url = |user: &str| format!("redis://{user}:{SECRET}@{}", server.address());
     let mut denied = 0;
@@ -154,12 +171,12 @@ async fn missing_rights_are_found_before_the_first_write() {
     client.call(&["DEL", "count:mine"]);
     denied += 6;
     assert_eq!(keys(&mut client), Vec::<String>::new(), "nothing was half-written");
-    println!("rights: {denied} steps denied with advice, 0 half-written");
+    println!("rights, {:?}: {denied} steps denied with advice, 0 half-written", server.flavor());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forbidden_key_does_not_deny_its_neighbours() {
-    let Some(server) = server_with_users() else { return };
+    let Some(server) = require(with_users().start()) else { return };
     let store = store_on(&format!("redis://keys:{SECRET}@{}", server.address())).await;
     // One partition, so that they share commits; only names with "mine" are allowed.
     let scope = store.scope(arena("both"));
@@ -292,6 +309,29 @@ async fn an_increment_that_cannot_work_is_found_before_the_first_write() {
     step.await.expect("a number of 19 digits is a number");
     assert_eq!(client.call(&["GET", "n"]).text(), "9223372036854774995");
     println!("increments: 3 that cannot work refused, 0 half-written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_many_clients_is_a_matter_of_time() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let store = store_on(&server.url()).await;
+    let scope = store.scope(arena("crowded")).deadline(Duration::from_millis(500));
+    let mut client = server.client();
+    client.call(&["CONFIG", "SET", "maxclients", "1"]);
+    client.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        told.push(scope.put(&SUM.key(), 1).await.expect_err("no connection is left"));
+    }
+    assert!(matches!(&told[1], Error::Unavailable { .. }), "{}", told[1]);
+    let waiting = tokio::spawn({
+        let scope = scope.deadline(Duration::from_secs(10));
+        async move { scope.put(&SUM.key(), 2).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    client.call(&["CONFIG", "SET", "maxclients", "100"]);
+    waiting.await.expect("the task ends").expect("there is room again");
+    println!("too many clients: {}", told[1]);
 }
 
 /// Everything a caller can be told must be said also by the store's own words.
