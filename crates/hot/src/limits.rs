@@ -27,6 +27,9 @@ pub const BODY_WARN: Duration = Duration::from_millis(10);
 /// Attempts of one step on the embedded engine before it takes every shard (locks are found by running).
 pub const EMBEDDED_ATTEMPTS_MAX: u32 = 16;
 
+/// A thread's buffer for keys and values is kept up to this size.
+pub const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
 /// Entries a partition's log keeps unless the caller says otherwise.
 pub const LOG_ENTRIES_DEFAULT: usize = 10_000;
 /// Messages a subscriber may lag behind before the oldest are dropped and counted.

@@ -102,7 +102,7 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
     // One in eight dies while it starts or recovers, the others after some steps: points of its life, not of the
     // clock, so that a busy machine does not kill them all in the cradle.
     let mut last = 0;
-    if random % 8 > 0 {
+    if !random.is_multiple_of(8) {
         last = acks.by_ref().take((random >> 8) as usize % 400 + 1).last().unwrap_or(0);
     }
     std::thread::sleep(Duration::from_micros((random >> 20) % 4_000));

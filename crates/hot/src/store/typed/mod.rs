@@ -11,13 +11,14 @@ mod text;
 
 use crate::command::*;
 use crate::error::{Error, Result, show};
+use crate::limits::SCRATCH_BYTES_MAX;
 use crate::tx::RawTx;
 use bytes::Bytes;
 use emberkeep_schema::{
     Automatic, Channel, Codec, Family, Given, Hash, Key, List, Naming, Number, Partition, Set, SortedSet,
     Text, Ttl, TtlPolicy,
 };
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::time::Duration;
 
 /// One run of a step's body over one partition.
@@ -63,16 +64,19 @@ impl Access for RawTx<'_> {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Builds bytes in a buffer that is kept, and copies them out once, exactly as long as they are.
 pub(in crate::store) fn in_scratch<E>(fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Bytes, E> {
-    SCRATCH.with_borrow_mut(|scratch| {
-        scratch.clear();
-        fill(scratch)?;
-        Ok(Bytes::copy_from_slice(scratch))
-    })
+    // Taken, not borrowed: a user's codec may come back here while it fills.
+    let mut scratch = SCRATCH.take();
+    scratch.clear();
+    let filled = fill(&mut scratch).map(|()| Bytes::copy_from_slice(&scratch));
+    if scratch.capacity() <= SCRATCH_BYTES_MAX {
+        SCRATCH.set(scratch);
+    }
+    filled
 }
 
 /// A key's bytes on an engine.
