@@ -12,6 +12,9 @@ pub mod cases;
 pub mod dice;
 pub mod families;
 pub mod foreign;
+pub mod linear;
+pub mod model;
+pub mod program;
 pub mod runner;
 pub mod story;
 pub mod subject;
@@ -40,7 +43,7 @@ cases! {
     lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, an_empty_list_vanishes, typed_list],
     types: [
         every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_step_that_contradicts_itself,
-        an_emptied_collection_has_no_type, typed_errors_name_the_family,
+        a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,
     ],
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
@@ -73,4 +76,13 @@ cases! {
         keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
         wrong_cursors,
     ],
+    programs: [steps_against_the_model, large_steps_against_the_model, two_processes_against_the_model],
+    neighbours: [
+        wrong_types_beside_good_steps, two_opinions_of_one_key, a_key_that_changes_its_type,
+        failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,
+        many_fields_of_one_hash,
+    ],
+    sums: [totals_are_exact, every_coin_is_banked_once],
+    histories: [registers, counters, sets, steps_over_two_keys],
+    contests: [claims, last_hits, pops],
 }

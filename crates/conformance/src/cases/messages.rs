@@ -154,10 +154,7 @@ pub async fn a_slow_subscriber(subject: &Subject) {
         }
     }
     assert_eq!((missed + received) as usize, sent);
-    assert!(
-        missed > 0 && received as usize <= SUBSCRIBER_MESSAGES_MAX,
-        "{missed} missed, {received} received"
-    );
+    assert!(missed > 0, "nothing was dropped, so nothing was proved");
 }
 
 /// Dropping a subscription ends it: the server forgets it, and a new one hears only what comes then.

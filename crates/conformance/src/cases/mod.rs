@@ -2,15 +2,20 @@
 
 pub mod body;
 pub mod bounds;
+pub mod contests;
 pub mod corrupt;
 pub mod hash;
+pub mod histories;
 pub mod isolation;
 pub mod lifetimes;
 pub mod lists;
 pub mod log;
 pub mod messages;
+pub mod neighbours;
+pub mod programs;
 pub mod scans;
 pub mod set;
 pub mod sorted_set;
+pub mod sums;
 pub mod text;
 pub mod types;

@@ -140,6 +140,22 @@ pub async fn a_step_that_contradicts_itself(subject: &Subject) {
     }
 }
 
+/// A write that the key's type refuses is refused also where a SET or DEL of the same step would have covered it.
+pub async fn a_wrong_write_that_is_covered_later(subject: &Subject) {
+    for cover in [set("covered"), Write::Del] {
+        for write in [hdel(&["f"]), sadd(&["a"]), Write::LPop(1), Write::IncrBy(1)] {
+            let (key, beside) = (subject.fresh(), subject.fresh());
+            subject.put(&key, set("text")).await;
+            let shown = format!("{write:?} on a string, then {cover:?}");
+            let writes = vec![(beside.clone(), set("x")), (key.clone(), write), (key.clone(), cover.clone())];
+            let refused = subject.write(writes).await;
+            assert!(matches!(refused, Err(Error::WrongType { .. })), "{shown}: {refused:?}");
+            assert_eq!(subject.read(&key, Read::Get).await, blob("text"), "{shown}");
+            assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
+        }
+    }
+}
+
 /// A collection that the same body emptied is absent for every read, of whatever type.
 pub async fn an_emptied_collection_has_no_type(subject: &Subject) {
     let emptied: [&[Write]; 5] = [

@@ -1,0 +1,124 @@
+//! One winner: 64 tasks race for each of thousands of prizes, and each prize goes to exactly one of them.
+
+use crate::families::World;
+use crate::runner::say;
+use crate::subject::Subject;
+use crate::words::*;
+use bytes::Bytes;
+use emberkeep_hot::command::{Read, Reply, Write};
+use emberkeep_hot::{Result, Scope, Tx};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Barrier;
+
+/// Who races.
+const TASKS: usize = 64;
+/// Contests between two moments at which all tasks wait for each other.
+const HEAT: usize = 32;
+
+type Attempt = fn(&mut Tx<'_, World>, &Bytes, usize) -> Result<bool>;
+
+/// All tasks try every contest; how many won each.
+async fn race(subject: &Subject, name: &str, prizes: &[Bytes], attempt: Attempt) -> Vec<usize> {
+    let started = Instant::now();
+    let prizes: Arc<[Bytes]> = prizes.into();
+    let barrier = Arc::new(Barrier::new(TASKS));
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let scope = if task % 2 == 0 { subject.scope() } else { subject.other_scope() };
+            tokio::spawn(contestant(scope, task, prizes.clone(), barrier.clone(), attempt))
+        })
+        .collect();
+    let mut winners = vec![0; prizes.len()];
+    for task in tasks {
+        for won in task.await.expect("no contestant panics") {
+            winners[won] += 1;
+        }
+    }
+    let (steps, took) = (TASKS * prizes.len(), started.elapsed());
+    say(&format!("  {name}: {} contests of {TASKS}, {steps} steps in {took:.1?}", prizes.len()));
+    winners
+}
+
+/// Tries every contest; which it won.
+async fn contestant(
+    scope: Scope<World>,
+    task: usize,
+    prizes: Arc<[Bytes]>,
+    barrier: Arc<Barrier>,
+    attempt: Attempt,
+) -> Vec<usize> {
+    let mut won = Vec::new();
+    for (contest, prize) in prizes.iter().enumerate() {
+        if contest % HEAT == 0 {
+            barrier.wait().await;
+        }
+        let prize = prize.clone();
+        let scope = scope.clone().deadline(std::time::Duration::from_secs(30));
+        if scope.transact(move |tx| attempt(tx, &prize, task)).await.expect("contestants settle") {
+            won.push(contest);
+        }
+        tokio::task::yield_now().await;
+    }
+    won
+}
+
+fn prizes(subject: &Subject) -> Vec<Bytes> {
+    (0..subject.contests()).map(|_| subject.fresh()).collect()
+}
+
+/// Who finds the key absent takes it.
+pub async fn claims(subject: &Subject) {
+    let prizes = prizes(subject);
+    let winners = race(subject, "claims", &prizes, |tx, prize, task| {
+        if tx.raw_read(prize, Read::Exists)? == int(1) {
+            return Ok(false);
+        }
+        tx.raw_write(prize.clone(), set(&task.to_string()))?;
+        Ok(true)
+    });
+    assert!(winners.await.iter().all(|won| *won == 1));
+}
+
+/// Everybody hits; who brings the hit points to exactly 0 has the kill. Each has one hit more than needed.
+pub async fn last_hits(subject: &Subject) {
+    let prizes = prizes(subject);
+    for piece in prizes.chunks(500) {
+        let full = set(&(TASKS as i64 / 2).to_string());
+        subject.write(piece.iter().map(|key| (key.clone(), full.clone())).collect()).await.expect("a step");
+    }
+    let winners = race(subject, "last hits", &prizes, |tx, prize, _| {
+        let Reply::Blob(text) = tx.raw_read(prize, Read::Get)? else { return Ok(false) };
+        let hp: i64 = String::from_utf8_lossy(&text).parse().expect("hit points");
+        if hp == 0 {
+            return Ok(false);
+        }
+        tx.raw_write(prize.clone(), Write::IncrBy(-1))?;
+        Ok(hp == 1)
+    });
+    assert!(winners.await.iter().all(|won| *won == 1));
+    for prize in prizes.iter().step_by(97) {
+        assert_eq!(subject.read(prize, Read::Get).await, blob("0"));
+    }
+}
+
+/// One element in each list; who pops it has it.
+pub async fn pops(subject: &Subject) {
+    let prizes = prizes(subject);
+    for piece in prizes.chunks(500) {
+        let one = rpush(&["prize"]);
+        subject.write(piece.iter().map(|key| (key.clone(), one.clone())).collect()).await.expect("a step");
+    }
+    let winners = race(subject, "pops", &prizes, |tx, prize, _| {
+        let Reply::List(head) = tx.raw_read(prize, Read::LRange(0, 0))? else { return Ok(false) };
+        if head.is_empty() {
+            return Ok(false);
+        }
+        tx.raw_write(prize.clone(), Write::LPop(1))?;
+        Ok(true)
+    });
+    assert!(winners.await.iter().all(|won| *won == 1));
+    for prize in prizes.iter().step_by(97) {
+        assert_eq!(subject.read(prize, Read::Exists).await, int(0));
+    }
+}

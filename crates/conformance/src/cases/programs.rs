@@ -1,0 +1,206 @@
+//! Random programs against the model: every answer of every step, and the whole keyspace after each program.
+
+use crate::dice::Dice;
+use crate::families::World;
+use crate::foreign::{Change, Foreign};
+use crate::model::{Model, Op};
+use crate::program::{Event, KEYS, LIFE_MS_MAX, program, shorter_at};
+use crate::runner::say;
+use crate::subject::Subject;
+use bytes::Bytes;
+use emberkeep_hot::command::{Expiry, Reply, Write};
+use emberkeep_hot::{Error, Scope, Tx};
+
+/// Programs that every run makes, so that a failure can be found again by its seed.
+const FIXED_SEEDS: u64 = 100;
+/// Events of a program.
+const EVENTS: usize = 40;
+
+/// Fixed seeds and a random one.
+pub async fn steps_against_the_model(subject: &Subject) {
+    let random = Dice::random_seed();
+    say(&format!("  programs::steps_against_the_model: random seed {random}"));
+    for seed in (0..FIXED_SEEDS).chain([random]) {
+        run(subject, seed, Way::OneByOne).await;
+    }
+}
+
+/// The same, with all operations of a program's neighbouring steps in one body: own writes deep.
+pub async fn large_steps_against_the_model(subject: &Subject) {
+    let random = Dice::random_seed();
+    say(&format!("  programs::large_steps_against_the_model: random seed {random}"));
+    for seed in (1_000..1_000 + FIXED_SEEDS).chain([random]) {
+        run(subject, seed, Way::Joined).await;
+    }
+}
+
+/// The same, where two processes take turns and nobody's memory of the keys is fresh.
+pub async fn two_processes_against_the_model(subject: &Subject) {
+    let random = Dice::random_seed();
+    say(&format!("  programs::two_processes_against_the_model: random seed {random}"));
+    for seed in (2_000..2_000 + FIXED_SEEDS).chain([random]) {
+        run(subject, seed, Way::InTurns).await;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    OneByOne,
+    Joined,
+    InTurns,
+}
+
+async fn run(subject: &Subject, seed: u64, way: Way) {
+    // Far from now, so that on a real server only the program's own clock ends keys.
+    let start = subject.far(0).await;
+    let mut events = program(seed, EVENTS, start);
+    if way == Way::Joined {
+        events = joined(events);
+    }
+    if let Some(clock) = subject.held_clock() {
+        clock.set(start);
+    }
+    if play(subject, &events, way, start).await.is_none() {
+        return;
+    }
+    let (shortest, why) = shortened(subject, events, way, start).await;
+    panic!("seed {seed}, {way:?}: {why}\nprogram: {shortest:?}");
+}
+
+/// The shortest program, with the shortest steps, that still fails.
+async fn shortened(subject: &Subject, mut events: Vec<Event>, way: Way, start: i64) -> (Vec<Event>, String) {
+    let mut why = "it failed once and not again".to_owned();
+    let mut at = events.len();
+    while at > 0 {
+        at -= 1;
+        for shorter in shorter_at(&events, at) {
+            let (again, later) = restarted(subject, start).await;
+            if let Some(reason) = play(subject, &moved(&shorter, later), way, again).await {
+                (events, why) = (shorter, reason);
+                // The same place again: more of it may go.
+                at = (at + 1).min(events.len());
+                break;
+            }
+        }
+    }
+    (events, why)
+}
+
+/// A held clock does not go back: a program that is played again starts later, with later deadlines.
+async fn restarted(subject: &Subject, start: i64) -> (i64, i64) {
+    match subject.held_clock() {
+        Some(clock) => {
+            let again = clock.now().max(start) + 10 * LIFE_MS_MAX;
+            clock.set(again);
+            (again, again - start)
+        }
+        None => (start, 0),
+    }
+}
+
+fn moved(events: &[Event], by: i64) -> Vec<Event> {
+    let move_op = |op: &Op| match op {
+        Op::Write(key, Write::ExpireAt(at)) => Op::Write(*key, Write::ExpireAt(at + by)),
+        Op::Write(key, Write::Set(text, Expiry::At(at))) => {
+            Op::Write(*key, Write::Set(text.clone(), Expiry::At(at + by)))
+        }
+        other => other.clone(),
+    };
+    let move_event = |event: &Event| match event {
+        Event::Step(ops) => Event::Step(ops.iter().map(move_op).collect()),
+        Event::Pass(ms) => Event::Pass(*ms),
+    };
+    events.iter().map(move_event).collect()
+}
+
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut joined: Vec<Event> = Vec::new();
+    for event in events {
+        match (joined.last_mut(), event) {
+            (Some(Event::Step(before)), Event::Step(ops)) if before.len() < 30 => before.extend(ops),
+            (_, event) => joined.push(event),
+        }
+    }
+    joined
+}
+
+/// Plays a program on fresh keys; what differs from the model, if anything does.
+async fn play(subject: &Subject, events: &[Event], way: Way, start: i64) -> Option<String> {
+    let keys: Vec<Bytes> = (0..KEYS).map(|_| subject.fresh()).collect();
+    let scopes = [subject.scope(), subject.other_scope()];
+    let (mut model, mut now, mut foreign) = (Model::default(), start, subject.foreign());
+    for (number, event) in events.iter().enumerate() {
+        match event {
+            Event::Pass(ms) => {
+                now += ms;
+                let ended = model.pass(now);
+                pass(subject, &keys, &ended, now, &mut *foreign).await;
+            }
+            Event::Step(ops) => {
+                let ops = living(ops, now);
+                let scope = &scopes[if way == Way::InTurns { number % 2 } else { 0 }];
+                let difference = compare(scope, &keys, &ops, &mut model).await;
+                if let Some(difference) = difference {
+                    return Some(format!("event {number}: {difference}"));
+                }
+            }
+        }
+    }
+    whole(&keys, &model, &mut *foreign).await
+}
+
+/// Without the deadlines that a shortened program would set in the past.
+fn living(ops: &[Op], now: i64) -> Vec<Op> {
+    let dead = |op: &&Op| matches!(op, Op::Write(_, Write::ExpireAt(at) | Write::Set(_, Expiry::At(at))) if *at <= now);
+    ops.iter().filter(|op| !dead(op)).cloned().collect()
+}
+
+/// A held clock moves; on a real server a foreign client ends the keys whose time has come.
+async fn pass(subject: &Subject, keys: &[Bytes], ended: &[usize], now: i64, foreign: &mut dyn Foreign) {
+    if let Some(clock) = subject.held_clock() {
+        return clock.set(now);
+    }
+    for key in ended {
+        foreign.change(&keys[*key], Change::Write(Write::ExpireAt(1))).await;
+    }
+}
+
+/// Runs a step on the engine and on the model.
+async fn compare(scope: &Scope<World>, keys: &[Bytes], ops: &[Op], model: &mut Model) -> Option<String> {
+    let expected = model.step(ops);
+    let (keys, asked) = (keys.to_vec(), ops.to_vec());
+    let found = scope.transact(move |tx| make(tx, &keys, &asked)).await;
+    match (expected, found) {
+        (Ok(expected), Ok(found)) if expected == found => None,
+        (Err(_), Err(Error::WrongType { .. })) => None,
+        (expected, found) => Some(format!("{ops:?}\n  model:  {expected:?}\n  engine: {found:?}")),
+    }
+}
+
+/// The body: makes the operations, keeps what reads answer. `None` = of another type.
+fn make(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<Vec<Option<Reply>>, Error> {
+    let mut answers = Vec::new();
+    for op in ops {
+        match op {
+            Op::Write(key, write) => tx.raw_write(keys[*key].clone(), write.clone())?,
+            Op::Read(key, read) => match tx.raw_read(&keys[*key], read.clone()) {
+                Ok(reply) => answers.push(Some(reply)),
+                Err(Error::WrongType { .. }) => answers.push(None),
+                Err(other) => return Err(other),
+            },
+        }
+    }
+    Ok(answers)
+}
+
+/// The whole keyspace, as a foreign client sees it.
+async fn whole(keys: &[Bytes], model: &Model, foreign: &mut dyn Foreign) -> Option<String> {
+    for (number, key) in keys.iter().enumerate() {
+        let expected = model.entry(number).map(|entry| (entry.held.clone(), entry.deadline));
+        let found = foreign.look(key).await;
+        if expected != found {
+            return Some(format!("key {number} at the end\n  model:  {expected:?}\n  engine: {found:?}"));
+        }
+    }
+    None
+}
