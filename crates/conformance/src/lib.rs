@@ -79,10 +79,34 @@ cases! {
     programs: [steps_against_the_model, large_steps_against_the_model, two_processes_against_the_model],
     neighbours: [
         wrong_types_beside_good_steps, two_opinions_of_one_key, a_key_that_changes_its_type,
-        failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,
+        nobody_sees_what_is_refused, failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,
         many_fields_of_one_hash,
     ],
     sums: [totals_are_exact, every_coin_is_banked_once],
     histories: [registers, counters, sets, steps_over_two_keys],
     contests: [claims, last_hits, pops],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CASES;
+    use std::collections::BTreeSet;
+
+    /// A case that is written and not listed would never run.
+    #[test]
+    fn every_case_is_listed_once() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cases");
+        let mut written = BTreeSet::new();
+        for file in std::fs::read_dir(folder).expect("the folder of the cases") {
+            let path = file.expect("a file").path();
+            let module = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let names =
+                text.split("\npub async fn ").skip(1).map(|rest| rest.split('(').next().unwrap_or(rest));
+            written.extend(names.map(|name| format!("{module}::{name}")));
+        }
+        let listed: BTreeSet<String> = CASES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(listed.len(), CASES.len(), "a case is listed twice");
+        assert_eq!(listed, written);
+    }
 }

@@ -99,6 +99,32 @@ pub async fn a_key_that_changes_its_type(subject: &Subject) {
     }
 }
 
+/// What a step writes that is then refused is seen by nobody, however close they run.
+pub async fn nobody_sees_what_is_refused(subject: &Subject) {
+    let text = subject.fresh();
+    subject.put(&text, set("text")).await;
+    for _ in 0..ROUNDS {
+        let key = subject.fresh();
+        subject.put(&key, set("clean")).await;
+        let body = |n: usize| -> Body {
+            if n % 3 == 0 {
+                return writes(vec![(key.clone(), set("dirty")), (text.clone(), sadd(&["a"]))]);
+            }
+            let key = key.clone();
+            Box::new(move |tx| {
+                let seen = tx.raw_read(&key, Read::Get)?;
+                // As an error: what a body makes of its reads must be true too.
+                if seen == blob("clean") { Ok(()) } else { Err(Error::Closed) }
+            })
+        };
+        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        for (n, result) in results.iter().enumerate() {
+            let refused = matches!(result, Err(Error::WrongType { .. }));
+            assert_eq!((refused, result == &Ok(())), (n % 3 == 0, n % 3 != 0), "step {n}: {result:?}");
+        }
+    }
+}
+
 /// Errors and panics of bodies that had already written.
 pub async fn failing_bodies_beside_good_steps(subject: &Subject) {
     let error = |beside: &Bytes| -> Body {
