@@ -3,7 +3,7 @@
 //! Markers, never built. The caller sees the plain value: a family of `Text<Json<Monster>>` gives
 //! and takes `Monster`.
 
-use crate::{part::Part, value_error::ValueError};
+use crate::{part::Part, quick_json, value_error::ValueError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::marker::PhantomData;
 
@@ -41,6 +41,9 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Codec for Json<T> {
     const TYPE: &'static str = "JSON";
 
     fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), ValueError> {
+        if quick_json::write(value, out) {
+            return Ok(());
+        }
         let before = out.len();
         serde_json::to_writer(&mut *out, value).map_err(|error| {
             out.truncate(before);
@@ -49,7 +52,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Codec for Json<T> {
     }
 
     fn decode(bytes: &[u8]) -> Result<T, ValueError> {
-        serde_json::from_slice(bytes).map_err(|error| ValueError::reading_json(&error, bytes.len()))
+        match quick_json::read(bytes) {
+            Some(value) => Ok(value),
+            None => {
+                serde_json::from_slice(bytes).map_err(|error| ValueError::reading_json(&error, bytes.len()))
+            }
+        }
     }
 }
 

@@ -77,31 +77,74 @@ macro_rules! record {
                 use $crate::macro_support::serde::de;
 
                 #[allow(non_camel_case_types)]
-                enum Field { $($field,)* Unknown(::std::string::String) }
+                enum Field { $($field,)* }
 
-                struct FieldVisitor;
+                const NAMES: &[&str] = &[$($json),*];
 
-                impl de::Visitor<'_> for FieldVisitor {
-                    type Value = Field;
+                enum Name { Known(usize), Unknown(::std::string::String) }
+
+                /// The field that probably comes next: we write them in order.
+                struct NameSeed(usize);
+
+                impl NameSeed {
+                    #[inline]
+                    fn place(&self, name: &[u8]) -> ::core::option::Option<usize> {
+                        match NAMES.get(self.0) {
+                            ::core::option::Option::Some(next) if next.as_bytes() == name => {
+                                ::core::option::Option::Some(self.0)
+                            }
+                            _ => NAMES.iter().position(|known| known.as_bytes() == name),
+                        }
+                    }
+                }
+
+                impl<'de> de::Visitor<'de> for NameSeed {
+                    type Value = Name;
 
                     fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                         f.write_str("the name of a field")
                     }
 
-                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Field, E> {
-                        ::core::result::Result::Ok(match name {
-                            $($json => Field::$field,)*
-                            _ => Field::Unknown(::std::borrow::ToOwned::to_owned(name)),
+                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Name, E> {
+                        ::core::result::Result::Ok(match self.place(name.as_bytes()) {
+                            ::core::option::Option::Some(place) => Name::Known(place),
+                            ::core::option::Option::None => Name::Unknown(::std::borrow::ToOwned::to_owned(name)),
                         })
+                    }
+
+                    /// Our own reader's form: a name that is known needs no proof that it is text.
+                    #[inline]
+                    fn visit_bytes<E: de::Error>(self, name: &[u8]) -> ::core::result::Result<Name, E> {
+                        if let ::core::option::Option::Some(place) = self.place(name) {
+                            return ::core::result::Result::Ok(Name::Known(place));
+                        }
+                        match ::core::str::from_utf8(name) {
+                            ::core::result::Result::Ok(name) => self.visit_str(name),
+                            ::core::result::Result::Err(_) => {
+                                let found = de::Unexpected::Bytes(name);
+                                ::core::result::Result::Err(E::invalid_value(found, &"a name in UTF-8"))
+                            }
+                        }
+                    }
+
+                    /// Everybody else's.
+                    fn visit_newtype_struct<D: de::Deserializer<'de>>(
+                        self,
+                        deserializer: D,
+                    ) -> ::core::result::Result<Name, D::Error> {
+                        deserializer.deserialize_identifier(self)
                     }
                 }
 
-                impl<'de> de::Deserialize<'de> for Field {
+                impl<'de> de::DeserializeSeed<'de> for NameSeed {
+                    type Value = Name;
+
                     #[inline]
                     fn deserialize<D: de::Deserializer<'de>>(
+                        self,
                         deserializer: D,
-                    ) -> ::core::result::Result<Field, D::Error> {
-                        deserializer.deserialize_identifier(FieldVisitor)
+                    ) -> ::core::result::Result<Name, D::Error> {
+                        deserializer.deserialize_newtype_struct($crate::macro_support::NAME_AS_BYTES, self)
                     }
                 }
 
@@ -120,10 +163,15 @@ macro_rules! record {
                     ) -> ::core::result::Result<$name, A::Error> {
                         $(let mut $field: ::core::option::Option<$type> = ::core::option::Option::None;)*
                         let mut extra = $crate::Extra::default();
-                        while let ::core::option::Option::Some(name) = map.next_key::<Field>()? {
+                        let mut next = 0;
+                        while let ::core::option::Option::Some(name) = map.next_key_seed(NameSeed(next))? {
                             match name {
-                                $(Field::$field => $field = ::core::option::Option::Some(map.next_value()?),)*
-                                Field::Unknown(name) => extra.read(name, &mut map)?,
+                                $(Name::Known(place) if place == Field::$field as usize => {
+                                    next = place + 1;
+                                    $field = ::core::option::Option::Some(map.next_value()?);
+                                })*
+                                Name::Known(_) => {}
+                                Name::Unknown(name) => extra.read(name, &mut map)?,
                             }
                         }
                         ::core::result::Result::Ok($name {
@@ -145,11 +193,11 @@ macro_rules! record {
 
     (@write $map:ident, $json:literal, $self:ident.$field:ident, optional) => {
         if let ::core::option::Option::Some(value) = &$self.$field {
-            $map.serialize_entry($json, value)?;
+            $map.serialize_entry(const { &$crate::macro_support::PlainName::new($json) }, value)?;
         }
     };
     (@write $map:ident, $json:literal, $self:ident.$field:ident, $($absent:ident)?) => {
-        $map.serialize_entry($json, &$self.$field)?;
+        $map.serialize_entry(const { &$crate::macro_support::PlainName::new($json) }, &$self.$field)?;
     };
 
     (@absent $json:literal,) => {
