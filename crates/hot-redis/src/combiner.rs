@@ -10,6 +10,7 @@ use crate::flight::{Flight, Lane, Outcome};
 use crate::job::Job;
 use crate::known::Known;
 use crate::limits::*;
+use crate::rights::Rights;
 use crate::shared::{Shared, add};
 use crate::wire::{Call, GroupWords};
 use bytes::Bytes;
@@ -31,6 +32,7 @@ pub(crate) struct Combiner {
     inbox: mpsc::UnboundedReceiver<Job>,
     pub(crate) queue: VecDeque<Job>,
     pub(crate) known: Known,
+    pub(crate) rights: Rights,
     /// The partition's own: servers of a Cluster need not agree on the time.
     clock: Arc<Clock>,
     flights: FuturesUnordered<BoxFuture<'static, Landed>>,
@@ -61,6 +63,7 @@ impl Combiner {
             inbox,
             queue: VecDeque::new(),
             known: Known::default(),
+            rights: Rights::default(),
             flights: FuturesUnordered::new(),
             idle_lanes: vec![],
             closed: false,
@@ -167,7 +170,18 @@ impl Combiner {
         self.predict(&groups);
         let lane = (!claims.is_empty()).then(|| self.take_lane());
         let clock = self.clock.clone();
-        let flight = Flight { call, groups: groups.len(), lane, frees, estimate_ms, deadline, claims, clock };
+        let check_rights = self.rights.must_be_checked(&groups, Instant::now());
+        let flight = Flight {
+            check_rights,
+            call,
+            groups: groups.len(),
+            lane,
+            frees,
+            estimate_ms,
+            deadline,
+            claims,
+            clock,
+        };
         let (shared, partition) = (self.shared.clone(), self.partition.clone());
         self.flights.push(Box::pin(async move {
             let outcome = flight.fly(&shared, &partition).await;

@@ -186,6 +186,7 @@ impl RedisEngine {
             receipt: None,
             estimate_ms: None,
             wants_time: self.shared.clock.is_due(),
+            check_rights: false,
             process: &self.shared.process,
             groups: 0,
         };

@@ -29,6 +29,7 @@ pub(crate) struct Flight {
     pub(crate) lane: Option<Lane>,
     /// Nothing but deletions and the like: works without memory.
     pub(crate) frees: bool,
+    pub(crate) check_rights: bool,
     pub(crate) estimate_ms: Option<i64>,
     /// The latest deadline of its steps.
     pub(crate) deadline: Instant,
@@ -100,6 +101,7 @@ impl Flight {
             receipt: self.lane.as_ref().map(|lane| (&lane.receipt[..], lane.sequence)),
             estimate_ms: self.estimate_ms,
             wants_time: self.clock.is_due(),
+            check_rights: self.check_rights,
             process: &shared.process,
             groups: self.groups,
         };

@@ -19,14 +19,17 @@ impl Combiner {
     pub(crate) fn land(&mut self, landed: Landed) {
         let Landed { flight, outcome, groups, fetches, waiting } = landed;
         groups.iter().flat_map(|group| &group.jobs).for_each(|job| job.claim.back());
-        let Flight { call, lane, .. } = flight;
+        let Flight { call, lane, check_rights, .. } = flight;
         match outcome {
             Outcome::Answer(answer, unconfirmed) => {
                 self.idle_lanes.extend(lane);
+                if check_rights {
+                    self.checked(&answer, &groups);
+                }
                 self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting));
             }
             Outcome::Executed { committed, unconfirmed } => {
-                self.known.forget_guesses();
+                self.forget();
                 for (index, group) in groups.into_iter().enumerate() {
                     match committed.get(index) {
                         Some(true) => self.committed(group, unconfirmed.as_deref()),
@@ -42,7 +45,7 @@ impl Combiner {
             }
             Outcome::NotExecuted { reason, lost } => {
                 if lost {
-                    self.known.forget_guesses();
+                    self.forget();
                 } else {
                     self.idle_lanes.extend(lane);
                 }
@@ -53,9 +56,18 @@ impl Combiner {
                 self.refused(groups, waiting, &error);
             }
             Outcome::Unknown { reason } => {
-                self.known.forget_guesses();
+                self.forget();
                 groups.into_iter().for_each(|group| self.unknown(group, &reason));
                 self.requeue(waiting, None);
+            }
+        }
+    }
+
+    /// The commit asked for our user's rights: what passed is known now.
+    fn checked(&mut self, answer: &Answer, groups: &[Group]) {
+        for (group, answer) in groups.iter().zip(&answer.groups) {
+            if matches!(answer, GroupAnswer::Committed) {
+                self.rights.passed(group);
             }
         }
     }
@@ -228,6 +240,12 @@ impl Combiner {
             job.not_before = not_before;
             self.queue.push_front(job);
         }
+    }
+
+    /// The connection broke: it may be another server that answers next, with another history and other rights.
+    fn forget(&mut self) {
+        self.known.forget_guesses();
+        self.rights.forget();
     }
 
     /// The group's writes did not happen.

@@ -19,6 +19,7 @@ pub mod limits;
 mod line;
 mod listen;
 mod node;
+mod rights;
 mod router;
 mod shared;
 mod wire;

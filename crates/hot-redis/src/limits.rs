@@ -24,6 +24,8 @@ pub const TURN: Duration = Duration::from_millis(30);
 pub const TURN_POLL: Duration = Duration::from_millis(1);
 /// How long guesses for a key are not trusted after one proved stale.
 pub const CONTENDED: Duration = Duration::from_millis(50);
+/// How long it is trusted that our user may run a command.
+pub const RIGHTS_TRUSTED: Duration = Duration::from_secs(1);
 /// Life of a receipt, and of a closed lane.
 pub const RECEIPT: Duration = Duration::from_secs(60);
 /// Largest difference between the clock a step used and the server's.

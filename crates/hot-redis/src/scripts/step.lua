@@ -4,8 +4,8 @@
 -- the replies with what the bodies saw; pass 2 writes a receipt and the effects of the groups that passed; pass 3
 -- reads what steps still miss. Redis does not undo a script, so everything that could fail is checked in pass 1.
 --
--- KEYS  1..n the data keys, n+1..2n the turn keys beside them (if ARGV[2] is 1), last the receipt (if ARGV[3] is not empty)
--- ARGV  1 n   2 turn keys declared   3 sequence of this commit, or ''   4 '' | 't' tell the time | the client's estimate in ms
+-- KEYS  1..n the data keys, n+1..2n the turn keys beside them (if ARGV[2] is not 0), last the receipt (if ARGV[3] is not empty)
+-- ARGV  1 n   2 '1' turn keys declared, '2' also check our user's rights   3 sequence of this commit, or ''   4 '' | 't' tell the time | the client's estimate in ms
 --       5 process   6 turn ms   7 receipt ms   8 most elements of a reply   9 largest difference of clocks in ms
 --       10 number of groups   11.. groups, then the fetches
 -- group: words to the next group, ask for the turn, then the numbers of reads, turns, types, log entries, writes, messages
@@ -24,7 +24,7 @@
 --   reply   nil, integer, string, array of strings; { 1, type } wrong type; { 2, n } too many elements
 local A, K = ARGV, KEYS
 local call, try, num = redis.call, redis.pcall, tonumber
-local n, has_turns, sequence, me = num(A[1]), A[2] == '1', A[3], A[5]
+local n, has_turns, sequence, me = num(A[1]), A[2] ~= '0', A[3], A[5]
 local most = num(A[8])
 
 local time = 0
@@ -151,7 +151,7 @@ local function obstacle(key, expected, increment)
   return nil
 end
 
--- Whether our user may run a command, asked once per command. The server itself has checked the keys before it
+-- Whether our user may run a command, asked once per command, if the caller has not asked lately. The server itself has checked the keys before it
 -- started the script; but a command that is refused after the first write would leave the step half-written.
 local rights = {}
 local function may(name, key)
@@ -198,14 +198,15 @@ local function validate(p)
     end
   end
   local mine = {}
-  for i = 1, turns do
-    if has_turns then
-      local turn = K[n + num(A[q])]
-      local holder = call('GET', turn)
-      if holder == me then mine[#mine + 1] = turn elseif holder then return 2 end
+  if has_turns and turns > 0 then
+    local names = {}
+    for i = 1, turns do names[i] = K[n + num(A[q + i - 1])] end
+    local holders = turns > 1 and call('MGET', unpack(names)) or { call('GET', names[1]) }
+    for i = 1, turns do
+      if holders[i] == me then mine[#mine + 1] = names[i] elseif holders[i] then return 2 end
     end
-    q = q + 1
   end
+  q = q + turns
   for _ = 1, types do
     local found = obstacle(K[num(A[q])], A[q + 1], A[q + 2])
     if found then return { 3, num(A[q]), found } end
@@ -216,7 +217,7 @@ local function validate(p)
     if A[q + 3] == '1' and call('LLEN', K[num(A[q])]) + logged + i > num(A[q + 2]) then return 4 end
     q = q + 5
   end
-  local command = forbidden(entries, logs, num(A[p + 6]), num(A[p + 7]))
+  local command = A[2] == '2' and forbidden(entries, logs, num(A[p + 6]), num(A[p + 7]))
   if command then return { 5, command } end
   logged = logged + logs
   return 0, entries, mine

@@ -29,6 +29,8 @@ pub(crate) struct Envelope<'a> {
     pub(crate) estimate_ms: Option<i64>,
     /// Ask for the time even if no body used it.
     pub(crate) wants_time: bool,
+    /// Find out whether our user may run all commands.
+    pub(crate) check_rights: bool,
     pub(crate) process: &'a str,
     pub(crate) groups: usize,
 }
@@ -118,7 +120,11 @@ impl Call {
             });
             cmd.arg(receipt);
         }
-        cmd.arg(n).arg(if turns { "1" } else { "0" });
+        cmd.arg(n).arg(match (turns, envelope.check_rights) {
+            (false, _) => "0",
+            (true, false) => "1",
+            (true, true) => "2",
+        });
         match envelope.receipt {
             Some((_, sequence)) => cmd.arg(sequence),
             None => cmd.arg(""),

@@ -9,3 +9,4 @@ mod words;
 pub(crate) use answer::{Answer, GroupAnswer, Status, text};
 pub(crate) use call::{Call, Envelope, GroupWords};
 pub(crate) use reply::reply;
+pub(crate) use words::write_name;

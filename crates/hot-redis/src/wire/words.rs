@@ -64,32 +64,51 @@ fn lex_bound(bound: &LexBound) -> Bytes {
     }
 }
 
+/// The command of a write.
+pub(crate) fn write_name(write: &Write) -> &'static str {
+    match write {
+        Write::Set(..) => "SET",
+        Write::Del => "DEL",
+        Write::IncrBy(_) => "INCRBY",
+        Write::HSet(_) => "HSET",
+        Write::HDel(_) => "HDEL",
+        Write::SAdd(_) => "SADD",
+        Write::SRem(_) => "SREM",
+        Write::ZAdd(_) => "ZADD",
+        Write::ZRem(_) => "ZREM",
+        Write::LPush(_) => "LPUSH",
+        Write::RPush(_) => "RPUSH",
+        Write::LPop(_) => "LPOP",
+        Write::RPop(_) => "RPOP",
+        Write::LTrim(..) => "LTRIM",
+        Write::ExpireAt(_) => "PEXPIREAT",
+        Write::Persist => "PERSIST",
+    }
+}
+
+/// A write's command and its arguments.
 pub(super) fn write_words(write: &Write) -> (&'static str, Vec<Bytes>) {
     let number = |n: i64| Bytes::from(n.to_string());
-    match write {
-        Write::Set(value, Expiry::Never) => ("SET", vec![value.clone()]),
-        Write::Set(value, Expiry::Keep) => ("SET", vec![value.clone(), Bytes::from_static(b"KEEPTTL")]),
-        Write::Set(value, Expiry::At(at)) => {
-            ("SET", vec![value.clone(), Bytes::from_static(b"PXAT"), number(*at)])
-        }
-        Write::Del => ("DEL", vec![]),
-        Write::IncrBy(by) => ("INCRBY", vec![number(*by)]),
-        Write::HSet(pairs) => ("HSET", pairs.iter().flat_map(|(f, v)| [f.clone(), v.clone()]).collect()),
-        Write::HDel(fields) => ("HDEL", fields.clone()),
-        Write::SAdd(members) => ("SADD", members.clone()),
-        Write::SRem(members) => ("SREM", members.clone()),
+    let arguments = match write {
+        Write::Set(value, Expiry::Never) => vec![value.clone()],
+        Write::Set(value, Expiry::Keep) => vec![value.clone(), Bytes::from_static(b"KEEPTTL")],
+        Write::Set(value, Expiry::At(at)) => vec![value.clone(), Bytes::from_static(b"PXAT"), number(*at)],
+        Write::Del | Write::Persist => vec![],
+        Write::IncrBy(n) | Write::ExpireAt(n) => vec![number(*n)],
+        Write::HSet(pairs) => pairs.iter().flat_map(|(f, v)| [f.clone(), v.clone()]).collect(),
         Write::ZAdd(pairs) => {
-            ("ZADD", pairs.iter().flat_map(|(m, s)| [Bytes::from(score_g17(*s)), m.clone()]).collect())
+            pairs.iter().flat_map(|(m, s)| [Bytes::from(score_g17(*s)), m.clone()]).collect()
         }
-        Write::ZRem(members) => ("ZREM", members.clone()),
-        Write::LPush(values) => ("LPUSH", values.clone()),
-        Write::RPush(values) => ("RPUSH", values.clone()),
-        Write::LPop(count) => ("LPOP", vec![number(*count as i64)]),
-        Write::RPop(count) => ("RPOP", vec![number(*count as i64)]),
-        Write::LTrim(start, stop) => ("LTRIM", vec![number(*start), number(*stop)]),
-        Write::ExpireAt(at) => ("PEXPIREAT", vec![number(*at)]),
-        Write::Persist => ("PERSIST", vec![]),
-    }
+        Write::HDel(words)
+        | Write::SAdd(words)
+        | Write::SRem(words)
+        | Write::ZRem(words)
+        | Write::LPush(words)
+        | Write::RPush(words) => words.clone(),
+        Write::LPop(count) | Write::RPop(count) => vec![number(*count as i64)],
+        Write::LTrim(start, stop) => vec![number(*start), number(*stop)],
+    };
+    (write_name(write), arguments)
 }
 
 /// A score as C's `%.17g` prints it, because that is the only exact form Lua can print.
