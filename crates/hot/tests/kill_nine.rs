@@ -103,9 +103,9 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
     // clock, so that a busy machine does not kill them all in the cradle.
     let mut last = 0;
     if !random.is_multiple_of(8) {
-        last = acks.by_ref().take((random >> 8) as usize % 400 + 1).last().unwrap_or(0);
+        last = acks.by_ref().take((random >> 8) as usize % 200 + 1).last().unwrap_or(0);
     }
-    std::thread::sleep(Duration::from_micros((random >> 20) % 4_000));
+    std::thread::sleep(Duration::from_micros((random >> 20) % 25_000));
     child.kill().expect("the victim was still there");
     last = acks.last().unwrap_or(last);
     child.wait().expect("the victim is gone");
