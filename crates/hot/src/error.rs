@@ -16,7 +16,9 @@ pub fn show(key: &[u8]) -> String {
 #[non_exhaustive]
 pub enum Error {
     /// Other steps kept changing the same keys until the deadline. Nothing was written.
-    #[error("conflict: the keys of this step kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the step a longer deadline")]
+    #[error(
+        "conflict: the keys of this step kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the step a longer deadline"
+    )]
     Conflict {
         /// Time between the call and giving up.
         waited: Duration,
@@ -24,7 +26,9 @@ pub enum Error {
         attempts: u32,
     },
     /// The key holds another Redis type than its family declares.
-    #[error("wrong type: {key} holds a {found}, expected a {expected}; a foreign client wrote it, remove or rename it")]
+    #[error(
+        "wrong type: {key} holds a {found}, expected a {expected}; a foreign client wrote it, remove or rename it"
+    )]
     WrongType {
         /// The key (and its family, where the caller named one).
         key: String,
@@ -50,7 +54,9 @@ pub enum Error {
         problem: String,
     },
     /// A reply would exceed what a step may read.
-    #[error("too large: {what} of {key} has {found} {unit}, a step reads at most {max}; read it in bounded ranges or scan it outside a step")]
+    #[error(
+        "too large: {what} of {key} has {found} {unit}, a step reads at most {max}; read it in bounded ranges or scan it outside a step"
+    )]
     TooLarge {
         /// The key.
         key: String,
@@ -103,8 +109,10 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
-    /// The step may or may not have been committed: the backend vanished with it in flight.
-    #[error("outcome unknown: {backend} went away with the commit in flight and could not be asked before the deadline ({reason}); read the state before you call again")]
+    /// The step may or may not stand: the backend vanished with it in flight, or too few replicas confirmed it.
+    #[error(
+        "outcome unknown: {reason}; the step may or may not stand on {backend}, read the state before you call again"
+    )]
     OutcomeUnknown {
         /// Which backend.
         backend: String,
@@ -119,7 +127,8 @@ pub enum Error {
         /// Keys of the step.
         keys: Vec<String>,
     },
-    /// The journal cannot be written any more. Reads go on, writes are refused until a restart.
+    /// The journal cannot be written any more. Writes are refused until a restart; so are reads of what was not made
+    /// durable, where durability is promised.
     #[error("the journal stopped: {reason}; nothing more is written until the store is opened again")]
     JournalStopped {
         /// What the file system said.
