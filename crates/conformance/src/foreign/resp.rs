@@ -12,16 +12,17 @@ const REDIRECTS_MAX: usize = 8;
 
 /// A plain client.
 pub struct RespForeign {
-    home: u16,
+    /// Every node's port.
+    ports: Vec<u16>,
     connections: HashMap<u16, Resp>,
     /// Where the last command was answered: commands of one case go to one slot.
     last: u16,
 }
 
 impl RespForeign {
-    /// A client that first asks the server on this port.
-    pub fn new(port: u16) -> RespForeign {
-        RespForeign { home: port, connections: HashMap::new(), last: port }
+    /// A client of the servers on these ports, at least one; it first asks the first one.
+    pub fn new(ports: &[u16]) -> RespForeign {
+        RespForeign { ports: ports.to_vec(), connections: HashMap::new(), last: ports[0] }
     }
 
     /// Sends a command to whoever serves it.
@@ -37,7 +38,7 @@ impl RespForeign {
             }
             let text = reply.text();
             let port = text.rsplit(':').next().and_then(|port| port.parse().ok());
-            self.last = port.unwrap_or(self.home);
+            self.last = port.unwrap_or(self.ports[0]);
         }
         panic!("redirected more than {REDIRECTS_MAX} times")
     }
@@ -171,7 +172,15 @@ impl Foreign for RespForeign {
     }
 
     fn listeners<'a>(&'a mut self, channel: &'a Bytes) -> Pending<'a, Option<usize>> {
-        Box::pin(async move { Some(self.call(&[b"PUBSUB", b"NUMSUB", channel]).items()[1].int() as usize) })
+        Box::pin(async move {
+            let mut listening = 0;
+            // Each node of a Cluster counts its own listeners only.
+            for port in self.ports.clone() {
+                self.last = port;
+                listening += self.call(&[b"PUBSUB", b"NUMSUB", channel]).items()[1].int() as usize;
+            }
+            Some(listening)
+        })
     }
 
     fn disturb(&mut self, key: &Bytes, write: Write) -> bool {

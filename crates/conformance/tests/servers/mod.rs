@@ -18,7 +18,7 @@ async fn connect(url: &str) -> Store {
 }
 
 /// Runs every case.
-pub(crate) async fn run_on(name: &'static str, url: &str, port: u16) {
+pub(crate) async fn run_on(name: &'static str, url: &str, ports: Vec<u16>) {
     let full = std::env::var("EMBERKEEP_FULL").is_ok_and(|value| value == "1");
     let contests = if full { CONTESTS_FULL } else { CONTESTS_DEFAULT };
     say(&format!("{name}: {contests} contests a race (EMBERKEEP_FULL=1 for {CONTESTS_FULL})"));
@@ -26,7 +26,7 @@ pub(crate) async fn run_on(name: &'static str, url: &str, port: u16) {
         name,
         store: connect(url).await,
         other: connect(url).await,
-        foreign: Arc::new(move || Box::new(RespForeign::new(port)) as Box<dyn Foreign>),
+        foreign: Arc::new(move || Box::new(RespForeign::new(&ports)) as Box<dyn Foreign>),
         time: Time::Servers,
         contests,
     };
