@@ -26,7 +26,7 @@ impl From<Error> for Refusal {
 
 /// Every run of one call draws the same numbers, and no two calls draw the same.
 pub async fn reruns_draw_the_same_numbers(subject: &Subject) {
-    let draws: Arc<Mutex<Vec<(usize, [u64; 3])>>> = Arc::default();
+    let draws = Arc::new(Mutex::new(Vec::<(usize, [u64; 3])>::new()));
     let key = subject.fresh();
     for call in 0..20 {
         let (draws, key) = (draws.clone(), key.clone());

@@ -20,8 +20,11 @@ const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;
 
+/// What a task does in a step, by a roll of dice, and what it was told.
+type Act<O> = fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<O>;
+
 /// Records what the tasks do on fresh keys and checks it.
-async fn check<S>(subject: &Subject, spec: S, act: fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<S::Op>)
+async fn check<S>(subject: &Subject, spec: S, act: Act<S::Op>)
 where
     S: Spec + Send + 'static,
     S::Op: Debug + Send + 'static,
@@ -56,7 +59,7 @@ async fn record<O: Debug + Send + 'static>(
     scope: Scope<World>,
     keys: [Bytes; 2],
     seed: u64,
-    act: fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<O>,
+    act: Act<O>,
 ) -> Vec<Call<O>> {
     let mut dice = Dice::new(seed);
     let mut calls = Vec::new();

@@ -39,7 +39,7 @@ async fn every_third_fails(
     for _ in 0..ROUNDS {
         let (count, beside) = (subject.fresh(), subject.fresh());
         let body = |n: usize| {
-            if n % 3 == 0 { spoil(&beside) } else { writes(vec![(count.clone(), Write::IncrBy(1))]) }
+            if n.is_multiple_of(3) { spoil(&beside) } else { writes(vec![(count.clone(), Write::IncrBy(1))]) }
         };
         let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
@@ -107,7 +107,7 @@ pub async fn nobody_sees_what_is_refused(subject: &Subject) {
         let key = subject.fresh();
         subject.put(&key, set("clean")).await;
         let body = |n: usize| -> Body {
-            if n % 3 == 0 {
+            if n.is_multiple_of(3) {
                 return writes(vec![(key.clone(), set("dirty")), (text.clone(), sadd(&["a"]))]);
             }
             let key = key.clone();
