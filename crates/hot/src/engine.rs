@@ -58,7 +58,10 @@ impl std::str::FromStr for Cursor {
             Some(Cursor { place: place.parse().ok()?, position: position.parse().ok()? })
         });
         parsed.ok_or_else(|| {
-            crate::Error::invalid("cursor", format!("{text:?}, expected the text of an earlier page's cursor"))
+            crate::Error::invalid(
+                "cursor",
+                format!("{text:?}, expected the text of an earlier page's cursor"),
+            )
         })
     }
 }
@@ -107,9 +110,10 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// The string at a key, at once, if the engine can. `None` = use [`Engine::read_many`].
-    fn get_here(&self, key: &[u8]) -> Option<Result<Option<Bytes>>> {
-        let _ = key;
+    /// The string at a key, at once, if the engine can; `out` becomes the string. `Some(Ok(false))` = there is none.
+    /// `None` = use [`Engine::read_many`].
+    fn get_here(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
+        let _ = (key, out);
         None
     }
 
@@ -127,7 +131,8 @@ pub trait Engine: Send + Sync + 'static {
 
     /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`), about `count` looked at. Never
     /// blocks others; over all pages, every key is returned that lives throughout.
-    fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize) -> Pending<'a, Result<Page>>;
+    fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
+    -> Pending<'a, Result<Page>>;
 
     /// Messages of channels and of channel patterns from now on.
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>>;

@@ -196,12 +196,16 @@ impl Inner {
     }
 
     #[inline]
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+    fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        out.clear();
         let hashed = self.hash(key);
         let shard = self.shards[hashed.shard()].lock();
         match shard.living(hashed, key, || self.ticker.now()) {
-            Some(entry) => text_of(key, &entry.value).map(|text| Some(Bytes::copy_from_slice(text))),
-            None => Ok(None),
+            Some(entry) => text_of(key, &entry.value).map(|text| {
+                out.extend_from_slice(text);
+                true
+            }),
+            None => Ok(false),
         }
     }
 
@@ -235,8 +239,8 @@ impl Engine for Embedded {
         Some(self.inner.open().and_then(|()| transact::transact(&self.inner, partition, step, seed)))
     }
 
-    fn get_here(&self, key: &[u8]) -> Option<Result<Option<Bytes>>> {
-        let answer = self.inner.open().and_then(|()| self.inner.get(key));
+    fn get_here(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
+        let answer = self.inner.open().and_then(|()| self.inner.get(key, out));
         // What was read may not be on disk yet; then the caller has to wait, which cannot be done here.
         (self.inner.ticket_of_reads() == Ticket(0)).then_some(answer)
     }

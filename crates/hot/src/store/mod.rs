@@ -210,15 +210,30 @@ impl<P: Partition> Scope<P> {
         F: Family<Partition = P, Kind = Text<C>>,
         C: Codec,
     {
+        if let Some(found) = self.get_here::<F, C>(key) {
+            return found;
+        }
         let raw = self.raw(key);
-        let text = match self.store.engine.get_here(&raw) {
-            Some(text) => text.map_err(with_family::<F>)?,
-            None => match self.read_one(raw.clone(), Read::Get).await.map_err(with_family::<F>)? {
-                Reply::Blob(blob) => Some(blob),
-                _ => None,
-            },
-        };
-        text.map(|bytes| decoded::<F, C>(&raw, &bytes)).transpose()
+        match self.read_one(raw.clone(), Read::Get).await.map_err(with_family::<F>)? {
+            Reply::Blob(text) => decoded::<F, C>(&raw, &text).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same at once, where the engine can: in buffers of the thread, nothing but the value is allocated.
+    fn get_here<F, C>(&self, key: &Key<F>) -> Option<Result<Option<C::Value>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        typed::with_buffers(|name, text| {
+            key.render(&self.store.naming, &self.partition, name);
+            Some(match self.store.engine.get_here(name, text)? {
+                Ok(true) => decoded::<F, C>(name, text).map(Some),
+                Ok(false) => Ok(None),
+                Err(error) => Err(with_family::<F>(error)),
+            })
+        })
     }
 
     /// The values of many keys, each true at a moment after the call, in one round trip.

@@ -230,7 +230,11 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
     let ticket = engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
     assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
     assert_eq!(subscription.try_next(), None);
-    assert_eq!(engine.get_here(b"n"), None, "the value is not on disk, so nobody may see it");
+    assert_eq!(
+        engine.get_here(b"n", &mut Vec::new()),
+        None,
+        "the value is not on disk, so nobody may see it"
+    );
     let asked = engine.read_many(vec![(key("n"), Read::Get)]).await;
     assert!(matches!(asked, Err(Error::JournalStopped { .. })), "{asked:?}");
     assert!(matches!(write(&engine, vec![(key("m"), Write::Del)]), Err(Error::JournalStopped { .. })));

@@ -78,8 +78,9 @@ fn read(engine: &Embedded, name: &str, read: Read) -> Reply {
 }
 
 fn text(engine: &Embedded, name: &str) -> Option<String> {
-    let answer = engine.get_here(name.as_bytes()).expect("answered at once").unwrap();
-    answer.map(|text| String::from_utf8(text.to_vec()).unwrap())
+    let mut out = b"something of before".to_vec();
+    let found = engine.get_here(name.as_bytes(), &mut out).expect("answered at once").unwrap();
+    found.then(|| String::from_utf8(out).unwrap())
 }
 
 fn number(tx: &mut RawTx<'_>, name: &RawKey) -> Result<i64> {

@@ -207,7 +207,7 @@ async fn a_closed_engine_answers_that_it_is_closed() {
     set(&engine, "a", "1");
     engine.close().await.unwrap();
     assert_eq!(write(&engine, vec![(key("a"), Write::Del)]), Err(Error::Closed));
-    assert_eq!(engine.get_here(b"a"), Some(Err(Error::Closed)));
+    assert_eq!(engine.get_here(b"a", &mut Vec::new()), Some(Err(Error::Closed)));
     assert_eq!(engine.read_many(vec![]).await, Err(Error::Closed));
     engine.close().await.unwrap();
 }

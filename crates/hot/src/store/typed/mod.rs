@@ -65,6 +65,24 @@ impl Access for RawTx<'_> {
 
 thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static ANSWER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lends two empty buffers of the thread: one for a key, one for what stands there.
+#[inline]
+pub(in crate::store) fn with_buffers<R>(work: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>) -> R) -> R {
+    // Taken, not borrowed: a user's codec may come back here while it works.
+    let (mut first, mut second) = (SCRATCH.take(), ANSWER.take());
+    first.clear();
+    second.clear();
+    let result = work(&mut first, &mut second);
+    if first.capacity() <= SCRATCH_BYTES_MAX {
+        SCRATCH.set(first);
+    }
+    if second.capacity() <= SCRATCH_BYTES_MAX {
+        ANSWER.set(second);
+    }
+    result
 }
 
 /// Builds bytes in a buffer that is kept, and copies them out once, exactly as long as they are.
