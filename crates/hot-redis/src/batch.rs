@@ -32,6 +32,7 @@ pub(crate) struct Batch {
     pub(crate) estimate_ms: Option<i64>,
     by_key: Map<usize>,
     writes: Map<Vec<Write>>,
+    required: Requirements,
     now_ms: Option<i64>,
     started: Instant,
     steps: usize,
@@ -47,6 +48,8 @@ pub(crate) struct Group {
     pub(crate) keys: Vec<RawKey>,
     pub(crate) reads: Vec<(RawKey, Read, Reply)>,
     pub(crate) effects: Effects,
+    /// What its steps ask of the state below, also by writes that later ones cover.
+    required: Vec<Requirement>,
     /// A step that must be alone is in here.
     sealed: bool,
 }
@@ -76,17 +79,12 @@ impl Group {
 
     /// What must be checked before the first write: the types that no read of the group has proved already.
     pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
-        // Contradictions were found when each step was admitted.
-        let mut required = requirements(&self.effects.writes).unwrap_or_default();
-        required.retain(|r| r.increment.is_some() || !self.proves(&r.key, r.kind));
+        let unproved = |r: &&Requirement| r.countable.is_some() || !self.proves(&r.key, r.kind);
+        let mut required: Vec<Requirement> = self.required.iter().filter(unproved).cloned().collect();
         if !self.effects.log.is_empty() {
             let entries = self.effects.log.len() as i64;
-            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, increment: None });
-            required.push(Requirement {
-                key: log_keys.1.clone(),
-                kind: Kind::Text,
-                increment: Some(entries),
-            });
+            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, countable: None });
+            required.push(Requirement::counter(log_keys.1.clone(), entries));
         }
         required
     }
@@ -108,6 +106,7 @@ impl Batch {
             estimate_ms: None,
             by_key: Map::default(),
             writes: Map::default(),
+            required: Requirements::default(),
             now_ms: None,
             started: Instant::now(),
             steps: 0,
@@ -152,11 +151,11 @@ impl Batch {
         if !commit {
             effects.clear();
         }
-        if effects.is_empty() && !layered && reads.iter().all(|read| job.fresh.contains(read)) {
+        if effects.is_empty() && layered.is_empty() && reads.iter().all(|read| job.fresh.contains(read)) {
             job.finish();
             return None;
         }
-        self.sort_in(job, reads, effects, known)
+        self.sort_in(job, reads, layered, effects, known)
     }
 
     fn is_full_for(&self, job: &Job) -> bool {
@@ -196,10 +195,11 @@ impl Batch {
         &mut self,
         mut job: Job,
         reads: Vec<(RawKey, Read, Reply)>,
+        layered: Vec<RawKey>,
         mut effects: Effects,
         known: &Known,
     ) -> Option<Job> {
-        let keys = keys_of(&reads, &effects);
+        let keys = keys_of(&reads, layered, &effects);
         let touched = self.groups_of(&keys);
         job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
         if job.not_before.is_some() || self.must_wait(&job, &keys, &touched, known) {
@@ -213,9 +213,13 @@ impl Batch {
         if full && self.steps > 0 {
             return Some(job);
         }
-        if let Err(error) = self.contradiction(&effects) {
+        if let Err(error) = Requirements::default().add(&effects.writes) {
             job.verdict = Some(error);
             effects.clear();
+        } else if self.required.add(&effects.writes).is_err() {
+            // It only contradicts the steps before it, and what those leave behind is not known for certain.
+            self.deferred.push(job);
+            return None;
         }
         self.steps += 1;
         self.bytes += bytes;
@@ -234,20 +238,6 @@ impl Batch {
     fn must_wait(&self, job: &Job, keys: &[RawKey], touched: &[usize], known: &Known) -> bool {
         let shares = !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed));
         shares || keys.iter().any(|key| known.is_busy(key, self.started))
-    }
-
-    /// Whether a write of the step cannot follow the writes before it, whatever the state below.
-    fn contradiction(&self, effects: &Effects) -> Result<()> {
-        let mut all: Vec<(RawKey, Write)> = Vec::new();
-        for (key, _) in &effects.writes {
-            if let Some(before) = self.writes.get(key)
-                && !all.iter().any(|(k, _)| k == key)
-            {
-                all.extend(before.iter().map(|write| (key.clone(), write.clone())));
-            }
-        }
-        all.extend(effects.writes.iter().cloned());
-        requirements(&all).map(|_| ())
     }
 
     fn join(
@@ -296,6 +286,7 @@ impl Batch {
     pub(crate) fn close(&mut self) {
         self.groups.retain(|group| !group.jobs.is_empty());
         for group in &mut self.groups {
+            group.required = group.keys.iter().filter_map(|key| self.required.of(key)).collect();
             for key in &group.keys {
                 if let Some(writes) = self.writes.remove(key) {
                     group.effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
@@ -324,8 +315,8 @@ fn bytes_of(effects: &Effects) -> usize {
         + effects.messages.iter().map(|(channel, payload)| channel.len() + payload.len()).sum::<usize>()
 }
 
-fn keys_of(reads: &[(RawKey, Read, Reply)], effects: &Effects) -> Vec<RawKey> {
-    let mut keys: Vec<RawKey> = Vec::with_capacity(reads.len() + effects.writes.len());
+fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Vec<RawKey>, effects: &Effects) -> Vec<RawKey> {
+    let mut keys = layered;
     for key in reads.iter().map(|(key, _, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
         if !keys.contains(key) {
             keys.push(key.clone());
@@ -373,8 +364,8 @@ struct View<'a> {
     /// Reads of the state below, as the commit will validate them.
     reads: Vec<(RawKey, Read, Reply)>,
     missing: Option<(RawKey, Read)>,
-    /// Whether a read saw another step's writes.
-    layered: bool,
+    /// Keys of which a read saw another step's writes: the step shares that one's fate.
+    layered: Vec<RawKey>,
     scratch: Option<Bytes>,
 }
 
@@ -389,7 +380,7 @@ impl<'a> View<'a> {
             estimate_ms: &mut batch.estimate_ms,
             reads: vec![],
             missing: None,
-            layered: false,
+            layered: vec![],
             scratch: None,
         }
     }
@@ -418,7 +409,9 @@ impl Base for View<'_> {
         match writes.get(key) {
             None => self.below(key, read),
             Some(writes) => {
-                self.layered = true;
+                if !self.layered.contains(key) {
+                    self.layered.push(key.clone());
+                }
                 let writes: Vec<&Write> = writes.iter().collect();
                 read_through(&mut Below(self), key, &writes, read)
             }

@@ -11,7 +11,7 @@
 -- group: words to the next group, ask for the turn, then the numbers of reads, turns, types, log entries, writes, messages
 --   read     key, command, count command or '', number of arguments, arguments, tag, expected…
 --   turn     key that the group writes
---   type     key, expected type, increment or ''
+--   type     key, expected type, least and greatest number or '' twice
 --   log      list, counter, bound, refuse when full, entry
 --   write    key, command, number of arguments, arguments
 --   message  channel, payload
@@ -127,26 +127,24 @@ local function fresh(p, reads, asks)
   return replies
 end
 
--- Whether the text is an integer that INCRBY takes, and stays one. Near the limit a double is not exact: the sum
--- must stay below it by as much as that may matter.
-local function can_add(v, increment)
-  local digits = string.match(v, '^%-?([1-9]%d*)$')
-  if v ~= '0' and (not digits or #digits > 19 or (#digits == 19 and digits > '9223372036854775807')) then
-    return false
-  end
-  local by = num(increment)
-  local sum = num(v) + by
-  return not ((by > 0 and sum > 9223372036854771712) or (by < 0 and sum < -9223372036854771712))
+-- Whether one integer is less than another, by their texts: a double is not exact near the limits of 64 bits.
+local function less(a, b)
+  local minus = string.sub(a, 1, 1) == '-'
+  if minus ~= (string.sub(b, 1, 1) == '-') then return minus end
+  if #a ~= #b then return (#a < #b) ~= minus end
+  if minus then return a > b end
+  return a < b
 end
 
--- The type check of one key. Returns the type that stands in the way, or nil.
-local function obstacle(key, expected, increment)
+-- The type check of one key, and of the range of its number. Returns the type that stands in the way, or nil.
+local function obstacle(key, expected, min, max)
   local found = call('TYPE', key).ok
   if found ~= 'none' and found ~= expected then return found end
-  if increment ~= '' then
+  if min ~= '' then
     local v = '0'
     if found ~= 'none' then v = call('GET', key) end
-    if not can_add(v, increment) then return 'integer' end
+    if v ~= '0' and not string.match(v, '^%-?[1-9]%d*$') then return 'integer' end
+    if less(v, min) or less(max, v) then return 'integer' end
   end
   return nil
 end
@@ -208,9 +206,9 @@ local function validate(p)
   end
   q = q + turns
   for _ = 1, types do
-    local found = obstacle(K[num(A[q])], A[q + 1], A[q + 2])
+    local found = obstacle(K[num(A[q])], A[q + 1], A[q + 2], A[q + 3])
     if found then return { 3, num(A[q]), found } end
-    q = q + 3
+    q = q + 4
   end
   local entries = q
   for i = 1, logs do

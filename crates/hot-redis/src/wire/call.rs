@@ -212,9 +212,15 @@ impl Call {
     fn requirement(&mut self, requirement: &Requirement) {
         self.key(&requirement.key);
         self.word(requirement.kind.name().as_bytes());
-        match requirement.increment {
-            Some(by) => self.number(by),
-            None => self.word(b""),
+        match &requirement.countable {
+            Some(range) => {
+                self.number(*range.start());
+                self.number(*range.end());
+            }
+            None => {
+                self.word(b"");
+                self.word(b"");
+            }
         }
     }
 

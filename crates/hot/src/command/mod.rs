@@ -16,7 +16,7 @@ pub use kind::{Kind, KindFound};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};
 pub(crate) use reply::too_large;
 pub use reply::{Reply, wrong_type};
-pub use requirement::{Requirement, requirements};
+pub use requirement::{Requirement, Requirements};
 pub use score::Score;
 pub use write::{Expiry, Write};
 

@@ -1,96 +1,141 @@
-//! What the writes of a step ask of the keys' types, checked before the first write.
+//! What writes ask of the keys' types, checked before the first of them is made: Redis does not undo a script.
 
 use super::{Kind, KindFound, RawKey, Write, wrong_type};
 use crate::error::Result;
 use crate::tx::overlay::{not_an_integer, parse_integer};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::ops::RangeInclusive;
 
-/// What a step's typed writes ask of one key before the first write: the key is absent or of this type.
+/// What must be true of one key before the first write: it is absent or of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     /// The key.
     pub key: RawKey,
     /// Its type.
     pub kind: Kind,
-    /// The string must be an integer, and the sum of the increments is this.
-    pub increment: Option<i64>,
+    /// The string must be an integer of this range (absent counts as 0), so that no increment leaves 64 bits.
+    pub countable: Option<RangeInclusive<i64>>,
 }
 
-/// What the writes so far make of a key.
-#[derive(Debug, Clone, Copy)]
+impl Requirement {
+    /// A key to which this is added, and nothing else.
+    pub fn counter(key: RawKey, by: i64) -> Requirement {
+        let mut sums = Sums::default();
+        sums.add(by);
+        Requirement { key, kind: Kind::Text, countable: Some(sums.range()) }
+    }
+}
+
+/// Writes as they come, and what they ask of the state below all of them.
+#[derive(Debug, Default)]
+pub struct Requirements {
+    keys: HashMap<RawKey, Shape, RandomState>,
+}
+
+/// What the writes so far ask of a key and make of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shape {
+    required: Option<Kind>,
+    sums: Option<Sums>,
+    after: After,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
 enum After {
+    /// Whatever stood there before.
+    #[default]
+    Untouched,
     /// Nothing: it may become any type, as after DEL.
     Nothing,
     /// A value of a type, of which nothing more is known.
     Kind(Kind),
-    /// The string of a SET of the same list, if it is a number.
+    /// The string of a SET, if it is a number.
     Text(Option<i64>),
 }
 
-/// Which types must the keys have so that no write of the list can fail? Checked by every engine before the
-/// first write, because Redis does not undo a script. A list that contradicts itself (SET, then SADD of the
-/// same key) is an error here.
-pub fn requirements(writes: &[(RawKey, Write)]) -> Result<Vec<Requirement>> {
-    let mut seen: Vec<(&RawKey, After)> = Vec::new();
-    let mut required: Vec<Requirement> = Vec::new();
-    for (key, write) in writes {
-        let known = seen.iter().position(|(k, _)| *k == key);
-        let after = match (write, write.kind()) {
+/// Increments of what stood there before: their sum, and the lowest and highest on the way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    now: i128,
+    low: i128,
+    high: i128,
+}
+
+impl Sums {
+    fn add(&mut self, by: i64) {
+        self.now += i128::from(by);
+        self.low = self.low.min(self.now);
+        self.high = self.high.max(self.now);
+    }
+
+    /// Values from which no sum on the way leaves 64 bits.
+    fn range(&self) -> RangeInclusive<i64> {
+        let clamp = |n: i128| n.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        clamp(i128::from(i64::MIN) - self.low)..=clamp(i128::from(i64::MAX) - self.high)
+    }
+}
+
+impl Requirements {
+    /// Adds the writes of a step. An error if they contradict themselves or the writes before them (SET, then SADD
+    /// of the same key), whatever stands below; then nothing was added.
+    pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
+        let mut trial: HashMap<&RawKey, Shape, RandomState> = HashMap::default();
+        for (key, write) in writes {
+            let shape = trial.entry(key).or_insert_with(|| self.keys.get(key).copied().unwrap_or_default());
+            shape.follow(key, write)?;
+        }
+        for (key, shape) in trial {
+            self.keys.insert(key.clone(), shape);
+        }
+        Ok(())
+    }
+
+    /// What is asked of a key, if anything.
+    pub fn of(&self, key: &RawKey) -> Option<Requirement> {
+        let shape = self.keys.get(key)?;
+        let countable = shape.sums.map(|sums| sums.range());
+        Some(Requirement { key: key.clone(), kind: shape.required?, countable })
+    }
+}
+
+impl Shape {
+    fn follow(&mut self, key: &RawKey, write: &Write) -> Result<()> {
+        self.after = match (write, write.kind()) {
             (Write::Set(text, _), _) => After::Text(parse_integer(text)),
             (Write::Del, _) => After::Nothing,
             // Deadlines ask for nothing and change no type.
-            (_, None) => continue,
-            (_, Some(kind)) => match known {
-                Some(at) => follow(key, seen[at].1, write, kind, &mut required)?,
-                None => {
-                    required.push(Requirement { key: key.clone(), kind, increment: increment(write) });
-                    After::Kind(kind)
-                }
-            },
+            (_, None) => self.after,
+            (_, Some(kind)) => self.follow_typed(key, write, kind)?,
         };
-        match known {
-            Some(at) => seen[at].1 = after,
-            None => seen.push((key, after)),
-        }
+        Ok(())
     }
-    Ok(required)
-}
 
-/// What a typed write makes of a key that the list wrote before.
-fn follow(
-    key: &RawKey,
-    before: After,
-    write: &Write,
-    kind: Kind,
-    required: &mut [Requirement],
-) -> Result<After> {
-    let held = match before {
-        After::Nothing => None,
-        After::Kind(held) => Some(held),
-        After::Text(_) => Some(Kind::Text),
-    };
-    match held {
-        Some(held) if held != kind => return Err(wrong_type(key, kind, KindFound::Kind(held))),
-        _ => {}
-    }
-    let Some(by) = increment(write) else { return Ok(After::Kind(kind)) };
-    let number = match before {
-        After::Nothing => Some(by),
-        After::Text(number) => number.and_then(|number| number.checked_add(by)),
-        After::Kind(_) => {
-            add_increment(required, key, by);
-            return Ok(before);
+    fn follow_typed(&mut self, key: &RawKey, write: &Write, kind: Kind) -> Result<After> {
+        let held = match self.after {
+            After::Untouched | After::Nothing => None,
+            After::Kind(held) => Some(held),
+            After::Text(_) => Some(Kind::Text),
+        };
+        if let Some(held) = held.filter(|held| *held != kind) {
+            return Err(wrong_type(key, kind, KindFound::Kind(held)));
         }
-    };
-    number.map(|number| After::Text(Some(number))).ok_or_else(|| not_an_integer(key))
-}
-
-fn increment(write: &Write) -> Option<i64> {
-    if let Write::IncrBy(by) = write { Some(*by) } else { None }
-}
-
-fn add_increment(required: &mut [Requirement], key: &RawKey, by: i64) {
-    if let Some(found) = required.iter_mut().find(|r| r.key == key) {
-        found.increment = found.increment.map(|sum| sum.saturating_add(by));
+        let from_below = matches!(self.after, After::Untouched | After::Kind(_));
+        if matches!(self.after, After::Untouched) {
+            self.required = Some(kind);
+        }
+        match (write, self.after) {
+            (Write::IncrBy(by), _) if from_below => {
+                self.sums.get_or_insert_default().add(*by);
+                Ok(After::Kind(kind))
+            }
+            (Write::IncrBy(by), After::Text(number)) => match number.and_then(|n| n.checked_add(*by)) {
+                Some(sum) => Ok(After::Text(Some(sum))),
+                None => Err(not_an_integer(key)),
+            },
+            (Write::IncrBy(by), _) => Ok(After::Text(Some(*by))),
+            _ => Ok(After::Kind(kind)),
+        }
     }
 }
 
@@ -104,26 +149,41 @@ mod tests {
         RawKey::from_static(b"k")
     }
 
-    #[test]
-    fn the_first_typed_write_says_what_the_key_must_be() {
-        let writes = [(key(), Write::SAdd(vec![Bytes::from_static(b"m")])), (key(), Write::Del)];
-        let required = requirements(&writes).expect("no contradiction");
-        assert_eq!(required, [Requirement { key: key(), kind: Kind::Set, increment: None }]);
-        let after_del = [(key(), Write::Del), (key(), Write::IncrBy(1))];
-        assert_eq!(requirements(&after_del), Ok(vec![]), "whatever was there is gone");
+    fn set(text: &'static str) -> Write {
+        Write::Set(Bytes::from_static(text.as_bytes()), Expiry::Never)
+    }
+
+    fn asked(writes: &[Write]) -> Result<Option<Requirement>> {
+        let writes: Vec<_> = writes.iter().map(|write| (key(), write.clone())).collect();
+        let mut requirements = Requirements::default();
+        requirements.add(&writes)?;
+        Ok(requirements.of(&key()))
     }
 
     #[test]
-    fn increments_are_summed_and_a_contradiction_is_found_before_any_write() {
-        let writes = [(key(), Write::IncrBy(2)), (key(), Write::IncrBy(3))];
-        assert_eq!(requirements(&writes).expect("no contradiction")[0].increment, Some(5));
-        let set = Write::Set(Bytes::from_static(b"text"), Expiry::Never);
-        assert!(requirements(&[(key(), set.clone()), (key(), Write::IncrBy(1))]).is_err());
-        assert!(requirements(&[(key(), set.clone()), (key(), Write::LPop(1))]).is_err());
-        let five = Write::Set(Bytes::from_static(b"5"), Expiry::Never);
-        let replaced = [(key(), five), (key(), Write::IncrBy(1)), (key(), set)];
-        assert_eq!(requirements(&replaced), Ok(vec![]), "the increment found the 5, not what came after it");
-        let max = Write::Set(Bytes::from(i64::MAX.to_string()), Expiry::Never);
-        assert!(requirements(&[(key(), max), (key(), Write::IncrBy(1))]).is_err(), "the sum leaves 64 bits");
+    fn the_first_typed_write_says_what_the_key_must_be_also_when_it_is_covered_later() {
+        let sadd = Write::SAdd(vec![Bytes::from_static(b"m")]);
+        let set_required = Some(Requirement { key: key(), kind: Kind::Set, countable: None });
+        assert_eq!(asked(&[sadd.clone(), Write::Del]), Ok(set_required.clone()));
+        assert_eq!(asked(&[Write::Persist, sadd, set("x")]), Ok(set_required));
+        assert_eq!(asked(&[Write::Del, Write::IncrBy(1)]), Ok(None), "whatever was there is gone");
+    }
+
+    #[test]
+    fn no_sum_on_the_way_may_leave_64_bits() {
+        let required = asked(&[Write::IncrBy(3), Write::IncrBy(-5)]).expect("no contradiction");
+        let range = required.and_then(|required| required.countable).expect("increments");
+        assert_eq!(range, i64::MIN + 2..=i64::MAX - 3);
+        assert!(asked(&[set("9223372036854775807"), Write::IncrBy(1)]).is_err());
+    }
+
+    #[test]
+    fn a_contradiction_is_found_before_any_write_and_adds_nothing() {
+        assert!(asked(&[set("text"), Write::IncrBy(1)]).is_err());
+        assert!(asked(&[set("text"), Write::LPop(1)]).is_err());
+        let mut requirements = Requirements::default();
+        requirements.add(&[(key(), set("1"))]).expect("a SET asks for nothing");
+        assert!(requirements.add(&[(key(), Write::LPop(1))]).is_err());
+        assert_eq!(requirements.add(&[(key(), Write::IncrBy(1))]), Ok(()), "the refused one left no trace");
     }
 }
