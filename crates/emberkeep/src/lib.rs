@@ -68,3 +68,8 @@ pub use emberkeep_hot as hot;
 pub use emberkeep_hot_redis as redis;
 pub use emberkeep_primitives as primitives;
 pub use emberkeep_schema as schema;
+
+/// The README's example is compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
