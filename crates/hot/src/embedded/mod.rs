@@ -39,6 +39,7 @@ pub use options::Options;
 use self::background::Background;
 use self::channels::Channels;
 use self::clock::Ticker;
+use self::entries::NEVER;
 use self::locks::{ALL, Locked, text_of};
 use self::memory::Memory;
 use self::persist::Persistence;
@@ -200,13 +201,15 @@ impl Inner {
         out.clear();
         let hashed = self.hash(key);
         let shard = self.shards[hashed.shard()].lock();
-        match shard.living(hashed, key, || self.ticker.now()) {
-            Some(entry) => text_of(key, &entry.value).map(|text| {
-                out.extend_from_slice(text);
-                true
-            }),
-            None => Ok(false),
+        let Some(entry) = shard.entry(hashed, key) else { return Ok(false) };
+        // Copied before the clock is asked: reading a clock waits for every load before it, and without one in between
+        // the processor fetches key and value from memory at the same time.
+        let copied = text_of(key, &entry.value).map(|text| out.extend_from_slice(text));
+        if entry.deadline != NEVER && entry.ended(self.ticker.now()) {
+            out.clear();
+            return Ok(false);
         }
+        copied.map(|()| true)
     }
 
     fn stats(&self) -> Stats {
