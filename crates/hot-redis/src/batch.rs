@@ -126,6 +126,7 @@ impl Batch {
         if self.is_full_for(&job) {
             return Some(job);
         }
+        job.not_before = None;
         if job.held_up_by.iter().any(|key| known.is_busy(key, self.started)) {
             self.deferred.push(job);
             return None;
@@ -142,7 +143,7 @@ impl Batch {
         let mut effects = Effects::default();
         let mut view = View::new(self, known, clock);
         let commit = run(&mut job, &mut view, &mut effects);
-        let (reads, missing, layered) = (view.reads, view.missing, view.layered);
+        let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
         if let Some(missing) = missing {
             self.fetch(reads, missing);
             self.waiting.push(job);
@@ -151,7 +152,8 @@ impl Batch {
         if !commit {
             effects.clear();
         }
-        if effects.is_empty() && layered.is_empty() && reads.iter().all(|read| job.fresh.contains(read)) {
+        let unwritten = effects.is_empty() && layered.is_empty();
+        if unwritten && timeless && reads.iter().all(|read| job.fresh.contains(read)) {
             job.finish();
             return None;
         }
@@ -366,6 +368,8 @@ struct View<'a> {
     missing: Option<(RawKey, Read)>,
     /// Keys of which a read saw another step's writes: the step shares that one's fate.
     layered: Vec<RawKey>,
+    /// Whether the body asked for the time: then the commit compares clocks.
+    used_now: bool,
     scratch: Option<Bytes>,
 }
 
@@ -381,6 +385,7 @@ impl<'a> View<'a> {
             reads: vec![],
             missing: None,
             layered: vec![],
+            used_now: false,
             scratch: None,
         }
     }
@@ -428,6 +433,7 @@ impl Base for View<'_> {
     }
 
     fn now(&mut self) -> i64 {
+        self.used_now = true;
         if self.estimate_ms.is_none() {
             *self.estimate_ms = Some(self.clock.estimate_ms());
         }

@@ -18,7 +18,6 @@ impl Combiner {
     /// Takes a commit back.
     pub(crate) fn land(&mut self, landed: Landed) {
         let Landed { flight, outcome, groups, fetches, waiting } = landed;
-        groups.iter().flat_map(|group| &group.jobs).for_each(|job| job.claim.back());
         let Flight { call, lane, check_rights, .. } = flight;
         match outcome {
             Outcome::Answer(answer, unconfirmed) => {
@@ -96,10 +95,6 @@ impl Combiner {
         for (number, (group, answer)) in (1..).zip(groups.into_iter().zip(answer.groups)) {
             match &failed {
                 Some((at, message)) if number == *at => self.partial(group, message),
-                // Those behind the one that failed were not begun.
-                Some((at, _)) if number > *at && matches!(answer, GroupAnswer::Committed) => {
-                    self.again(group, None);
-                }
                 _ => self.settle_group(call, group, answer, unconfirmed),
             }
         }
@@ -113,6 +108,7 @@ impl Combiner {
     fn settle_group(&mut self, call: &Call, group: Group, answer: GroupAnswer, unconfirmed: Option<&str>) {
         match answer {
             GroupAnswer::Committed => self.committed(group, unconfirmed),
+            GroupAnswer::NotBegun => self.again(group, None),
             GroupAnswer::Stale(replies) => self.stale(group, replies),
             GroupAnswer::Wait => {
                 add(&self.shared.counters.turn_waits, 1);
@@ -161,6 +157,10 @@ impl Combiner {
         for mut job in waiting.into_iter().rev() {
             job.fresh = seen.clone();
             job.not_before = None;
+            if job.attempts > ANSWERS_BEFORE_CONFLICT {
+                // The backend answers; it is the body that does not settle.
+                job.claim.hinder();
+            }
             self.queue.push_front(job);
         }
     }
@@ -200,6 +200,7 @@ impl Combiner {
             job.alone = job.stale >= STALE_BEFORE_ALONE;
             job.fresh = seen.clone();
             job.claim.hinder();
+            job.claim.back();
             self.queue.push_front(job);
         }
     }
@@ -238,6 +239,8 @@ impl Combiner {
     fn requeue(&mut self, jobs: Vec<Job>, not_before: Option<Instant>) {
         for mut job in jobs.into_iter().rev() {
             job.not_before = not_before;
+            // Only here and beside: whoever is not queued again was sent, and stays so until it is answered.
+            job.claim.back();
             self.queue.push_front(job);
         }
     }
@@ -266,6 +269,7 @@ impl Combiner {
         jobs.extend(waiting);
         for mut job in jobs.into_iter().rev() {
             job.not_before = Some(Instant::now() + pause(&job));
+            job.claim.back();
             self.queue.push_front(job);
         }
         // Also those that were not in this call would have failed.

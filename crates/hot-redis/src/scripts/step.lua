@@ -19,7 +19,7 @@
 --
 -- Answer: { time or 0, status, group answers, fetched replies }
 --   status  0 done   1 clocks differ   2 lane closed   { 3, group, message } failed after the first write
---   group   0 committed   { 1, replies } stale   2 somebody else's turn   { 3, key, type found } wrong type   4 log full
+--   group   0 committed   { 1, replies } stale   2 somebody else's turn   { 3, key, type found } wrong type   4 log full   5 not begun, because one before it failed
 --           { 5, command } our user may not run it
 --   reply   nil, integer, string, array of strings; { 1, type } wrong type; { 2, n } too many elements
 local A, K = ARGV, KEYS
@@ -221,11 +221,26 @@ local function validate(p)
   return 0, entries, mine
 end
 
--- Pass 2 of one group: log entries, writes, messages. Returns an error if a write failed. Nothing here may end the
--- script by an error: its caller would believe that nothing was written.
-local function apply(p, q)
-  local logs, writes, messages = num(A[p + 5]), num(A[p + 6]), num(A[p + 7])
-  for _ = 1, logs do
+-- Pass 2 of one group: its writes. Returns the position of its messages, or an error if a write failed. Nothing here
+-- ends the script by an error: its caller would believe that nothing was written.
+local function write(p, q)
+  q = q + 5 * num(A[p + 5])
+  for _ = 1, num(A[p + 6]) do
+    local args = num(A[q + 2])
+    local after = q + 3 + args
+    local done
+    if args == 0 then done = try(A[q + 1], K[num(A[q])])
+    elseif args == 1 then done = try(A[q + 1], K[num(A[q])], A[q + 3])
+    else done = try(A[q + 1], K[num(A[q])], unpack(A, q + 3, after - 1)) end
+    if type(done) == 'table' and done.err then return nil, done.err end
+    q = after
+  end
+  return q
+end
+
+-- Then its log entries and messages. After the writes of all groups: one of them may trim the log, by what it saw.
+local function tell(p, q, messages)
+  for _ = 1, num(A[p + 5]) do
     local s = try('INCR', K[num(A[q + 1])])
     if type(s) ~= 'number' then return s.err end
     local length = try('RPUSH', K[num(A[q])], string.format('%.0f', s) .. ':' .. A[q + 4])
@@ -233,19 +248,9 @@ local function apply(p, q)
     if length > num(A[q + 2]) then try('LTRIM', K[num(A[q])], '-' .. A[q + 2], '-1') end
     q = q + 5
   end
-  for _ = 1, writes do
-    local args = num(A[q + 2])
-    local after = q + 3 + args
-    local done
-    if args == 0 then done = try(A[q + 1], K[num(A[q])])
-    elseif args == 1 then done = try(A[q + 1], K[num(A[q])], A[q + 3])
-    else done = try(A[q + 1], K[num(A[q])], unpack(A, q + 3, after - 1)) end
-    if type(done) == 'table' and done.err then return done.err end
-    q = after
-  end
-  for _ = 1, messages do
-    try('PUBLISH', A[q], A[q + 1])
-    q = q + 2
+  for _ = 1, num(A[p + 7]) do
+    try('PUBLISH', A[messages], A[messages + 1])
+    messages = messages + 2
   end
 end
 
@@ -273,14 +278,26 @@ if any and sequence ~= '' then
   end
 end
 
+local trouble
+for g = 1, groups do
+  local group = passed[g]
+  if group and trouble then
+    passed[g], answers[g] = nil, 5
+  elseif group then
+    local messages, failed = write(group[1], group[2])
+    group[4] = messages
+    if failed then trouble, passed[g] = { 3, g, failed }, nil end
+  end
+end
 for g = 1, groups do
   local group = passed[g]
   if group then
-    local failed = apply(group[1], group[2])
-    if failed then return { time, { 3, g, failed }, answers, {} } end
+    local failed = tell(group[1], group[2], group[4])
+    if failed and not trouble then trouble = { 3, g, failed } end
     if #group[3] > 0 then try('DEL', unpack(group[3])) end
   end
 end
+if trouble then return { time, trouble, answers, {} } end
 
 local fetched, fetches = {}, num(A[p])
 p = p + 1

@@ -29,6 +29,8 @@ pub(crate) enum GroupAnswer {
         found: KindFound,
     },
     LogFull,
+    /// A group before it failed after its first write; this one was not begun.
+    NotBegun,
     /// Our user may not run this command.
     Forbidden {
         command: String,
@@ -68,6 +70,7 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
         Value::Int(0) => GroupAnswer::Committed,
         Value::Int(2) => GroupAnswer::Wait,
         Value::Int(4) => GroupAnswer::LogFull,
+        Value::Int(5) => GroupAnswer::NotBegun,
         Value::Array(detail) => match &detail[..] {
             [Value::Int(1), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
             [Value::Int(3), Value::Int(key), found] => {
