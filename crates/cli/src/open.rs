@@ -1,7 +1,7 @@
 //! Stores by their URL. The one place that knows which engines there are.
 
 use anyhow::{Context, bail};
-use emberkeep::hot::{Store, embedded::Embedded};
+use emberkeep::hot::{Store, embedded::Embedded, journal};
 use emberkeep::redis::RedisEngine;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +21,31 @@ pub(crate) struct StoreArguments {
     /// Folder of the embedded store; without it nothing outlives the process
     #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA")]
     data: Option<PathBuf>,
+    /// When a step in the folder of --data counts as safe [default: everysec]
+    #[arg(long, value_name = "WHEN")]
+    durability: Option<Durability>,
+}
+
+/// When a step counts as safe, in the words of Redis' `appendfsync`.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Durability {
+    /// On disk before its caller hears of it: nothing that was answered is ever lost
+    Always,
+    /// On disk within a second: a loss of power takes what was committed since the last sync
+    #[value(name = "everysec")]
+    EverySec,
+    /// When the system sees fit: a loss of power takes up to half a minute
+    No,
+}
+
+impl From<Durability> for journal::Durability {
+    fn from(asked: Durability) -> journal::Durability {
+        match asked {
+            Durability::Always => journal::Durability::Always,
+            Durability::EverySec => journal::Durability::EverySec,
+            Durability::No => journal::Durability::No,
+        }
+    }
 }
 
 /// Opens the store.
@@ -34,6 +59,9 @@ pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
     if arguments.data.is_some() {
         bail!("--data is the folder of the embedded store; leave it out when --hot names a server");
     }
+    if arguments.durability.is_some() {
+        bail!("--durability is about the embedded store; a server has its own settings, such as appendfsync");
+    }
     let engine = RedisEngine::connect(&arguments.hot).await.context("cannot open the store")?;
     Ok(Store::new(engine))
 }
@@ -41,7 +69,10 @@ pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
 fn embedded(arguments: &StoreArguments) -> anyhow::Result<Store> {
     let mut options = Embedded::builder();
     if let Some(folder) = &arguments.data {
-        options = options.data(folder);
+        options =
+            options.data(folder).durability(arguments.durability.unwrap_or(Durability::EverySec).into());
+    } else if arguments.durability.is_some() {
+        bail!("--durability is about a store in a folder; name one with --data");
     }
     let engine = options.open().context("cannot open the embedded store")?;
     Ok(Store::new(Arc::new(engine)))

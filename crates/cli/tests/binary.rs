@@ -46,6 +46,19 @@ fn a_demo_on_a_folder_that_was_used_before_is_exact_too() {
 }
 
 #[test]
+fn a_demo_is_as_durable_as_asked() {
+    for when in ["always", "everysec", "no"] {
+        let folder = std::env::temp_dir().join(format!("emberkeep-durability-{when}-{}", std::process::id()));
+        let data = folder.to_str().expect("a temporary folder has a plain name");
+        let short = ["demo", "--for", "300ms", "--players", "4", "--monsters", "20"];
+        let output = emberkeep(&[&short[..], &["--data", data, "--durability", when]].concat());
+        std::fs::remove_dir_all(&folder).expect("the folder was made by the demo");
+        assert!(output.status.success(), "{when}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(out(&output).ends_with("invariants held\n"), "{when}");
+    }
+}
+
+#[test]
 fn a_demo_with_many_on_one_monster_holds_its_invariants() {
     let output = emberkeep(&["demo", "--for", "300ms", "--players", "32", "--monsters", "1"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -95,13 +108,16 @@ fn the_page_of_keys_is_current() {
 
 #[test]
 fn a_mistake_on_the_command_line_is_told_in_plain_words() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["demo", "--for", "30"], "such as 500ms, 30s, 2m or 1h"),
         (&["demo", "--players", "0"], "0 is not in 1..=100000"),
         (&["demo", "--plaiers", "3"], "--players"),
         (&["schema", "keys", "--format", "xml"], "possible values: table, markdown, json"),
         (&["demo", "--hot", "postgres"], "expected embedded, redis://… or redis+cluster://…"),
         (&["demo", "--hot", "redis://127.0.0.1:1", "--data", "x"], "leave it out"),
+        (&["demo", "--durability", "always"], "name one with --data"),
+        (&["demo", "--durability", "often", "--data", "x"], "possible values: always, everysec, no"),
+        (&["demo", "--hot", "redis://127.0.0.1:1", "--durability", "no"], "a server has its own settings"),
         (&["schema", "keys", "--prefix", "{"], "the key prefix holds '{'"),
     ];
     for (arguments, expected) in cases {
@@ -121,7 +137,16 @@ fn help_tells_what_there_is() {
     let said = out(&emberkeep(&["--help"]));
     assert!(said.contains("demo") && said.contains("schema"), "{said}");
     let said = out(&emberkeep(&["demo", "--help"]));
-    for word in ["--for", "--hot", "--data", "--players", "--monsters", "redis+cluster://"] {
+    for word in [
+        "--for",
+        "--hot",
+        "--data",
+        "--durability",
+        "everysec",
+        "--players",
+        "--monsters",
+        "redis+cluster://",
+    ] {
         assert!(said.contains(word), "{word} is missing: {said}");
     }
 }
