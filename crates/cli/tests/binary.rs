@@ -67,15 +67,19 @@ fn a_demo_with_many_on_one_monster_holds_its_invariants() {
 #[cfg(unix)]
 #[test]
 fn a_demo_that_is_interrupted_still_checks() {
+    use std::io::{BufRead, BufReader, Read};
     let mut demo = Command::new(env!("CARGO_BIN_EXE_emberkeep"));
     let demo = demo.args(["demo", "--for", "60s", "--players", "2", "--monsters", "9"]);
-    let demo = demo.stdout(std::process::Stdio::piped()).spawn().expect("the binary starts");
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    let mut demo = demo.stdout(std::process::Stdio::piped()).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(demo.stdout.take().expect("it is piped"));
+    let mut said = String::new();
+    lines.read_line(&mut said).expect("the game is announced");
+    assert!(said.starts_with("2 players hit 9 monsters on "), "{said}");
     let interrupt = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
     assert!(interrupt.expect("kill is there").success());
-    let output = demo.wait_with_output().expect("it ends");
-    assert!(output.status.success());
-    assert!(out(&output).ends_with("invariants held\n"), "{}", out(&output));
+    lines.read_to_string(&mut said).expect("it speaks until its end");
+    assert!(demo.wait().expect("it ends").success(), "{said}");
+    assert!(said.ends_with("invariants held\n"), "{said}");
 }
 
 #[test]

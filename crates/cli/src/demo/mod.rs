@@ -73,6 +73,14 @@ async fn play(arena: &Arc<Arena>, arguments: &Arguments) -> anyhow::Result<Ledge
     let store = arena.scope.store();
     let title =
         format!("{} players hit {} monsters on {}", arguments.players, arguments.monsters, store.name());
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    // The first poll is what makes Ctrl-C ours: from the first line on, it ends the game and not the check.
+    tokio::select! {
+        biased;
+        _ = &mut interrupted => arena.end(),
+        () = std::future::ready(()) => {}
+    }
     let mut view = View::new(title, arguments.length, Totals::of(&arena.tallies));
     view.open();
     let mut players = JoinSet::new();
@@ -80,8 +88,7 @@ async fn play(arena: &Arc<Arena>, arguments: &Arguments) -> anyhow::Result<Ledge
         players.spawn(player::play(arena.clone(), number));
     }
     let over = tokio::time::sleep(arguments.length);
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(over, interrupted);
+    tokio::pin!(over);
     let mut redraw = tokio::time::interval(view.interval());
     redraw.tick().await;
     while !arena.is_over() {
