@@ -66,7 +66,7 @@ cases! {
     ],
     log: [
         entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
-        a_full_log_drops_and_tells, a_full_log_refuses, pages, trims,
+        a_full_log_drops_and_tells, a_full_log_refuses, pages, trims, trimming_beside_recorders,
     ],
     messages: [
         messages_come_with_their_step, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,

@@ -41,8 +41,6 @@ pub struct Backend {
     pub foreign: ForeignMaker,
     /// Whose time it is.
     pub time: Time,
-    /// Contests of a race; fewer where 64 tasks times 10,000 contests would take minutes.
-    pub contests: usize,
 }
 
 /// What one case is given.
@@ -67,11 +65,6 @@ impl Subject {
     /// The partition's text.
     pub fn partition(&self) -> &str {
         self.partition.as_str()
-    }
-
-    /// Contests of a race.
-    pub fn contests(&self) -> usize {
-        self.backend.contests
     }
 
     /// The clock, where the suite holds it.

@@ -20,7 +20,6 @@ async fn every_case_on_the_embedded_engine() {
         store,
         foreign: Arc::new(move || Box::new(StepsForeign::new(&same)) as Box<dyn Foreign>),
         time: Time::Held(clock),
-        contests: 10_000,
     };
     run_all(&backend).await;
 }

@@ -13,6 +13,8 @@ use tokio::sync::Barrier;
 
 /// Who races.
 const TASKS: usize = 64;
+/// Contests of a race.
+const CONTESTS: usize = 10_000;
 /// Contests between two moments at which all tasks wait for each other.
 const HEAT: usize = 32;
 
@@ -64,7 +66,7 @@ async fn contestant(
 }
 
 fn prizes(subject: &Subject) -> Vec<Bytes> {
-    (0..subject.contests()).map(|_| subject.fresh()).collect()
+    (0..CONTESTS).map(|_| subject.fresh()).collect()
 }
 
 /// Who finds the key absent takes it.

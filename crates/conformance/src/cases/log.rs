@@ -179,3 +179,38 @@ pub async fn trims(subject: &Subject) {
     let log = page(&scope, 10, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
 }
+
+/// Whoever drains a full log while others write to it loses nothing: in either order the same entries stay.
+pub async fn trimming_beside_recorders(subject: &Subject) {
+    let scope = subject.scope();
+    subject.step(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    for round in 0..50 {
+        let first = round * 5 + 1;
+        let (trimmed, recorded) = tokio::join!(scope.log_trim(first + 4), async {
+            for n in 0..5 {
+                record(&scope, format!("e{}", first + 10 + n), 100, Overflow::DropOldest).await?;
+            }
+            Ok::<_, emberkeep_hot::Error>(())
+        });
+        trimmed.and(recorded).expect("both steps");
+        let log = page(&scope, first + 4, 100).await;
+        assert_eq!((sequences(&log), log.missed), ((first + 5..=first + 14).collect(), 0), "round {round}");
+    }
+    for round in 0..50 {
+        let last = page(&scope, u64::MAX, 1).await.last;
+        // The log is full: the record drops the oldest, which the trim was going to remove anyway.
+        let (recorded, trimmed) =
+            tokio::join!(record(&scope, "full".into(), 10, Overflow::DropOldest), scope.log_trim(last - 5));
+        recorded.and(trimmed).expect("both steps");
+        let log = page(&scope, last - 5, 100).await;
+        assert_eq!(
+            (sequences(&log), log.missed),
+            ((last - 4..=last + 1).collect(), 0),
+            "full, round {round}"
+        );
+        subject
+            .step(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
+            .await
+            .expect("the log is full again");
+    }
+}
