@@ -1,6 +1,7 @@
 //! URLs: `redis://`, `rediss://` (TLS), `redis+cluster://`, `rediss+cluster://`, with options behind `?`.
 //! Credentials are read here and never printed.
 
+use crate::authority::{Authority, prepare_tls};
 use emberkeep_hot::Error;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::fmt;
@@ -13,6 +14,8 @@ pub struct Address {
     pub(crate) prefix: String,
     /// Replicas that must have a commit before the caller is told.
     pub(crate) wait: u32,
+    /// Whom to trust instead of the public authorities.
+    ca: Option<Authority>,
 }
 
 impl Address {
@@ -27,9 +30,14 @@ impl Address {
             other => return Err(wrong(url, &format!("the scheme {other}:// is not known"))),
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut address = Address { nodes: vec![], cluster, prefix: String::new(), wait: 0 };
+        let mut address = Address { nodes: vec![], cluster, prefix: String::new(), wait: 0, ca: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             address.option(url, pair)?;
+        }
+        if tls == "rediss" {
+            prepare_tls();
+        } else if address.ca.is_some() {
+            return Err(wrong(url, "ca= is for TLS; write rediss:// or rediss+cluster://"));
         }
         let (credentials, hosts) = match place.rsplit_once('@') {
             Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
@@ -40,7 +48,11 @@ impl Address {
             let one = format!("{tls}://{credentials}{host}/{path}");
             let info = one.as_str().into_connection_info().map_err(|e| wrong(url, &e.to_string()))?;
             let tcp = info.tcp_settings().clone().set_nodelay(true);
-            address.nodes.push(info.set_tcp_settings(tcp));
+            let info = info.set_tcp_settings(tcp);
+            address.nodes.push(match &address.ca {
+                Some(authority) => authority.vouched(info)?,
+                None => info,
+            });
         }
         Ok(address)
     }
@@ -51,10 +63,12 @@ impl Address {
             ("wait", count) => {
                 self.wait = count.parse().map_err(|_| wrong(url, "wait= takes a number of replicas"))?;
             }
+            ("ca", "") => return Err(wrong(url, "ca= takes the path of a PEM file")),
+            ("ca", path) => self.ca = Some(Authority::read(path)?),
             (other, _) => {
                 return Err(wrong(
                     url,
-                    &format!("the option {other} is not known; there are prefix and wait"),
+                    &format!("the option {other} is not known; there are prefix, wait and ca"),
                 ));
             }
         }
@@ -131,6 +145,20 @@ mod tests {
         {
             let error = Address::parse(url).expect_err(url).to_string();
             assert!(error.contains("expected redis://") && !error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_authority_that_cannot_be_had_is_named() {
+        for (url, expected) in [
+            ("rediss://h:1?ca=", "ca= takes the path"),
+            ("rediss://h:1?ca=/no/such/ca.pem", "/no/such/ca.pem cannot be read"),
+            ("rediss+cluster://h:1?ca=/", "/ cannot be read"),
+            (&format!("rediss://h:1?ca={}/Cargo.toml", env!("CARGO_MANIFEST_DIR")), "holds no certificate"),
+        ] {
+            let error = Address::parse(url).expect_err(url);
+            assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
+            assert!(error.to_string().contains(expected), "{error}");
         }
     }
 

@@ -43,7 +43,8 @@ impl RedisEngine {
     /// Connects, and checks that the server is one that the engine can keep its promises on.
     ///
     /// `redis://[user:password@]host:port`, `rediss://` for TLS, `redis+cluster://a:1,b:2` for a Cluster; options
-    /// `?prefix=eu:` before every key and channel, `&wait=1` to await that many replicas after each commit.
+    /// `?prefix=eu:` before every key and channel, `&wait=1` to await that many replicas after each commit,
+    /// `&ca=/path/ca.pem` to trust a private authority instead of the public ones.
     pub async fn connect(url: &str) -> Result<Arc<RedisEngine>> {
         let address = Address::parse(url)?;
         let layout = if address.cluster { Layout::Cluster } else { Layout::Single };
@@ -279,6 +280,9 @@ impl RedisEngine {
 fn plain(backend: &str, failure: Failure) -> Error {
     match failure {
         Failure::Refused(error) => error,
+        other if other.reason().contains("invalid peer certificate") => {
+            unavailable(backend, other.reason(), "name a private authority in the URL, ?ca=/path/ca.pem")
+        }
         other => unavailable(backend, other.reason(), "check that it runs and can be reached"),
     }
 }
