@@ -12,7 +12,7 @@ use crate::known::Known;
 use crate::limits::*;
 use crate::rights::Rights;
 use crate::shared::{Shared, add};
-use crate::wire::{Call, GroupWords};
+use crate::wire::{Call, GroupWords, Swap};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_hot::store::log_keys;
@@ -150,17 +150,8 @@ impl Combiner {
 
     fn send(&mut self, batch: Batch) {
         let Batch { groups, fetches, waiting, estimate_ms, .. } = batch;
-        let mut call = Call::default();
-        for group in &groups {
-            call.group(&GroupWords {
-                ask_turn: group.jobs.iter().any(|job| job.stale >= STALE_BEFORE_TURN),
-                reads: &group.reads,
-                effects: &group.effects,
-                requirements: group.requirements(&self.log_keys),
-                log_keys: &self.log_keys,
-            });
-        }
-        call.fetches(&fetches);
+        let check_rights = self.rights.must_be_checked(&groups, Instant::now());
+        let call = self.call_of(&groups, &fetches, check_rights);
         let writing = || groups.iter().filter(|group| !group.effects.is_empty());
         let claims: Vec<_> = writing().flat_map(|group| &group.jobs).map(|job| job.claim.clone()).collect();
         let frees = !claims.is_empty() && writing().all(Group::frees);
@@ -170,7 +161,6 @@ impl Combiner {
         self.predict(&groups);
         let lane = (!claims.is_empty()).then(|| self.take_lane());
         let clock = self.clock.clone();
-        let check_rights = self.rights.must_be_checked(&groups, Instant::now());
         let flight = Flight {
             check_rights,
             call,
@@ -187,6 +177,32 @@ impl Combiner {
             let outcome = flight.fly(&shared, &partition).await;
             Landed { flight, outcome, groups, fetches, waiting }
         }));
+    }
+
+    /// The words of a commit: as swaps where all of it is that simple.
+    fn call_of(&self, groups: &[Group], fetches: &[(RawKey, Read)], check_rights: bool) -> Call {
+        let asks = |group: &Group| group.jobs.iter().any(|job| job.stale >= STALE_BEFORE_TURN);
+        if fetches.is_empty() && !check_rights {
+            let swaps = groups.iter().map(|group| match group.requirements(&self.log_keys)[..] {
+                [] => Swap::of(&group.reads, &group.effects, asks(group)),
+                _ => None,
+            });
+            if let Some(swaps) = swaps.collect::<Option<Vec<_>>>() {
+                return Call::of_swaps(&swaps);
+            }
+        }
+        let mut call = Call::default();
+        for group in groups {
+            call.group(&GroupWords {
+                ask_turn: asks(group),
+                reads: &group.reads,
+                effects: &group.effects,
+                requirements: group.requirements(&self.log_keys),
+                log_keys: &self.log_keys,
+            });
+        }
+        call.fetches(fetches);
+        call
     }
 
     fn count(&self, groups: &[Group], fetches: &[(RawKey, Read)]) {

@@ -105,7 +105,11 @@ impl Flight {
             process: &shared.process,
             groups: self.groups,
         };
-        let script = if self.frees { &shared.freeing_script } else { &shared.step_script };
+        let script = match (self.call.is_of_swaps(), self.frees) {
+            (true, _) => &shared.swap_script,
+            (false, true) => &shared.freeing_script,
+            (false, false) => &shared.step_script,
+        };
         let gate = || self.claims.iter().all(|claim| claim.send());
         shared.eval(slot, script, &gate, |verb, script| self.call.command(verb, script, &envelope)).await
     }

@@ -114,6 +114,10 @@ impl Known {
     pub(crate) fn landed(&mut self, key: &RawKey, committed: bool) {
         let Some(known) = self.keys.get_mut(key) else { return };
         known.in_flight = known.in_flight.saturating_sub(1);
+        if committed && known.in_flight == 0 {
+            // As good as if it had been read just now: another read before the next commit would be in vain.
+            known.fresh_at = self.tick;
+        }
         if !committed {
             let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
             self.bytes -= dropped;

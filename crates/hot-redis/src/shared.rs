@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     /// This process' name in receipts and turns: random, so that no two are alike.
     pub(crate) process: String,
     pub(crate) step_script: Script,
+    /// For commits that only compare and set strings.
+    pub(crate) swap_script: Script,
     /// The same, for commits that only give memory back: they must work when there is none.
     pub(crate) freeing_script: Script,
     pub(crate) close_script: Script,
@@ -84,6 +86,7 @@ impl Shared {
             naming,
             process,
             step_script: Script::new(STEP),
+            swap_script: Script::new(include_str!("scripts/swap.lua")),
             freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{STEP}")),
             close_script: Script::new(include_str!("scripts/close_lane.lua")),
             counters: Counters::default(),

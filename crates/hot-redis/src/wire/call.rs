@@ -8,12 +8,22 @@ use emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use redis::Cmd;
-use std::fmt::Write as _;
+
+/// Room for the short words of a group of one read and one write.
+const GROUP_BYTES_USUAL: usize = 64;
+/// Words of such a group.
+const GROUP_WORDS_USUAL: usize = 24;
+/// Room for the arguments of the envelope.
+const ENVELOPE_BYTES_USUAL: usize = 256;
+/// What a turn key has more than the key beside it.
+const OWN_KEY_BYTES_USUAL: usize = 64;
 
 /// Arguments of one call under construction.
 #[derive(Default)]
 pub(crate) struct Call {
-    keys: Vec<RawKey>,
+    pub(super) keys: Vec<RawKey>,
+    /// For the script of swaps, not for that of steps.
+    pub(super) swaps: bool,
     index: HashMap<RawKey, usize, RandomState>,
     words: Vec<u8>,
     ends: Vec<usize>,
@@ -45,15 +55,13 @@ pub(crate) struct GroupWords<'a> {
 }
 
 impl Call {
-    fn word(&mut self, word: &[u8]) {
+    pub(super) fn word(&mut self, word: &[u8]) {
         self.words.extend_from_slice(word);
         self.ends.push(self.words.len());
     }
 
-    fn number(&mut self, number: impl Into<i128>) {
-        let mut text = String::new();
-        let _ = write!(text, "{}", number.into());
-        self.word(text.as_bytes());
+    fn number(&mut self, number: impl itoa::Integer) {
+        self.word(itoa::Buffer::new().format(number).as_bytes());
     }
 
     fn key(&mut self, key: &RawKey) {
@@ -74,6 +82,10 @@ impl Call {
         let mut written: Vec<&RawKey> = effects.writes.iter().map(|(key, _)| key).collect();
         written.sort_unstable();
         written.dedup();
+        let bytes = group.reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>()
+            + effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
+        self.words.reserve(bytes + GROUP_BYTES_USUAL);
+        self.ends.reserve(GROUP_WORDS_USUAL);
         // The group's length stands before it: a word of fixed width, filled in at the end.
         let (first, length_at) = (self.ends.len(), self.words.len());
         self.word(b"00000000");
@@ -109,8 +121,11 @@ impl Call {
     pub(crate) fn command(&self, verb: &str, script: &str, envelope: &Envelope<'_>) -> Cmd {
         let turns = envelope.receipt.is_some();
         let n = self.keys.len();
-        let mut cmd = redis::cmd(verb);
-        cmd.arg(script).arg(if turns { 2 * n + 1 } else { n });
+        let keys_bytes: usize = self.keys.iter().map(|key| 2 * key.len() + OWN_KEY_BYTES_USUAL).sum();
+        let arguments = self.ends.len() + 2 * n + 16;
+        let bytes = self.words.len() + keys_bytes + script.len() + ENVELOPE_BYTES_USUAL;
+        let mut cmd = Cmd::with_capacity(arguments, bytes);
+        cmd.arg(verb).arg(script).arg(if turns { 2 * n + 1 } else { n });
         self.keys.iter().for_each(|key| {
             cmd.arg(&key[..]);
         });
@@ -120,11 +135,13 @@ impl Call {
             });
             cmd.arg(receipt);
         }
-        cmd.arg(n).arg(match (turns, envelope.check_rights) {
-            (false, _) => "0",
-            (true, false) => "1",
-            (true, true) => "2",
-        });
+        if !self.swaps {
+            cmd.arg(n).arg(match (turns, envelope.check_rights) {
+                (false, _) => "0",
+                (true, false) => "1",
+                (true, true) => "2",
+            });
+        }
         match envelope.receipt {
             Some((_, sequence)) => cmd.arg(sequence),
             None => cmd.arg(""),
@@ -135,13 +152,24 @@ impl Call {
             (None, false) => cmd.arg(""),
         };
         cmd.arg(envelope.process).arg(TURN.as_millis() as u64).arg(RECEIPT.as_millis() as u64);
-        cmd.arg(REPLY_ELEMENTS_MAX).arg(CLOCK_DIFFERENCE_MAX.as_millis() as u64).arg(envelope.groups);
+        if !self.swaps {
+            cmd.arg(REPLY_ELEMENTS_MAX);
+        }
+        cmd.arg(CLOCK_DIFFERENCE_MAX.as_millis() as u64);
+        if !self.swaps {
+            cmd.arg(envelope.groups);
+        }
         let mut from = 0;
         for end in &self.ends {
             cmd.arg(&self.words[from..*end]);
             from = *end;
         }
         cmd
+    }
+
+    /// Whether the script of swaps serves it.
+    pub(crate) fn is_of_swaps(&self) -> bool {
+        self.swaps
     }
 
     /// The key that the script calls by this number.

@@ -1,0 +1,93 @@
+//! The commonest shape of a group: one string, read whole and set whole. It has a script of its own, `swap.lua`.
+
+use super::call::Call;
+use crate::limits::DIGEST_ABOVE_BYTES;
+use bytes::Bytes;
+use emberkeep_hot::command::*;
+
+/// One string that is compared and set.
+pub(crate) struct Swap<'a> {
+    key: &'a RawKey,
+    /// What the bodies saw; `None` = nothing there.
+    expected: Option<&'a Bytes>,
+    value: &'a Bytes,
+    expiry: Expiry,
+    ask_turn: bool,
+}
+
+impl<'a> Swap<'a> {
+    /// A group as a swap, if it is one.
+    pub(crate) fn of(
+        reads: &'a [(RawKey, Read, Reply)],
+        effects: &'a Effects,
+        ask_turn: bool,
+    ) -> Option<Swap<'a>> {
+        let ([(key, Read::Get, reply)], [(written, Write::Set(value, expiry))]) =
+            (reads, &effects.writes[..])
+        else {
+            return None;
+        };
+        let expected = match reply {
+            Reply::Nil => None,
+            Reply::Blob(blob) => Some(blob),
+            _ => return None,
+        };
+        let quiet = effects.log.is_empty() && effects.messages.is_empty();
+        (key == written && quiet).then_some(Swap { key, expected, value, expiry: *expiry, ask_turn })
+    }
+
+    /// Tag and expectation, as the script reads them.
+    fn expectation(&self) -> (&'static [u8], Bytes) {
+        let tag = |plain, asking| if self.ask_turn { asking } else { plain };
+        match self.expected {
+            None => (tag(b"n", b"N"), Bytes::new()),
+            Some(blob) if blob.len() > DIGEST_ABOVE_BYTES => {
+                let digest = sha1_smol::Sha1::from(blob).digest().to_string();
+                (tag(b"d", b"D"), Bytes::from(digest))
+            }
+            Some(blob) => (tag(b"s", b"S"), blob.clone()),
+        }
+    }
+}
+
+impl Call {
+    /// A call of swaps, each of another key.
+    pub(crate) fn of_swaps(swaps: &[Swap<'_>]) -> Call {
+        let mut call = Call::default();
+        call.swaps = true;
+        for swap in swaps {
+            call.keys.push(swap.key.clone());
+            let (tag, expected) = swap.expectation();
+            call.word(tag);
+            call.word(&expected);
+            call.word(swap.value);
+            match swap.expiry {
+                Expiry::Never => call.word(b""),
+                Expiry::Keep => call.word(b"KEEPTTL"),
+                Expiry::At(at) => call.word(at.to_string().as_bytes()),
+            }
+        }
+        call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_string_that_is_read_and_set_is_a_swap() {
+        let key = RawKey::from_static(b"k");
+        let set = |key: &RawKey| (key.clone(), Write::Set(Bytes::from_static(b"2"), Expiry::Keep));
+        let reads = [(key.clone(), Read::Get, Reply::Blob(Bytes::from_static(b"1")))];
+        let mut effects = Effects { writes: vec![set(&key)], ..Effects::default() };
+        assert!(Swap::of(&reads, &effects, false).is_some());
+        assert!(Swap::of(&[], &effects, false).is_none(), "a blind write has nothing to compare");
+        let elsewhere = Effects { writes: vec![set(&RawKey::from_static(b"other"))], ..Effects::default() };
+        assert!(Swap::of(&reads, &elsewhere, false).is_none());
+        let foreign = [(key.clone(), Read::Get, Reply::WrongType(KindFound::Foreign))];
+        assert!(Swap::of(&foreign, &effects, false).is_none());
+        effects.messages.push((Bytes::from_static(b"channel"), Bytes::new()));
+        assert!(Swap::of(&reads, &effects, false).is_none());
+    }
+}
