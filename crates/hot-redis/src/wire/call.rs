@@ -24,6 +24,8 @@ pub(crate) struct Call {
     pub(super) keys: Vec<RawKey>,
     /// For the script of swaps, not for that of steps.
     pub(super) swaps: bool,
+    /// Strings that are only read, by the script of swaps.
+    pub(super) fetched: Vec<RawKey>,
     index: HashMap<RawKey, usize, RandomState>,
     words: Vec<u8>,
     ends: Vec<usize>,
@@ -60,7 +62,7 @@ impl Call {
         self.ends.push(self.words.len());
     }
 
-    fn number(&mut self, number: impl itoa::Integer) {
+    pub(super) fn number(&mut self, number: impl itoa::Integer) {
         self.word(itoa::Buffer::new().format(number).as_bytes());
     }
 
@@ -125,7 +127,7 @@ impl Call {
         let arguments = self.ends.len() + 2 * n + 16;
         let bytes = self.words.len() + keys_bytes + script.len() + ENVELOPE_BYTES_USUAL;
         let mut cmd = Cmd::with_capacity(arguments, bytes);
-        cmd.arg(verb).arg(script).arg(if turns { 2 * n + 1 } else { n });
+        cmd.arg(verb).arg(script).arg(if turns { 2 * n + 1 } else { n } + self.fetched.len());
         self.keys.iter().for_each(|key| {
             cmd.arg(&key[..]);
         });
@@ -135,6 +137,9 @@ impl Call {
             });
             cmd.arg(receipt);
         }
+        self.fetched.iter().for_each(|key| {
+            cmd.arg(&key[..]);
+        });
         if !self.swaps {
             cmd.arg(n).arg(match (turns, envelope.check_rights) {
                 (false, _) => "0",
