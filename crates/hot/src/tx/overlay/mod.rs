@@ -203,8 +203,14 @@ pub(crate) fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize
     (from <= to && from < len && to >= 0).then_some((from as usize, to as usize))
 }
 
+/// Digits of the least integer, and its sign.
+const INTEGER_BYTES_MAX: usize = 20;
+
 /// The integer that Redis would accept: canonical decimal of 64 bits.
 pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
+    if text.len() > INTEGER_BYTES_MAX {
+        return None;
+    }
     let text = std::str::from_utf8(text).ok()?;
     let number: i64 = text.parse().ok()?;
     let canonical = !text.starts_with('+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
