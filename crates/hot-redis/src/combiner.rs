@@ -182,13 +182,14 @@ impl Combiner {
     /// The words of a commit: as swaps where all of it is that simple.
     fn call_of(&self, groups: &[Group], fetches: &[(RawKey, Read)], check_rights: bool) -> Call {
         let asks = |group: &Group| group.jobs.iter().any(|job| job.stale >= STALE_BEFORE_TURN);
-        if fetches.is_empty() && !check_rights {
+        if !check_rights {
             let swaps = groups.iter().map(|group| match group.requirements(&self.log_keys)[..] {
                 [] => Swap::of(&group.reads, &group.effects, asks(group)),
                 _ => None,
             });
-            if let Some(swaps) = swaps.collect::<Option<Vec<_>>>() {
-                return Call::of_swaps(&swaps);
+            let swaps = swaps.collect::<Option<Vec<_>>>();
+            if let Some(call) = swaps.and_then(|swaps| Call::of_swaps(&swaps, fetches)) {
+                return call;
             }
         }
         let mut call = Call::default();

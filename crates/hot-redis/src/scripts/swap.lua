@@ -1,16 +1,16 @@
 -- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps the same
 -- protocol as step.lua and gives the same answers, in half of the time.
 --
--- KEYS  1..n the strings, n+1..2n their turn keys, last the receipt
+-- KEYS  1..n the strings, n+1..2n their turn keys, the receipt, then strings that steps still miss; only those if n is 0
 -- ARGV  1 sequence of this commit   2 '' | 't' tell the time | the client's estimate in ms   3 process   4 turn ms
---       5 receipt ms   6 largest difference of clocks in ms   7.. four words for each string:
+--       5 receipt ms   6 largest difference of clocks in ms   7 n   8.. four words for each string:
 --   tag       s the string, d its digest, n nothing there; in capitals: ask for the turn if that is not so
 --   expected  the string or the digest
 --   value     what is set
 --   life      '' until deleted | 'KEEPTTL' | the deadline in ms
--- Answer: as that of step.lua, without fetches.
+-- Answer: as that of step.lua.
 local A, K, call = ARGV, KEYS, redis.call
-local n, me = (#K - 1) / 2, A[3]
+local n, me = tonumber(A[7]), A[3]
 
 local time = 0
 if A[2] ~= '' then
@@ -20,9 +20,9 @@ if A[2] ~= '' then
 end
 
 local turns
-if n == 1 then turns = { call('GET', K[2]) } else turns = call('MGET', unpack(K, n + 1, n + n)) end
+if n == 1 then turns = { call('GET', K[2]) } elseif n > 1 then turns = call('MGET', unpack(K, n + 1, n + n)) end
 
-local answers, bits, any, p = {}, '', false, 7
+local answers, bits, any, p = {}, '', false, 8
 for i = 1, n do
   local tag, found, same = A[p], redis.pcall('GET', K[i]), false
   if tag == 's' or tag == 'S' then
@@ -46,31 +46,45 @@ for i = 1, n do
   end
   p = p + 4
 end
-if not any then return { time, 0, answers, {} } end
 
-local receipt = K[n + n + 1]
-local before = redis.pcall('SET', receipt, A[1] .. ':' .. bits, 'PX', A[5], 'GET')
-if type(before) == 'table' then return before end
-if before == 'closed' then
-  call('SET', receipt, before, 'PX', A[5])
-  return { time, 2, {}, {} }
+local trouble = 0
+if any then
+  local receipt = K[n + n + 1]
+  local before = redis.pcall('SET', receipt, A[1] .. ':' .. bits, 'PX', A[5], 'GET')
+  if type(before) == 'table' then return before end
+  if before == 'closed' then
+    call('SET', receipt, before, 'PX', A[5])
+    return { time, 2, {}, {} }
+  end
+  p = 8
+  for i = 1, n do
+    if answers[i] == 0 then
+      if trouble ~= 0 then
+        answers[i] = 5
+      else
+        local life, done = A[p + 3], nil
+        if life == '' then done = redis.pcall('SET', K[i], A[p + 2])
+        elseif life == 'KEEPTTL' then done = redis.pcall('SET', K[i], A[p + 2], life)
+        else done = redis.pcall('SET', K[i], A[p + 2], 'PXAT', life) end
+        if done.err then trouble = { 3, i, done.err } end
+        if turns[i] then redis.pcall('DEL', K[n + i]) end
+      end
+    end
+    p = p + 4
+  end
 end
 
-local trouble
-p = 7
-for i = 1, n do
-  if answers[i] == 0 then
-    if trouble then
-      answers[i] = 5
+-- After the writes, so that all of it is of one moment.
+local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0
+for i = 1, #K - before_fetches do
+  local found = redis.pcall('GET', K[before_fetches + i])
+  if type(found) == 'table' then
+    if string.sub(found.err, 1, 9) == 'WRONGTYPE' then
+      found = { 1, call('TYPE', K[before_fetches + i]).ok }
     else
-      local life, done = A[p + 3], nil
-      if life == '' then done = redis.pcall('SET', K[i], A[p + 2])
-      elseif life == 'KEEPTTL' then done = redis.pcall('SET', K[i], A[p + 2], life)
-      else done = redis.pcall('SET', K[i], A[p + 2], 'PXAT', life) end
-      if done.err then trouble = { 3, i, done.err } end
-      if turns[i] then redis.pcall('DEL', K[n + i]) end
+      found = { 3, found.err }
     end
   end
-  p = p + 4
+  fetched[i] = found
 end
-return { time, trouble or 0, answers, {} }
+return { time, trouble, answers, fetched }

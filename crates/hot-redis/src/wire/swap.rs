@@ -51,10 +51,17 @@ impl<'a> Swap<'a> {
 }
 
 impl Call {
-    /// A call of swaps, each of another key.
-    pub(crate) fn of_swaps(swaps: &[Swap<'_>]) -> Call {
+    /// A call of swaps, each of another key, and of strings that steps miss. `None` if they miss something else.
+    pub(crate) fn of_swaps(swaps: &[Swap<'_>], fetches: &[(RawKey, Read)]) -> Option<Call> {
         let mut call = Call::default();
         call.swaps = true;
+        call.number(swaps.len() as i64);
+        for (key, read) in fetches {
+            match read {
+                Read::Get => call.fetched.push(key.clone()),
+                _ => return None,
+            }
+        }
         for swap in swaps {
             call.keys.push(swap.key.clone());
             let (tag, expected) = swap.expectation();
@@ -67,7 +74,7 @@ impl Call {
                 Expiry::At(at) => call.word(at.to_string().as_bytes()),
             }
         }
-        call
+        Some(call)
     }
 }
 
