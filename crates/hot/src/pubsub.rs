@@ -106,7 +106,14 @@ impl Publisher {
 
     /// Tells the subscriber that an unknown number of messages is missing.
     pub fn missed(&self) {
-        self.queue.state.lock().events.push_back(Event::Missed { count: None });
+        let mut state = self.queue.state.lock();
+        // One gap after another is one gap: a connection that flaps fills no queue.
+        if let Some(Event::Missed { count }) = state.events.back_mut() {
+            *count = None;
+        } else {
+            state.events.push_back(Event::Missed { count: None });
+        }
+        drop(state);
         self.queue.wake.notify_one();
     }
 
@@ -119,17 +126,17 @@ impl Publisher {
 
 /// Replaces the oldest message by a gap at the front, or widens the gap that is there.
 fn drop_oldest(events: &mut VecDeque<Event>) {
-    let gap = match events.pop_front() {
-        Some(Event::Missed { count }) => {
-            let lost_message = matches!(events.pop_front(), Some(Event::Message { .. })) as u64;
-            count.map(|n| n + lost_message)
-        }
-        _ => Some(1),
-    };
-    events.push_front(Event::Missed { count: gap });
-    if events.len() >= SUBSCRIBER_MESSAGES_MAX {
-        drop_oldest(events);
+    let mut gap = Some(0);
+    // Two events make room for the gap and for one more message.
+    for _ in 0..2 {
+        let lost = match events.pop_front() {
+            Some(Event::Missed { count }) => count,
+            Some(Event::Message { .. }) => Some(1),
+            None => Some(0),
+        };
+        gap = gap.zip(lost).map(|(gap, lost)| gap + lost);
     }
+    events.push_front(Event::Missed { count: gap });
 }
 
 #[cfg(test)]
@@ -154,6 +161,20 @@ mod tests {
             received += 1;
         }
         assert_eq!(missed + received, sent);
+    }
+
+    #[test]
+    fn an_unknown_gap_stays_unknown_and_gaps_in_a_row_are_one() {
+        let (publisher, mut subscription) = Subscription::channel(None);
+        let (channel, payload) = (Bytes::from_static(b"c"), Bytes::from_static(b"m"));
+        publisher.send(&channel, &payload);
+        publisher.missed();
+        publisher.missed();
+        for _ in 0..SUBSCRIBER_MESSAGES_MAX {
+            publisher.send(&channel, &payload);
+        }
+        assert_eq!(subscription.try_next(), Some(Event::Missed { count: None }));
+        assert!(matches!(subscription.try_next(), Some(Event::Message { .. })));
     }
 
     #[tokio::test]

@@ -7,25 +7,13 @@ use super::locks::Locked;
 use crate::command::*;
 use crate::error::{Error, Result};
 use crate::limits::COMMAND_ARGUMENTS_MAX;
+use crate::store::{log_keys, stored_entry};
 use crate::tx::overlay::{not_an_integer, parse_integer};
 use crate::tx::{Base, read_through};
-use bytes::Bytes;
-use emberkeep_schema::Naming;
-
-/// The keys of a partition's log: the list and its counter.
-fn keys(naming: &Naming, partition: &[u8]) -> (RawKey, RawKey) {
-    let mut name = b"log:".to_vec();
-    name.extend_from_slice(partition);
-    let mut list = Vec::new();
-    naming.write_own(partition, &name, &mut list);
-    let mut counter = list.clone();
-    counter.extend_from_slice(b":seq");
-    (list.into(), counter.into())
-}
 
 /// Turns the log entries of a step into writes at the end of its writes.
 pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Effects) -> Result<()> {
-    let (list, counter) = keys(&locked.engine.naming, partition);
+    let (list, counter) = log_keys(&locked.engine.naming, partition);
     let mut sequence = match read(locked, &counter, Read::Get, &effects.writes)? {
         Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(&counter))?,
         _ => 0,
@@ -39,7 +27,7 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
     let mut lines = Vec::with_capacity(added);
     for append in effects.log.drain(..) {
         sequence += 1;
-        lines.push(line(sequence, &append.entry));
+        lines.push(stored_entry(sequence, &append.entry));
         let max = append.entries_max.max(1);
         match append.overflow {
             Overflow::Refuse if len >= max => {
@@ -66,14 +54,4 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
 fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
     let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
     read_through(locked as &mut dyn Base, key, &own, &read)?.checked(key, &read)
-}
-
-fn line(sequence: i64, entry: &[u8]) -> Bytes {
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(sequence).as_bytes();
-    let mut line = Vec::with_capacity(digits.len() + 1 + entry.len());
-    line.extend_from_slice(digits);
-    line.push(b':');
-    line.extend_from_slice(entry);
-    line.into()
 }

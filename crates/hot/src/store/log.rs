@@ -8,6 +8,7 @@ use super::{Scope, Tx};
 use crate::command::{RawKey, Read, Reply, Write};
 use crate::error::{Error, Result, show};
 use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::tx::overlay::parse_integer;
 use bytes::Bytes;
 use emberkeep_schema::{Naming, Partition};
 
@@ -41,11 +42,10 @@ pub fn log_keys(naming: &Naming, partition: &[u8]) -> (RawKey, RawKey) {
 }
 
 /// An entry as it is stored.
-pub fn stored_entry(sequence: u64, entry: &[u8]) -> Bytes {
-    let mut stored = sequence.to_string().into_bytes();
-    stored.push(b':');
-    stored.extend_from_slice(entry);
-    Bytes::from(stored)
+pub fn stored_entry(sequence: i64, entry: &[u8]) -> Bytes {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(sequence).as_bytes();
+    Bytes::from([digits, b":", entry].concat())
 }
 
 fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
@@ -82,6 +82,14 @@ impl<P: Partition> Scope<P> {
     }
 }
 
+fn count_of(key: &[u8], text: &[u8]) -> Result<u64> {
+    let count = parse_integer(text).and_then(|count| u64::try_from(count).ok());
+    count.ok_or_else(|| Error::Corrupt {
+        key: show(key),
+        reason: "the last sequence of a log is no number; a foreign client wrote it".into(),
+    })
+}
+
 fn first_sequence<P: Partition>(tx: &mut Tx<'_, P>, list: &RawKey) -> Result<Option<u64>> {
     let Reply::List(head) = tx.raw_read(list, Read::LRange(0, 0))? else { return Ok(None) };
     head.first().map(|stored| Ok(parse_entry(list, stored)?.sequence)).transpose()
@@ -95,7 +103,7 @@ fn read_after<P: Partition>(
     limit: usize,
 ) -> Result<LogPage> {
     let last = match tx.raw_read(counter, Read::Get)? {
-        Reply::Blob(text) => crate::tx::overlay::parse_integer(&text).unwrap_or(0) as u64,
+        Reply::Blob(text) => count_of(counter, &text)?,
         _ => 0,
     };
     let Some(first) = first_sequence(tx, list)? else {

@@ -116,10 +116,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     numbers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
-        deserialize_f32 deserialize_f64
+        deserialize_f64
     }
 
-    refused! { deserialize_bytes() deserialize_byte_buf() }
+    // A short float is rounded once, from its digits, not twice.
+    refused! { deserialize_f32() deserialize_bytes() deserialize_byte_buf() }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let yes = self.cursor.peek() == b't';
