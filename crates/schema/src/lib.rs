@@ -52,7 +52,7 @@ pub mod macro_support {
     pub use crate::declaration::value_of;
     pub use crate::part::is_constant_part;
     pub use crate::pattern::{diagnose, key_bytes_max, piece_count, pieces};
-    pub use crate::quick_json::{NAME_AS_BYTES, PlainName};
+    pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::ttl::Milliseconds;
     pub use serde;
 }

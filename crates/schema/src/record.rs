@@ -87,13 +87,10 @@ macro_rules! record {
                 struct NameSeed(usize);
 
                 impl NameSeed {
-                    #[inline]
-                    fn place(&self, name: &[u8]) -> ::core::option::Option<usize> {
-                        match NAMES.get(self.0) {
-                            ::core::option::Option::Some(next) if next.as_bytes() == name => {
-                                ::core::option::Option::Some(self.0)
-                            }
-                            _ => NAMES.iter().position(|known| known.as_bytes() == name),
+                    fn named(name: &str) -> Name {
+                        match NAMES.iter().position(|known| *known == name) {
+                            ::core::option::Option::Some(place) => Name::Known(place),
+                            ::core::option::Option::None => Name::Unknown(::std::borrow::ToOwned::to_owned(name)),
                         }
                     }
                 }
@@ -105,34 +102,38 @@ macro_rules! record {
                         f.write_str("the name of a field")
                     }
 
-                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Name, E> {
-                        ::core::result::Result::Ok(match self.place(name.as_bytes()) {
-                            ::core::option::Option::Some(place) => Name::Known(place),
-                            ::core::option::Option::None => Name::Unknown(::std::borrow::ToOwned::to_owned(name)),
-                        })
-                    }
-
-                    /// Our own reader's form: a name that is known needs no proof that it is text.
+                    /// Our own reader: it is the one that was expected.
                     #[inline]
-                    fn visit_bytes<E: de::Error>(self, name: &[u8]) -> ::core::result::Result<Name, E> {
-                        if let ::core::option::Option::Some(place) = self.place(name) {
-                            return ::core::result::Result::Ok(Name::Known(place));
-                        }
-                        match ::core::str::from_utf8(name) {
-                            ::core::result::Result::Ok(name) => self.visit_str(name),
-                            ::core::result::Result::Err(_) => {
-                                let found = de::Unexpected::Bytes(name);
-                                ::core::result::Result::Err(E::invalid_value(found, &"a name in UTF-8"))
-                            }
-                        }
+                    fn visit_unit<E: de::Error>(self) -> ::core::result::Result<Name, E> {
+                        ::core::result::Result::Ok(Name::Known(self.0))
                     }
 
-                    /// Everybody else's.
-                    fn visit_newtype_struct<D: de::Deserializer<'de>>(
+                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Name, E> {
+                        ::core::result::Result::Ok(Self::named(name))
+                    }
+
+                    /// Everybody else.
+                    fn visit_enum<A: de::EnumAccess<'de>>(
+                        self,
+                        name: A,
+                    ) -> ::core::result::Result<Name, A::Error> {
+                        let (name, rest) = name.variant_seed(AnyName)?;
+                        de::VariantAccess::unit_variant(rest)?;
+                        ::core::result::Result::Ok(name)
+                    }
+                }
+
+                /// A name, whichever.
+                struct AnyName;
+
+                impl<'de> de::DeserializeSeed<'de> for AnyName {
+                    type Value = Name;
+
+                    fn deserialize<D: de::Deserializer<'de>>(
                         self,
                         deserializer: D,
                     ) -> ::core::result::Result<Name, D::Error> {
-                        deserializer.deserialize_identifier(self)
+                        deserializer.deserialize_identifier(NameSeed(0))
                     }
                 }
 
@@ -144,7 +145,8 @@ macro_rules! record {
                         self,
                         deserializer: D,
                     ) -> ::core::result::Result<Name, D::Error> {
-                        deserializer.deserialize_newtype_struct($crate::macro_support::NAME_AS_BYTES, self)
+                        // A name is one of a list; our own reader tries the first of it before it looks closer.
+                        deserializer.deserialize_enum($crate::macro_support::NAMES, &NAMES[self.0..], self)
                     }
                 }
 

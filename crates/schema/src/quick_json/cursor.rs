@@ -55,6 +55,16 @@ impl<'de> Cursor<'de> {
         Ok(())
     }
 
+    /// Steps over this word in quotes, if it stands here. The word needs no escapes.
+    #[inline]
+    pub(super) fn eat_quoted(&mut self, word: &[u8]) -> bool {
+        let end = self.at + word.len() + 1;
+        let found = self.bytes.get(self.at..=end);
+        let same = found.is_some_and(|found| matches!(found, [b'"', inside @ .., b'"'] if inside == word));
+        self.at = if same { end + 1 } else { self.at };
+        same
+    }
+
     /// The bytes between two quotes: no escapes, no control characters, not necessarily UTF-8.
     #[inline]
     pub(super) fn quoted(&mut self) -> Result<&'de [u8], Unusual> {

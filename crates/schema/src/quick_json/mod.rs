@@ -16,9 +16,9 @@ mod writer;
 
 use serde::{Serialize, Serializer, de::DeserializeOwned};
 
-/// How a record asks for the bytes of a name: our reader hands them over as they are, every other one sees a newtype
-/// that wants an identifier.
-pub const NAME_AS_BYTES: &str = "$emberkeep::NameAsBytes";
+/// How a record asks for the name of a field: as one of a list that begins with the name that should come next. Our
+/// reader answers with a unit if it does, and with the name if not; every other one sees an enum of names.
+pub const NAMES: &str = "$emberkeep::Names";
 
 /// The name of a field that is known to need no escapes. Our writer does not look at it again; for every other one it
 /// is a string.

@@ -1,6 +1,6 @@
 //! serde's view of the cursor. Each method takes what serde_json takes there, or less.
 
-use super::NAME_AS_BYTES;
+use super::NAMES;
 use super::cursor::{Cursor, Number, Unusual};
 use serde::de::value::MapDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, IntoDeserializer, Visitor};
@@ -276,22 +276,24 @@ impl<'de> Deserializer<'de> for Name<'_, 'de> {
         visitor.visit_borrowed_str(self.0.text()?)
     }
 
-    #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
-        match name {
-            NAME_AS_BYTES => visitor.visit_borrowed_bytes(self.0.quoted()?),
-            RAW_VALUE => Err(Unusual),
-            _ => visitor.visit_newtype_struct(self),
-        }
+        if name == RAW_VALUE { Err(Unusual) } else { visitor.visit_newtype_struct(self) }
     }
 
+    #[inline]
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        visitor.visit_enum(self.0.text()?.into_deserializer())
+        if name != NAMES {
+            return visitor.visit_enum(self.0.text()?.into_deserializer());
+        }
+        match variants.first() {
+            Some(expected) if self.0.eat_quoted(expected.as_bytes()) => visitor.visit_unit(),
+            _ => visitor.visit_borrowed_str(self.0.text()?),
+        }
     }
 
     // serde_json reads numbers out of names; we leave that to it.
