@@ -145,6 +145,24 @@ fn fields_of_others_are_read_and_written_as_they_stand() {
     assert_eq!(out, json);
 }
 
+/// Records are read from other sources than text, too.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Either {
+    Number(u8),
+    Thing(Box<Thing>),
+}
+
+#[test]
+fn a_record_is_read_from_a_tree_and_within_an_untagged_enum() {
+    let json = r#"{"hits":[{"damage":3,"characterId":4}],"uniqueId":7}"#;
+    let thing: Thing = read(json.as_bytes()).unwrap();
+    let tree: Value = serde_json::from_str(json).unwrap();
+    assert_eq!(serde_json::from_value::<Thing>(tree).unwrap(), thing);
+    assert_eq!(read::<Either>(json.as_bytes()), Some(Either::Thing(Box::new(thing))));
+    assert!(agrees::<Either>(json.as_bytes()) && agrees::<Either>(b"5"));
+}
+
 #[derive(Serialize)]
 enum Rare {
     New(u8),
