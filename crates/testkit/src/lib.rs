@@ -1,8 +1,8 @@
 //! Starts real servers for tests, on free loopback ports, and stops them again.
 //!
 //! Responsible for: Redis and Valkey (standalone and cluster), a TCP proxy that loses and delays
-//! traffic on purpose, scratch folders, free ports, a plain blocking client, and the one policy for
-//! a server that cannot be had ([`require`]).
+//! traffic on purpose, scratch folders, free ports, a plain blocking client, lines that outlive a test
+//! ([`report!`]), and the one policy for a server that cannot be had ([`require`]).
 //!
 //! Not responsible for: anything under test. This crate depends on no other crate of the workspace,
 //! so a fault in ours cannot hide itself in the instrument that looks for it.
@@ -26,6 +26,7 @@ mod process;
 mod proxy;
 mod redis_server;
 mod reply;
+mod report;
 mod require;
 mod resp;
 mod scratch;
@@ -38,6 +39,7 @@ pub use port::{free_port, free_port_with_bus};
 pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
 pub use redis_server::RedisServer;
 pub use reply::Reply;
+pub use report::keep_line;
 pub use require::{cluster, redis, require, valkey};
 pub use resp::Resp;
 pub use scratch::{Scratch, scratch};

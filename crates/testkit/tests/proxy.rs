@@ -148,3 +148,20 @@ fn fastest_round_trip(client: &mut Resp, enough: Duration) -> Duration {
     }
     fastest
 }
+
+#[test]
+fn a_silent_connection_stays_open_and_never_speaks_again() {
+    let Some((proxy, mut through, mut beside)) = set_up("silent") else { return };
+    assert_eq!(through.call(&["INCR", "silent"]).int(), 1);
+    proxy.silence();
+    through.set_read_timeout(Duration::from_millis(50)).unwrap();
+    let error = through.try_call(&["INCR", "silent"]).unwrap_err();
+    assert!(matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut), "{error}");
+    let mut another = Resp::connect(proxy.address()).unwrap();
+    another.set_read_timeout(Duration::from_millis(50)).unwrap();
+    assert!(another.try_call(&["PING"]).is_err(), "new connections are let in and get no answer");
+    proxy.speak();
+    assert!(through.try_call(&["PING"]).is_err(), "it has lost bytes");
+    assert_eq!(Resp::connect(proxy.address()).unwrap().call(&["INCR", "silent"]).int(), 2);
+    assert_eq!(beside.call(&["GET", "silent"]).text(), "2", "what was swallowed was never executed");
+}

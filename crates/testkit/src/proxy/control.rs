@@ -13,7 +13,7 @@ use super::FaultProxy;
 /// The first line of `answers` is the proxy's address. Then one order per line, and one answer
 /// (`ok`, counters, or `error …`) per order:
 /// `delay REQUEST_US REPLY_US`, `drop-requests N`, `drop-replies N`, `random SEED REQUEST REPLY`,
-/// `only BYTES`, `all`, `cut`, `refuse`, `accept`, `counts`.
+/// `only BYTES`, `all`, `cut`, `refuse`, `accept`, `silence`, `speak`, `counts`.
 pub fn serve_proxy(target: &str, orders: impl BufRead, mut answers: impl Write) -> io::Result<()> {
     let proxy = FaultProxy::start(target)?;
     writeln!(answers, "{}", proxy.address())?;
@@ -42,6 +42,8 @@ fn obey(proxy: &FaultProxy, order: &str) -> Option<String> {
         ["cut"] => proxy.cut_all(),
         ["refuse"] => proxy.refuse(),
         ["accept"] => proxy.accept(),
+        ["silence"] => proxy.silence(),
+        ["speak"] => proxy.speak(),
         ["counts"] => return Some(format!("{:?}", proxy.counts())),
         _ => return None,
     }

@@ -25,6 +25,8 @@ pub struct ProxyCounts {
     pub replies_dropped: u64,
     /// Times that `cut_all` was ordered.
     pub cuts: u64,
+    /// Pieces of traffic that vanished in a silence, in either direction.
+    pub swallowed: u64,
 }
 
 /// What happens to one request.
@@ -56,6 +58,7 @@ pub(super) struct Faults {
     request_delay_ns: AtomicU64,
     reply_delay_ns: AtomicU64,
     refusing: AtomicBool,
+    silent: AtomicBool,
     orders: Mutex<Orders>,
     counts: Mutex<ProxyCounts>,
     /// Grows at every cut; a connection ends when it sees it move.
@@ -69,6 +72,7 @@ impl Default for Faults {
             request_delay_ns: AtomicU64::new(0),
             reply_delay_ns: AtomicU64::new(0),
             refusing: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
             orders: Mutex::default(),
             counts: Mutex::default(),
             cut: watch::Sender::new(0),
@@ -109,6 +113,20 @@ impl Faults {
 
     pub(super) fn set_refusing(&self, refusing: bool) {
         self.refusing.store(refusing, Relaxed);
+    }
+
+    pub(super) fn set_silent(&self, silent: bool) {
+        self.silent.store(silent, Relaxed);
+    }
+
+    /// Whether bytes that arrive now vanish. A connection that lost some stays `lost`, like one whose peer is gone.
+    pub(super) fn swallows(&self, lost: &AtomicBool) -> bool {
+        if self.silent.load(Relaxed) {
+            lost.store(true, Relaxed);
+        }
+        let lost = lost.load(Relaxed);
+        self.count(|c| c.swallowed += u64::from(lost));
+        lost
     }
 
     pub(super) fn cut_all(&self) {

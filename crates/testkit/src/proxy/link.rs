@@ -35,18 +35,18 @@ pub(super) async fn carry(
     let (server_in, server_out) = server.into_split();
     let (requests_in, requests_out) = line(clock.clone());
     let (replies_in, replies_out) = line(clock);
-    let swallow = AtomicBool::new(false);
+    let (swallow, lost) = (AtomicBool::new(false), AtomicBool::new(false));
     tokio::select! {
-        () = take_requests(client_in, requests_in, &faults) => {}
+        () = take_requests(client_in, requests_in, &faults, &lost) => {}
         () = give_requests(requests_out, server_out, &swallow) => {}
-        () = take_replies(server_in, replies_in, &faults, &swallow) => {}
+        () = take_replies(server_in, replies_in, &faults, (&swallow, &lost)) => {}
         () = give_replies(replies_out, client_out) => {}
         _ = cuts.changed() => {}
     }
 }
 
 /// Client → line. Decides each request's fate; never returns, the line's far end does.
-async fn take_requests(mut from: OwnedReadHalf, to: Entry, faults: &Faults) {
+async fn take_requests(mut from: OwnedReadHalf, to: Entry, faults: &Faults, lost: &AtomicBool) {
     let mut buffer = Vec::with_capacity(READ_BYTES);
     loop {
         if !matches!(from.read_buf(&mut buffer).await, Ok(1..)) {
@@ -54,7 +54,9 @@ async fn take_requests(mut from: OwnedReadHalf, to: Entry, faults: &Faults) {
             to.put(faults.request_delay(), Item::Cut);
             return std::future::pending().await;
         }
-        if sort_requests(&mut buffer, &to, faults) {
+        if faults.swallows(lost) {
+            buffer.clear();
+        } else if sort_requests(&mut buffer, &to, faults) {
             return std::future::pending().await;
         }
         buffer.reserve(READ_BYTES);
@@ -104,15 +106,25 @@ async fn give_requests(mut from: Exit, mut to: OwnedWriteHalf, swallow: &AtomicB
     }
 }
 
-/// Server → line, or into the void once the connection is doomed.
-async fn take_replies(mut from: OwnedReadHalf, to: Entry, faults: &Faults, swallow: &AtomicBool) {
+/// Server → line, or into the void once the connection is doomed or lost. The client of a lost one does not even
+/// learn that the server has closed it.
+async fn take_replies(
+    mut from: OwnedReadHalf,
+    to: Entry,
+    faults: &Faults,
+    (swallow, lost): (&AtomicBool, &AtomicBool),
+) {
     loop {
         let mut buffer = Vec::with_capacity(READ_BYTES);
-        if !matches!(from.read_buf(&mut buffer).await, Ok(1..)) {
-            to.put(faults.reply_delay(), Item::Cut);
+        let ended = !matches!(from.read_buf(&mut buffer).await, Ok(1..));
+        let lost = faults.swallows(lost);
+        if ended {
+            if !lost {
+                to.put(faults.reply_delay(), Item::Cut);
+            }
             return std::future::pending().await;
         }
-        if !swallow.load(Relaxed) {
+        if !lost && !swallow.load(Relaxed) {
             to.put(faults.reply_delay(), Item::Data(buffer));
         }
     }

@@ -115,6 +115,17 @@ impl FaultProxy {
         self.faults.set_refusing(false);
     }
 
+    /// Swallows all bytes in both directions; connections stay open and new ones come in. A connection that lost
+    /// a byte stays silent also after [`FaultProxy::speak`], like one whose peer has vanished.
+    pub fn silence(&self) {
+        self.faults.set_silent(true);
+    }
+
+    /// New connections, and old ones that have lost nothing, are served again.
+    pub fn speak(&self) {
+        self.faults.set_silent(false);
+    }
+
     /// What it has done so far.
     pub fn counts(&self) -> ProxyCounts {
         self.faults.counts()

@@ -1,0 +1,28 @@
+//! Lines that a test counted or measured, kept for whoever runs the whole suite.
+//!
+//! The test harness swallows what a passing test prints. What was counted is part of the result all the same, so
+//! it is also appended to a file, if there is one: `./test` names it and shows it at the end.
+
+use std::fs::File;
+use std::io::Write;
+
+/// Names the file.
+const FILE: &str = "EMBERKEEP_TEST_LINES";
+
+/// Prints a line as `println!` does, and keeps it for the end of the whole run.
+#[macro_export]
+macro_rules! report {
+    ($($words:tt)*) => {{
+        let line = format!($($words)*);
+        println!("{line}");
+        $crate::keep_line(&line);
+    }};
+}
+
+/// Appends a line to the file that the environment names; without one it does nothing.
+pub fn keep_line(line: &str) {
+    let Some(path) = std::env::var_os(FILE) else { return };
+    let file = File::options().create(true).append(true).open(path);
+    // In one write: other test binaries append to the same file. A line that cannot be kept fails no test.
+    let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+}
