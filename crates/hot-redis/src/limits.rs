@@ -40,6 +40,11 @@ pub const REPLY_WAIT: Duration = Duration::from_millis(700);
 pub const CONNECT_WAIT: Duration = Duration::from_millis(1_000);
 /// Time for one server of a Cluster to tell the map of slots, before another is asked.
 pub const MAP_WAIT: Duration = Duration::from_millis(300);
+/// How often a subscription's connection is asked whether it is still there. Silence is no sign of life: a peer that
+/// vanished without a word looks like one that has nothing to say.
+pub const LISTEN_PING: Duration = Duration::from_secs(1);
+/// A subscription's connection that does not answer for this long is lost: with the above, a gap is noticed in 3 s.
+pub const LISTEN_PING_WAIT: Duration = Duration::from_secs(2);
 /// Pause between two attempts after an answer that proves "not executed".
 pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// Longest such pause.

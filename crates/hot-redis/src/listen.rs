@@ -1,13 +1,15 @@
-//! Subscriptions: a connection of their own, opened again when it breaks, with the gap told to the subscriber.
+//! Subscriptions: a connection of their own, opened again when it breaks or falls silent, with the gap told to the
+//! subscriber.
 
-use crate::limits::RETRY_PAUSE_MAX;
+use crate::limits::*;
 use crate::shared::Shared;
 use bytes::Bytes;
 use emberkeep_hot::pubsub::{Publisher, Subscription};
 use emberkeep_hot::{Error, Result};
 use futures_util::StreamExt;
-use redis::aio::PubSub;
+use redis::aio::{PubSub, PubSubSink, PubSubStream};
 use std::sync::Arc;
+use tokio::time::{sleep, timeout};
 
 /// What a subscriber asked for.
 struct Wanted {
@@ -41,9 +43,11 @@ async fn connect(shared: &Shared, wanted: &Wanted) -> Result<PubSub> {
     // On a Cluster every node hears every message.
     let mut last = None;
     for node in shared.router.primaries() {
-        match open(node.client(), wanted).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => last = Some(error.to_string()),
+        // The library's own time-outs do not cover a server that accepts and says nothing.
+        match timeout(CONNECT_WAIT, open(node.client(), wanted)).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => last = Some(error.to_string()),
+            Err(_) => last = Some(format!("no greeting within {CONNECT_WAIT:?}")),
         }
     }
     Err(Error::Unavailable {
@@ -64,26 +68,53 @@ async fn open(client: &redis::Client, wanted: &Wanted) -> redis::RedisResult<Pub
     Ok(connection)
 }
 
-/// Hands messages over until the subscription ends.
+/// Listens until the subscription ends. A new connection has missed what was said before it: the subscriber is told
+/// as soon as it is there, so that whatever it reads then is followed by every later message.
 async fn listen(shared: Arc<Shared>, wanted: Wanted, mut connection: PubSub, publisher: Publisher) {
     loop {
-        let mut messages = connection.into_on_message();
-        while let Some(message) = messages.next().await {
-            let channel = Bytes::copy_from_slice(message.get_channel_name().as_bytes());
-            let payload = Bytes::copy_from_slice(message.get_payload_bytes());
-            if !publisher.send(&channel, &payload) {
-                return;
+        let (mut sink, mut messages) = connection.split();
+        let wanted_on = tokio::select! {
+            wanted_on = hand_over(&mut messages, &publisher) => wanted_on,
+            () = until_silent(&mut sink) => true,
+        };
+        if !wanted_on {
+            return;
+        }
+        connection = reconnect(&shared, &wanted).await;
+        publisher.missed();
+    }
+}
+
+/// Hands messages over until the connection breaks. `false` = nobody listens any more.
+async fn hand_over(messages: &mut PubSubStream, publisher: &Publisher) -> bool {
+    while let Some(message) = messages.next().await {
+        let channel = Bytes::copy_from_slice(message.get_channel_name().as_bytes());
+        let payload = Bytes::copy_from_slice(message.get_payload_bytes());
+        if !publisher.send(&channel, &payload) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Asks for a sign of life again and again; returns when there is none.
+async fn until_silent(sink: &mut PubSubSink) {
+    loop {
+        sleep(LISTEN_PING).await;
+        if !matches!(timeout(LISTEN_PING_WAIT, sink.ping::<redis::Value>()).await, Ok(Ok(_))) {
+            return;
+        }
+    }
+}
+
+async fn reconnect(shared: &Shared, wanted: &Wanted) -> PubSub {
+    loop {
+        match connect(shared, wanted).await {
+            Ok(connection) => return connection,
+            Err(_) => {
+                let _ = shared.router.refresh().await;
+                sleep(RETRY_PAUSE_MAX).await;
             }
         }
-        connection = loop {
-            match connect(&shared, &wanted).await {
-                Ok(connection) => break connection,
-                Err(_) => {
-                    let _ = shared.router.refresh().await;
-                    tokio::time::sleep(RETRY_PAUSE_MAX).await;
-                }
-            }
-        };
-        publisher.missed();
     }
 }
