@@ -55,6 +55,7 @@ cases! {
         an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
+    many: [keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
     body: [
         reruns_draw_the_same_numbers, an_error_discards_everything, a_panic_is_an_error,
@@ -62,7 +63,7 @@ cases! {
         dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
     ],
     isolation: [
-        read_only_steps, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
+        read_only_steps, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
     ],
     log: [
         entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
@@ -76,7 +77,10 @@ cases! {
         keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
         wrong_cursors,
     ],
-    programs: [steps_against_the_model, large_steps_against_the_model, two_processes_against_the_model],
+    programs: [
+        steps_against_the_model, large_steps_against_the_model, reads_together_against_the_model,
+        two_processes_against_the_model,
+    ],
     neighbours: [
         wrong_types_beside_good_steps, two_opinions_of_one_key, a_key_that_changes_its_type,
         nobody_sees_what_is_refused, failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,

@@ -144,7 +144,7 @@ impl Batch {
         let mut view = View::new(self, known, clock);
         let commit = run(&mut job, &mut view, &mut effects);
         let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
-        if let Some(missing) = missing {
+        if !missing.is_empty() {
             self.fetch(reads, missing);
             self.waiting.push(job);
             return None;
@@ -179,12 +179,12 @@ impl Batch {
         true
     }
 
-    /// All reads of the step so far, and the one it misses: together they come from one moment.
-    fn fetch(&mut self, reads: Vec<(RawKey, Read, Reply)>, missing: (RawKey, Read)) {
+    /// All reads of the step so far, and those it misses: together they come from one moment.
+    fn fetch(&mut self, reads: Vec<(RawKey, Read, Reply)>, missing: Vec<(RawKey, Read)>) {
         for (key, read, _) in &reads {
             self.want(key, read);
         }
-        self.want(&missing.0, &missing.1);
+        missing.iter().for_each(|(key, read)| self.want(key, read));
     }
 
     fn want(&mut self, key: &RawKey, read: &Read) {
@@ -365,7 +365,8 @@ struct View<'a> {
     estimate_ms: &'a mut Option<i64>,
     /// Reads of the state below, as the commit will validate them.
     reads: Vec<(RawKey, Read, Reply)>,
-    missing: Option<(RawKey, Read)>,
+    /// Reads that are not known: one, or several of those that are made together.
+    missing: Vec<(RawKey, Read)>,
     /// Keys of which a read saw another step's writes: the step shares that one's fate.
     layered: Vec<RawKey>,
     /// Whether the body asked for the time: then the commit compares clocks.
@@ -383,7 +384,7 @@ impl<'a> View<'a> {
             now_ms: &mut batch.now_ms,
             estimate_ms: &mut batch.estimate_ms,
             reads: vec![],
-            missing: None,
+            missing: vec![],
             layered: vec![],
             used_now: false,
             scratch: None,
@@ -401,7 +402,7 @@ impl<'a> View<'a> {
                 Ok(reply.clone())
             }
             None => {
-                self.missing.get_or_insert_with(|| (key.clone(), read.clone()));
+                self.missing.push((key.clone(), read.clone()));
                 Err(Error::Suspended)
             }
         }

@@ -6,7 +6,7 @@ use crate::failure::{Failure, unavailable};
 use crate::job::{Claim, Job};
 use crate::limits::*;
 use crate::listen;
-use crate::node::ALWAYS;
+use crate::node::{ALWAYS, Node};
 use crate::router::Router;
 use crate::shared::{Shared, add};
 use crate::wire::{self, Answer, Call, Envelope};
@@ -81,8 +81,24 @@ impl RedisEngine {
                 "write redis+cluster:// in the URL; the keys of a Cluster have another layout",
             ));
         }
+        if !shared.router.address().cluster {
+            self.refuse_replica(&shared.router.primaries()[0]).await?;
+        }
         self.warn_of_eviction().await;
         Ok(())
+    }
+
+    /// A replica answers with what was true some time ago. Scripts notice by themselves; this is for all else. A user
+    /// without the right to ask may work all the same.
+    async fn refuse_replica(&self, node: &Node) -> Result<()> {
+        match node.call(&redis::cmd("ROLE"), ALWAYS).await {
+            Ok(Value::Array(role)) if role.first().is_some_and(|role| wire::text(role) == "slave") => {
+                let _ = self.shared.router.refresh().await;
+                Err(unavailable(&self.shared.name, format!("{} is a replica", node.name()), NAME_THE_PRIMARY))
+            }
+            Ok(_) | Err(Failure::Refused(Error::Denied { .. })) => Ok(()),
+            Err(failure) => Err(plain(&self.shared.name, failure)),
+        }
     }
 
     /// A server that evicts keys behind our back breaks every promise; it is said once, where we may ask.
@@ -256,6 +272,7 @@ impl RedisEngine {
         let from = from.unwrap_or_default();
         let nodes = self.shared.router.primaries();
         let Some(node) = nodes.get(from.place as usize) else { return Ok(Page { keys: vec![], next: None }) };
+        self.refuse_replica(node).await?;
         let mut cmd = redis::cmd("SCAN");
         cmd.arg(from.position).arg("MATCH").arg(pattern);
         cmd.arg("COUNT").arg(count.clamp(1, emberkeep_hot::limits::SCAN_PAGE_MAX));
@@ -283,9 +300,15 @@ fn plain(backend: &str, failure: Failure) -> Error {
         other if other.reason().contains("invalid peer certificate") => {
             unavailable(backend, other.reason(), "name a private authority in the URL, ?ca=/path/ca.pem")
         }
+        other if other.reason().starts_with("READONLY") => {
+            unavailable(backend, other.reason(), NAME_THE_PRIMARY)
+        }
         other => unavailable(backend, other.reason(), "check that it runs and can be reached"),
     }
 }
+
+/// What helps against a server that became a replica, or always was one.
+const NAME_THE_PRIMARY: &str = "name its primary in the URL, or a host name that follows the primary";
 
 fn check_version(backend: &str, info: &str) -> Result<()> {
     let version = info.lines().find_map(|line| line.trim().strip_prefix("redis_version:"));

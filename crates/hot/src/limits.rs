@@ -11,6 +11,10 @@ pub const VALUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const REPLY_ELEMENTS_MAX: usize = 1_000;
 /// Most bytes in one reply to a read inside a step.
 pub const REPLY_BYTES_MAX: usize = 1024 * 1024;
+/// Most keys that one call inside a step reads together.
+pub const READS_TOGETHER_MAX: usize = 1_000;
+/// Most bytes in the replies to keys that are read together.
+pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 /// Most arguments of one write command (Lua's `unpack` fails near 8,000).
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
 /// Most write commands of one step.
@@ -72,6 +76,7 @@ pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
 const _: () = assert!(SHARDS.is_power_of_two());
 const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
 const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);
+const _: () = assert!(READS_TOGETHER_BYTES_MAX >= VALUE_BYTES_MAX, "one value is always readable");
 const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);
 const _: () = assert!(COMMAND_ARGUMENTS_MAX < 8_000);
 const _: () = assert!(JOURNAL_WRITE_BYTES_WANTED <= JOURNAL_BUFFER_BYTES_MAX / 2);

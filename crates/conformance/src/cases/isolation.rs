@@ -93,6 +93,20 @@ pub async fn read_only_steps(subject: &Subject) {
     .await;
 }
 
+/// Both numbers asked for together.
+pub async fn reads_made_together(subject: &Subject) {
+    beside_movers(subject, |keys| async move {
+        for _ in 0..LOOKS {
+            let reads = keys.clone().map(|key| (key, Read::Get));
+            let body = move |tx: &mut Tx<'_, World>| {
+                tx.raw_read_many(&reads)?.into_iter().map(|reply| Ok(number(&reply?))).sum::<Result<i64>>()
+            };
+            assert_eq!(subject.step(body).await, Ok(TOTAL));
+        }
+    })
+    .await;
+}
+
 /// An error that a body computes from its reads.
 pub async fn errors_made_of_reads(subject: &Subject) {
     beside_movers(subject, |keys| async move {

@@ -10,6 +10,7 @@ pub mod isolation;
 pub mod lifetimes;
 pub mod lists;
 pub mod log;
+pub mod many;
 pub mod messages;
 pub mod neighbours;
 pub mod programs;

@@ -34,6 +34,15 @@ pub async fn large_steps_against_the_model(subject: &Subject) {
     }
 }
 
+/// The same, with neighbouring reads of a body made together.
+pub async fn reads_together_against_the_model(subject: &Subject) {
+    let random = Dice::random_seed();
+    say(&format!("  programs::reads_together_against_the_model: random seed {random}"));
+    for seed in (3_000..3_000 + FIXED_SEEDS).chain([random]) {
+        run(subject, seed, Way::Together).await;
+    }
+}
+
 /// The same, where two processes take turns and nobody's memory of the keys is fresh.
 pub async fn two_processes_against_the_model(subject: &Subject) {
     let random = Dice::random_seed();
@@ -47,6 +56,7 @@ pub async fn two_processes_against_the_model(subject: &Subject) {
 enum Way {
     OneByOne,
     Joined,
+    Together,
     InTurns,
 }
 
@@ -54,7 +64,7 @@ async fn run(subject: &Subject, seed: u64, way: Way) {
     // Far from now, so that on a real server only the program's own clock ends keys.
     let start = subject.far(0).await;
     let mut events = program(seed, EVENTS, start);
-    if way == Way::Joined {
+    if matches!(way, Way::Joined | Way::Together) {
         events = joined(events);
     }
     if let Some(clock) = subject.held_clock() {
@@ -139,7 +149,7 @@ async fn play(subject: &Subject, events: &[Event], way: Way, start: i64) -> Opti
             Event::Step(ops) => {
                 let ops = living(ops, now);
                 let scope = &scopes[if way == Way::InTurns { number % 2 } else { 0 }];
-                let difference = compare(scope, &keys, &ops, &mut model).await;
+                let difference = compare(scope, &keys, &ops, &mut model, way).await;
                 if let Some(difference) = difference {
                     return Some(format!("event {number}: {difference}"));
                 }
@@ -166,10 +176,17 @@ async fn pass(subject: &Subject, keys: &[Bytes], ended: &[usize], now: i64, fore
 }
 
 /// Runs a step on the engine and on the model.
-async fn compare(scope: &Scope<World>, keys: &[Bytes], ops: &[Op], model: &mut Model) -> Option<String> {
+async fn compare(
+    scope: &Scope<World>,
+    keys: &[Bytes],
+    ops: &[Op],
+    model: &mut Model,
+    way: Way,
+) -> Option<String> {
     let expected = model.step(ops);
     let (keys, asked) = (keys.to_vec(), ops.to_vec());
-    let found = scope.transact(move |tx| make(tx, &keys, &asked)).await;
+    let body = if way == Way::Together { make_together } else { make };
+    let found = scope.transact(move |tx| body(tx, &keys, &asked)).await;
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected == found => None,
         (Err(_), Err(Error::WrongType { .. })) => None,
@@ -183,14 +200,37 @@ fn make(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<Vec<Option
     for op in ops {
         match op {
             Op::Write(key, write) => tx.raw_write(keys[*key].clone(), write.clone())?,
-            Op::Read(key, read) => match tx.raw_read(&keys[*key], read.clone()) {
-                Ok(reply) => answers.push(Some(reply)),
-                Err(Error::WrongType { .. }) => answers.push(None),
-                Err(other) => return Err(other),
-            },
+            Op::Read(key, read) => answers.push(told(tx.raw_read(&keys[*key], read.clone()))?),
         }
     }
     Ok(answers)
+}
+
+/// The same body, with each run of neighbouring reads made together.
+fn make_together(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<Vec<Option<Reply>>, Error> {
+    let mut answers = Vec::new();
+    for part in ops.chunk_by(|one, next| matches!((one, next), (Op::Read(..), Op::Read(..)))) {
+        let read_of = |op: &Op| match op {
+            Op::Read(key, read) => Some((keys[*key].clone(), read.clone())),
+            Op::Write(..) => None,
+        };
+        let reads: Vec<_> = part.iter().filter_map(read_of).collect();
+        for reply in tx.raw_read_many(&reads)? {
+            answers.push(told(reply)?);
+        }
+        if let Op::Write(key, write) = &part[0] {
+            tx.raw_write(keys[*key].clone(), write.clone())?;
+        }
+    }
+    Ok(answers)
+}
+
+fn told(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
+    match answer {
+        Ok(reply) => Ok(Some(reply)),
+        Err(Error::WrongType { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
 }
 
 /// The whole keyspace, as a foreign client sees it.

@@ -1,5 +1,6 @@
 //! The store: what a game holds. An engine, the naming of its keys, and scopes of one partition.
 
+mod decode;
 mod log;
 mod step;
 mod typed;
@@ -13,11 +14,12 @@ use crate::error::{Error, Result};
 use crate::limits::STEP_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
 use bytes::Bytes;
+use decode::{decoded, with_family};
 use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Text};
 use std::sync::Arc;
 use std::time::Duration;
 use step::BodyStep;
-use typed::{decoded, rendered, with_family};
+use typed::rendered;
 
 /// Hot state on some engine. Cheap to clone.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ pub(crate) mod overlay;
 pub use base::Base;
 
 use crate::command::*;
-use crate::error::{Error, Result};
-use crate::limits::STEP_WRITES_MAX;
+use crate::error::{Error, Result, show};
+use crate::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, STEP_WRITES_MAX};
 use bytes::Bytes;
 
 /// A unit of work that an engine runs, possibly several times, and commits at most once.
@@ -47,19 +47,52 @@ impl<'a> RawTx<'a> {
 
     /// Answers a read, own writes included. Refusals are errors.
     pub fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        self.settled()?;
+        self.ask(key, &read)
+    }
+
+    /// Answers many reads, own writes included, in their order; each refusal is an error of its own. What is not
+    /// known of them is asked for together, not one by one.
+    pub fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
+        self.settled()?;
+        if reads.len() > READS_TOGETHER_MAX {
+            let problem = format!("{} read together, at most {READS_TOGETHER_MAX}; split them", reads.len());
+            return Err(Error::invalid("keys", problem));
+        }
+        // On to the end also after one that is not known: that is what makes the engine ask for all of them.
+        let replies: Vec<_> = reads.iter().map(|(key, read)| self.ask(key, read)).collect();
+        self.settled()?;
+        let bytes: usize = replies.iter().flatten().map(Reply::bytes).sum();
+        match reads.first() {
+            Some((key, read)) if bytes > READS_TOGETHER_BYTES_MAX => {
+                let key = format!("{} and {} more keys", show(key), reads.len() - 1);
+                let (what, max) = (read.name(), READS_TOGETHER_BYTES_MAX);
+                Err(Error::TooLarge { key, what, found: bytes, unit: "bytes", max })
+            }
+            _ => Ok(replies),
+        }
+    }
+
+    fn ask(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         read.check(key)?;
         let reply = if self.is_dirty(key) {
             let writes: Vec<&Write> =
                 self.effects.writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w).collect();
-            overlay::read(self.base, key, &writes, &read)
+            overlay::read(self.base, key, &writes, read)
         } else {
-            self.base.read(key, &read)
+            self.base.read(key, read)
         };
-        self.note(reply)?.checked(key, &read)
+        self.note(reply)?.checked(key, read)
+    }
+
+    /// A body that goes on after a read that is not known asks for what it made up: nothing more is answered.
+    fn settled(&self) -> Result<()> {
+        if self.suspended { Err(Error::Suspended) } else { Ok(()) }
     }
 
     /// The string at `key`, borrowed from where it lives.
     pub fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+        self.settled()?;
         if self.is_dirty(key) {
             self.scratch = match self.read(key, Read::Get)? {
                 Reply::Blob(blob) => Some(blob),

@@ -11,10 +11,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
     {
         let (raw, reply) = self.read(key, Read::HGet(encoded::<F, N>(field)?))?;
-        match reply {
-            Reply::Blob(bytes) => decoded::<F, C>(&raw, &bytes).map(Some),
-            _ => Ok(None),
-        }
+        decode::value::<F, C>(&raw, reply)
     }
 
     /// All fields, in the order of their bytes.
@@ -25,9 +22,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
     {
         let (raw, reply) = self.read(key, Read::HGetAll)?;
-        let Reply::Pairs(pairs) = reply else { return Err(unexpected(&reply)) };
-        let decode = |(n, v): &(Bytes, Bytes)| Ok((decoded::<F, N>(&raw, n)?, decoded::<F, C>(&raw, v)?));
-        pairs.iter().map(decode).collect()
+        decode::pairs::<F, N, C>(&raw, reply)
     }
 
     /// How many fields.
@@ -37,7 +32,7 @@ impl<P: Partition> Tx<'_, P> {
         N: Codec,
         C: Codec,
     {
-        Ok(self.read_int(key, Read::HLen)? as usize)
+        decode::count(self.read(key, Read::HLen)?.1)
     }
 
     /// Sets one field.

@@ -9,7 +9,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = List<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::LLen)? as usize)
+        decode::count(self.read(key, Read::LLen)?.1)
     }
 
     /// A part of the list, both ends included, negative from the end.
@@ -19,8 +19,7 @@ impl<P: Partition> Tx<'_, P> {
         M: Codec,
     {
         let (raw, reply) = self.read(key, Read::LRange(start, stop))?;
-        let Reply::List(list) = reply else { return Err(unexpected(&reply)) };
-        list.iter().map(|element| decoded::<F, M>(&raw, element)).collect()
+        decode::list::<F, M>(&raw, reply)
     }
 
     /// Pushes at the head.

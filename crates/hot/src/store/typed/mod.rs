@@ -9,8 +9,9 @@ mod set;
 mod sorted_set;
 mod text;
 
+use super::decode::{self, with_family};
 use crate::command::*;
-use crate::error::{Error, Result, show};
+use crate::error::{Error, Result};
 use crate::limits::SCRATCH_BYTES_MAX;
 use crate::tx::RawTx;
 use bytes::Bytes;
@@ -31,6 +32,7 @@ pub struct Tx<'a, P> {
 /// What a typed step needs of a raw one; object-safe, so that `Tx` has one lifetime.
 trait Access {
     fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply>;
+    fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>>;
     fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>>;
     fn write(&mut self, key: RawKey, write: Write) -> Result<()>;
     fn record(&mut self, entry: LogAppend) -> Result<()>;
@@ -42,6 +44,9 @@ trait Access {
 impl Access for RawTx<'_> {
     fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
         RawTx::read(self, key, read)
+    }
+    fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
+        RawTx::read_many(self, reads)
     }
     fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
         RawTx::text(self, key)
@@ -118,26 +123,6 @@ pub(in crate::store) fn encoded<F: Family, C: Codec>(value: &C::Value) -> Result
     })
 }
 
-/// A value back from its bytes; key and family are named in the error.
-pub(in crate::store) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
-    C::decode(bytes)
-        .map_err(|error| Error::Corrupt { key: named::<F>(&show(key)), reason: error.to_string() })
-}
-
-fn named<F: Family>(key: &str) -> String {
-    format!("{key} (family {})", F::DECLARATION.name)
-}
-
-/// Adds the family to an error that names a key.
-pub(in crate::store) fn with_family<F: Family>(error: Error) -> Error {
-    match error {
-        Error::WrongType { key, expected, found } => {
-            Error::WrongType { key: named::<F>(&key), expected, found }
-        }
-        other => other,
-    }
-}
-
 impl<'a, P: Partition> Tx<'a, P> {
     pub(in crate::store) fn new(raw: &'a mut RawTx<'_>, naming: &'a Naming, partition: &'a P) -> Self {
         Tx { raw, naming, partition }
@@ -168,21 +153,31 @@ impl<'a, P: Partition> Tx<'a, P> {
         Ok((raw, reply))
     }
 
-    fn read_int<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<i64> {
-        match self.read(key, read)?.1 {
-            Reply::Int(n) => Ok(n),
-            other => Err(unexpected(&other)),
-        }
+    fn read_many<F: Family<Partition = P>>(
+        &mut self,
+        keys: &[Key<F>],
+        read: &Read,
+    ) -> Result<Vec<(RawKey, Result<Reply>)>> {
+        let reads: Vec<_> = keys.iter().map(|key| (self.key(key), read.clone())).collect();
+        let replies = self.raw.read_many(&reads).map_err(with_family::<F>)?;
+        Ok(reads.into_iter().map(|(key, _)| key).zip(replies).collect())
     }
 
     /// Whether the key exists.
     pub fn exists<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<bool> {
-        Ok(self.read_int(key, Read::Exists)? == 1)
+        decode::flag(self.read(key, Read::Exists)?.1)
+    }
+
+    /// Whether each of these keys exists. On an engine that is far away they are asked for together, in one round
+    /// trip. At most [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
+    pub fn exists_many<F: Family<Partition = P>>(&mut self, keys: &[Key<F>]) -> Result<Vec<bool>> {
+        let replies = self.read_many(keys, &Read::Exists)?;
+        replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
     }
 
     /// When the key ends, in milliseconds since 1970. `None` = absent or without an end.
     pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
-        Ok(Some(self.read_int(key, Read::ExpireTime)?).filter(|at| *at >= 0))
+        decode::deadline(self.read(key, Read::ExpireTime)?.1)
     }
 
     /// Removes the key.
@@ -263,16 +258,13 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.raw.read(key, read)
     }
 
+    /// Many reads in the words of the vocabulary, asked for together; each has a result of its own.
+    pub fn raw_read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
+        self.raw.read_many(reads)
+    }
+
     /// A write in the words of the vocabulary. No TTL policy is applied: for tools and tests, not for games.
     pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
         self.raw.write(key, write)
-    }
-}
-
-fn unexpected(reply: &Reply) -> Error {
-    Error::Unavailable {
-        backend: "the engine".into(),
-        reason: format!("unexpected shape of a reply: {reply:?}"),
-        advice: "this is a defect of the engine or the server, report it",
     }
 }

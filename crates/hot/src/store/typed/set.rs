@@ -9,7 +9,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = Set<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::SIsMember(encoded::<F, M>(member)?))? == 1)
+        decode::flag(self.read(key, Read::SIsMember(encoded::<F, M>(member)?))?.1)
     }
 
     /// All members, in the order of their bytes.
@@ -19,8 +19,7 @@ impl<P: Partition> Tx<'_, P> {
         M: Codec,
     {
         let (raw, reply) = self.read(key, Read::SMembers)?;
-        let Reply::List(list) = reply else { return Err(unexpected(&reply)) };
-        list.iter().map(|member| decoded::<F, M>(&raw, member)).collect()
+        decode::list::<F, M>(&raw, reply)
     }
 
     /// How many members.
@@ -29,7 +28,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = Set<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::SCard)? as usize)
+        decode::count(self.read(key, Read::SCard)?.1)
     }
 
     /// Adds a member.

@@ -9,10 +9,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = SortedSet<M>>,
         M: Codec,
     {
-        match self.read(key, Read::ZScore(encoded::<F, M>(member)?))?.1 {
-            Reply::Score(score) => Ok(Some(score.get())),
-            _ => Ok(None),
-        }
+        decode::score(self.read(key, Read::ZScore(encoded::<F, M>(member)?))?.1)
     }
 
     /// A slice with scores, from the lowest or (`reverse`) from the highest.
@@ -22,8 +19,7 @@ impl<P: Partition> Tx<'_, P> {
         M: Codec,
     {
         let (raw, reply) = self.read(key, Read::ZRange(slice, reverse))?;
-        let Reply::Scored(list) = reply else { return Err(unexpected(&reply)) };
-        list.iter().map(|(member, score)| Ok((decoded::<F, M>(&raw, member)?, score.get()))).collect()
+        decode::scored::<F, M>(&raw, reply)
     }
 
     /// How many members.
@@ -32,7 +28,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = SortedSet<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::ZCard)? as usize)
+        decode::count(self.read(key, Read::ZCard)?.1)
     }
 
     /// How many members in a range of scores.
@@ -41,7 +37,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = SortedSet<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::ZCount(min, max))? as usize)
+        decode::count(self.read(key, Read::ZCount(min, max))?.1)
     }
 
     /// How many members in a range of bytes, among members of equal score.
@@ -50,7 +46,7 @@ impl<P: Partition> Tx<'_, P> {
         F: Family<Partition = P, Kind = SortedSet<M>>,
         M: Codec,
     {
-        Ok(self.read_int(key, Read::ZLexCount(min, max))? as usize)
+        decode::count(self.read(key, Read::ZLexCount(min, max))?.1)
     }
 
     /// Adds a member or moves it to another score.

@@ -11,9 +11,31 @@ impl<P: Partition> Tx<'_, P> {
     {
         let raw = self.key(key);
         match self.raw.text(&raw).map_err(with_family::<F>)? {
-            Some(bytes) => decoded::<F, C>(&raw, bytes).map(Some),
+            Some(bytes) => decode::decoded::<F, C>(&raw, bytes).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The values of many keys. On an engine that is far away they are asked for together, in one round trip
+    /// instead of one for each. At most [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys; one value
+    /// that cannot be read fails the call, see [`Tx::get_each`].
+    pub fn get_many<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        self.get_each(keys)?.into_iter().collect()
+    }
+
+    /// Like [`Tx::get_many`], each key with a result of its own: a value that a foreign client spoiled does not
+    /// stand in the way of the others.
+    pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let replies = self.read_many(keys, &Read::Get)?;
+        Ok(replies.into_iter().map(|(key, reply)| decode::own_value::<F, C>(&key, reply)).collect())
     }
 
     /// Sets the value, and its deadline as the family declares.

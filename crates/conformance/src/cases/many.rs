@@ -1,0 +1,115 @@
+//! Many keys read together inside a step: one round trip, own writes seen, each key its own result where asked.
+
+use crate::families::*;
+use crate::foreign::Change;
+use crate::subject::Subject;
+use crate::words::*;
+use bytes::Bytes;
+use emberkeep_hot::command::Write;
+use emberkeep_hot::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX};
+use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_schema::{Family, Key};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Keys of a case; every third one is absent.
+const KEYS: u32 = 200;
+
+fn keys() -> Vec<Key<COUNT>> {
+    (0..KEYS).map(|id| COUNT.key(id)).collect()
+}
+
+fn is_there(id: u32) -> bool {
+    !id.is_multiple_of(3)
+}
+
+/// Written by another process, so that the engine under test has seen none of them.
+async fn fill(subject: &Subject) {
+    let body = |tx: &mut Tx<'_, World>| {
+        (0..KEYS).filter(|id| is_there(*id)).try_for_each(|id| tx.put(&COUNT.key(id), &id.into()))
+    };
+    subject.other_scope().transact(body).await.expect("a step");
+}
+
+/// Plants a foreign value under a typed key.
+async fn plant<F: Family<Partition = World>>(subject: &Subject, key: &Key<F>, write: Write) {
+    let raw = Bytes::from(key.to_text(subject.store().naming(), subject.scope().partition()));
+    assert!(subject.foreign().change(&raw, Change::Write(write)).await);
+}
+
+/// Keys that nobody here has seen: the body runs once to tell which, and once with all of them.
+pub async fn keys_read_together(subject: &Subject) {
+    fill(subject).await;
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let body = move |tx: &mut Tx<'_, World>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok((tx.get_many(&keys())?, tx.get_many::<COUNT, _>(&[])?))
+    };
+    let (values, none) = subject.step(body).await.expect("a step");
+    let expected: Vec<_> = (0..KEYS).map(|id| is_there(id).then_some(i64::from(id))).collect();
+    assert_eq!((values, none), (expected, vec![]));
+    assert!(runs.load(Ordering::Relaxed) <= 2, "{runs:?} runs");
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let body = move |tx: &mut Tx<'_, World>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        tx.exists_many(&keys())
+    };
+    assert_eq!(subject.step(body).await, Ok((0..KEYS).map(is_there).collect()));
+    assert!(runs.load(Ordering::Relaxed) <= 2, "{runs:?} runs");
+}
+
+/// What the body wrote before is seen among the many, a key named twice is answered twice.
+pub async fn own_writes_among_many(subject: &Subject) {
+    fill(subject).await;
+    let body = |tx: &mut Tx<'_, World>| {
+        tx.put(&COUNT.key(0), &-7)?;
+        tx.del(&COUNT.key(1))?;
+        tx.incr_by(&COUNT.key(2), 40)?;
+        let asked = [0, 1, 2, 3, 4, 4].map(|id| COUNT.key(id));
+        Ok((tx.get_many(&asked)?, tx.exists_many(&asked)?))
+    };
+    let (values, there) = subject.step(body).await.expect("a step");
+    assert_eq!(values, [Some(-7), None, Some(42), None, Some(4), Some(4)]);
+    assert_eq!(there, [true, false, true, false, true, true]);
+}
+
+/// One value that cannot be read: alone among the others where each has its own result, and named where not.
+pub async fn one_spoiled_value_of_many(subject: &Subject) {
+    let good = Monster { hp: 5, name: "ok".into() };
+    subject.scope().put(&MONSTER.key(1), good.clone()).await.expect("a step");
+    plant(subject, &MONSTER.key(2), set("{broken")).await;
+    plant(subject, &MONSTER.key(3), sadd(&["a"])).await;
+    let asked = || [1, 2, 3, 4].map(|id| MONSTER.key(id));
+    let each = subject.step(move |tx| tx.get_each(&asked())).await.expect("a step");
+    assert_eq!((&each[0], &each[3]), (&Ok(Some(good)), &Ok(None)));
+    assert!(matches!(&each[1], Err(Error::Corrupt { key, .. }) if key.contains("MONSTER")), "{:?}", each[1]);
+    assert!(
+        matches!(&each[2], Err(Error::WrongType { key, .. }) if key.contains("MONSTER")),
+        "{:?}",
+        each[2]
+    );
+    let all: Result<_> = subject.step(move |tx| tx.get_many(&asked())).await;
+    assert!(matches!(all, Err(Error::Corrupt { .. })), "{all:?}");
+    let there = subject.step(move |tx| tx.exists_many(&asked())).await;
+    assert_eq!(there, Ok(vec![true, true, true, false]));
+}
+
+/// More keys than one call may name, and more bytes than it may bring.
+pub async fn too_much_read_together(subject: &Subject) {
+    let of = |count: usize| (0..count as u32).map(|id| NOTE.key(id)).collect::<Vec<_>>();
+    let most = subject.step(move |tx| tx.exists_many(&of(READS_TOGETHER_MAX))).await;
+    assert_eq!(most, Ok(vec![false; READS_TOGETHER_MAX]));
+    let more = subject.step(move |tx| tx.get_many(&of(READS_TOGETHER_MAX + 1))).await;
+    assert!(matches!(more, Err(Error::Invalid { what: "keys", .. })), "{more:?}");
+    let half = "x".repeat(READS_TOGETHER_BYTES_MAX / 2);
+    for id in 0..3 {
+        subject.scope().put(&NOTE.key(id), half.clone()).await.expect("a step");
+    }
+    let most = subject.step(move |tx| tx.get_many(&of(2))).await.expect("8 MiB together");
+    assert!(most.iter().all(|note| note.as_ref().is_some_and(|note| note.len() == half.len())));
+    let more = subject.step(move |tx| tx.get_many(&of(3))).await;
+    let named = matches!(&more, Err(Error::TooLarge { key, unit: "bytes", .. }) if key.contains("NOTE"));
+    assert!(named, "{:?}", more.err());
+}

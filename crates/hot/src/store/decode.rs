@@ -1,0 +1,105 @@
+//! Replies as values of a family: one place for steps and for plain reads, so that both mean the same.
+
+use crate::command::Reply;
+use crate::error::{Error, Result, show};
+use emberkeep_schema::{Codec, Family};
+
+/// A value back from its bytes; key and family are named in the error.
+pub(super) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
+    C::decode(bytes)
+        .map_err(|error| Error::Corrupt { key: named::<F>(&show(key)), reason: error.to_string() })
+}
+
+fn named<F: Family>(key: &str) -> String {
+    format!("{key} (family {})", F::DECLARATION.name)
+}
+
+/// Adds the family to an error that names a key.
+pub(super) fn with_family<F: Family>(error: Error) -> Error {
+    match error {
+        Error::WrongType { key, expected, found } => {
+            Error::WrongType { key: named::<F>(&key), expected, found }
+        }
+        Error::TooLarge { key, what, found, unit, max } => {
+            Error::TooLarge { key: named::<F>(&key), what, found, unit, max }
+        }
+        other => other,
+    }
+}
+
+fn unexpected(reply: &Reply) -> Error {
+    Error::Unavailable {
+        backend: "the engine".into(),
+        reason: format!("unexpected shape of a reply: {reply:?}"),
+        advice: "this is a defect of the engine or the server, report it",
+    }
+}
+
+/// A string, or a field of a hash.
+pub(super) fn value<F: Family, C: Codec>(key: &[u8], reply: Reply) -> Result<Option<C::Value>> {
+    match reply {
+        Reply::Blob(bytes) => decoded::<F, C>(key, &bytes).map(Some),
+        Reply::Nil => Ok(None),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// A string among many: its own refusal is its own error.
+pub(super) fn own_value<F: Family, C: Codec>(key: &[u8], reply: Result<Reply>) -> Result<Option<C::Value>> {
+    reply.map_err(with_family::<F>).and_then(|reply| value::<F, C>(key, reply))
+}
+
+/// A number.
+pub(super) fn int(reply: Reply) -> Result<i64> {
+    match reply {
+        Reply::Int(n) => Ok(n),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// How many.
+pub(super) fn count(reply: Reply) -> Result<usize> {
+    int(reply).map(|n| n as usize)
+}
+
+/// Whether.
+pub(super) fn flag(reply: Reply) -> Result<bool> {
+    int(reply).map(|n| n == 1)
+}
+
+/// When a key ends; `None` = absent or without an end.
+pub(super) fn deadline(reply: Reply) -> Result<Option<i64>> {
+    int(reply).map(|at| Some(at).filter(|at| *at >= 0))
+}
+
+/// Members of a set or elements of a list.
+pub(super) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<M::Value>> {
+    match reply {
+        Reply::List(list) => list.iter().map(|member| decoded::<F, M>(key, member)).collect(),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Fields with values.
+pub(super) fn pairs<F: Family, N: Codec, C: Codec>(
+    key: &[u8],
+    reply: Reply,
+) -> Result<Vec<(N::Value, C::Value)>> {
+    let Reply::Pairs(pairs) = reply else { return Err(unexpected(&reply)) };
+    pairs.iter().map(|(n, v)| Ok((decoded::<F, N>(key, n)?, decoded::<F, C>(key, v)?))).collect()
+}
+
+/// A member's score.
+pub(super) fn score(reply: Reply) -> Result<Option<f64>> {
+    match reply {
+        Reply::Score(score) => Ok(Some(score.get())),
+        Reply::Nil => Ok(None),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Members with scores.
+pub(super) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<(M::Value, f64)>> {
+    let Reply::Scored(list) = reply else { return Err(unexpected(&reply)) };
+    list.iter().map(|(member, score)| Ok((decoded::<F, M>(key, member)?, score.get()))).collect()
+}
