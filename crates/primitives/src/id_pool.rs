@@ -1,68 +1,39 @@
-//! Ids out of a bounded range: recycled ones first, the last released first, else the next one of a counter
-//! that wraps.
+//! Ids that are used again: released ones first, the last one before the others, else the next of a [`Sequence`].
+//! In a [`RestingPool`] they rest before that.
 //!
-//! Promises:
-//! 1. An id that lives is never handed out. The caller says what lives, and is asked inside the same step.
-//! 2. A counter that was lost or is out of range re-enters the range. A counter that is no number is
-//!    [`Corrupt`](emberkeep_hot::Error::Corrupt) and names its key: nobody knows what stood there.
-//! 3. What stands in the free list and is no id, not of the range, or living, is dropped.
-//! 4. One step looks at [`TRIES_PER_STEP_MAX`] ids at most and keeps how far it came: the caller goes on in a
-//!    further step, and [`Search`] says when the whole range was seen.
+//! Promises, beside those of the sequence:
+//! 1. What stands in the free list and is no id, not of the range, or living, is dropped.
+//! 2. An id that rests is not handed out before its time, by the engine's clock. If the resting set is lost, its
+//!    ids come back when the counter has wrapped: never early, never twice.
 //!
-//! Keys, both the caller's: the counter holds the id that was handed out last; the free list is pushed and
-//! popped at its head.
+//! Keys, all the caller's: the sequence's counter; the free list, pushed and popped at its head; the resting set,
+//! which holds released ids by the time at which they may be used again.
 
+use crate::deadlines::Deadlines;
+pub use crate::sequence::Looked;
+use crate::sequence::{Search, Sequence, TRIES_PER_STEP_MAX, Taken};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
-use emberkeep_schema::{Automatic, Family, Id, Key, List, Number, Part, Partition, Text};
+use emberkeep_schema::{Automatic, Family, Id, Key, List, Number, Part, Partition, SortedSet, Text};
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-/// Ids that one step looks at: keeps a step short where a long run of ids lives.
-pub const TRIES_PER_STEP_MAX: u64 = 64;
+/// Rested ids that one step moves into the free list: more than it takes, so that none stays behind for long.
+const RESTED_PER_STEP: usize = 16;
 
-/// A pool of ids: its range and its two keys.
+/// A sequence whose released ids are handed out again, the last one first.
 #[derive(Clone, Debug)]
 pub struct IdPool<N: Family, L: Family> {
-    range: RangeInclusive<i64>,
-    next: Key<N>,
+    sequence: Sequence<N>,
     free: Key<L>,
 }
 
-/// What one step found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken<I> {
-    /// A free id, the caller's from this commit on.
-    Id(I),
-    /// None among those that one step may look at. How far the search came is part of the commit; run a
-    /// further step unless [`Search::go_on`] says that there is nothing left to see.
-    NotYet(Looked),
-}
-
-/// Ids of the range that a step looked at in vain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looked(u64);
-
-/// One caller's way through the range, over as many steps as it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
-    left: u64,
-    ids: u64,
-}
-
-/// Every id of the range lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all {ids} ids of the range are in use; remove something, or give the pool a wider range")]
-pub struct Exhausted {
-    /// How many there are.
-    pub ids: u64,
-}
-
-impl Search {
-    /// Counts what a step looked at. An error when the search has seen the whole range.
-    pub fn go_on(&mut self, looked: Looked) -> Result<(), Exhausted> {
-        self.left = self.left.saturating_sub(looked.0);
-        if self.left == 0 { Err(Exhausted { ids: self.ids }) } else { Ok(()) }
-    }
+/// A pool whose released ids rest before they are handed out again: for clients that mix up two owners of an id.
+#[derive(Clone, Debug)]
+pub struct RestingPool<N: Family, L: Family, R: Family> {
+    pool: IdPool<N, L>,
+    resting: Deadlines<R>,
+    reuse_after: Duration,
 }
 
 impl<P, N, L, I> IdPool<N, L>
@@ -76,19 +47,26 @@ where
 {
     /// A pool of the ids whose canonical text is a number of `range`, which must not be empty.
     pub fn new(range: RangeInclusive<i64>, next: Key<N>, free: Key<L>) -> Self {
-        debug_assert!(!range.is_empty());
-        IdPool { range, next, free }
+        IdPool { sequence: Sequence::new(range, next), free }
+    }
+
+    /// The same pool, whose ids rest in a sorted set for a time after their release.
+    pub fn resting<R>(self, resting: Key<R>, reuse_after: Duration) -> RestingPool<N, L, R>
+    where
+        R: Family<Partition = P, Kind = SortedSet<Id<I>>>,
+        R::Ttl: Automatic,
+    {
+        RestingPool { pool: self, resting: Deadlines::new(resting), reuse_after }
     }
 
     /// The start of a search for a free id.
     pub fn search(&self) -> Search {
-        let ids = self.len();
-        Search { left: ids, ids }
+        self.sequence.search()
     }
 
     /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
     pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        scope.announce(&self.free, Read::LRange(0, 0)).announce(&self.next, Read::Get)
+        self.sequence.announced(scope.announce(&self.free, Read::LRange(0, 0)))
     }
 
     /// Takes a free id. `lives` is asked about each candidate and should look at the record's key.
@@ -102,7 +80,7 @@ where
         let mut tries = TRIES_PER_STEP_MAX;
         while tries > 0 {
             match self.pop(tx)? {
-                Popped::Nothing => return self.count_on(tx, tries, lives),
+                Popped::Nothing => return self.sequence.count_on(tx, tries, lives),
                 Popped::Id(id) if !lives(tx, &id)? => return Ok(Taken::Id(id)),
                 Popped::Id(_) | Popped::Rubbish => tries -= 1,
             }
@@ -113,14 +91,14 @@ where
     /// Gives an id back. The caller's step must be the one that ended its life: then it is pushed exactly once.
     /// An id that is not of the range (a foreign client's record) is not taken in.
     pub fn release(&self, tx: &mut Tx<'_, P>, id: &I) -> Result<()> {
-        if self.holds(id) { tx.lpush(&self.free, id) } else { Ok(()) }
+        if self.sequence.holds(id) { tx.lpush(&self.free, id) } else { Ok(()) }
     }
 
     /// Takes the head of the free list.
     fn pop(&self, tx: &mut Tx<'_, P>) -> Result<Popped<I>> {
         match tx.lpop(&self.free) {
             Ok(None) => Ok(Popped::Nothing),
-            Ok(Some(id)) if self.holds(&id) => Ok(Popped::Id(id)),
+            Ok(Some(id)) if self.sequence.holds(&id) => Ok(Popped::Id(id)),
             Ok(Some(_)) => Ok(Popped::Rubbish),
             Err(Error::Corrupt { .. }) => {
                 tx.ltrim(&self.free, 1, -1)?;
@@ -129,52 +107,57 @@ where
             Err(error) => Err(error),
         }
     }
+}
 
-    /// Looks at `tries` ids after the counter, and moves it to the last one seen.
-    fn count_on(
+impl<P, N, L, R, I> RestingPool<N, L, R>
+where
+    P: Partition,
+    N: Family<Partition = P, Kind = Text<Number<i64>>>,
+    N::Ttl: Automatic,
+    L: Family<Partition = P, Kind = List<Id<I>>>,
+    L::Ttl: Automatic,
+    R: Family<Partition = P, Kind = SortedSet<Id<I>>>,
+    R::Ttl: Automatic,
+    I: Part + Send + 'static,
+{
+    /// The start of a search for a free id.
+    pub fn search(&self) -> Search {
+        self.pool.search()
+    }
+
+    /// The scope, told what [`take`](Self::take) reads first.
+    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
+        self.resting.announced(self.pool.announced(scope))
+    }
+
+    /// Takes a free id, as [`IdPool::take`] does; those whose rest is over are free, the others are not.
+    pub fn take(
         &self,
         tx: &mut Tx<'_, P>,
-        tries: u64,
         mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
     ) -> Result<Taken<I>> {
-        let mut number = tx.get(&self.next)?;
-        let tries = tries.min(self.len());
-        for _ in 0..tries {
-            let (here, id) = self.after(number)?;
-            number = Some(here);
-            if !lives(tx, &id)? {
-                tx.put(&self.next, &here)?;
-                return Ok(Taken::Id(id));
+        // The cheap question first: it hardly ever changes, so steps that only ask it do not conflict.
+        let Some(first) = self.resting.next(tx)? else { return self.pool.take(tx, lives) };
+        if first <= tx.now() {
+            for (id, _) in self.resting.pop_due(tx, RESTED_PER_STEP)? {
+                self.pool.release(tx, &id)?;
             }
         }
-        if let Some(seen) = number {
-            tx.put(&self.next, &seen)?;
+        // The counter comes by ids that rest, too.
+        self.pool.take(tx, |tx, id| Ok(self.resting.get(tx, id)?.is_some() || lives(tx, id)?))
+    }
+
+    /// Gives an id back, to be used again after its rest; at once where the pool declares none.
+    pub fn release(&self, tx: &mut Tx<'_, P>, id: &I) -> Result<()> {
+        if self.reuse_after.is_zero() {
+            return self.pool.release(tx, id);
         }
-        Ok(Taken::NotYet(Looked(tries)))
-    }
-
-    /// The number after the one that was handed out last, and its id.
-    fn after(&self, last: Option<i64>) -> Result<(i64, I)> {
-        let number = match last {
-            Some(last) if self.range.contains(&last) && last < *self.range.end() => last + 1,
-            _ => *self.range.start(),
-        };
-        let id = I::parse(&number.to_string()).ok_or_else(|| Error::Invalid {
-            what: "id pool",
-            problem: format!("its range holds {number}, which is no {}", I::TYPE),
-        })?;
-        Ok((number, id))
-    }
-
-    fn holds(&self, id: &I) -> bool {
-        let mut text = Vec::new();
-        id.write(&mut text);
-        let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-        number.is_some_and(|number: i64| self.range.contains(&number))
-    }
-
-    fn len(&self) -> u64 {
-        self.range.end().abs_diff(*self.range.start()).saturating_add(1)
+        if !self.pool.sequence.holds(id) {
+            return Ok(());
+        }
+        let ms = i64::try_from(self.reuse_after.as_millis()).unwrap_or(i64::MAX);
+        let at = tx.now().saturating_add(ms);
+        self.resting.set(tx, id, at)
     }
 }
 

@@ -5,6 +5,13 @@
 //!
 //! **Not responsible for**: any game's keys or rules, and any engine.
 
+pub mod cooldown;
+pub mod deadlines;
 pub mod id_pool;
+pub mod record;
+pub mod sequence;
 
-pub use id_pool::{Exhausted, IdPool, Search, Taken};
+pub use cooldown::Cooldowns;
+pub use deadlines::Deadlines;
+pub use id_pool::{IdPool, RestingPool};
+pub use sequence::{Exhausted, Search, Sequence, Taken};

@@ -20,6 +20,7 @@
 mod binaries;
 mod cluster;
 mod launch;
+mod on_every_engine;
 mod options;
 mod port;
 mod process;

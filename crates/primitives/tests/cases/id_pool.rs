@@ -1,35 +1,14 @@
 //! What an id pool promises, on any store: each case takes a store that others may be using, and a realm of its own.
 
-#![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
-
+use super::Realm;
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store};
-use emberkeep_primitives::{Exhausted, IdPool, Taken};
-use emberkeep_schema::{Id, List, Number, Text, Utf8, family, partition};
+use emberkeep_primitives::{Exhausted, IdPool, RestingPool, Taken};
+use emberkeep_schema::{Id, List, Number, SortedSet, Text, Utf8, family};
 use std::collections::HashSet;
-use uuid::Uuid;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Runs a macro on the names of all cases.
-#[macro_export]
-macro_rules! for_each_case {
-    ($run:ident) => {
-        $run! {
-            ids_are_counted_and_the_counter_wraps
-            released_ids_come_first_and_the_last_one_before_the_others
-            when_every_id_lives_the_pool_is_exhausted
-            a_pool_larger_than_a_step_is_searched_to_its_end
-            the_one_free_id_is_found_wherever_it_is
-            an_id_that_stands_twice_in_the_free_list_is_given_once
-            an_id_outside_of_the_range_is_not_taken_in
-            takers_at_the_same_time_get_different_ids
-        }
-    };
-}
-
-partition! {
-    /// What a pool lives in.
-    #[derive(Copy)]
-    pub struct Realm(Uuid) as "realm";
-}
 family! {
     /// A thing with an id.
     pub THING = "pool-test:{realm}:thing:{id}" {
@@ -49,17 +28,28 @@ family! {
     }
 }
 
+family! {
+    /// Ids that rest.
+    pub RESTING = "pool-test:{realm}:resting" {
+        kind: SortedSet<Id<u32>>, partition: Realm, parts: (), ttl: persistent, owner: "test"
+    }
+}
+
 /// Things whose ids come from a pool of `first..=last`.
 #[derive(Clone)]
 struct Things {
     scope: Scope<Realm>,
-    pool: IdPool<NEXT, FREE>,
+    pool: RestingPool<NEXT, FREE, RESTING>,
 }
 
 impl Things {
     fn new(store: &Store, first: i64, last: i64) -> Things {
-        let pool = IdPool::new(first..=last, NEXT.key(), FREE.key());
-        Things { scope: pool.announced(store.scope(Realm(Uuid::new_v4()))), pool }
+        Things::resting(store, first, last, Duration::ZERO)
+    }
+
+    fn resting(store: &Store, first: i64, last: i64, reuse_after: Duration) -> Things {
+        let pool = IdPool::new(first..=last, NEXT.key(), FREE.key()).resting(RESTING.key(), reuse_after);
+        Things { scope: pool.announced(store.scope(Realm::new())), pool }
     }
 
     async fn make(&self) -> Result<u32, Exhausted> {
@@ -194,4 +184,42 @@ pub async fn takers_at_the_same_time_get_different_ids(store: Store) {
         (80, held.len() + free.len()),
         "an id is held twice, or held and free"
     );
+}
+
+pub async fn a_released_id_rests_before_it_is_handed_out_again(store: Store) {
+    let things = Things::resting(&store, 1, 100, Duration::from_secs(60));
+    assert_eq!(things.make_all(3).await, [1, 2, 3]);
+    let before = things.scope.transact(|tx| Ok::<_, Error>(tx.now())).await.unwrap();
+    things.unmake(2).await;
+    assert_eq!(things.free().await, [0u32; 0]);
+    assert_eq!(things.make().await, Ok(4));
+    let resting = things.scope.transact(|tx| tx.zscore(&RESTING.key(), &2)).await.unwrap();
+    assert!(resting.is_some_and(|at| at as i64 >= before + 60_000), "{resting:?}");
+
+    // Its time came: as if the minute were over.
+    things.scope.transact(move |tx| tx.zadd(&RESTING.key(), &2, before as f64)).await.unwrap();
+    assert_eq!(things.make_all(2).await, [2, 5]);
+}
+
+pub async fn a_living_id_that_rests_is_not_handed_out(store: Store) {
+    let things = Things::resting(&store, 1, 100, Duration::from_secs(60));
+    things.make_all(2).await;
+    things.scope.transact(|tx| tx.zadd(&RESTING.key(), &1, 1.0)).await.unwrap();
+    assert_eq!(things.make().await, Ok(3));
+}
+
+/// With a clock of the test's own.
+pub async fn many_ids_rest_to_the_millisecond() {
+    let clock = ManualClock::at(1_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let things = Things::resting(&Store::new(Arc::new(engine)), 1, 40, Duration::from_millis(500));
+    let ids = things.make_all(40).await;
+    for id in &ids {
+        things.unmake(*id).await;
+    }
+    clock.advance(499);
+    assert_eq!(things.make().await, Err(Exhausted { ids: 40 }));
+    clock.advance(1);
+    let again: HashSet<u32> = things.make_all(40).await.into_iter().collect();
+    assert_eq!(again, ids.into_iter().collect());
 }

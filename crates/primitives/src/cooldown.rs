@@ -1,0 +1,144 @@
+//! Cooldowns: markers that end by themselves, and go together when their owner goes.
+//!
+//! Promises:
+//! 1. Something cools down while its marker lives, whoever set it: a foreign service's `SET … PX` counts.
+//! 2. A store that cannot be reached is an error, never "not cooling down".
+//! 3. [`clear_all`](Cooldowns::clear_all) removes every marker of one owner that was started through us, and never walks
+//!    the keyspace. Markers that a foreign service set are found after [`adopt`](Cooldowns::adopt): a sweep's work.
+//!
+//! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
+//! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down. It lives
+//! as long as the longest cooldown may last, which is therefore the bound of a cooldown.
+
+use emberkeep_hot::command::ZSlice;
+use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_schema::{Codec, Family, Given, Key, Number, Partition, Refresh, SortedSet, Text, Ttl};
+use std::time::Duration;
+
+/// Markers that one step clears.
+pub const CLEARED_PER_STEP_MAX: usize = 256;
+/// Ended entries that a start takes out of the index: more than it puts in, so that the index stays short.
+const TIDIED_PER_START: i64 = 4;
+
+/// The cooldowns of one owner.
+#[derive(Clone)]
+pub struct Cooldowns<I: Family, K> {
+    index: Key<I>,
+    marker: K,
+}
+
+/// What a step cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cleared {
+    /// Entries of the index that went, with their markers.
+    pub count: usize,
+    /// Whether there are others: clear again in a further step.
+    pub more: bool,
+}
+
+impl<P, I, C, M, K> Cooldowns<I, K>
+where
+    P: Partition,
+    I: Family<Partition = P, Kind = SortedSet<C>, Ttl = Refresh>,
+    C: Codec,
+    M: Family<Partition = P, Kind = Text<Number<i64>>, Ttl = Given>,
+    K: Fn(&C::Value) -> Key<M>,
+{
+    /// The cooldowns of the owner of an index. `marker` names the marker of a thing.
+    pub fn new(index: Key<I>, marker: K) -> Self {
+        Cooldowns { index, marker }
+    }
+
+    /// Starts a cooldown, or starts it anew. A time of nothing starts none.
+    pub fn start(&self, tx: &mut Tx<'_, P>, thing: &C::Value, time: Duration) -> Result<()> {
+        if time.is_zero() {
+            return Ok(());
+        }
+        let ms = checked(time, longest::<I>())?;
+        let now = tx.now();
+        tx.put_for(&(self.marker)(thing), &1, Duration::from_millis(ms as u64))?;
+        self.tidy(tx, now)?;
+        tx.zadd(&self.index, thing, (now + ms) as f64)
+    }
+
+    /// The time until a thing has cooled down; `None` if it has. A marker without an end, which only a foreign client
+    /// sets, cools down for [`Duration::MAX`].
+    pub fn remaining(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<Option<Duration>> {
+        let marker = (self.marker)(thing);
+        if !tx.exists(&marker)? {
+            return Ok(None);
+        }
+        let Some(end) = tx.deadline(&marker)? else { return Ok(Some(Duration::MAX)) };
+        // A marker lives through its last millisecond.
+        let left = (end - tx.now()).max(1);
+        Ok(Some(Duration::from_millis(left as u64)))
+    }
+
+    /// Ends one cooldown; `true` if it was one.
+    pub fn clear(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<bool> {
+        let marker = (self.marker)(thing);
+        let cooling = tx.exists(&marker)?;
+        tx.del(&marker)?;
+        tx.zrem(&self.index, thing)?;
+        Ok(cooling)
+    }
+
+    /// Ends the owner's cooldowns, as many as one step may.
+    pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<Cleared> {
+        let last = CLEARED_PER_STEP_MAX as i64;
+        let mut known = tx.zrange(&self.index, ZSlice::Rank(0, last), false)?;
+        let more = known.len() > CLEARED_PER_STEP_MAX;
+        known.truncate(CLEARED_PER_STEP_MAX);
+        for (thing, _) in &known {
+            tx.del(&(self.marker)(thing))?;
+            if more {
+                tx.zrem(&self.index, thing)?;
+            }
+        }
+        if !more {
+            tx.del(&self.index)?;
+        }
+        Ok(Cleared { count: known.len(), more })
+    }
+
+    /// Takes a living marker that somebody else set into the index; `true` if it was not there.
+    pub fn adopt(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<bool> {
+        let marker = (self.marker)(thing);
+        if !tx.exists(&marker)? || tx.zscore(&self.index, thing)?.is_some() {
+            return Ok(false);
+        }
+        let end = match tx.deadline(&marker)? {
+            Some(end) => end,
+            None => tx.now() + longest::<I>(),
+        };
+        tx.zadd(&self.index, thing, end as f64)?;
+        Ok(true)
+    }
+
+    /// Takes some entries out of the index that ended.
+    fn tidy(&self, tx: &mut Tx<'_, P>, now: i64) -> Result<()> {
+        // By rank, not by score: a range that ends now is another range in every run of the body.
+        let first = tx.zrange(&self.index, ZSlice::Rank(0, TIDIED_PER_START - 1), false)?;
+        for (thing, _) in first.iter().take_while(|(_, end)| (*end as i64) < now) {
+            tx.zrem(&self.index, thing)?;
+        }
+        Ok(())
+    }
+}
+
+/// The longest cooldown whose entry the index outlives.
+fn longest<I: Family>() -> i64 {
+    match I::DECLARATION.ttl {
+        Ttl::Refresh { ms } | Ttl::Fixed { ms } => ms,
+        Ttl::Persistent | Ttl::Given => i64::MAX,
+    }
+}
+
+/// Whole milliseconds, rounded up: what is not over is not over.
+fn checked(time: Duration, longest_ms: i64) -> Result<i64> {
+    let ms = i64::try_from(time.as_nanos().div_ceil(1_000_000)).ok();
+    ms.filter(|ms| *ms <= longest_ms).ok_or_else(|| Error::Invalid {
+        what: "cooldown",
+        problem: format!("{time:?}, expected at most {:?}", Duration::from_millis(longest_ms as u64)),
+    })
+}

@@ -1,0 +1,121 @@
+//! Deadlines: what is due when, in one sorted set by the engine's milliseconds.
+//!
+//! Promises:
+//! 1. A deadline is stored: whoever comes back after a crash finds it.
+//! 2. [`pop_due`](Deadlines::pop_due) hands a deadline to exactly one caller, of all processes: it leaves the set in
+//!    the caller's step, together with what the caller does about it.
+//! 3. Nothing comes early: due is what the engine's clock has passed, never a caller's own.
+//!
+//! One key, the caller's: a sorted set whose members are what is due, scored by when. What stands there and is no
+//! member of the declared form is dropped when its time comes.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
+//! use emberkeep_primitives::Deadlines;
+//! use emberkeep_schema::{Id, SortedSet, family, partition};
+//! use std::sync::Arc;
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! family! {
+//!     /// When bombs go off.
+//!     pub BOMBS = "ember:bombs" {
+//!         kind: SortedSet<Id<u32>>, partition: Galaxy, parts: (), ttl: persistent, owner: "bombs"
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let clock = ManualClock::at(1_000);
+//! let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open()?;
+//! let scope = Store::new(Arc::new(engine)).scope(Galaxy);
+//! let bombs = Deadlines::new(BOMBS.key());
+//! let fuse = bombs.clone();
+//! scope.transact(move |tx| { let at = tx.now() + 500; fuse.set(tx, &7, at) }).await?;
+//! let pop = || { let bombs = bombs.clone(); scope.transact(move |tx| bombs.pop_due(tx, 10)) };
+//! assert_eq!(pop().await?, []);
+//! clock.advance(500);
+//! assert_eq!(pop().await?, [(7, 1_500)]);
+//! assert_eq!(pop().await?, []);
+//! # Ok(())
+//! # }
+//! ```
+
+use emberkeep_hot::command::{Read, ZSlice};
+use emberkeep_hot::{Result, Scope, Tx};
+use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
+
+/// Due deadlines that one look reads at most.
+pub const DUE_PER_STEP_MAX: usize = 256;
+
+/// What is due when.
+#[derive(Clone, Debug)]
+pub struct Deadlines<F: Family> {
+    key: Key<F>,
+}
+
+impl<P, F, C> Deadlines<F>
+where
+    P: Partition,
+    F: Family<Partition = P, Kind = SortedSet<C>>,
+    F::Ttl: Automatic,
+    C: Codec,
+{
+    /// The deadlines at a key.
+    pub fn new(key: Key<F>) -> Self {
+        Deadlines { key }
+    }
+
+    /// Says when something is due, in milliseconds since 1970; a later word replaces an earlier one.
+    pub fn set(&self, tx: &mut Tx<'_, P>, what: &C::Value, at_ms: i64) -> Result<()> {
+        tx.zadd(&self.key, what, at_ms as f64)
+    }
+
+    /// When something is due.
+    pub fn get(&self, tx: &mut Tx<'_, P>, what: &C::Value) -> Result<Option<i64>> {
+        Ok(tx.zscore(&self.key, what)?.map(|at| at as i64))
+    }
+
+    /// Takes a deadline back; `true` if there was one.
+    pub fn cancel(&self, tx: &mut Tx<'_, P>, what: &C::Value) -> Result<bool> {
+        let known = tx.zscore(&self.key, what)?.is_some();
+        if known {
+            tx.zrem(&self.key, what)?;
+        }
+        Ok(known)
+    }
+
+    /// What is due by now, the earliest first, at most `limit` (and [`DUE_PER_STEP_MAX`]). It stays.
+    pub fn due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
+        // By rank, not by score: a range that ends now is another range in every run of the body.
+        let last = limit.min(DUE_PER_STEP_MAX) as i64 - 1;
+        if last < 0 {
+            return Ok(Vec::new());
+        }
+        let now = tx.now();
+        let first = tx.zrange(&self.key, ZSlice::Rank(0, last), false)?;
+        let due = first.into_iter().map(|(what, at)| (what, at as i64));
+        Ok(due.take_while(|(_, at)| *at <= now).collect())
+    }
+
+    /// Takes what is due by now, the earliest first, at most `limit` (and [`DUE_PER_STEP_MAX`]).
+    pub fn pop_due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
+        let due = self.due(tx, limit)?;
+        for (what, _) in &due {
+            tx.zrem(&self.key, what)?;
+        }
+        Ok(due)
+    }
+
+    /// When the earliest is due.
+    pub fn next(&self, tx: &mut Tx<'_, P>) -> Result<Option<i64>> {
+        let first = tx.zrange(&self.key, ZSlice::Rank(0, 0), false)?;
+        Ok(first.first().map(|(_, at)| *at as i64))
+    }
+
+    /// The scope, told that its steps ask what is due first.
+    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
+        scope.announce(&self.key, Read::ZRange(ZSlice::Rank(0, 0), false))
+    }
+}

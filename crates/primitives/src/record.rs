@@ -1,0 +1,104 @@
+//! A record: one JSON object in a string, read and written whole.
+//!
+//! Promises:
+//! 1. What others wrote stays: fields that we do not know, in their bytes (see [`record!`](emberkeep_schema::record!)).
+//! 2. A list that a script left as `{}` reads as an empty list, and is written back as `[]`
+//!    (see [`Array`](emberkeep_schema::Array)).
+//! 3. A record that is not JSON of its shape is [`Corrupt`](emberkeep_hot::Error::Corrupt), names its key, and is not
+//!    overwritten by [`update`] or [`create`].
+//! 4. A change is a change of what is stored at the commit: two at once are both made, one after the other.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::record::{self, Change};
+//! use emberkeep_schema::{Json, Text, family, partition, record};
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! record! {
+//!     /// A ship.
+//!     #[derive(Clone, Debug, PartialEq)]
+//!     pub struct Ship {
+//!         /// Fuel left.
+//!         pub fuel: u32 => "fuel",
+//!     }
+//! }
+//! family! {
+//!     /// Ships.
+//!     pub SHIP = "ship:{id}" {
+//!         kind: Text<Json<Ship>>, partition: Galaxy, parts: (id: u32), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
+//! let ship = Ship { fuel: 10, extra: Default::default() };
+//! let fresh = ship.clone();
+//! assert!(scope.transact(move |tx| record::create(tx, &SHIP.key(7), &fresh)).await?);
+//! assert!(!scope.transact(move |tx| record::create(tx, &SHIP.key(7), &ship)).await?);
+//! let burnt = scope.transact(|tx| {
+//!     record::update(tx, &SHIP.key(7), |ship| {
+//!         if ship.fuel < 4 {
+//!             return Ok(Change::Leave(false));
+//!         }
+//!         ship.fuel -= 4;
+//!         Ok::<_, Error>(Change::Put(true))
+//!     })
+//! });
+//! assert_eq!(burnt.await?, Some(true));
+//! assert_eq!(scope.get(&SHIP.key(7)).await?.map(|ship| ship.fuel), Some(6));
+//! # Ok(())
+//! # }
+//! ```
+
+use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, Text};
+
+/// What a rule made of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<T> {
+    /// It changed: write it.
+    Put(T),
+    /// It is as it was: write nothing.
+    Leave(T),
+}
+
+/// Writes a record where there is none. `false` = there is one, and it stays.
+pub fn create<P, F, C>(tx: &mut Tx<'_, P>, key: &Key<F>, value: &C::Value) -> Result<bool>
+where
+    P: Partition,
+    F: Family<Partition = P, Kind = Text<C>>,
+    F::Ttl: Automatic,
+    C: Codec,
+{
+    if tx.exists(key)? {
+        return Ok(false);
+    }
+    tx.put(key, value)?;
+    Ok(true)
+}
+
+/// Applies a rule to a record. `None` = there is no such record.
+pub fn update<P, F, C, T, E>(
+    tx: &mut Tx<'_, P>,
+    key: &Key<F>,
+    rule: impl FnOnce(&mut C::Value) -> Result<Change<T>, E>,
+) -> Result<Option<T>, E>
+where
+    P: Partition,
+    F: Family<Partition = P, Kind = Text<C>>,
+    F::Ttl: Automatic,
+    C: Codec,
+    E: From<Error>,
+{
+    let Some(mut value) = tx.get(key)? else { return Ok(None) };
+    match rule(&mut value)? {
+        Change::Put(told) => {
+            tx.put(key, &value)?;
+            Ok(Some(told))
+        }
+        Change::Leave(told) => Ok(Some(told)),
+    }
+}

@@ -1,0 +1,185 @@
+//! A sequence: ids of a bounded range, counted by one key that wraps.
+//!
+//! Promises:
+//! 1. An id that lives is never handed out. The caller says what lives, and is asked inside the same step.
+//! 2. A counter that was lost or is out of range re-enters the range. A counter that is no number is
+//!    [`Corrupt`](emberkeep_hot::Error::Corrupt) and names its key: nobody knows what stood there.
+//! 3. One step looks at [`TRIES_PER_STEP_MAX`] ids at most and keeps how far it came: the caller goes on in a
+//!    further step, and [`Search`] says when the whole range was seen.
+//!
+//! One key, the caller's: the counter holds the id that was handed out last.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::{Sequence, Taken};
+//! use emberkeep_schema::{Number, Text, Utf8, family, partition};
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! family! {
+//!     /// Ships by id.
+//!     pub SHIP = "ship:{id}" {
+//!         kind: Text<Utf8>, partition: Galaxy, parts: (id: u32), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! family! {
+//!     /// The id that was counted out last.
+//!     pub NEXT_SHIP = "ships:next" {
+//!         kind: Text<Number<i64>>, partition: Galaxy, parts: (), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
+//! let build = || {
+//!     scope.transact(|tx| {
+//!         let ids = Sequence::new(1..=1_000, NEXT_SHIP.key());
+//!         let taken = ids.take(tx, |tx, id: &u32| tx.exists(&SHIP.key(id)))?;
+//!         if let Taken::Id(id) = taken {
+//!             tx.put(&SHIP.key(id), &"a ship".to_owned())?;
+//!         }
+//!         Ok::<_, Error>(taken)
+//!     })
+//! };
+//! assert_eq!(build().await?, Taken::Id(1));
+//! assert_eq!(build().await?, Taken::Id(2));
+//! # Ok(())
+//! # }
+//! ```
+
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_schema::{Automatic, Family, Key, Number, Part, Partition, Text};
+use std::ops::RangeInclusive;
+
+/// Ids that one step looks at: keeps a step short where a long run of ids lives.
+pub const TRIES_PER_STEP_MAX: u64 = 64;
+
+/// Ids counted by one key.
+#[derive(Clone, Debug)]
+pub struct Sequence<N: Family> {
+    range: RangeInclusive<i64>,
+    next: Key<N>,
+}
+
+/// What one step found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken<I> {
+    /// A free id, the caller's from this commit on.
+    Id(I),
+    /// None among those that one step may look at. How far the search came is part of the commit; run a
+    /// further step unless [`Search::go_on`] says that there is nothing left to see.
+    NotYet(Looked),
+}
+
+/// Ids of the range that a step looked at in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looked(pub(crate) u64);
+
+/// One caller's way through the range, over as many steps as it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    left: u64,
+    ids: u64,
+}
+
+/// Every id of the range lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("all {ids} ids of the range are in use; remove something, or give the pool a wider range")]
+pub struct Exhausted {
+    /// How many there are.
+    pub ids: u64,
+}
+
+impl Search {
+    /// Counts what a step looked at. An error when the search has seen the whole range.
+    pub fn go_on(&mut self, looked: Looked) -> Result<(), Exhausted> {
+        self.left = self.left.saturating_sub(looked.0);
+        if self.left == 0 { Err(Exhausted { ids: self.ids }) } else { Ok(()) }
+    }
+}
+
+impl<P, N> Sequence<N>
+where
+    P: Partition,
+    N: Family<Partition = P, Kind = Text<Number<i64>>>,
+    N::Ttl: Automatic,
+{
+    /// The ids whose canonical text is a number of `range`, which must not be empty.
+    pub fn new(range: RangeInclusive<i64>, next: Key<N>) -> Self {
+        debug_assert!(!range.is_empty());
+        Sequence { range, next }
+    }
+
+    /// The start of a search for a free id.
+    pub fn search(&self) -> Search {
+        let ids = self.len();
+        Search { left: ids, ids }
+    }
+
+    /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
+    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
+        scope.announce(&self.next, Read::Get)
+    }
+
+    /// Takes the next free id. `lives` is asked about each candidate and should look at the record's key.
+    ///
+    /// The step must commit in both cases: the id is taken by the counter.
+    pub fn take<I: Part>(
+        &self,
+        tx: &mut Tx<'_, P>,
+        lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
+    ) -> Result<Taken<I>> {
+        self.count_on(tx, TRIES_PER_STEP_MAX, lives)
+    }
+
+    /// Whether an id is one of these.
+    pub fn holds<I: Part>(&self, id: &I) -> bool {
+        let mut text = Vec::new();
+        id.write(&mut text);
+        let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+        number.is_some_and(|number: i64| self.range.contains(&number))
+    }
+
+    /// Looks at `tries` ids after the counter, and moves it to the last one seen.
+    pub(crate) fn count_on<I: Part>(
+        &self,
+        tx: &mut Tx<'_, P>,
+        tries: u64,
+        mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
+    ) -> Result<Taken<I>> {
+        let mut number = tx.get(&self.next)?;
+        let tries = tries.min(self.len());
+        for _ in 0..tries {
+            let (here, id) = self.after(number)?;
+            number = Some(here);
+            if !lives(tx, &id)? {
+                tx.put(&self.next, &here)?;
+                return Ok(Taken::Id(id));
+            }
+        }
+        if let Some(seen) = number {
+            tx.put(&self.next, &seen)?;
+        }
+        Ok(Taken::NotYet(Looked(tries)))
+    }
+
+    /// The number after the one that was handed out last, and its id.
+    fn after<I: Part>(&self, last: Option<i64>) -> Result<(i64, I)> {
+        let number = match last {
+            Some(last) if self.range.contains(&last) && last < *self.range.end() => last + 1,
+            _ => *self.range.start(),
+        };
+        let id = I::parse(&number.to_string()).ok_or_else(|| Error::Invalid {
+            what: "id pool",
+            problem: format!("its range holds {number}, which is no {}", I::TYPE),
+        })?;
+        Ok((number, id))
+    }
+
+    fn len(&self) -> u64 {
+        self.range.end().abs_diff(*self.range.start()).saturating_add(1)
+    }
+}

@@ -1,0 +1,24 @@
+//! What the primitives promise, on any store: each case takes a store that others may be using, and a realm of its own.
+
+#![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
+
+pub mod cooldown;
+pub mod deadlines;
+pub mod id_pool;
+pub mod record;
+
+use emberkeep_schema::partition;
+use uuid::Uuid;
+
+partition! {
+    /// What a case lives in.
+    #[derive(Copy)]
+    pub struct Realm(Uuid) as "realm";
+}
+
+impl Realm {
+    /// One that nobody else uses.
+    pub fn new() -> Realm {
+        Realm(Uuid::new_v4())
+    }
+}

@@ -1,0 +1,50 @@
+//! The primitives' behaviours on the embedded engine, a real Redis and a real Redis Cluster.
+
+mod cases;
+
+use emberkeep_testkit::on_every_engine;
+
+on_every_engine!(mod id_pools = cases::id_pool {
+    ids_are_counted_and_the_counter_wraps,
+    released_ids_come_first_and_the_last_one_before_the_others,
+    when_every_id_lives_the_pool_is_exhausted,
+    a_pool_larger_than_a_step_is_searched_to_its_end,
+    the_one_free_id_is_found_wherever_it_is,
+    an_id_that_stands_twice_in_the_free_list_is_given_once,
+    an_id_outside_of_the_range_is_not_taken_in,
+    takers_at_the_same_time_get_different_ids,
+    a_released_id_rests_before_it_is_handed_out_again,
+    a_living_id_that_rests_is_not_handed_out,
+});
+
+on_every_engine!(mod deadlines = cases::deadlines {
+    what_is_due_comes_first_and_once,
+    a_later_word_replaces_an_earlier_one,
+    each_deadline_is_handed_to_one_caller,
+});
+
+on_every_engine!(mod cooldowns = cases::cooldown {
+    a_skill_cools_down_for_its_time,
+    times_out_of_bounds_are_refused,
+    one_owners_cooldowns_go_together,
+    more_cooldowns_than_a_step_clears,
+    a_foreign_marker_counts_and_can_be_adopted,
+});
+
+on_every_engine!(mod records = cases::record {
+    a_record_is_created_once,
+    changes_at_the_same_time_are_all_made,
+    what_others_wrote_stays_in_its_bytes,
+    a_rule_may_leave_it_as_it_is,
+    a_broken_record_is_named_and_stays,
+});
+
+#[tokio::test]
+async fn many_ids_rest_to_the_millisecond() {
+    cases::id_pool::many_ids_rest_to_the_millisecond().await;
+}
+
+#[tokio::test]
+async fn cooldowns_end_and_their_index_stays_short() {
+    cases::cooldown::cooldowns_end_and_their_index_stays_short().await;
+}

@@ -1,0 +1,59 @@
+//! The runner of cases: async functions of a `Store`, each of which brings a partition of its own.
+
+/// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test for all of
+/// them, which says how many there are and names those that fail).
+///
+/// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs `cases::ballot::one_vote_each`
+/// and the other one. The calling crate needs `emberkeep-hot`, `emberkeep-hot-redis` and `tokio`: this one depends on
+/// nothing it helps to test.
+#[macro_export]
+macro_rules! on_every_engine {
+    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+        mod $suite {
+            use super::$($cases)::+ as cases;
+            use emberkeep_hot::{Store, embedded::Embedded};
+            use std::io::Write as _;
+
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    cases::$case(Store::new(std::sync::Arc::new(Embedded::in_memory()))).await;
+                }
+            )*
+
+            /// Runs every case, one after another, on the server of a URL.
+            async fn run_all(engine: &str, url: &str) {
+                let engine_there = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                let store = Store::new(engine_there.expect("the server of the test is up"));
+                let started = std::time::Instant::now();
+                let (mut count, mut failed) = (0, Vec::new());
+                $(
+                    count += 1;
+                    // A task of its own catches the panic: one run shows everything that is wrong.
+                    if tokio::spawn(cases::$case(store.clone())).await.is_err() {
+                        failed.push(stringify!($case));
+                    }
+                )*
+                let (suite, took) = (stringify!($suite), started.elapsed());
+                // Straight to the descriptor: the test harness would swallow what the print macros write.
+                let line = format!("{suite}: {count} cases on {engine}, {} failed, {took:.1?}", failed.len());
+                let _ = writeln!(std::io::stderr(), "{line}");
+                assert!(failed.is_empty(), "failed on {engine}: {failed:#?}");
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn every_case_on_redis() {
+                let Some(server) = $crate::shared_redis() else { return };
+                run_all("redis", &server.fresh_db()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn every_case_on_a_cluster() {
+                let Some(cluster) = $crate::shared_cluster() else { return };
+                let nodes: Vec<String> =
+                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+                run_all("cluster", &format!("redis+cluster://{}", nodes.join(","))).await;
+            }
+        }
+    };
+}
