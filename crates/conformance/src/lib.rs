@@ -56,6 +56,14 @@ cases! {
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
     many: [keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together],
+    reads: [
+        plain_words, plain_words_of_absent_keys, plain_words_on_a_wrong_type, plain_words_of_too_much,
+        each_value_with_its_own_result, announced_reads,
+    ],
+    members: [
+        members_that_stay_throughout, small_sets, walks_that_end_early, pages_of_a_wrong_type, wrong_member_cursors,
+        foreign_members, a_large_typed_set,
+    ],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
     body: [
         reruns_draw_the_same_numbers, an_error_discards_everything, a_panic_is_an_error,

@@ -1,12 +1,12 @@
 //! What a case is given: a store on some engine, foreign clients of the same data, and a fresh partition.
 
 use crate::families::World;
-use crate::foreign::Foreign;
+use crate::foreign::{Change, Foreign};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::embedded::ManualClock;
 use emberkeep_hot::{Error, Result, Scope, Store, Tx};
-use emberkeep_schema::Name;
+use emberkeep_schema::{Family, Key, Name};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -106,6 +106,18 @@ impl Subject {
     pub fn fresh(&self) -> Bytes {
         let number = self.keys.fetch_add(1, Ordering::Relaxed);
         self.key(&format!("fresh:{number}"))
+    }
+
+    /// A typed key of the case as the engine stores it.
+    pub fn raw<F: Family<Partition = World>>(&self, key: &Key<F>) -> Bytes {
+        Bytes::from(key.to_text(self.store().naming(), self.scope().partition()))
+    }
+
+    /// Has a foreign client write under a typed key; answers the raw key.
+    pub async fn plant<F: Family<Partition = World>>(&self, key: &Key<F>, write: Write) -> Bytes {
+        let raw = self.raw(key);
+        assert!(self.foreign().change(&raw, Change::Write(write)).await, "the server accepts it");
+        raw
     }
 
     /// A deadline that does not come while the case runs.

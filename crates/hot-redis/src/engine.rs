@@ -7,12 +7,13 @@ use crate::job::{Claim, Job};
 use crate::limits::*;
 use crate::listen;
 use crate::node::{ALWAYS, Node};
+use crate::pages;
 use crate::router::Router;
 use crate::shared::{Shared, add};
 use crate::wire::{self, Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
-use emberkeep_hot::engine::{Cursor, Engine, Order, Page, Pending, Stats};
+use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
 use emberkeep_hot::limits::STEP_DEADLINE_DEFAULT;
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Step;
@@ -33,7 +34,7 @@ type Partitions = Mutex<HashMap<Bytes, (mpsc::UnboundedSender<Job>, JoinHandle<(
 
 /// Hot state on Redis or Valkey.
 pub struct RedisEngine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     partitions: Arc<Partitions>,
     closed: AtomicBool,
     seeds: AtomicU64,
@@ -90,7 +91,7 @@ impl RedisEngine {
 
     /// A replica answers with what was true some time ago. Scripts notice by themselves; this is for all else. A user
     /// without the right to ask may work all the same.
-    async fn refuse_replica(&self, node: &Node) -> Result<()> {
+    pub(crate) async fn refuse_replica(&self, node: &Node) -> Result<()> {
         match node.call(&redis::cmd("ROLE"), ALWAYS).await {
             Ok(Value::Array(role)) if role.first().is_some_and(|role| wire::text(role) == "slave") => {
                 let _ = self.shared.router.refresh().await;
@@ -208,9 +209,10 @@ impl RedisEngine {
             groups: 0,
         };
         let asked = Instant::now();
-        let value = self
-            .read_until(asked + STEP_DEADLINE_DEFAULT, slot, |v, s| call.command(v, s, &envelope))
-            .await?;
+        let script = &self.shared.step_script;
+        let eval =
+            || self.shared.eval(slot, script, ALWAYS, |verb, script| call.command(verb, script, &envelope));
+        let (value, _) = self.read_until(asked + STEP_DEADLINE_DEFAULT, eval).await?;
         add(&self.shared.counters.read_calls, 1);
         let answer = Answer::parse(value).ok_or_else(|| self.nonsense("the script's answer"))?;
         if let Some(time) = answer.time_ms {
@@ -221,19 +223,21 @@ impl RedisEngine {
         replies.collect::<Result<Vec<_>, _>>().map_err(refused)
     }
 
-    /// A call that only reads: it may be made again, whatever became of it, until the deadline.
-    async fn read_until(
+    /// A call that only reads: it may be made again, whatever became of it, until the deadline. Also tells who
+    /// answered.
+    pub(crate) async fn read_until<F>(
         &self,
         deadline: Instant,
-        slot: u16,
-        command: impl Fn(&'static str, &str) -> redis::Cmd,
-    ) -> Result<Value> {
+        call: impl Fn() -> F,
+    ) -> Result<(Value, Arc<Node>)>
+    where
+        F: Future<Output = (Result<Value, Failure>, Arc<Node>)>,
+    {
         let mut pause = RETRY_PAUSE;
         let mut last = Failure::Unreachable { reason: "no answer in time".into() };
         loop {
-            let call = self.shared.eval(slot, &self.shared.step_script, ALWAYS, &command);
-            match tokio::time::timeout_at(deadline.into(), call).await {
-                Ok((Ok(value), _)) => return Ok(value),
+            match tokio::time::timeout_at(deadline.into(), call()).await {
+                Ok((Ok(value), node)) => return Ok((value, node)),
                 Ok((Err(failure @ Failure::Refused(_)), _)) => return Err(plain(&self.shared.name, failure)),
                 Ok((Err(failure), _)) => last = failure,
                 Err(_) => return Err(plain(&self.shared.name, last)),
@@ -246,11 +250,11 @@ impl RedisEngine {
         }
     }
 
-    fn nonsense(&self, what: &str) -> Error {
+    pub(crate) fn nonsense(&self, what: &str) -> Error {
         unavailable(&self.shared.name, format!("{what} was not understood"), "is this Redis 7 or Valkey?")
     }
 
-    async fn read_all(&self, reads: Vec<(RawKey, Read)>) -> Result<Vec<Reply>> {
+    pub(crate) async fn read_all(&self, reads: Vec<(RawKey, Read)>) -> Result<Vec<Reply>> {
         let mut by_slot: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
         for (index, (key, read)) in reads.iter().enumerate() {
             read.check(key)?;
@@ -277,19 +281,13 @@ impl RedisEngine {
         cmd.arg(from.position).arg("MATCH").arg(pattern);
         cmd.arg("COUNT").arg(count.clamp(1, emberkeep_hot::limits::SCAN_PAGE_MAX));
         let answer = node.call(&cmd, ALWAYS).await.map_err(|failure| plain(&self.shared.name, failure))?;
-        let Value::Array(parts) = answer else { return Err(self.nonsense("SCAN's answer")) };
-        let [position, Value::Array(keys)] = &parts[..] else { return Err(self.nonsense("SCAN's answer")) };
-        let position: u64 = wire::text(position).parse().map_err(|_| self.nonsense("SCAN's cursor"))?;
-        let keys = keys.iter().filter_map(|key| match key {
-            Value::BulkString(bytes) => Some(Bytes::copy_from_slice(bytes)),
-            _ => None,
-        });
+        let (position, keys) = pages::scanned(answer).ok_or_else(|| self.nonsense("SCAN's answer"))?;
         let next = match position {
             0 if from.place as usize + 1 < nodes.len() => Some(Cursor { place: from.place + 1, position: 0 }),
             0 => None,
             position => Some(Cursor { place: from.place, position }),
         };
-        Ok(Page { keys: keys.collect(), next })
+        Ok(Page { keys, next })
     }
 }
 
@@ -350,6 +348,15 @@ impl Engine for RedisEngine {
         count: usize,
     ) -> Pending<'a, Result<Page>> {
         Box::pin(self.scan_page(from, pattern, count))
+    }
+
+    fn scan_members<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<MemberPage>> {
+        Box::pin(self.members_page(key, from, count))
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {

@@ -20,6 +20,7 @@ pub mod limits;
 mod line;
 mod listen;
 mod node;
+mod pages;
 mod rights;
 mod router;
 mod shared;

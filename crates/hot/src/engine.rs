@@ -1,5 +1,7 @@
 //! The contract that every engine fulfils. `Store` is its typed face.
 
+pub use crate::cursor::{Cursor, MemberCursor};
+
 use crate::command::{RawKey, Read, Reply};
 use crate::error::Result;
 use crate::pubsub::Subscription;
@@ -36,34 +38,13 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
-/// A place in a scan. Opaque; can be printed and parsed, so that a scan can be resumed by another caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Cursor {
-    /// Which node or shard.
-    pub place: u32,
-    /// Where in it.
-    pub position: u64,
-}
-
-impl std::fmt::Display for Cursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.place, self.position)
-    }
-}
-
-impl std::str::FromStr for Cursor {
-    type Err = crate::Error;
-    fn from_str(text: &str) -> Result<Cursor> {
-        let parsed = text.split_once('-').and_then(|(place, position)| {
-            Some(Cursor { place: place.parse().ok()?, position: position.parse().ok()? })
-        });
-        parsed.ok_or_else(|| {
-            crate::Error::invalid(
-                "cursor",
-                format!("{text:?}, expected the text of an earlier page's cursor"),
-            )
-        })
-    }
+/// A page of a set's members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberPage {
+    /// Members of this page, possibly none although more follow; a member may appear twice.
+    pub members: Vec<Bytes>,
+    /// Where to go on; `None` at the end. Stays valid for as long as the same server has the set.
+    pub next: Option<MemberCursor>,
 }
 
 /// What an engine counted since it was opened.
@@ -133,6 +114,15 @@ pub trait Engine: Send + Sync + 'static {
     /// blocks others; over all pages, every key is returned that lives throughout.
     fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
     -> Pending<'a, Result<Page>>;
+
+    /// One page of the members of a set, about `count` of them. Never blocks others; over all pages, every member is
+    /// returned that is there throughout. A key of another type is the error of [`wrong_type`](crate::command::wrong_type).
+    fn scan_members<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<MemberPage>>;
 
     /// Messages of channels and of channel patterns from now on.
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>>;

@@ -53,9 +53,9 @@ pub enum Error {
         /// What it was and what was expected.
         problem: String,
     },
-    /// A reply would exceed what a step may read.
+    /// A reply would exceed what one read may give.
     #[error(
-        "too large: {what} of {key} has {found} {unit}, a step reads at most {max}; read it in bounded ranges or scan it outside a step"
+        "too large: {what} of {key} has {found} {unit}, one read gives at most {max}; read it in bounded ranges, a set in pages outside of steps (`Scope::members`)"
     )]
     TooLarge {
         /// The key.

@@ -5,6 +5,7 @@
 //! Not responsible for: any game, any network protocol, history.
 
 pub mod command;
+mod cursor;
 pub mod embedded;
 pub mod engine;
 mod error;

@@ -1,20 +1,12 @@
 //! Values that are not what their family declares: named, and left as they are.
 
 use crate::families::*;
-use crate::foreign::{Change, Held};
+use crate::foreign::Held;
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{Error, Result, Tx};
-use emberkeep_schema::{Family, Key};
-
-/// Plants a foreign value under a typed key.
-async fn plant<F: Family<Partition = World>>(subject: &Subject, key: &Key<F>, write: Write) -> Bytes {
-    let raw = Bytes::from(key.to_text(subject.store().naming(), subject.scope().partition()));
-    assert!(subject.foreign().change(&raw, Change::Write(write)).await);
-    raw
-}
 
 fn told<T: std::fmt::Debug>(result: Result<T>, raw: &Bytes, family: &str) {
     match result {
@@ -32,7 +24,7 @@ fn told<T: std::fmt::Debug>(result: Result<T>, raw: &Bytes, family: &str) {
 pub async fn broken_json(subject: &Subject) {
     let scope = subject.scope();
     for text in [r#"{"hp":1"#, "", "null", "[]", r#"{"hp":"x","name":"y"}"#, "\u{0}"] {
-        let raw = plant(subject, &MONSTER.key(1), set(text)).await;
+        let raw = subject.plant(&MONSTER.key(1), set(text)).await;
         told(scope.get(&MONSTER.key(1)).await, &raw, "MONSTER");
         told(scope.get_many(&[MONSTER.key(1)]).await, &raw, "MONSTER");
         let hit = subject.step(|tx: &mut Tx<'_, World>| {
@@ -51,30 +43,30 @@ pub async fn broken_json(subject: &Subject) {
 pub async fn broken_numbers(subject: &Subject) {
     let scope = subject.scope();
     for text in ["abc", "007", "1.5", "", "9223372036854775808", " 1"] {
-        let raw = plant(subject, &COUNT.key(1), set(text)).await;
+        let raw = subject.plant(&COUNT.key(1), set(text)).await;
         told(scope.get(&COUNT.key(1)).await, &raw, "COUNT");
         told(subject.step(|tx: &mut Tx<'_, World>| tx.get(&COUNT.key(1))).await, &raw, "COUNT");
     }
-    let raw = plant(subject, &CREW.key(1), sadd(&["1", "x"])).await;
+    let raw = subject.plant(&CREW.key(1), sadd(&["1", "x"])).await;
     told(subject.step(|tx: &mut Tx<'_, World>| tx.smembers(&CREW.key(1))).await, &raw, "CREW");
-    let raw = plant(subject, &SHEET.key(1), hset(&[("f", "one")])).await;
+    let raw = subject.plant(&SHEET.key(1), hset(&[("f", "one")])).await;
     told(subject.step(|tx: &mut Tx<'_, World>| tx.hget(&SHEET.key(1), &"f".to_owned())).await, &raw, "SHEET");
 }
 
 /// Bytes that are no UTF-8 where text is declared, in every kind.
 pub async fn bytes_that_are_no_text(subject: &Subject) {
     let bad = Bytes::from_static(b"a\xff\xfe");
-    let raw = plant(subject, &NOTE.key(1), Write::Set(bad.clone(), Expiry::Never)).await;
+    let raw = subject.plant(&NOTE.key(1), Write::Set(bad.clone(), Expiry::Never)).await;
     told(subject.scope().get(&NOTE.key(1)).await, &raw, "NOTE");
-    let raw = plant(subject, &SHEET.key(1), Write::HSet(vec![(bad.clone(), b("1"))])).await;
+    let raw = subject.plant(&SHEET.key(1), Write::HSet(vec![(bad.clone(), b("1"))])).await;
     told(subject.step(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await, &raw, "SHEET");
-    let raw = plant(subject, &BOARD.key(1), Write::ZAdd(vec![(bad.clone(), score(1.0))])).await;
+    let raw = subject.plant(&BOARD.key(1), Write::ZAdd(vec![(bad.clone(), score(1.0))])).await;
     told(
         subject.step(|tx: &mut Tx<'_, World>| tx.zrange(&BOARD.key(1), all_ranks(), false)).await,
         &raw,
         "BOARD",
     );
-    let raw = plant(subject, &QUEUE.key(1), Write::RPush(vec![bad.clone()])).await;
+    let raw = subject.plant(&QUEUE.key(1), Write::RPush(vec![bad.clone()])).await;
     told(subject.step(|tx: &mut Tx<'_, World>| tx.lrange(&QUEUE.key(1), 0, -1)).await, &raw, "QUEUE");
     told(subject.step(|tx: &mut Tx<'_, World>| tx.lpop(&QUEUE.key(1))).await, &raw, "QUEUE");
     assert_eq!(subject.foreign().look(&raw).await, Some((Held::List(vec![bad]), None)), "nothing was popped");

@@ -1,14 +1,11 @@
 //! Many keys read together inside a step: one round trip, own writes seen, each key its own result where asked.
 
 use crate::families::*;
-use crate::foreign::Change;
 use crate::subject::Subject;
 use crate::words::*;
-use bytes::Bytes;
-use emberkeep_hot::command::Write;
 use emberkeep_hot::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX};
 use emberkeep_hot::{Error, Result, Tx};
-use emberkeep_schema::{Family, Key};
+use emberkeep_schema::Key;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,12 +26,6 @@ async fn fill(subject: &Subject) {
         (0..KEYS).filter(|id| is_there(*id)).try_for_each(|id| tx.put(&COUNT.key(id), &id.into()))
     };
     subject.other_scope().transact(body).await.expect("a step");
-}
-
-/// Plants a foreign value under a typed key.
-async fn plant<F: Family<Partition = World>>(subject: &Subject, key: &Key<F>, write: Write) {
-    let raw = Bytes::from(key.to_text(subject.store().naming(), subject.scope().partition()));
-    assert!(subject.foreign().change(&raw, Change::Write(write)).await);
 }
 
 /// Keys that nobody here has seen: the body runs once to tell which, and once with all of them.
@@ -79,8 +70,8 @@ pub async fn own_writes_among_many(subject: &Subject) {
 pub async fn one_spoiled_value_of_many(subject: &Subject) {
     let good = Monster { hp: 5, name: "ok".into() };
     subject.scope().put(&MONSTER.key(1), good.clone()).await.expect("a step");
-    plant(subject, &MONSTER.key(2), set("{broken")).await;
-    plant(subject, &MONSTER.key(3), sadd(&["a"])).await;
+    subject.plant(&MONSTER.key(2), set("{broken")).await;
+    subject.plant(&MONSTER.key(3), sadd(&["a"])).await;
     let asked = || [1, 2, 3, 4].map(|id| MONSTER.key(id));
     let each = subject.step(move |tx| tx.get_each(&asked())).await.expect("a step");
     assert_eq!((&each[0], &each[3]), (&Ok(Some(good)), &Ok(None)));

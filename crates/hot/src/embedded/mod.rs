@@ -17,6 +17,7 @@ mod entries;
 mod glob;
 mod locks;
 mod log;
+mod members;
 mod memory;
 mod options;
 mod persist;
@@ -46,7 +47,7 @@ use self::persist::Persistence;
 use self::read::answer;
 use self::shard::{Hashed, Shard};
 use crate::command::{RawKey, Read, Reply};
-use crate::engine::{Cursor, Engine, Order, Page, Pending, Stats, Ticket};
+use crate::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
 use crate::error::{Error, Result};
 use crate::journal::Recovery;
 use crate::limits::SHARDS;
@@ -281,6 +282,20 @@ impl Engine for Embedded {
             let page = scan::page(&self.inner, from, pattern, count);
             self.inner.settle(self.inner.ticket_of_reads()).await?;
             Ok(page)
+        })
+    }
+
+    fn scan_members<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<MemberPage>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            let page = members::page(&self.inner, key, from, count);
+            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            page
         })
     }
 

@@ -1,7 +1,9 @@
 //! Replies as values of a family: one place for steps and for plain reads, so that both mean the same.
 
+use super::member::Member;
 use crate::command::Reply;
 use crate::error::{Error, Result, show};
+use bytes::Bytes;
 use emberkeep_schema::{Codec, Family};
 
 /// A value back from its bytes; key and family are named in the error.
@@ -76,6 +78,19 @@ pub(super) fn deadline(reply: Reply) -> Result<Option<i64>> {
 pub(super) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<M::Value>> {
     match reply {
         Reply::List(list) => list.iter().map(|member| decoded::<F, M>(key, member)).collect(),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// A member of a set, whatever it is.
+pub(super) fn member<M: Codec>(bytes: Bytes) -> Member<M::Value> {
+    M::decode(&bytes).map_or_else(|_| Member::Foreign(bytes.clone()), Member::Known)
+}
+
+/// Members of a set, whatever they are.
+pub(super) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
+    match reply {
+        Reply::List(list) => Ok(list.into_iter().map(member::<M>).collect()),
         other => Err(unexpected(&other)),
     }
 }

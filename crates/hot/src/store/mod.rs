@@ -2,20 +2,22 @@
 
 mod decode;
 mod log;
+mod member;
+mod reads;
 mod step;
 mod typed;
 
 pub use log::{LogEntry, LogPage, log_keys, stored_entry};
+pub use member::{Member, SetPage};
 pub use typed::Tx;
 
-use crate::command::{RawKey, Read, Reply};
+use crate::command::{RawKey, Read};
 use crate::engine::{Cursor, Engine, Order, Stats};
 use crate::error::{Error, Result};
 use crate::limits::STEP_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
 use bytes::Bytes;
-use decode::{decoded, with_family};
-use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Text};
+use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Set, Text};
 use std::sync::Arc;
 use std::time::Duration;
 use step::BodyStep;
@@ -149,11 +151,34 @@ impl<P: Partition> Scope<P> {
         self
     }
 
-    /// The same scope, whose steps will probably read this: announced reads go out together on engines that are
+    /// The same scope, whose steps will probably make this read: announced reads go out together on engines that are
     /// far away. A wrong announcement costs time, never correctness.
     pub fn announce<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
         self.announced.push((self.raw(key), read));
         self
+    }
+
+    /// The same scope, whose steps will probably `get` this key, see [`Scope::announce`].
+    pub fn announce_get<F, C>(self, key: &Key<F>) -> Self
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        self.announce(key, Read::Get)
+    }
+
+    /// The same scope, whose steps will probably ask whether this key exists, see [`Scope::announce`].
+    pub fn announce_exists<F: Family<Partition = P>>(self, key: &Key<F>) -> Self {
+        self.announce(key, Read::Exists)
+    }
+
+    /// The same scope, whose steps will probably read all members of this set, see [`Scope::announce`].
+    pub fn announce_members<F, M>(self, key: &Key<F>) -> Self
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        self.announce(key, Read::SMembers)
     }
 
     fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
@@ -204,60 +229,6 @@ impl<P: Partition> Scope<P> {
         let step = self.store.engine.run(order).await?;
         let step = step.into_any().downcast::<BodyStep<P, F, T, E>>();
         Ok(*step.expect("an engine gives back the step it was given"))
-    }
-
-    /// The value of one key, read outside a step.
-    pub async fn get<F, C>(&self, key: &Key<F>) -> Result<Option<C::Value>>
-    where
-        F: Family<Partition = P, Kind = Text<C>>,
-        C: Codec,
-    {
-        if let Some(found) = self.get_here::<F, C>(key) {
-            return found;
-        }
-        let raw = self.raw(key);
-        match self.read_one(raw.clone(), Read::Get).await.map_err(with_family::<F>)? {
-            Reply::Blob(text) => decoded::<F, C>(&raw, &text).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// The same at once, where the engine can: in buffers of the thread, nothing but the value is allocated.
-    fn get_here<F, C>(&self, key: &Key<F>) -> Option<Result<Option<C::Value>>>
-    where
-        F: Family<Partition = P, Kind = Text<C>>,
-        C: Codec,
-    {
-        typed::with_buffers(|name, text| {
-            key.render(&self.store.naming, &self.partition, name);
-            Some(match self.store.engine.get_here(name, text)? {
-                Ok(true) => decoded::<F, C>(name, text).map(Some),
-                Ok(false) => Ok(None),
-                Err(error) => Err(with_family::<F>(error)),
-            })
-        })
-    }
-
-    /// The values of many keys, each true at a moment after the call, in one round trip.
-    pub async fn get_many<F, C>(&self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
-    where
-        F: Family<Partition = P, Kind = Text<C>>,
-        C: Codec,
-    {
-        let raw: Vec<RawKey> = keys.iter().map(|key| self.raw(key)).collect();
-        let reads = raw.iter().map(|key| (key.clone(), Read::Get)).collect();
-        let replies = self.store.engine.read_many(reads).await?;
-        let decode = |(key, reply): (&RawKey, Reply)| match reply.checked(key, &Read::Get) {
-            Ok(Reply::Blob(bytes)) => decoded::<F, C>(key, &bytes).map(Some),
-            Ok(_) => Ok(None),
-            Err(error) => Err(with_family::<F>(error)),
-        };
-        raw.iter().zip(replies).map(decode).collect()
-    }
-
-    async fn read_one(&self, key: RawKey, read: Read) -> Result<Reply> {
-        let replies = self.store.engine.read_many(vec![(key.clone(), read.clone())]).await?;
-        replies.into_iter().next().unwrap_or(Reply::Nil).checked(&key, &read)
     }
 
     /// Sets a value in a step of its own.

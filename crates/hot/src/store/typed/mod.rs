@@ -10,6 +10,7 @@ mod sorted_set;
 mod text;
 
 use super::decode::{self, with_family};
+use super::member::Member;
 use crate::command::*;
 use crate::error::{Error, Result};
 use crate::limits::SCRATCH_BYTES_MAX;

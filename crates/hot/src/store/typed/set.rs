@@ -22,6 +22,16 @@ impl<P: Partition> Tx<'_, P> {
         decode::list::<F, M>(&raw, reply)
     }
 
+    /// All members, also those that a foreign client put there and the family cannot read, in the order of their
+    /// bytes.
+    pub fn smembers_lossy<F, M>(&mut self, key: &Key<F>) -> Result<Vec<Member<M::Value>>>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        decode::members::<M>(self.read(key, Read::SMembers)?.1)
+    }
+
     /// How many members.
     pub fn scard<F, M>(&mut self, key: &Key<F>) -> Result<usize>
     where
@@ -49,7 +59,16 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
         M: Codec,
     {
-        let member = encoded::<F, M>(member)?;
-        self.write(key, Write::SRem(vec![member]))
+        self.srem_raw(key, encoded::<F, M>(member)?)
+    }
+
+    /// Removes a member by its bytes: one that a foreign client put there, see [`Member::Foreign`].
+    pub fn srem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        F::Ttl: Automatic,
+        M: Codec,
+    {
+        self.write(key, Write::SRem(vec![member.into()]))
     }
 }

@@ -1,0 +1,84 @@
+//! Pages of a set's members, by the server's own cursor.
+
+use crate::engine::RedisEngine;
+use crate::limits::RETRY_PAUSE;
+use crate::node::{ALWAYS, Node};
+use crate::wire;
+use bytes::Bytes;
+use emberkeep_hot::command::{RawKey, Read};
+use emberkeep_hot::engine::{Cursor, MemberCursor, MemberPage};
+use emberkeep_hot::limits::{SCAN_PAGE_MAX, STEP_DEADLINE_DEFAULT};
+use emberkeep_hot::{Error, Result};
+use redis::{Cmd, Value};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl RedisEngine {
+    /// One page of a set. A cursor means something only on the server that gave it: where another one has the slot
+    /// by now, the walk begins anew, so that nothing is missed.
+    pub(crate) async fn members_page(
+        &self,
+        key: &RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Result<MemberPage> {
+        let mut from = MemberCursor::at(from)?;
+        let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
+        loop {
+            let (answer, node) = self.scan_set(key, &sscan(key, from.position, count), deadline).await?;
+            let place = self.place_of(&node);
+            if from.position > 0 && from.place != place {
+                from = Cursor::default();
+                continue;
+            }
+            self.refuse_replica(&node).await?;
+            let (position, members) = scanned(answer).ok_or_else(|| self.nonsense("SSCAN's answer"))?;
+            let next = (position > 0).then_some(MemberCursor::At(Cursor { place, position }));
+            return Ok(MemberPage { members, next });
+        }
+    }
+
+    /// The answer to SSCAN, and who gave it.
+    async fn scan_set(&self, key: &RawKey, cmd: &Cmd, deadline: Instant) -> Result<(Value, Arc<Node>)> {
+        let slot = self.shared.router.slot_of_key(key);
+        loop {
+            match self.read_until(deadline, || self.shared.router.call(slot, cmd, ALWAYS)).await {
+                Err(Error::Unavailable { reason, .. }) if reason.starts_with("WRONGTYPE") => {
+                    // SSCAN does not say what it found. A read by the script does, unless it is gone again.
+                    for reply in self.read_all(vec![(key.clone(), Read::SCard)]).await? {
+                        reply.checked(key, &Read::SCard)?;
+                    }
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// A number for a server of a Cluster, the same in every process.
+    fn place_of(&self, node: &Node) -> u32 {
+        if !self.shared.router.address().cluster {
+            return 0;
+        }
+        let digest = sha1_smol::Sha1::from(node.name()).digest().bytes();
+        u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
+    }
+}
+
+fn sscan(key: &RawKey, position: u64, count: usize) -> Cmd {
+    let mut cmd = redis::cmd("SSCAN");
+    cmd.arg(&key[..]).arg(position).arg("COUNT").arg(count.clamp(1, SCAN_PAGE_MAX));
+    cmd
+}
+
+/// The cursor and the elements in the answer to SCAN or SSCAN.
+pub(crate) fn scanned(answer: Value) -> Option<(u64, Vec<Bytes>)> {
+    let Value::Array(parts) = answer else { return None };
+    let [position, Value::Array(elements)] = <[Value; 2]>::try_from(parts).ok()? else { return None };
+    let element = |element| match element {
+        Value::BulkString(bytes) => Some(Bytes::from(bytes)),
+        _ => None,
+    };
+    let elements = elements.into_iter().map(element).collect::<Option<_>>()?;
+    Some((wire::text(&position).parse().ok()?, elements))
+}

@@ -1,0 +1,85 @@
+//! Members of a set as they were found: a set may hold what a foreign client wrote and the family cannot read.
+
+use super::Scope;
+use super::decode::{self, with_family};
+use crate::engine::MemberCursor;
+use crate::error::Result;
+use bytes::Bytes;
+use emberkeep_schema::{Codec, Family, Key, Partition, Set};
+
+/// A member of a set: of the family's type, or bytes that are not.
+///
+/// One member that a foreign client put there must not make a whole set unreadable; `Tx::srem_raw` removes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Member<V> {
+    /// What the family declares.
+    Known(V),
+    /// Something else, as it is stored.
+    Foreign(Bytes),
+}
+
+impl<V> Member<V> {
+    /// The value, if it is one of the family's.
+    pub fn known(self) -> Option<V> {
+        match self {
+            Member::Known(value) => Some(value),
+            Member::Foreign(_) => None,
+        }
+    }
+}
+
+/// A page of a set's members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetPage<V> {
+    /// Members of this page, possibly none although more follow; a member may appear twice.
+    pub members: Vec<Member<V>>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<MemberCursor>,
+}
+
+impl<P: Partition> Scope<P> {
+    /// One page of a set's members, about `count` of them: a set of any size, without holding others up. Over all
+    /// pages every member is returned that is there throughout; one may be returned twice, and what a foreign
+    /// client put there that the family cannot read comes as [`Member::Foreign`].
+    ///
+    /// ```
+    /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
+    /// # use emberkeep_schema::{Id, Name, Set, family, partition};
+    /// # partition! { /// A realm.
+    /// #     pub struct Realm(Name) as "realm"; }
+    /// # family! { /// Who is there.
+    /// #     pub CROWD = "crowd:{realm}" {
+    /// #         kind: Set<Id<u32>>, partition: Realm, parts: (), ttl: persistent, owner: "docs" } }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// # let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
+    /// # let scope = store.scope(Realm(Name::new("north").expect("a word")));
+    /// scope.transact(|tx| (0..2_500).try_for_each(|id| tx.sadd(&CROWD.key(), &id))).await?;
+    /// let (mut seen, mut from) = (0, None);
+    /// loop {
+    ///     let page = scope.members(&CROWD.key(), from, 500).await?;
+    ///     seen += page.members.len();
+    ///     from = page.next;
+    ///     if from.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(seen, 2_500);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn members<F, M>(
+        &self,
+        key: &Key<F>,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Result<SetPage<M::Value>>
+    where
+        F: Family<Partition = P, Kind = Set<M>>,
+        M: Codec,
+    {
+        let raw = self.raw(key);
+        let page = self.store.engine.scan_members(&raw, from, count).await.map_err(with_family::<F>)?;
+        Ok(SetPage { members: page.members.into_iter().map(decode::member::<M>).collect(), next: page.next })
+    }
+}
