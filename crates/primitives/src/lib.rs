@@ -8,10 +8,12 @@
 pub mod cooldown;
 pub mod deadlines;
 pub mod id_pool;
+pub mod index;
 pub mod record;
 pub mod sequence;
 
 pub use cooldown::Cooldowns;
 pub use deadlines::Deadlines;
 pub use id_pool::{IdPool, RestingPool};
+pub use index::Indexed;
 pub use sequence::{Exhausted, Search, Sequence, Taken};

@@ -31,6 +31,15 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     a_foreign_marker_counts_and_can_be_adopted,
 });
 
+on_every_engine!(mod indexes = cases::index {
+    a_record_and_its_entry_come_and_go_together,
+    ghosts_are_not_listed_and_are_pruned,
+    a_record_that_cannot_be_read_does_not_hide_the_others,
+    an_index_larger_than_a_reply_is_listed_whole,
+    an_id_that_comes_back_is_not_pruned,
+    a_sweep_mends_what_nobody_reads,
+});
+
 on_every_engine!(mod records = cases::record {
     a_record_is_created_once,
     changes_at_the_same_time_are_all_made,
@@ -47,4 +56,9 @@ async fn many_ids_rest_to_the_millisecond() {
 #[tokio::test]
 async fn cooldowns_end_and_their_index_stays_short() {
     cases::cooldown::cooldowns_end_and_their_index_stays_short().await;
+}
+
+#[tokio::test]
+async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
+    cases::index::a_record_that_ended_by_its_ttl_is_no_ghost().await;
 }

@@ -5,6 +5,7 @@
 pub mod cooldown;
 pub mod deadlines;
 pub mod id_pool;
+pub mod index;
 pub mod record;
 
 use emberkeep_schema::partition;

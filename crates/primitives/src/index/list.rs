@@ -1,0 +1,158 @@
+//! Reading an index, and removing what should not be in it.
+
+use super::Indexed;
+use bytes::Bytes;
+use emberkeep_hot::store::Member;
+use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_schema::Key;
+use std::collections::BTreeSet;
+
+/// Entries, and records, that one read asks for.
+const PAGE: usize = 1_000;
+/// Entries that one step removes: each is a record that it looks at once more.
+pub(super) const PRUNED_PER_STEP: usize = 64;
+
+/// What an index holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing<V> {
+    /// Records that live and belong there, in the order of their ids.
+    pub living: Vec<V>,
+    /// Records that cannot be read; each error names its key.
+    pub corrupt: Vec<Error>,
+    /// Entries that were removed because no such record belongs there.
+    pub pruned: usize,
+}
+
+/// An entry that should not be there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ghost<M> {
+    /// An id without a record of this index.
+    Id(M),
+    /// No id at all.
+    Rubbish(Bytes),
+}
+
+/// Reads an index, and removes the ghosts in it. For the owner of the index.
+pub async fn list<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+) -> Result<Listing<X::Value>> {
+    let (mut listing, ghosts) = look::<X>(scope, index).await?;
+    match prune::<X>(scope, index, ghosts).await {
+        Ok(pruned) => listing.pruned = pruned,
+        // What was read is true without it, and the next reader meets the same ghosts.
+        Err(error) if error.is_transient() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(listing)
+}
+
+/// Reads an index without touching it. For those who may only read.
+pub async fn living<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+) -> Result<Listing<X::Value>> {
+    Ok(look::<X>(scope, index).await?.0)
+}
+
+/// What lives, and what does not.
+async fn look<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+) -> Result<(Listing<X::Value>, Vec<Ghost<X::Member>>)> {
+    let mut listing = Listing { living: Vec::new(), corrupt: Vec::new(), pruned: 0 };
+    let (members, mut ghosts) = members::<X>(scope, index).await?;
+    for members in members.chunks(PAGE) {
+        ghosts.extend(sort::<X>(scope, index, members, &mut listing).await?);
+    }
+    Ok((listing, ghosts))
+}
+
+/// All entries, each once: ids in order, and what is none.
+async fn members<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+) -> Result<(Vec<X::Member>, Vec<Ghost<X::Member>>)> {
+    let (mut ids, mut rubbish, mut from) = (BTreeSet::new(), BTreeSet::new(), None);
+    loop {
+        let page = scope.members(index, from, PAGE).await?;
+        for member in page.members {
+            match member {
+                Member::Known(id) => drop(ids.insert(id)),
+                Member::Foreign(bytes) => drop(rubbish.insert(Ghost::Rubbish(bytes))),
+            }
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok((ids.into_iter().collect(), rubbish.into_iter().collect()));
+        }
+    }
+}
+
+/// Reads the records of some entries in one round trip. Gives the entries that have none here.
+pub(super) async fn sort<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+    members: &[X::Member],
+    listing: &mut Listing<X::Value>,
+) -> Result<Vec<Ghost<X::Member>>> {
+    let keys: Vec<_> = members.iter().map(X::record).collect();
+    let mut ghosts = Vec::new();
+    for (member, found) in members.iter().zip(scope.get_each(&keys).await?) {
+        match found {
+            Ok(Some(value)) if X::home(&value) == *index => listing.living.push(value),
+            Ok(_) => ghosts.push(Ghost::Id(member.clone())),
+            Err(error) => listing.corrupt.push(error),
+        }
+    }
+    Ok(ghosts)
+}
+
+/// Removes entries that are ghosts still when the step commits. Answers how many were.
+pub(super) async fn prune<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+    ghosts: Vec<Ghost<X::Member>>,
+) -> Result<usize> {
+    let mut pruned = 0;
+    for some in ghosts.chunks(PRUNED_PER_STEP) {
+        let records = some.iter().filter_map(|ghost| match ghost {
+            Ghost::Id(member) => Some(X::record(member)),
+            Ghost::Rubbish(_) => None,
+        });
+        let announced = records.fold(scope.clone(), |scope, key| scope.announce_get(&key));
+        let (index, some) = (index.clone(), some.to_vec());
+        pruned += announced.transact(move |tx| remove::<X>(tx, &index, &some)).await?;
+    }
+    Ok(pruned)
+}
+
+fn remove<X: Indexed>(
+    tx: &mut Tx<'_, X::Partition>,
+    index: &Key<X::Index>,
+    ghosts: &[Ghost<X::Member>],
+) -> Result<usize> {
+    let mut removed = 0;
+    for ghost in ghosts {
+        match ghost {
+            Ghost::Rubbish(bytes) => tx.srem_raw(index, bytes.clone())?,
+            Ghost::Id(member) if !belongs::<X>(tx, index, member)? => tx.srem(index, member)?,
+            Ghost::Id(_) => continue,
+        }
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+/// Whether a record is there that belongs to this index, or that nobody can tell.
+fn belongs<X: Indexed>(
+    tx: &mut Tx<'_, X::Partition>,
+    index: &Key<X::Index>,
+    member: &X::Member,
+) -> Result<bool> {
+    match tx.get(&X::record(member)) {
+        Ok(found) => Ok(found.is_some_and(|value| X::home(&value) == *index)),
+        Err(Error::Corrupt { .. } | Error::WrongType { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}

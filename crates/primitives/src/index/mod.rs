@@ -1,0 +1,68 @@
+//! An index: a set of the ids of records that belong together, and never a ghost in what is read from it.
+//!
+//! Promises:
+//! 1. A record and its entry come and go in one step ([`enter`], [`leave`] beside the write of the record).
+//! 2. [`list`] returns living records only, each of which says itself that it belongs there. Entries without such a record
+//!    (it ended by TTL, or a foreign client deleted it) are removed, in a step that looks at the record once more: ids
+//!    are used again.
+//! 3. A record that cannot be read does not hide the others: it is told by its key, and its entry stays.
+//! 4. A [`Sweeper`] does the same for indexes that nobody reads, and puts records that are in no index into theirs. It
+//!    works in bounded turns, and never blocks anybody.
+//!
+//! Keys, both the caller's: the record (a string), and the index (a set of the texts that stand in the records' keys).
+//! What links them is [`Indexed`].
+
+mod list;
+mod sweep;
+
+pub use list::{Listing, list, living};
+pub use sweep::{Sweeper, Swept};
+
+use emberkeep_hot::{Result, Tx};
+use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Part, Partition, Set, Text};
+
+/// How records and their index belong together. Implemented by a marker type of the game, once for each index.
+pub trait Indexed: Send + Sync + 'static {
+    /// What both are divided by.
+    type Partition: Partition;
+    /// The id of a record.
+    type Member: Part + Clone + Ord + Send + Sync + 'static;
+    /// A record.
+    type Value: Send + 'static;
+    /// Its form.
+    type Codec: Codec<Value = Self::Value>;
+    /// The records' family.
+    type Record: Family<Partition = Self::Partition, Kind = Text<Self::Codec>>;
+    /// The index's family.
+    type Index: Family<Partition = Self::Partition, Kind = Set<Id<Self::Member>>, Ttl: Automatic>;
+
+    /// The key of a record.
+    fn record(member: &Self::Member) -> Key<Self::Record>;
+
+    /// The id in a record's key.
+    fn member(record: &Key<Self::Record>) -> Self::Member;
+
+    /// The index in which a record belongs.
+    fn home(value: &Self::Value) -> Key<Self::Index>;
+
+    /// The partition of a record whose key does not tell it.
+    fn partition(value: &Self::Value) -> Option<Self::Partition> {
+        let _ = value;
+        None
+    }
+
+    /// Any partition, where the keys carry none on a single node: all of them reach the same keys.
+    fn anywhere() -> Option<Self::Partition> {
+        None
+    }
+}
+
+/// Enters a record into its index; beside the write that creates it.
+pub fn enter<X: Indexed>(tx: &mut Tx<'_, X::Partition>, member: &X::Member, value: &X::Value) -> Result<()> {
+    tx.sadd(&X::home(value), member)
+}
+
+/// Takes a record out of its index; beside the write that removes it.
+pub fn leave<X: Indexed>(tx: &mut Tx<'_, X::Partition>, member: &X::Member, value: &X::Value) -> Result<()> {
+    tx.srem(&X::home(value), member)
+}

@@ -1,0 +1,208 @@
+//! Indexes.
+
+use super::Realm;
+use bytes::Bytes;
+use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_hot::{Error, Scope, Store, Tx};
+use emberkeep_primitives::index::{self, Indexed, Listing, Sweeper};
+use emberkeep_schema::{Family, Id, Json, Key, Set, Text, family, record};
+use std::sync::Arc;
+use std::time::Duration;
+
+record! {
+    /// A sheep.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Sheep {
+        /// Its number.
+        pub id: u32 => "id",
+        /// Its meadow.
+        pub meadow: u32 => "meadow",
+    }
+}
+family! {
+    /// A sheep.
+    pub SHEEP = "index-test:{realm}:sheep:{id}" {
+        kind: Text<Json<Sheep>>, partition: Realm, parts: (id: u32), ttl: refresh(3_600_000), owner: "test"
+    }
+}
+family! {
+    /// The sheep of a meadow.
+    pub MEADOW = "index-test:{realm}:meadow:{meadow}" {
+        kind: Set<Id<u32>>, partition: Realm, parts: (meadow: u32), ttl: persistent, owner: "test",
+        index_of: SHEEP,
+    }
+}
+
+/// Sheep by their meadow.
+struct ByMeadow;
+
+impl Indexed for ByMeadow {
+    type Partition = Realm;
+    type Member = u32;
+    type Value = Sheep;
+    type Codec = Json<Sheep>;
+    type Record = SHEEP;
+    type Index = MEADOW;
+
+    fn record(id: &u32) -> Key<SHEEP> {
+        SHEEP.key(*id)
+    }
+
+    fn member(record: &Key<SHEEP>) -> u32 {
+        SHEEP.parts(record).0
+    }
+
+    fn home(sheep: &Sheep) -> Key<MEADOW> {
+        MEADOW.key(sheep.meadow)
+    }
+}
+
+fn sheep(id: u32, meadow: u32) -> Sheep {
+    Sheep { id, meadow, extra: Default::default() }
+}
+
+fn put(tx: &mut Tx<'_, Realm>, sheep: &Sheep) -> Result<(), Error> {
+    tx.put(&SHEEP.key(sheep.id), sheep)?;
+    index::enter::<ByMeadow>(tx, &sheep.id, sheep)
+}
+
+async fn bring(scope: &Scope<Realm>, id: u32, meadow: u32) {
+    scope.transact(move |tx| put(tx, &sheep(id, meadow))).await.unwrap();
+}
+
+async fn list(scope: &Scope<Realm>, meadow: u32) -> Listing<Sheep> {
+    index::list::<ByMeadow>(scope, &MEADOW.key(meadow)).await.unwrap()
+}
+
+fn ids(listing: &Listing<Sheep>) -> Vec<u32> {
+    listing.living.iter().map(|sheep| sheep.id).collect()
+}
+
+/// A write as somebody does it who knows no index.
+async fn foreign<F: Family<Partition = Realm>>(scope: &Scope<Realm>, key: Key<F>, write: Write) {
+    let raw = Bytes::from(key.to_text(scope.store().naming(), scope.partition()));
+    let step = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), write.clone());
+    scope.transact(step).await.unwrap();
+}
+
+async fn members(scope: &Scope<Realm>, meadow: u32) -> Vec<u32> {
+    scope.transact(move |tx| tx.smembers(&MEADOW.key(meadow))).await.unwrap()
+}
+
+pub async fn a_record_and_its_entry_come_and_go_together(store: Store) {
+    let scope = store.scope(Realm::new());
+    bring(&scope, 1, 7).await;
+    bring(&scope, 2, 7).await;
+    bring(&scope, 3, 8).await;
+    assert_eq!((ids(&list(&scope, 7).await), ids(&list(&scope, 8).await)), (vec![1, 2], vec![3]));
+    let go = |tx: &mut Tx<'_, Realm>| {
+        tx.del(&SHEEP.key(1))?;
+        index::leave::<ByMeadow>(tx, &1, &sheep(1, 7))
+    };
+    scope.transact(go).await.unwrap();
+    assert_eq!(list(&scope, 7).await, Listing { living: vec![sheep(2, 7)], corrupt: vec![], pruned: 0 });
+}
+
+pub async fn ghosts_are_not_listed_and_are_pruned(store: Store) {
+    let scope = store.scope(Realm::new());
+    for id in 1..=5 {
+        bring(&scope, id, 7).await;
+    }
+    foreign(&scope, SHEEP.key(2), Write::Del).await;
+    // Went to another meadow, as somebody does it who forgets the index.
+    scope.put(&SHEEP.key(4), sheep(4, 8)).await.unwrap();
+    foreign(&scope, MEADOW.key(7), Write::SAdd(vec![Bytes::from_static(b"no number")])).await;
+
+    let read = index::living::<ByMeadow>(&scope, &MEADOW.key(7)).await.unwrap();
+    assert_eq!((ids(&read), read.pruned), (vec![1, 3, 5], 0));
+    let listing = list(&scope, 7).await;
+    assert_eq!((ids(&listing), listing.pruned), (vec![1, 3, 5], 3));
+    assert_eq!(members(&scope, 7).await, [1, 3, 5]);
+    assert_eq!(list(&scope, 7).await.pruned, 0);
+}
+
+pub async fn a_record_that_cannot_be_read_does_not_hide_the_others(store: Store) {
+    let scope = store.scope(Realm::new());
+    for id in 1..=3 {
+        bring(&scope, id, 7).await;
+    }
+    foreign(&scope, SHEEP.key(2), Write::Set(Bytes::from_static(b"{\"id\":"), Expiry::Never)).await;
+    let listing = list(&scope, 7).await;
+    assert_eq!((ids(&listing), listing.pruned, listing.corrupt.len()), (vec![1, 3], 0, 1));
+    let told = listing.corrupt[0].to_string();
+    assert!(told.contains("sheep:2 (family SHEEP)"), "{told}");
+    assert_eq!(members(&scope, 7).await, [1, 2, 3]);
+}
+
+pub async fn an_index_larger_than_a_reply_is_listed_whole(store: Store) {
+    let scope = store.scope(Realm::new());
+    for from in (0..2_400).step_by(100) {
+        scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();
+    }
+    for id in (0..2_400).step_by(8) {
+        foreign(&scope, SHEEP.key(id), Write::Del).await;
+    }
+    let listing = list(&scope, 7).await;
+    assert_eq!((listing.living.len(), listing.pruned), (2_100, 300));
+    assert_eq!(ids(&listing), (0..2_400).filter(|id| id % 8 != 0).collect::<Vec<_>>());
+}
+
+/// Ids are used again: an entry that was a ghost a moment ago may be a living one at the removal.
+pub async fn an_id_that_comes_back_is_not_pruned(store: Store) {
+    let scope = store.scope(Realm::new());
+    let reader = {
+        let scope = scope.clone();
+        tokio::spawn(async move {
+            for _ in 0..200 {
+                list(&scope, 7).await;
+            }
+        })
+    };
+    for round in 0..100 {
+        foreign(&scope, SHEEP.key(1), Write::Del).await;
+        bring(&scope, 1, 7).await;
+        assert_eq!(members(&scope, 7).await, [1], "round {round}");
+    }
+    reader.await.unwrap();
+}
+
+/// Everything of a realm of one's own: other cases sweep the same store.
+pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
+    let scope = store.scope(Realm::new());
+    for from in (0..400).step_by(100) {
+        scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();
+    }
+    for id in 0..150 {
+        foreign(&scope, SHEEP.key(id), Write::Del).await;
+    }
+    for id in 150..200 {
+        foreign(&scope, MEADOW.key(7), Write::SRem(vec![Bytes::from(id.to_string())])).await;
+    }
+    scope.put(&SHEEP.key(1_000), sheep(1_000, 8)).await.unwrap();
+    let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();
+    assert!(swept.ghosts >= 150 && swept.orphans >= 51, "{swept:?}");
+    assert_eq!(members(&scope, 7).await.len(), 250);
+    assert_eq!(members(&scope, 8).await, [1_000]);
+    let (seven, eight) = (list(&scope, 7).await, list(&scope, 8).await);
+    assert_eq!((seven.living.len(), seven.pruned, ids(&eight)), (250, 0, vec![1_000]));
+}
+
+/// With a clock of the test's own.
+pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
+    let clock = ManualClock::at(1_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let store = Store::new(Arc::new(engine));
+    let scope = store.scope(Realm::new());
+    bring(&scope, 1, 7).await;
+    bring(&scope, 2, 8).await;
+    clock.advance(1_800_000);
+    bring(&scope, 3, 7).await;
+    bring(&scope, 4, 8).await;
+    clock.advance(1_800_001);
+    let listing = list(&scope, 7).await;
+    assert_eq!((ids(&listing), listing.pruned), (vec![3], 1));
+    let swept = Sweeper::<ByMeadow>::new(store).run(Duration::ZERO).await.unwrap();
+    assert_eq!((swept.ghosts, swept.orphans), (1, 0));
+    assert_eq!((members(&scope, 7).await, members(&scope, 8).await), (vec![3], vec![4]));
+}
