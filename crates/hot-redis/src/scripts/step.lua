@@ -299,6 +299,13 @@ for g = 1, groups do
 end
 if trouble then return { time, trouble, answers, {} } end
 
+-- A replica would answer a call that writes nothing, with what was true some time ago. A write without effect (no
+-- deadline is earlier than 0) tells: a replica refuses it. Whatever else stands in its way does not concern reads.
+if not any and #K > 0 then
+  local refused = try('PEXPIREAT', K[1], '0', 'GT')
+  if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
+end
+
 local fetched, fetches = {}, num(A[p])
 p = p + 1
 for i = 1, fetches do

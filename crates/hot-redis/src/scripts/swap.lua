@@ -74,6 +74,12 @@ if any then
   end
 end
 
+-- Nothing was written: a replica would have answered too. As in step.lua, a write without effect tells.
+if not any and #K > 0 then
+  local refused = redis.pcall('PEXPIREAT', K[1], '0', 'GT')
+  if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
+end
+
 -- After the writes, so that all of it is of one moment.
 local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0
 for i = 1, #K - before_fetches do
