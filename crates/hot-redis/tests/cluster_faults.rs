@@ -1,56 +1,11 @@
-//! A Cluster that changes under load: slots on their way, primaries that die, confirmations of replicas.
+//! A Cluster that lacks something: confirmations of replicas, or a part of its slots.
 
 mod arena;
 
 use arena::*;
-use emberkeep_hot::{Error, Scope, Store};
-use emberkeep_testkit::{RedisCluster, key_slot};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use emberkeep_hot::Error;
+use emberkeep_testkit::{RedisCluster, key_slot, report};
 use std::time::{Duration, Instant};
-
-const LONG: Duration = Duration::from_secs(20);
-
-struct Battle {
-    store: Store,
-    scope: Scope<Arena>,
-    stop: Arc<AtomicBool>,
-    running: tokio::task::JoinHandle<Ledger>,
-}
-
-impl Battle {
-    async fn begin(url: &str, name: &str) -> Battle {
-        let store = store_on(url).await;
-        let scope = store.scope(arena(name)).deadline(LONG);
-        let stop = flag();
-        let running = tokio::spawn({
-            let (scope, until) = (scope.clone(), Until::Flag(stop.clone()));
-            async move { assault(scope, "t", 8, until).await }
-        });
-        pause(200).await;
-        Battle { store, scope, stop, running }
-    }
-
-    async fn end(self, title: &str, cluster: &RedisCluster) -> (Ledger, Audit) {
-        pause(300).await;
-        self.stop.store(true, Ordering::Release);
-        let ledger = self.running.await.expect("the tasks end");
-        let arena = self.scope.partition();
-        let mut client = cluster.client_of_key(SUM.key().to_text(self.store.naming(), arena));
-        let audit = audit(&mut client, self.store.naming(), arena, &ledger);
-        println!(
-            "{title}: {} hits, {} done, {} refused, {} unknown, receipts asked {}, slowest {:?}; {audit}",
-            ledger.entries.len(),
-            ledger.done(),
-            ledger.refused(),
-            ledger.unknown(),
-            self.store.stats().receipts_asked,
-            ledger.slowest(),
-        );
-        ledger.errors().iter().for_each(|(error, times)| println!("  {times} x {error}"));
-        (ledger, audit)
-    }
-}
 
 async fn pause(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -62,126 +17,6 @@ fn url_of(cluster: &RedisCluster) -> String {
 
 fn slot_of(name: &str) -> u16 {
     key_slot(format!("{{{name}}}").as_bytes())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_on_its_way() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
-    let battle = Battle::begin(&url_of(&cluster), "moving").await;
-    let slot = slot_of("moving");
-    for _ in 0..3 {
-        let to = (cluster.primary_of_slot(slot) + 1) % 3;
-        let migration = cluster.begin_migration(slot, to);
-        pause(150).await;
-        // Half of the keys here, half of them there.
-        migration.move_keys(2);
-        pause(300).await;
-        while migration.move_keys(100) > 0 {}
-        pause(150).await;
-        migration.finish();
-        pause(150).await;
-    }
-    let (ledger, audit) = battle.end("a slot moved 3 times, held in between", &cluster).await;
-    audit.assert_exact();
-    assert_eq!((ledger.refused(), ledger.unknown()), (0, 0));
-    assert!(ledger.done() > 100);
-}
-
-/// Plain reads go on while a slot is on its way, and a step that cannot is told so by its deadline.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_that_stays_in_between() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
-    let store = store_on(&url_of(&cluster)).await;
-    let scope = store.scope(arena("held")).deadline(Duration::from_millis(400));
-    hit(&scope, "before".into(), 7).await.expect("the slot is at rest");
-    let slot = slot_of("held");
-    let to = (cluster.primary_of_slot(slot) + 1) % 3;
-    let migration = cluster.begin_migration(slot, to);
-    assert!(migration.move_key(SUM.key().to_text(store.naming(), scope.partition())));
-    let error = hit(&scope, "between".into(), 1).await.expect_err("half of its keys are elsewhere");
-    let retried = matches!(&error, Error::Unavailable { reason, .. } if reason.contains("TRYAGAIN"));
-    assert!(retried, "{error}");
-    assert_eq!(scope.get(&SUM.key()).await, Ok(Some(7)), "a read of one moved key is sent after it");
-    assert_eq!(scope.get(&COUNT.key()).await, Ok(Some(1)), "a read of one key that has not moved");
-    migration.finish();
-    assert_eq!(hit(&scope, "after".into(), 1).await, Ok(8));
-    println!("a slot held in between: {error}");
-}
-
-/// A failover in good order. Redis gives it up without a word when the replica loses its primary in the middle of
-/// it, so it is asked for until it has happened.
-async fn change_places(cluster: &RedisCluster, range: usize) {
-    let old = cluster.primary_of_range(range);
-    let follows = format!("master_port:{}\r", cluster.ports()[old]);
-    let deadline = Instant::now() + Duration::from_secs(25);
-    while cluster.primary_of_range(range) == old {
-        assert!(Instant::now() < deadline, "the replica does not take over");
-        for node in cluster.nodes() {
-            if node.client().call(&["INFO", "replication"]).text().contains(&follows) {
-                node.client().call(&["CLUSTER", "FAILOVER"]);
-            }
-        }
-        pause(500).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn primaries_change_places_in_good_order() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
-    let battle = Battle::begin(&url_of(&cluster), "swap").await;
-    let range = (slot_of("swap") as usize * 3) / 16_384;
-    for _ in 0..3 {
-        change_places(&cluster, range).await;
-        cluster.wait_ready().expect("the old primary follows");
-        pause(300).await;
-    }
-    let (ledger, audit) = battle.end("3 failovers in good order", &cluster).await;
-    // In good order nothing is lost: the old primary stops writing until the new one has everything.
-    audit.assert_exact();
-    assert_eq!(ledger.refused(), 0);
-}
-
-/// A primary dies. Acknowledged hits of the last moments may be gone, everything else holds.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_dies() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
-    for (title, options) in [("without waiting", ""), ("with ?wait=1", "?wait=1")] {
-        let name = if options.is_empty() { "dies" } else { "dies-waited" };
-        let battle = Battle::begin(&format!("{}{options}", url_of(&cluster)), name).await;
-        let range = (slot_of(name) as usize * 3) / 16_384;
-        let killed_at = Instant::now();
-        let dead = cluster.kill9_primary(range);
-        let heir = cluster.failover(range);
-        pause(500).await;
-        if !options.is_empty() {
-            // Nobody is left who could confirm: the dead one comes back as a replica.
-            cluster.nodes()[dead].restart().expect("it comes back");
-            cluster.wait_ready().expect("it follows");
-        }
-        let (ledger, audit) = battle.end(&format!("a primary died, {title}"), &cluster).await;
-        audit.assert_nothing_wrong();
-        assert_ne!(dead, heir);
-        let mut client = cluster.client_of_key(format!("{{{name}}}"));
-        let list = client.call(&["LRANGE", &format!("{{{name}}}hits:{name}"), "0", "-1"]);
-        let present: std::collections::HashSet<String> = list.items().iter().map(|id| id.text()).collect();
-        let margin = Duration::from_millis(if options.is_empty() { 100 } else { 0 });
-        let mut gone = 0;
-        for (id, entry) in ledger.entries.iter().filter(|(_, entry)| entry.told == Told::Done) {
-            let settled =
-                !options.is_empty() || entry.ended + margin < killed_at || entry.started > killed_at + LONG;
-            gone += usize::from(!present.contains(id));
-            assert!(
-                !settled || present.contains(id),
-                "{id} was confirmed {:?} before the kill",
-                killed_at - entry.ended
-            );
-        }
-        println!("a primary died, {title}: {gone} acknowledged hits gone");
-        if options.is_empty() {
-            cluster.nodes()[dead].restart().expect("it comes back");
-            cluster.wait_ready().expect("it follows");
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -212,7 +47,7 @@ async fn replicas_that_do_not_confirm_are_counted_in_the_error() {
     assert!(greedy.contains("only 1 of 2 replicas confirmed"), "{greedy}");
     // Reads and steps without effects need no confirmation.
     scope.transact(|tx| tx.get(&SUM.key())).await.expect("a read");
-    println!("confirmations: {rate:.0} hits/s with wait=1; {reason}; {greedy}");
+    report!("confirmations: {rate:.0} hits/s with wait=1; {reason}; {greedy}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -248,5 +83,5 @@ async fn a_cluster_that_is_down() {
     for name in names {
         hit(&store.scope(arena(name)).deadline(LONG), "after".into(), 1).await.expect("it is up again");
     }
-    println!("a cluster that is down: {typed} unavailable, {unknown} unknown; {}", told[names.len() - 1]);
+    report!("a cluster that is down: {typed} unavailable, {unknown} unknown; {}", told[names.len() - 1]);
 }

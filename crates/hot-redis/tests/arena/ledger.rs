@@ -81,6 +81,9 @@ impl Ledger {
 fn kind(error: &Error) -> String {
     match error {
         Error::Conflict { .. } => "conflict".into(),
+        Error::Unavailable { reason, .. } if reason.starts_with("no answer within") => {
+            "unavailable: no answer within the deadline".into()
+        }
         other => other.to_string(),
     }
 }

@@ -7,10 +7,15 @@
 #![allow(dead_code, unreachable_pub, unused_imports)] // Every test binary uses another part of it.
 
 mod audit;
+mod battle;
+mod everywhere;
 mod ledger;
+mod place;
 
 pub use audit::{Audit, audit};
-pub use ledger::{Ledger, Told};
+pub use battle::{Battle, LONG, Outcome, SLACK};
+pub use ledger::{Entry, Ledger, Told};
+pub use place::Place;
 
 use emberkeep_hot::command::Overflow;
 use emberkeep_hot::{Error, Scope, Store};

@@ -1,0 +1,91 @@
+//! Where a battle takes place: one server, or a Cluster. Faults are written once and happen at either.
+
+use super::{Arena, SUM, arena, cluster_url};
+use emberkeep_schema::Naming;
+use emberkeep_testkit::{RedisCluster, RedisOptions, RedisServer, Resp, key_slot, require};
+
+/// One server or a Cluster.
+pub enum Place {
+    Alone(RedisServer),
+    Cluster(RedisCluster),
+}
+
+impl Place {
+    /// One server with these settings.
+    pub fn alone(options: RedisOptions) -> Option<Place> {
+        require(options.start()).map(Place::Alone)
+    }
+
+    /// Three primaries without replicas, each with these settings.
+    pub fn three(options: RedisOptions) -> Option<Place> {
+        require(RedisCluster::start_with(&options, 3, 0)).map(Place::Cluster)
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Place::Alone(_) => "standalone",
+            Place::Cluster(_) => "cluster",
+        }
+    }
+
+    pub fn url(&self) -> String {
+        match self {
+            Place::Alone(server) => server.url(),
+            Place::Cluster(cluster) => cluster_url(&cluster.ports()),
+        }
+    }
+
+    /// The Cluster, for faults that only a Cluster has.
+    pub fn cluster(&self) -> &RedisCluster {
+        match self {
+            Place::Cluster(cluster) => cluster,
+            Place::Alone(_) => panic!("one server is no Cluster"),
+        }
+    }
+
+    /// All servers.
+    pub fn nodes(&self) -> &[RedisServer] {
+        match self {
+            Place::Alone(server) => std::slice::from_ref(server),
+            Place::Cluster(cluster) => cluster.nodes(),
+        }
+    }
+
+    /// The server to disturb in this round: each has its turn.
+    pub fn victim(&self, round: usize) -> &RedisServer {
+        &self.nodes()[round % self.nodes().len()]
+    }
+
+    /// An arena on every server, so that each server's faults are felt.
+    pub fn arenas(&self) -> Vec<Arena> {
+        self.nodes().iter().map(|node| self.arena_on(node, "battle")).collect()
+    }
+
+    /// An arena that lives on this server.
+    pub fn arena_on(&self, node: &RedisServer, prefix: &str) -> Arena {
+        let lives_there = |name: &String| match self {
+            Place::Alone(_) => true,
+            Place::Cluster(cluster) => {
+                let home = cluster.primary_of_slot(key_slot(format!("{{{name}}}").as_bytes()));
+                cluster.nodes()[home].port() == node.port()
+            }
+        };
+        let name = (0..).map(|n| format!("{prefix}{n}")).find(lives_there);
+        arena(name.expect("every server has slots"))
+    }
+
+    /// A plain connection to the server that an arena lives on.
+    pub fn client_of(&self, naming: &Naming, arena: &Arena) -> Resp {
+        match self {
+            Place::Alone(server) => server.client(),
+            Place::Cluster(cluster) => cluster.client_of_key(SUM.key().to_text(naming, arena)),
+        }
+    }
+
+    /// Waits until a Cluster says that all is well.
+    pub fn wait_ready(&self) {
+        if let Place::Cluster(cluster) = self {
+            cluster.wait_ready().expect("all is well again");
+        }
+    }
+}
