@@ -3,6 +3,7 @@
 mod arena;
 
 use arena::*;
+use emberkeep_testkit::report;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ async fn a_thousand_tasks_in_each_of_two_engines() {
     }
     let steps = (2 * TASKS * ROUNDS) as u64;
     let per_step = runs.load(Ordering::Relaxed) as f64 / steps as f64;
-    println!(
+    report!(
         "crowd: {steps} steps of {} tasks, {per_step:.1} runs per step, {:?}",
         2 * TASKS,
         started.elapsed()

@@ -6,7 +6,7 @@
 mod arena;
 
 use arena::*;
-use emberkeep_testkit::{FaultProxy, RedisServer};
+use emberkeep_testkit::{FaultProxy, RedisServer, report};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -155,7 +155,7 @@ fn report_of(child: Child) -> Report {
     let output = child.wait_with_output().expect("a contender ends");
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.contains("REPORT"));
-    text.lines().filter(|line| line.contains("errors")).for_each(|line| println!("{line}"));
+    text.lines().filter(|line| line.contains("errors")).for_each(|line| report!("{line}"));
     Report::parse(line.unwrap_or_else(|| panic!("no report: {text}")))
 }
 
@@ -182,20 +182,29 @@ fn number_of(id: &str) -> usize {
 /// Most runs of a scenario: other programs on the machine can hold up any process, but not every time.
 const RUNS_MAX: usize = 3;
 
-/// The promise of this file, but for the time: everybody gets on, nobody is refused. Returns the longest wait.
-fn longest_wait(reports: &[Report]) -> Duration {
-    for report in reports {
-        assert!(report.get("done") > 0, "a process made no progress");
-        assert_eq!(report.get("refused") + report.get("unknown"), 0, "a process was refused");
+/// What a process has to complain of: no progress, a refusal (which is a wait for the whole deadline), a long wait.
+fn complaint(report: &Report) -> Option<String> {
+    let (turned_away, wait) = (report.get("refused") + report.get("unknown"), report.get("max"));
+    match (report.get("done"), turned_away) {
+        (0, _) => Some("no progress".into()),
+        (_, 1..) => Some(format!("{turned_away} refused or unknown")),
+        _ => (wait > WAIT_MAX.as_micros() as u64).then(|| format!("a wait of {wait} us")),
     }
-    Duration::from_micros(reports.iter().map(|report| report.get("max")).max().unwrap_or(0))
 }
 
-/// Runs a scenario until nobody waited too long.
+/// The promise of this file: everybody gets on, nobody is refused, nobody waits for long. Runs a scenario until it
+/// holds; sums are exact in every run, whatever else holds.
 fn nobody_waits_long(mut scenario: impl FnMut() -> Vec<Report>) {
-    let waits: Vec<Duration> =
-        (0..RUNS_MAX).map(|_| longest_wait(&scenario())).take_while(|w| *w > WAIT_MAX).collect();
-    assert!(waits.len() < RUNS_MAX, "in every run somebody waited too long: {waits:?}");
+    let mut complaints = Vec::new();
+    for run in 1..=RUNS_MAX {
+        let of_run: Vec<String> = scenario().iter().filter_map(complaint).collect();
+        if of_run.is_empty() {
+            return;
+        }
+        report!("fairness, run {run} proves nothing: {of_run:?}");
+        complaints.push(of_run);
+    }
+    panic!("in every run somebody had to complain: {complaints:?}");
 }
 
 /// One scenario at a time: they measure waits.
@@ -214,15 +223,15 @@ fn near_and_far(delay: Duration) {
     nobody_waits_long(|| {
         server.client().call(&["FLUSHALL"]);
         let [near, far] = pair("step");
-        println!("fairness +{} ms, {}", delay.as_millis(), near.line("near 64 tasks"));
-        println!("fairness +{} ms, {}", delay.as_millis(), far.line("far 16 tasks"));
+        report!("fairness +{} ms, {}", delay.as_millis(), near.line("near 64 tasks"));
+        report!("fairness +{} ms, {}", delay.as_millis(), far.line("far 16 tasks"));
         rates = (near.per_second(), far.per_second());
         let reports = vec![near, far];
         assert_sums(&server, &reports);
         reports
     });
     let [seed_near, seed_far] = pair("script");
-    println!(
+    report!(
         "fairness +{} ms, far against the seed's script: {:.0}/s to {:.0}/s = {:.2}x (near {:.2}x)",
         delay.as_millis(),
         rates.1,
@@ -252,7 +261,7 @@ fn c_four_equal_processes() {
             (0..4).map(|i| start("step", &server.url(), &format!("p{i}"), 16)).collect();
         let reports: Vec<Report> = children.into_iter().map(report_of).collect();
         for (i, report) in reports.iter().enumerate() {
-            println!("fairness of four, {}", report.line(&format!("process {i}, 16 tasks")));
+            report!("fairness of four, {}", report.line(&format!("process {i}, 16 tasks")));
         }
         assert_sums(&server, &reports);
         reports

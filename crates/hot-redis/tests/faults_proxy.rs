@@ -5,7 +5,7 @@ mod arena;
 
 use arena::*;
 use emberkeep_hot::Store;
-use emberkeep_testkit::{FaultProxy, RedisCluster, Resp, key_slot};
+use emberkeep_testkit::{FaultProxy, RedisCluster, Resp, key_slot, report};
 use std::time::Duration;
 
 const ARENAS: usize = 6;
@@ -54,7 +54,7 @@ fn conclude(
         .iter()
         .map(FaultProxy::counts)
         .fold((0, 0), |sum, counts| (sum.0 + counts.replies_dropped, sum.1 + counts.requests_dropped));
-    println!(
+    report!(
         "faults {title}: {hits} hits, {} replies lost, {} requests lost, {} receipts asked, refused {refused}, outcome unknown {unknown}, slowest {slowest:?}; {total}",
         lost.0,
         lost.1,
@@ -100,7 +100,7 @@ async fn cut_at_any_moment() {
     stop.store(true, std::sync::atomic::Ordering::Release);
     let ledger = load.await.expect("the load ends");
     let audit = audit(&mut server.client(), store.naming(), &arena("cut"), &ledger);
-    println!(
+    report!(
         "faults cut: {} hits, {} cuts, {} refused connections, {} receipts asked, outcome unknown {}, slowest {:?}; {audit}",
         ledger.entries.len(),
         proxy.counts().cuts,

@@ -8,7 +8,7 @@ use emberkeep_hot::Error;
 use emberkeep_hot::command::{Expiry, Overflow, Write};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{Channel, Set, Text, Utf8, family};
-use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, require};
+use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, report, require};
 use std::time::{Duration, Instant};
 
 family! {
@@ -87,7 +87,7 @@ async fn out_of_memory(server: RedisServer) {
         .expect("a removal works without memory");
     assert!(client.call(&["CONFIG", "SET", "maxmemory", "0"]).is_ok());
     scope.put(&LOAD.key(0), "again".into()).await.expect("there is room again");
-    println!(
+    report!(
         "out of memory, {:?}: {refused} writes refused, {read} reads and {removed} deletes served, nothing written",
         server.flavor(),
     );
@@ -171,7 +171,7 @@ async fn missing_rights(server: RedisServer) {
     client.call(&["DEL", "count:mine"]);
     denied += 6;
     assert_eq!(keys(&mut client), Vec::<String>::new(), "nothing was half-written");
-    println!("rights, {:?}: {denied} steps denied with advice, 0 half-written", server.flavor());
+    report!("rights, {:?}: {denied} steps denied with advice, 0 half-written", server.flavor());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -205,7 +205,7 @@ async fn a_forbidden_key_does_not_deny_its_neighbours() {
         denied += task.await.expect("a task ends");
     }
     assert_eq!(server.client().call(&["GET", "mine"]).text(), "240");
-    println!("rights combined: 240 done, {denied} denied, 0 neighbours denied");
+    report!("rights combined: 240 done, {denied} denied, 0 neighbours denied");
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn wrong_and_missing_passwords_are_said_without_repeating_them() {
     assert!(!error.to_string().contains("another-one"));
     assert!(started.elapsed() < Duration::from_secs(3));
     assert_eq!(client.call(&["GET", "sum:locked"]).text(), "1");
-    println!("passwords: 4 refusals typed, with advice, without credentials");
+    report!("passwords: 4 refusals typed, with advice, without credentials");
 }
 
 /// The bound of a log that refuses holds also when many steps share a commit.
@@ -267,7 +267,7 @@ async fn a_log_that_refuses_never_drops() {
     let page = scope.log_after(0, 100).await.expect("a page");
     let mut logged: Vec<String> =
         page.entries.iter().map(|entry| String::from_utf8_lossy(&entry.entry).into_owned()).collect();
-    println!("log that refuses: {} recorded, {full} refused, {} dropped", done.len(), page.missed);
+    report!("log that refuses: {} recorded, {full} refused, {} dropped", done.len(), page.missed);
     logged.sort();
     done.sort();
     assert_eq!(logged, done, "every entry that was confirmed is there");
@@ -308,7 +308,7 @@ async fn an_increment_that_cannot_work_is_found_before_the_first_write() {
     let step = scope.transact(|tx| tx.raw_write("n".into(), Write::IncrBy(-5)));
     step.await.expect("a number of 19 digits is a number");
     assert_eq!(client.call(&["GET", "n"]).text(), "9223372036854774995");
-    println!("increments: 3 that cannot work refused, 0 half-written");
+    report!("increments: 3 that cannot work refused, 0 half-written");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,7 +331,7 @@ async fn too_many_clients_is_a_matter_of_time() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     client.call(&["CONFIG", "SET", "maxclients", "100"]);
     waiting.await.expect("the task ends").expect("there is room again");
-    println!("too many clients: {}", told[1]);
+    report!("too many clients: {}", told[1]);
 }
 
 /// Everything a caller can be told must be said also by the store's own words.
@@ -343,5 +343,5 @@ async fn a_server_that_is_not_there_is_said_at_once() {
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     assert!(!error.to_string().contains(SECRET) && !error.to_string().contains("joe"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(2));
-    println!("nobody there: {error}");
+    report!("nobody there: {error}");
 }

@@ -3,7 +3,7 @@
 use emberkeep_hot::{Error, Store};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{Hash, List, Name, Number, Set, SortedSet, Text, Utf8, family, partition};
-use emberkeep_testkit::{Reply, Resp};
+use emberkeep_testkit::{Reply, Resp, report};
 use std::collections::BTreeMap;
 
 partition! {
@@ -131,7 +131,7 @@ async fn a_foreign_type_under_any_key_is_named_and_nothing_is_half_written() {
             }
         }
     }
-    println!("wrong types: {cases} cases, {refused} refused with the key's name, 0 half-written");
+    report!("wrong types: {cases} cases, {refused} refused with the key's name, 0 half-written");
 }
 
 /// A step with a foreign type beside steps without: combined or not, the others must not suffer.
@@ -169,5 +169,5 @@ async fn steps_that_share_a_commit_do_not_suffer() {
     }
     assert_eq!(foreign.call(&["GET", "text:shared"]).text(), (24 * 20).to_string());
     assert_eq!(refused, 8 * 20);
-    println!("wrong types combined: 480 done, {refused} refused, 0 innocent refused");
+    report!("wrong types combined: 480 done, {refused} refused, 0 innocent refused");
 }
