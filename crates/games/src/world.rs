@@ -1,6 +1,6 @@
 //! Words that games on one kind of world share: tenants, fields, characters.
 
-use emberkeep_schema::{part, partition, record};
+use emberkeep_schema::{Extra, part, partition, record};
 use uuid::Uuid;
 
 partition! {
@@ -41,4 +41,39 @@ pub struct Field {
     pub map: u32,
     /// The instance of the map; nil where a map has only one.
     pub instance: Uuid,
+}
+
+record! {
+    /// A field as it stands in a record.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FieldFields {
+        /// The world.
+        pub world: u8 => "worldId",
+        /// The channel of the world.
+        pub channel: u8 => "channelId",
+        /// The map.
+        pub map: u32 => "mapId",
+        /// The instance of the map.
+        pub instance: Uuid => "instance" default,
+    }
+}
+
+impl FieldFields {
+    /// The field.
+    pub fn field(&self) -> Field {
+        Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
+    }
+
+    /// Says another field, and keeps what others wrote beside it.
+    pub fn set(&mut self, field: Field) {
+        let Field { world, channel, map, instance } = field;
+        (self.world, self.channel, self.map, self.instance) = (world, channel, map, instance);
+    }
+}
+
+impl From<Field> for FieldFields {
+    fn from(field: Field) -> FieldFields {
+        let Field { world, channel, map, instance } = field;
+        FieldFields { world, channel, map, instance, extra: Extra::default() }
+    }
 }

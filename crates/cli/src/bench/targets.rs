@@ -3,7 +3,7 @@
 //! A fresh monster is [`FRESH_BYTES`] long and each hit adds an entry of about 38 bytes, so between its first hit
 //! and its last the record has about 600 bytes on average; a test holds that.
 
-use emberkeep::games::monsters::{DamageEntry, Hit, MONSTER, Monster, MonsterId, rules};
+use emberkeep::games::monsters::{DamageEntry, MONSTER, Monster, MonsterId, rules};
 use emberkeep::games::world::{CharacterId, Tenant, TenantFields};
 use emberkeep::hot::{Error, Tx};
 use emberkeep::schema::{Array, Codec, Extra, Json, Key};
@@ -94,15 +94,15 @@ pub(super) fn hit(
     let Some(mut monster) = tx.get(key)? else {
         return Err(Error::Invalid { what: "monster", problem: "gone, expected one to hit".into() });
     };
-    let Hit::Struck { actual, killed, .. } = rules::strike(&mut monster, character, amount) else {
+    let Ok(hit) = rules::strike(&mut monster, character, amount) else {
         return Err(Error::Invalid { what: "monster", problem: "dead, expected a living one".into() });
     };
-    if killed {
+    if hit.killed {
         monster.hp = monster.max_hp;
         monster.damage.truncate(keep);
     }
     tx.put(key, &monster)?;
-    Ok(Blow { dealt: u64::from(actual), killed })
+    Ok(Blow { dealt: u64::from(hit.actual), killed: hit.killed })
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         while monster.hp > 0 {
             let (character, amount) = blow(super::super::measure::scattered(hits));
             bytes += json(&monster).unwrap().len();
-            rules::strike(&mut monster, character, amount);
+            rules::strike(&mut monster, character, amount).unwrap();
             hits += 1;
         }
         let average = bytes as u64 / hits;

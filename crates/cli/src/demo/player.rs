@@ -3,7 +3,7 @@
 use super::arena::{Arena, is_transient};
 use super::random::Random;
 use super::tally::{Ledger, Tally};
-use emberkeep::games::monsters::{Error, Hit, MonsterId};
+use emberkeep::games::monsters::{Error, MonsterId};
 use emberkeep::games::world::CharacterId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -60,12 +60,12 @@ impl Player {
         let outcome = self.arena.monsters.damage(self.arena.tenant, id, self.who, amount).await;
         self.tally().latency.add(start.elapsed());
         match outcome {
-            Ok(Hit::Struck { actual, killed, .. }) => {
+            Ok(hit) => {
                 self.tally().hits.fetch_add(1, Relaxed);
-                *self.ledger.struck.entry((id.0, self.who.0)).or_default() += u64::from(actual);
-                if killed { self.killed(id).await } else { Ok(()) }
+                *self.ledger.struck.entry((id.0, self.who.0)).or_default() += u64::from(hit.actual);
+                if hit.killed { self.killed(id).await } else { Ok(()) }
             }
-            Ok(Hit::AlreadyDead | Hit::NotFound) => {
+            Err(Error::AlreadyDead(_) | Error::NotFound(_)) => {
                 self.tally().late.fetch_add(1, Relaxed);
                 Ok(())
             }

@@ -1,14 +1,12 @@
-//! The keys of the monsters, exactly as the service that owned them first wrote them down.
+//! The keys of the monsters. Those under `atlas:` are exactly as the service that owned them first wrote them down;
+//! those under `ember:` are hints of our own: checked against the others on use, rebuilt from them by the sweep.
 
-use super::model::{Monster, MonsterId};
+use super::limits::COOLDOWN_MAX;
+use super::model::{DropTimer, Monster, MonsterId, SkillId};
 use crate::world::{Field, Tenant};
-use emberkeep_primitives::IdPool;
-use emberkeep_schema::{Id, Json, Key, List, Number, Schema, Set, Text, family};
-use std::ops::RangeInclusive;
+use emberkeep_primitives::Indexed;
+use emberkeep_schema::{Id, Json, Key, List, Number, Schema, Set, SortedSet, Text, family};
 use uuid::Uuid;
-
-/// Ids of monsters.
-const IDS: RangeInclusive<i64> = 1_000_000_000..=2_000_000_000;
 
 family! {
     /// Monster instance data.
@@ -57,10 +55,92 @@ family! {
     }
 }
 
+family! {
+    /// Released ids that rest, by when they may be used again.
+    pub MONSTER_ID_RESTING = "ember:monster-ids-resting:{tenantId}" {
+        kind: SortedSet<Id<MonsterId>>,
+        partition: Tenant,
+        parts: (),
+        ttl: persistent,
+        owner: "monsters",
+    }
+}
+
+family! {
+    /// A skill that cools down: its marker ends with the cooldown.
+    pub MONSTER_COOLDOWN = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}" {
+        kind: Text<Number<i64>>,
+        partition: Tenant,
+        parts: (monsterId: MonsterId, skillId: SkillId),
+        ttl: given,
+        owner: "monsters",
+        readers: ["*"],
+    }
+}
+
+family! {
+    /// The skills of a monster that cool down, by when they end.
+    pub MONSTER_COOLDOWNS = "ember:monster-cooldowns:{tenantId}:{uniqueId}" {
+        kind: SortedSet<Id<SkillId>>,
+        partition: Tenant,
+        parts: (uniqueId: MonsterId),
+        ttl: refresh(COOLDOWN_MAX),
+        owner: "monsters",
+        index_of: MONSTER_COOLDOWN,
+    }
+}
+
+family! {
+    /// The monsters with status effects, by their next tick or end.
+    pub MONSTER_EFFECTS = "ember:monster-effects:{tenantId}" {
+        kind: SortedSet<Id<MonsterId>>,
+        partition: Tenant,
+        parts: (),
+        ttl: persistent,
+        owner: "monsters",
+        index_of: MONSTER,
+    }
+}
+
+family! {
+    /// Friendly monster drop timer state.
+    pub DROP_TIMER = "atlas:drop-timer:{tenantId}:{uniqueId}" {
+        kind: Text<Json<DropTimer>>,
+        partition: Tenant,
+        parts: (uniqueId: MonsterId),
+        ttl: persistent,
+        owner: "monsters",
+        readers: ["*"],
+    }
+}
+
+family! {
+    /// The monsters with a drop timer, by their next drop.
+    pub DROP_TIMERS = "ember:drop-timers:{tenantId}" {
+        kind: SortedSet<Id<MonsterId>>,
+        partition: Tenant,
+        parts: (),
+        ttl: persistent,
+        owner: "monsters",
+        index_of: DROP_TIMER,
+    }
+}
+
 /// All families of this game.
 pub fn schema() -> Schema {
-    emberkeep_schema::schema![MONSTER, MONSTER_MAP, MONSTER_ID_NEXT, MONSTER_ID_FREE]
-        .expect("no key belongs to two families, a test holds")
+    emberkeep_schema::schema![
+        MONSTER,
+        MONSTER_MAP,
+        MONSTER_ID_NEXT,
+        MONSTER_ID_FREE,
+        MONSTER_ID_RESTING,
+        MONSTER_COOLDOWN,
+        MONSTER_COOLDOWNS,
+        MONSTER_EFFECTS,
+        DROP_TIMER,
+        DROP_TIMERS,
+    ]
+    .expect("no key belongs to two families, a test holds")
 }
 
 /// The index of a field.
@@ -68,9 +148,28 @@ pub fn field_key(field: &Field) -> Key<MONSTER_MAP> {
     MONSTER_MAP.key(field.world, field.channel, field.map, field.instance)
 }
 
-/// The ids of a tenant's monsters.
-pub(super) fn ids() -> IdPool<MONSTER_ID_NEXT, MONSTER_ID_FREE> {
-    IdPool::new(IDS, MONSTER_ID_NEXT.key(), MONSTER_ID_FREE.key())
+/// Monsters and the index of their field.
+pub struct ByField;
+
+impl Indexed for ByField {
+    type Partition = Tenant;
+    type Member = MonsterId;
+    type Value = Monster;
+    type Codec = Json<Monster>;
+    type Record = MONSTER;
+    type Index = MONSTER_MAP;
+
+    fn record(id: &MonsterId) -> Key<MONSTER> {
+        MONSTER.key(id)
+    }
+
+    fn member(record: &Key<MONSTER>) -> MonsterId {
+        MONSTER.parts(record).0
+    }
+
+    fn home(monster: &Monster) -> Key<MONSTER_MAP> {
+        field_key(&monster.field())
+    }
 }
 
 #[cfg(test)]
@@ -80,20 +179,27 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_document() {
-        let tenant = Tenant(Uuid::from_u128(0x550e_8400_e29b_41d4_a716_4466_5544_0000));
-        let naming = Naming::single();
+        let text = "550e8400-e29b-41d4-a716-446655440000";
+        let (tenant, naming) = (Tenant(text.parse().unwrap()), Naming::single());
         let field = Field { world: 0, channel: 1, map: 100_000_000, instance: Uuid::nil() };
-        let id = "550e8400-e29b-41d4-a716-446655440000";
-        assert_eq!(
-            MONSTER.key(MonsterId(1_000_000_001)).to_text(&naming, &tenant),
-            format!("atlas:monster:{id}:1000000001")
-        );
-        assert_eq!(
-            field_key(&field).to_text(&naming, &tenant),
-            format!("atlas:monster-map:{id}:0:1:100000000:00000000-0000-0000-0000-000000000000")
-        );
-        assert_eq!(MONSTER_ID_NEXT.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{id}:next"));
-        assert_eq!(MONSTER_ID_FREE.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{id}:free"));
-        assert_eq!(schema().families().len(), 4);
+        let (id, skill) = (MonsterId(1_000_000_001), SkillId(126));
+        let written = [
+            (MONSTER.key(id).to_text(&naming, &tenant), format!("atlas:monster:{text}:1000000001")),
+            (
+                field_key(&field).to_text(&naming, &tenant),
+                format!("atlas:monster-map:{text}:0:1:100000000:{}", Uuid::nil()),
+            ),
+            (MONSTER_ID_NEXT.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{text}:next")),
+            (MONSTER_ID_FREE.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{text}:free")),
+            (
+                MONSTER_COOLDOWN.key(id, skill).to_text(&naming, &tenant),
+                format!("atlas:monster-cooldown:{text}:1000000001:126"),
+            ),
+            (DROP_TIMER.key(id).to_text(&naming, &tenant), format!("atlas:drop-timer:{text}:1000000001")),
+        ];
+        for (ours, documented) in written {
+            assert_eq!(ours, documented);
+        }
+        assert_eq!(schema().families().len(), 10);
     }
 }

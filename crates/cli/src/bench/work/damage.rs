@@ -6,8 +6,8 @@ use super::super::measure::{Counts, nanos_per_operation, per_second, scattered};
 use super::super::row::{Goal, Row};
 use super::super::suite::{Bench, runtime};
 use super::super::targets;
-use anyhow::{Result, bail};
-use emberkeep::games::monsters::{Hit, Monster, Monsters, rules};
+use anyhow::Result;
+use emberkeep::games::monsters::{Monster, Monsters, rules};
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::embedded::Embedded;
 use emberkeep::hot::journal::Durability;
@@ -49,14 +49,11 @@ impl Field {
             let random = scattered(number);
             let target = (random >> 20) % MONSTERS;
             let (character, amount) = targets::blow(random);
-            match self.monsters.damage(TENANT, targets::id(target), character, amount as i64).await? {
-                Hit::Struck { killed: false, .. } => Ok(()),
-                Hit::Struck { .. } => {
-                    let fresh = self.fresh[target as usize].clone();
-                    Ok(self.scope.put(&targets::key(target), fresh).await?)
-                }
-                other => bail!("{other:?}, expected a living monster"),
+            if self.monsters.damage(TENANT, targets::id(target), character, amount as i64).await?.killed {
+                let fresh = self.fresh[target as usize].clone();
+                self.scope.put(&targets::key(target), fresh).await?;
             }
+            Ok(())
         }));
         nanos.map(per_second)
     }
@@ -82,7 +79,7 @@ fn json_rate(field: &Field, records: &mut [Vec<u8>], time: Duration) -> Result<f
         let target = ((random >> 20) % MONSTERS) as usize;
         let (character, amount) = targets::blow(random);
         let mut monster = Json::<Monster>::decode(&records[target])?;
-        if let Hit::Struck { killed: true, .. } = rules::strike(&mut monster, character, amount) {
+        if rules::strike(&mut monster, character, amount)?.killed {
             monster.clone_from(&field.fresh[target]);
         }
         records[target].clear();

@@ -1,42 +1,46 @@
-//! The rules of the monsters: pure functions of a monster and what happens to it.
+//! Hits: what they take, who is remembered, who did most.
 
-use super::model::{DamageEntry, Monster};
+use crate::monsters::error::{Error, Result};
+use crate::monsters::limits::{DAMAGE_ENTRIES_KEPT, DAMAGE_ENTRIES_MAX};
+use crate::monsters::model::{DamageEntry, Monster};
 use crate::world::CharacterId;
 use emberkeep_schema::Extra;
 use std::collections::HashMap;
 
-/// Entries that a monster remembers before the oldest are merged.
-pub const DAMAGE_ENTRIES_MAX: usize = 512;
-/// Entries that stay single when others are merged, so that merging is rare.
-const DAMAGE_ENTRIES_KEPT: usize = DAMAGE_ENTRIES_MAX / 2;
-
-/// What a hit came to.
+/// What a hit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hit {
-    /// It hurt.
-    Struck {
-        /// Health that it took: never more than was left.
-        actual: u32,
-        /// Health left.
-        hp: u32,
-        /// Whether this hit killed. Exactly one hit on a monster does.
-        killed: bool,
-    },
-    /// The monster was dead before; nothing changed.
-    AlreadyDead,
-    /// There is no such monster.
-    NotFound,
+pub struct Hit {
+    /// Health that it took: never more than was left.
+    pub actual: u32,
+    /// Health left.
+    pub hp: u32,
+    /// Whether this hit killed. Exactly one hit on a monster does.
+    pub killed: bool,
 }
 
-/// Takes health: `min(hp, amount)`, and remembers who did it.
-pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Hit {
+/// Takes health: `min(hp, amount)`, and remembers who did it. A corpse is not changed.
+pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
     if monster.hp == 0 {
-        return Hit::AlreadyDead;
+        return Err(Error::AlreadyDead(monster.id));
     }
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp);
     monster.hp -= actual;
     remember(monster, character, u64::from(actual));
-    Hit::Struck { actual, hp: monster.hp, killed: monster.hp == 0 }
+    Ok(Hit { actual, hp: monster.hp, killed: monster.hp == 0 })
+}
+
+/// Takes health over time: never the last point. What is taken from nobody's effect is nobody's
+/// ([`CharacterId`] 0), so that the entries sum up to the health that is gone.
+pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
+    if monster.hp == 0 {
+        return Err(Error::AlreadyDead(monster.id));
+    }
+    let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp - 1);
+    if actual > 0 {
+        monster.hp -= actual;
+        remember(monster, character, u64::from(actual));
+    }
+    Ok(Hit { actual, hp: monster.hp, killed: false })
 }
 
 /// Appends an entry, and merges the oldest ones past the bound.
@@ -78,44 +82,17 @@ pub fn totals(entries: &[DamageEntry]) -> Vec<(CharacterId, u64)> {
     entries.into_iter().map(|entry| (entry.character, entry.damage)).collect()
 }
 
-/// Who did most in sum; of equals, who hit first.
+/// Who did most in sum; of equals, who hit first. Nobody (0) leads nothing.
 pub fn damage_leader(entries: &[DamageEntry]) -> Option<(CharacterId, u64)> {
     let most = |best: (CharacterId, u64), next: (CharacterId, u64)| if next.1 > best.1 { next } else { best };
-    totals(entries).into_iter().reduce(most)
+    totals(entries).into_iter().filter(|(who, _)| *who != CharacterId::default()).reduce(most)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::monster;
     use super::*;
-    use crate::monsters::MonsterId;
-    use emberkeep_schema::Array;
     use proptest::prelude::*;
-    use uuid::Uuid;
-
-    fn monster(hp: u32) -> Monster {
-        Monster {
-            id: MonsterId(1_000_000_000),
-            tenant: None,
-            world: 0,
-            channel: 1,
-            map: 100_000_000,
-            instance: Uuid::nil(),
-            template: 100_100,
-            max_hp: hp,
-            hp,
-            max_mp: 0,
-            mp: 0,
-            controller: CharacterId(0),
-            x: 0,
-            y: 0,
-            fh: 0,
-            stance: 0,
-            team: -1,
-            damage: Array::default(),
-            effects: Array::default(),
-            extra: Extra::default(),
-        }
-    }
 
     fn entry(character: u32, damage: u64) -> DamageEntry {
         DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
@@ -129,19 +106,33 @@ mod tests {
     fn a_hit_takes_no_more_than_what_is_left_and_the_last_one_kills() {
         let mut monster = monster(10);
         let first = strike(&mut monster, CharacterId(1), 7);
-        assert_eq!(first, Hit::Struck { actual: 7, hp: 3, killed: false });
+        assert_eq!(first, Ok(Hit { actual: 7, hp: 3, killed: false }));
         let last = strike(&mut monster, CharacterId(2), u64::MAX);
-        assert_eq!(last, Hit::Struck { actual: 3, hp: 0, killed: true });
+        assert_eq!(last, Ok(Hit { actual: 3, hp: 0, killed: true }));
         assert_eq!(*monster.damage, [entry(1, 7), entry(2, 3)]);
     }
 
     #[test]
     fn a_corpse_is_not_changed_by_a_hit() {
         let mut monster = monster(1);
-        strike(&mut monster, CharacterId(1), 1);
+        strike(&mut monster, CharacterId(1), 1).unwrap();
         let corpse = monster.clone();
-        assert_eq!(strike(&mut monster, CharacterId(2), 5), Hit::AlreadyDead);
+        assert_eq!(strike(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead(corpse.id)));
+        assert_eq!(drain(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead(corpse.id)));
         assert_eq!(monster, corpse);
+    }
+
+    #[test]
+    fn damage_over_time_leaves_the_last_point_of_health() {
+        let mut monster = monster(10);
+        assert_eq!(drain(&mut monster, CharacterId(1), 4), Ok(Hit { actual: 4, hp: 6, killed: false }));
+        assert_eq!(
+            drain(&mut monster, CharacterId(1), u64::MAX),
+            Ok(Hit { actual: 5, hp: 1, killed: false })
+        );
+        let before = monster.clone();
+        assert_eq!(drain(&mut monster, CharacterId(2), 9), Ok(Hit { actual: 0, hp: 1, killed: false }));
+        assert_eq!((&monster, sum(&monster)), (&before, 9));
     }
 
     #[test]
@@ -149,6 +140,8 @@ mod tests {
         let entries = [entry(1, 90), entry(2, 60), entry(3, 100), entry(2, 50)];
         assert_eq!(damage_leader(&entries), Some((CharacterId(2), 110)));
         assert_eq!(damage_leader(&[entry(5, 10), entry(4, 10)]), Some((CharacterId(5), 10)));
+        assert_eq!(damage_leader(&[entry(0, 99), entry(4, 1)]), Some((CharacterId(4), 1)));
+        assert_eq!(damage_leader(&[entry(0, 99)]), None);
         assert_eq!(damage_leader(&[]), None);
     }
 
@@ -156,7 +149,7 @@ mod tests {
     fn the_entries_stay_bounded_and_the_newest_stay_single() {
         let mut monster = monster(1_000_000);
         for hit in 0..5_000_u32 {
-            strike(&mut monster, CharacterId(hit % 7), 3);
+            strike(&mut monster, CharacterId(hit % 7), 3).unwrap();
             assert!(monster.damage.len() <= DAMAGE_ENTRIES_MAX);
         }
         assert_eq!(sum(&monster), 15_000);
@@ -167,7 +160,7 @@ mod tests {
     fn more_characters_than_the_bound_lose_no_total() {
         let mut monster = monster(1_000_000);
         for hit in 0..2_000_u32 {
-            strike(&mut monster, CharacterId(hit % 600), 2);
+            strike(&mut monster, CharacterId(hit % 600), 2).unwrap();
         }
         assert_eq!(monster.damage.len(), 600);
         assert_eq!(sum(&monster), 4_000);
@@ -186,11 +179,16 @@ mod tests {
         }
 
         #[test]
-        fn what_was_taken_is_what_is_remembered(max_hp in 1u32..2_000, hits in prop::collection::vec((0u32..5, 1u64..50), 0..900)) {
+        fn what_was_taken_is_what_is_remembered(
+            max_hp in 1u32..2_000,
+            hits in prop::collection::vec((0u32..5, 1u64..50, any::<bool>()), 0..900),
+        ) {
             let mut monster = monster(max_hp);
             let mut kills = 0;
-            for (who, amount) in hits {
-                kills += u32::from(matches!(strike(&mut monster, CharacterId(who), amount), Hit::Struck { killed: true, .. }));
+            for (who, amount, over_time) in hits {
+                let rule = if over_time { drain } else { strike };
+                kills += u32::from(rule(&mut monster, CharacterId(who), amount).is_ok_and(|hit| hit.killed));
+                prop_assert!(!over_time || monster.hp > 0 || kills == 1);
             }
             prop_assert_eq!(sum(&monster), u64::from(max_hp - monster.hp));
             prop_assert_eq!(kills, u32::from(monster.hp == 0));

@@ -1,15 +1,20 @@
-//! What is stored of a monster. The JSON names are those that other services read and write.
+//! What is stored of a monster.
 
+use super::effect::StatusEffect;
 use crate::world::{CharacterId, Field, TenantFields};
 use emberkeep_schema::{Array, part, record};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use uuid::Uuid;
 
 part! {
     /// One monster's id among the living of its tenant. Ids are used again after a monster is removed.
     #[derive(Copy)]
     pub struct MonsterId(u32);
+}
+
+part! {
+    /// A skill of a monster.
+    #[derive(Copy)]
+    pub struct SkillId(u32);
 }
 
 record! {
@@ -63,6 +68,12 @@ impl Monster {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
     }
 
+    /// Says another field.
+    pub(in crate::monsters) fn set_field(&mut self, field: Field) {
+        let Field { world, channel, map, instance } = field;
+        (self.world, self.channel, self.map, self.instance) = (world, channel, map, instance);
+    }
+
     /// Whether it has health left.
     pub fn is_alive(&self) -> bool {
         self.hp > 0
@@ -80,58 +91,9 @@ record! {
     }
 }
 
-record! {
-    /// Something that weighs on a monster for a time.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct StatusEffect {
-        /// Its id.
-        pub id: Uuid => "effectId",
-        /// Where it came from.
-        pub source: SourceType => "sourceType",
-        /// Who cast it; 0 is nobody.
-        pub source_character: CharacterId => "sourceCharacterId" default,
-        /// The skill.
-        pub source_skill: u32 => "sourceSkillId" or 0,
-        /// The skill's level.
-        pub source_skill_level: u32 => "sourceSkillLevel" or 0,
-        /// What it does, by name.
-        pub statuses: Statuses => "statuses" default,
-        /// How long it lasts.
-        pub duration_ms: i64 => "durationMs" or 0,
-        /// Time between two ticks; 0 is none.
-        pub tick_interval_ms: i64 => "tickIntervalMs" or 0,
-        /// The last tick; 0 is never.
-        pub last_tick_ms: i64 => "lastTickMs" or 0,
-        /// When it began.
-        pub created_at_ms: i64 => "createdAtMs" or 0,
-        /// When it ends.
-        pub expires_at_ms: i64 => "expiresAtMs" or 0,
-    }
-}
-
-/// Where a status effect came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SourceType {
-    /// A player cast it.
-    PlayerSkill,
-    /// A monster cast it.
-    MonsterSkill,
-}
-
-/// Statuses and their values. `null`, which is Go's empty map, reads as none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Option<BTreeMap<String, i32>>")]
-pub struct Statuses(pub BTreeMap<String, i32>);
-
-impl From<Option<BTreeMap<String, i32>>> for Statuses {
-    fn from(map: Option<BTreeMap<String, i32>>) -> Self {
-        Statuses(map.unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::SourceType;
     use super::*;
     use emberkeep_schema::{Codec, Json};
 

@@ -1,0 +1,53 @@
+//! What can go wrong with monsters, one variant per remedy.
+
+use super::model::MonsterId;
+use emberkeep_hot as hot;
+use emberkeep_primitives::Exhausted;
+
+/// The result of an operation on monsters.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation on monsters failed. Nothing was changed, unless the store says otherwise.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller asked for something that makes no sense.
+    #[error("invalid {what}: {problem}")]
+    Invalid {
+        /// What.
+        what: &'static str,
+        /// What it was and what was expected.
+        problem: String,
+    },
+    /// The tenant has no such monster. Another tenant's is not there either.
+    #[error("there is no monster {0}; it was removed, or never was")]
+    NotFound(MonsterId),
+    /// The monster is dead, and only the living can do this or have it done to them.
+    #[error("monster {0} is dead; remove it")]
+    AlreadyDead(MonsterId),
+    /// The monster has no drop timer.
+    #[error("monster {0} has no drop timer; register one first")]
+    NoDropTimer(MonsterId),
+    /// One more would be more than a monster may have.
+    #[error("monster {id} has {max} {what} already, no more are kept; cancel one first")]
+    TooMany {
+        /// The monster.
+        id: MonsterId,
+        /// Of what.
+        what: &'static str,
+        /// The bound.
+        max: usize,
+    },
+    /// Every id of the tenant is in use.
+    #[error("no id for a new monster: {0}")]
+    Exhausted(#[from] Exhausted),
+    /// The store could not do it.
+    #[error(transparent)]
+    Store(#[from] hot::Error),
+}
+
+impl Error {
+    pub(super) fn invalid(what: &'static str, problem: impl Into<String>) -> Error {
+        Error::Invalid { what, problem: problem.into() }
+    }
+}

@@ -1,0 +1,38 @@
+//! Every bound of the monsters, units and qualifiers last.
+
+use std::time::Duration;
+
+/// Entries that a monster remembers before the oldest are merged.
+pub const DAMAGE_ENTRIES_MAX: usize = 512;
+/// Entries that stay single when others are merged, so that merging is rare.
+pub const DAMAGE_ENTRIES_KEPT: usize = DAMAGE_ENTRIES_MAX / 2;
+
+/// Effects that one monster bears at the same time.
+pub const EFFECTS_MAX: usize = 64;
+/// Statuses of one effect.
+pub const STATUSES_MAX: usize = 16;
+/// Longest name of a status.
+pub const STATUS_NAME_BYTES_MAX: usize = 64;
+/// VENOM effects that one monster bears at the same time.
+pub const VENOMS_MAX: usize = 3;
+/// Longest life of an effect.
+pub const EFFECT_DURATION_MAX: Duration = DAYS_7;
+
+/// Longest cooldown of a skill.
+pub const COOLDOWN_MAX: Duration = DAYS_7;
+/// Longest time between two drops.
+pub const DROP_PERIOD_MAX: Duration = DAYS_7;
+/// Longest rest of an id.
+pub const REUSE_AFTER_MAX: Duration = DAYS_7;
+
+/// Monsters that one step removes, or whose due effects or drops it runs: keeps a step short.
+pub const MONSTERS_PER_STEP: usize = 32;
+/// Cooldown markers that one step removes together with monsters: each is a write, and a step has few thousand.
+pub const MARKERS_PER_STEP: usize = 1_024;
+/// Keys that one call of the sweep looks at, about.
+pub const SWEEP_KEYS: usize = 256;
+
+const DAYS_7: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+const _: () = assert!(DAMAGE_ENTRIES_KEPT < DAMAGE_ENTRIES_MAX);
+const _: () = assert!(VENOMS_MAX <= EFFECTS_MAX);

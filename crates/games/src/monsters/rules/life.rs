@@ -1,0 +1,184 @@
+//! What else happens to a living monster: it heals, casts, walks, and somebody's client moves it.
+
+use crate::monsters::error::{Error, Result};
+use crate::monsters::model::Monster;
+use crate::world::{CharacterId, Field};
+
+/// What a healing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Healed {
+    /// Health that it gave: never more than was missing.
+    pub actual: u32,
+    /// Health now.
+    pub hp: u32,
+}
+
+/// What a spell cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpUsed {
+    /// Mana that it took: never more than was left.
+    pub actual: u32,
+    /// Mana left.
+    pub mp: u32,
+}
+
+/// Where a monster stands in its field, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Where.
+    pub x: i16,
+    /// Where.
+    pub y: i16,
+    /// On which foothold.
+    pub fh: i16,
+    /// How it stands.
+    pub stance: u8,
+}
+
+/// Refuses what only the living can do.
+pub fn living(monster: &Monster) -> Result<()> {
+    if monster.is_alive() { Ok(()) } else { Err(Error::AlreadyDead(monster.id)) }
+}
+
+/// Gives health back, up to the full. A corpse stays one.
+pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healed> {
+    living(monster)?;
+    // A foreign service may have given it more than the full health: healing does not take it away.
+    let missing = monster.max_hp.saturating_sub(monster.hp);
+    let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(missing);
+    monster.hp += actual;
+    Ok(Healed { actual, hp: monster.hp })
+}
+
+/// Takes mana: `min(mp, amount)`.
+pub fn use_mp(monster: &mut Monster, amount: u64) -> Result<MpUsed> {
+    living(monster)?;
+    let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.mp);
+    monster.mp -= actual;
+    Ok(MpUsed { actual, mp: monster.mp })
+}
+
+/// Moves it within its field.
+pub fn walk(monster: &mut Monster, to: Position) -> Result<()> {
+    living(monster)?;
+    stand(monster, to);
+    Ok(())
+}
+
+/// Moves it to another field, and gives the former one. Nobody controls it any more: who did is not there.
+pub fn relocate(monster: &mut Monster, field: Field, to: Position) -> Result<Field> {
+    living(monster)?;
+    let former = monster.field();
+    monster.set_field(field);
+    stand(monster, to);
+    if former != field {
+        monster.controller = CharacterId::default();
+    }
+    Ok(former)
+}
+
+fn stand(monster: &mut Monster, at: Position) {
+    (monster.x, monster.y, monster.fh, monster.stance) = (at.x, at.y, at.fh, at.stance);
+}
+
+/// Gives control to a character, and says who had it (0 = nobody). The server decides who controls, so the
+/// former controller is not asked.
+pub fn control(monster: &mut Monster, character: CharacterId) -> Result<CharacterId> {
+    if character == CharacterId::default() {
+        return Err(Error::invalid("controller", "0, which is nobody; release the control instead"));
+    }
+    living(monster)?;
+    Ok(std::mem::replace(&mut monster.controller, character))
+}
+
+/// Takes control from a character; `false` if it was not the controller. A release that comes late must not take
+/// control from who got it meanwhile. Corpses are released too.
+pub fn release_control(monster: &mut Monster, character: CharacterId) -> bool {
+    let controls = monster.controller == character && character != CharacterId::default();
+    if controls {
+        monster.controller = CharacterId::default();
+    }
+    controls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::monster;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn healing_stops_at_the_full_health_and_takes_none_away() {
+        let mut hurt = monster(10);
+        hurt.hp = 4;
+        assert_eq!(heal(&mut hurt, 5), Ok(Healed { actual: 5, hp: 9 }));
+        assert_eq!(heal(&mut hurt, u64::MAX), Ok(Healed { actual: 1, hp: 10 }));
+        hurt.hp = 15;
+        assert_eq!(heal(&mut hurt, 1), Ok(Healed { actual: 0, hp: 15 }));
+    }
+
+    #[test]
+    fn a_corpse_does_nothing() {
+        let mut corpse = monster(10);
+        corpse.hp = 0;
+        let (before, dead) = (corpse.clone(), Error::AlreadyDead(corpse.id));
+        assert_eq!(heal(&mut corpse, 5), Err(dead.clone()));
+        assert_eq!(use_mp(&mut corpse, 5), Err(dead.clone()));
+        assert_eq!(walk(&mut corpse, Position { x: 3, ..Position::default() }), Err(dead.clone()));
+        assert_eq!(control(&mut corpse, CharacterId(1)), Err(dead.clone()));
+        let elsewhere = Field { map: 7, ..corpse.field() };
+        assert_eq!(relocate(&mut corpse, elsewhere, Position::default()), Err(dead));
+        assert_eq!(corpse, before);
+    }
+
+    #[test]
+    fn control_is_released_by_who_has_it_only() {
+        let mut monster = monster(10);
+        assert_eq!(control(&mut monster, CharacterId(1)), Ok(CharacterId(0)));
+        assert_eq!(control(&mut monster, CharacterId(2)), Ok(CharacterId(1)));
+        assert!(!release_control(&mut monster, CharacterId(1)));
+        assert_eq!(monster.controller, CharacterId(2));
+        assert!(release_control(&mut monster, CharacterId(2)));
+        assert!(!release_control(&mut monster, CharacterId(2)));
+        assert!(!release_control(&mut monster, CharacterId(0)));
+        let nobody = control(&mut monster, CharacterId(0)).unwrap_err();
+        assert!(matches!(nobody, Error::Invalid { what: "controller", .. }), "{nobody:?}");
+    }
+
+    #[test]
+    fn control_stays_behind_in_the_former_field() {
+        let mut monster = monster(10);
+        control(&mut monster, CharacterId(1)).unwrap();
+        let here = monster.field();
+        assert_eq!(relocate(&mut monster, here, Position::default()), Ok(here));
+        assert_eq!(monster.controller, CharacterId(1));
+        let there = Field { channel: 9, ..here };
+        let at = Position { x: -3, y: 4, fh: 5, stance: 6 };
+        assert_eq!(relocate(&mut monster, there, at), Ok(here));
+        assert_eq!((monster.field(), monster.controller), (there, CharacterId(0)));
+        assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (-3, 4, 5, 6));
+    }
+
+    proptest! {
+        #[test]
+        fn health_and_mana_stay_within_their_bounds(
+            full in 1u32..1_000,
+            acts in prop::collection::vec((any::<bool>(), 1u64..400), 0..50),
+        ) {
+            let mut monster = monster(full);
+            (monster.hp, monster.max_mp, monster.mp) = (1, full, full);
+            for (heals, amount) in acts {
+                let (hp, mp) = (monster.hp, monster.mp);
+                if heals {
+                    let healed = heal(&mut monster, amount).unwrap();
+                    prop_assert_eq!(healed, Healed { actual: monster.hp - hp, hp: monster.hp });
+                } else {
+                    let used = use_mp(&mut monster, amount).unwrap();
+                    prop_assert_eq!(used, MpUsed { actual: mp - monster.mp, mp: monster.mp });
+                    prop_assert!(u64::from(used.actual) == amount.min(u64::from(mp)));
+                }
+                prop_assert!(monster.hp <= full && monster.mp <= full);
+            }
+        }
+    }
+}

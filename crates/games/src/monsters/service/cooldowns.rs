@@ -1,0 +1,97 @@
+//! Cooldowns of a monster's skills: markers that end by themselves, and go with their monster.
+
+use super::*;
+use crate::monsters::limits::COOLDOWN_MAX;
+use crate::monsters::model::SkillId;
+use crate::monsters::rules;
+use emberkeep_hot::command::Read;
+use emberkeep_primitives::Cooldowns;
+use emberkeep_schema::Key;
+
+/// The cooldowns of one monster.
+pub(super) fn cooldowns(
+    id: MonsterId,
+) -> Cooldowns<MONSTER_COOLDOWNS, impl Fn(&SkillId) -> Key<MONSTER_COOLDOWN> + Clone> {
+    Cooldowns::new(MONSTER_COOLDOWNS.key(id), move |skill: &SkillId| MONSTER_COOLDOWN.key(id, skill))
+}
+
+impl Monsters {
+    /// Lets a skill cool down from now on, whether or not it did before. At least 1 ms, at most [`COOLDOWN_MAX`].
+    pub async fn start_cooldown(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        skill: SkillId,
+        time: Duration,
+    ) -> Result<()> {
+        if time.is_zero() || time > COOLDOWN_MAX {
+            let problem = format!("{time:?}, expected more than nothing and at most {COOLDOWN_MAX:?}");
+            return Err(Error::invalid("cooldown", problem));
+        }
+        self.scope(tenant)
+            .transact(move |tx| {
+                rules::living(&existing(tx, id)?)?;
+                Ok(cooldowns(id).start(tx, &skill, time)?)
+            })
+            .await
+    }
+
+    /// Whether a skill cools down.
+    pub async fn is_cooling(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
+        Ok(self.cooldown_remaining(tenant, id, skill).await?.is_some())
+    }
+
+    /// The time until a skill has cooled down; `None` if it has. A marker that another service set without an end
+    /// cools down for [`Duration::MAX`].
+    pub async fn cooldown_remaining(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        skill: SkillId,
+    ) -> Result<Option<Duration>> {
+        let marker = MONSTER_COOLDOWN.key(id, skill);
+        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id));
+        let scope = scope.announce_exists(&marker).announce(&marker, Read::ExpireTime);
+        scope
+            .transact(move |tx| {
+                present(tx, id)?;
+                Ok(cooldowns(id).remaining(tx, &skill)?)
+            })
+            .await
+    }
+
+    /// Ends one cooldown; `false` if it was none.
+    pub async fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
+        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id));
+        let scope = scope.announce_exists(&MONSTER_COOLDOWN.key(id, skill));
+        scope
+            .transact(move |tx| {
+                present(tx, id)?;
+                Ok(cooldowns(id).clear(tx, &skill)?)
+            })
+            .await
+    }
+
+    /// Ends all cooldowns of a monster that are known: those that were started here, and those of other services
+    /// that a sweep has seen. Nothing is scanned. Says how many there were.
+    pub async fn clear_cooldowns(&self, tenant: Tenant, id: MonsterId) -> Result<usize> {
+        let scope = self.scope(tenant);
+        let mut count = 0;
+        loop {
+            let step = move |tx: &mut Tx<'_, Tenant>| {
+                present(tx, id)?;
+                Ok::<_, Error>(cooldowns(id).clear_all(tx)?)
+            };
+            let cleared = scope.transact(step).await?;
+            count += cleared.count;
+            if !cleared.more {
+                return Ok(count);
+            }
+        }
+    }
+}
+
+/// Refuses to speak about a monster that is not there.
+fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
+    if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound(id)) }
+}

@@ -1,0 +1,142 @@
+//! Drop timers of friendly monsters.
+
+use super::*;
+use crate::monsters::limits::DROP_PERIOD_MAX;
+use crate::monsters::model::DropTimer;
+use crate::monsters::rules;
+use emberkeep_schema::Extra;
+
+/// What a monster drops by. Kind, field and health are the monster's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropTimerRequest {
+    /// Time between two drops, in whole milliseconds, at least one.
+    pub period: Duration,
+    /// Its attack, which decides about what it drops.
+    pub weapon_attack: u32,
+}
+
+/// A drop, handed to one caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropDue {
+    /// The monster.
+    pub id: MonsterId,
+    /// Its timer, which runs for the next drop already.
+    pub timer: DropTimer,
+}
+
+impl Monsters {
+    /// Lets a living monster drop something every now and then, from now on; an earlier timer of it is replaced.
+    pub async fn register_drop_timer(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        request: DropTimerRequest,
+    ) -> Result<DropTimer> {
+        let period = request.period;
+        if period.as_millis() == 0 || period > DROP_PERIOD_MAX {
+            let problem = format!("{period:?}, expected 1 ms to {DROP_PERIOD_MAX:?}");
+            return Err(Error::invalid("drop period", problem));
+        }
+        self.scope(tenant)
+            .transact(move |tx| {
+                let monster = existing(tx, id)?;
+                rules::living(&monster)?;
+                let timer = timer_of(&monster, request, tx.now());
+                write(tx, id, &timer)?;
+                Ok(timer)
+            })
+            .await
+    }
+
+    /// Ends a monster's timer; `false` if it had none. Needs no monster: a leftover can be removed too.
+    pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
+        self.scope(tenant)
+            .transact(move |tx| {
+                let known = tx.exists(&DROP_TIMER.key(id))?;
+                if known {
+                    forget(tx, id)?;
+                }
+                Ok(known)
+            })
+            .await
+    }
+
+    /// A monster's timer, if it has one.
+    pub async fn drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<Option<DropTimer>> {
+        Ok(self.scope(tenant).get(&DROP_TIMER.key(id)).await?)
+    }
+
+    /// Notes that a monster was hit, which puts its next drop off to a period from now.
+    pub async fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Result<DropTimer> {
+        self.scope(tenant)
+            .transact(move |tx| {
+                let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer(id))?;
+                rules::record_hit(&mut timer, tx.now());
+                write(tx, id, &timer)?;
+                Ok(timer)
+            })
+            .await
+    }
+
+    /// The drops of a tenant whose time has come, the longest overdue first, at most `limit` timers looked at. Each is
+    /// handed to one caller, of all processes, and its timer runs on in the same step. Timers of monsters that died or
+    /// are gone are removed on the way.
+    pub async fn due_drops(&self, tenant: Tenant, limit: usize) -> Result<Due<DropDue>> {
+        due::in_steps(self.scope(tenant), limit, drop_due).await
+    }
+}
+
+fn timer_of(monster: &Monster, request: DropTimerRequest, now_ms: i64) -> DropTimer {
+    DropTimer {
+        template: monster.template,
+        field: monster.field().into(),
+        // In range: checked against a limit of days.
+        drop_period_ms: request.period.as_millis() as i64,
+        weapon_attack: request.weapon_attack,
+        max_hp: monster.max_hp,
+        last_drop_at_ms: now_ms,
+        last_hit_at_ms: 0,
+        extra: Extra::default(),
+    }
+}
+
+/// One step of [`Monsters::due_drops`].
+fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<DropDue>> {
+    let mut looked = due::Looked::default();
+    let ids: Vec<MonsterId> = drop_deadlines().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
+    let timers: Vec<_> = ids.iter().map(|id| DROP_TIMER.key(id)).collect();
+    let monsters: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
+    looked.count = ids.len();
+    let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
+    for (id, (timer, monster)) in ids.into_iter().zip(found) {
+        match (timer, monster) {
+            (Err(error), _) | (_, Err(error)) if is_spoiled(&error) => {
+                // The sweep puts it back when somebody has mended it.
+                tx.zrem(&DROP_TIMERS.key(), &id)?;
+                looked.due.corrupt.push(error);
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+            (Ok(Some(mut timer)), Ok(Some(monster))) if monster.is_alive() => {
+                if rules::drop_if_due(&mut timer, tx.now()) {
+                    tx.put(&DROP_TIMER.key(id), &timer)?;
+                    looked.due.done.push(DropDue { id, timer: timer.clone() });
+                }
+                drop_deadlines().set(tx, &id, rules::next_drop_ms(&timer))?;
+            }
+            (Ok(_), Ok(_)) => forget(tx, id)?,
+        }
+    }
+    Ok(looked)
+}
+
+/// Writes a timer together with when it is due.
+fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, timer: &DropTimer) -> hot::Result<()> {
+    tx.put(&DROP_TIMER.key(id), timer)?;
+    drop_deadlines().set(tx, &id, rules::next_drop_ms(timer))
+}
+
+/// Removes a timer, whether or not there is one.
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
+    tx.del(&DROP_TIMER.key(id))?;
+    tx.zrem(&DROP_TIMERS.key(), &id)
+}

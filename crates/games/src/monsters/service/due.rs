@@ -1,0 +1,62 @@
+//! Work that is due: found by an index, done in bounded steps, handed to one caller.
+
+use super::*;
+use crate::monsters::limits::MONSTERS_PER_STEP;
+
+/// What a caller was handed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Due<T> {
+    /// What was due, the longest overdue first. Nobody else gets it.
+    pub done: Vec<T>,
+    /// Records that could not be read, each error with its key. They are left as they are and not looked at again
+    /// until a sweep finds them mended.
+    pub corrupt: Vec<hot::Error>,
+}
+
+impl<T> Default for Due<T> {
+    fn default() -> Due<T> {
+        Due { done: Vec::new(), corrupt: Vec::new() }
+    }
+}
+
+/// What one step came to.
+pub(super) struct Looked<T> {
+    /// What it hands out.
+    pub(super) due: Due<T>,
+    /// Entries of the index that it dealt with. Each is over or has a later time afterwards, so steps come to an end.
+    pub(super) count: usize,
+}
+
+impl<T> Default for Looked<T> {
+    fn default() -> Looked<T> {
+        Looked { due: Due::default(), count: 0 }
+    }
+}
+
+/// Runs steps until `limit` entries were dealt with or nothing more is due.
+///
+/// An error after the first step is not told: what earlier steps handed out is nobody else's, so it must reach the
+/// caller. The next call meets the error again, if it still is one.
+pub(super) async fn in_steps<T: Send + 'static>(
+    scope: Scope<Tenant>,
+    limit: usize,
+    step: fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>>,
+) -> Result<Due<T>> {
+    let (mut all, mut left) = (Due::default(), limit);
+    while left > 0 {
+        let wanted = left.min(MONSTERS_PER_STEP);
+        match scope.transact(move |tx| step(tx, wanted)).await {
+            Ok(looked) => {
+                all.done.extend(looked.due.done);
+                all.corrupt.extend(looked.due.corrupt);
+                left -= looked.count.min(left);
+                if looked.count < wanted {
+                    break;
+                }
+            }
+            Err(error) if all.done.is_empty() => return Err(error.into()),
+            Err(_) => break,
+        }
+    }
+    Ok(all)
+}

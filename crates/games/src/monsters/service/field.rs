@@ -1,0 +1,56 @@
+//! Fields: who is in one, and moving within and between them.
+
+use super::*;
+use crate::monsters::rules::{self, Position};
+use crate::monsters::schema::ByField;
+use crate::world::Field;
+use emberkeep_primitives::index;
+
+/// The monsters of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InField {
+    /// Those that are there, dead ones that were not removed included, in the order of their ids.
+    pub monsters: Vec<Monster>,
+    /// Records that could not be read, each error with its key. They do not hide the others.
+    pub corrupt: Vec<hot::Error>,
+}
+
+impl Monsters {
+    /// The monsters of a field. Entries of its index without a monster that says it is there are not returned, and
+    /// are removed.
+    pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<InField> {
+        let listing = index::list::<ByField>(&self.scope(tenant), &field_key(&field)).await?;
+        Ok(InField { monsters: listing.living, corrupt: listing.corrupt })
+    }
+
+    /// Moves a living monster within its field.
+    pub async fn move_to(&self, tenant: Tenant, id: MonsterId, to: Position) -> Result<()> {
+        self.update(tenant, id, move |monster| rules::walk(monster, to).map(Change::Put)).await
+    }
+
+    /// Moves a living monster to another field: its record, both indexes and its drop timer in one step. Nobody controls
+    /// it afterwards, see [`rules::relocate`].
+    pub async fn move_to_field(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        field: Field,
+        to: Position,
+    ) -> Result<Monster> {
+        let scope = self.scope(tenant).announce_get(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
+        scope
+            .transact(move |tx| {
+                let mut monster = existing(tx, id)?;
+                index::leave::<ByField>(tx, &id, &monster)?;
+                rules::relocate(&mut monster, field, to)?;
+                index::enter::<ByField>(tx, &id, &monster)?;
+                tx.put(&MONSTER.key(id), &monster)?;
+                record::update(tx, &DROP_TIMER.key(id), |timer| {
+                    timer.field.set(field);
+                    Ok::<_, hot::Error>(Change::Put(()))
+                })?;
+                Ok(monster)
+            })
+            .await
+    }
+}

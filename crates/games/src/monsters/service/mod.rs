@@ -1,0 +1,148 @@
+//! The operations on monsters. Each is one atomic step; the rules are applied inside it.
+
+mod combat;
+mod cooldowns;
+mod drops;
+mod due;
+mod effects;
+mod field;
+mod remove;
+mod spawn;
+mod sweep;
+mod teardown;
+mod tidy;
+
+pub use drops::{DropDue, DropTimerRequest};
+pub use due::Due;
+pub use effects::{Applied, EffectsRun};
+pub use field::InField;
+pub use remove::Destroyed;
+pub use spawn::SpawnRequest;
+pub use sweep::{Sweep, Swept};
+
+use super::error::{Error, Result};
+use super::limits::REUSE_AFTER_MAX;
+use super::model::{Monster, MonsterId};
+use super::schema::*;
+use crate::world::Tenant;
+use emberkeep_hot::{self as hot, Scope, Store, Tx};
+use emberkeep_primitives::record::{self, Change};
+use emberkeep_primitives::{Deadlines, IdPool, RestingPool};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Ids of monsters.
+const IDS: RangeInclusive<i64> = 1_000_000_000..=2_000_000_000;
+
+/// The ids of a tenant's monsters.
+type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
+
+/// The monsters of a store. Cheap to clone.
+///
+/// ```
+/// use emberkeep_games::monsters::{EffectRequest, Error, Monsters, SpawnRequest, rules::POISON};
+/// use emberkeep_games::world::{CharacterId, Field, Tenant};
+/// use emberkeep_hot::{Store, embedded::{Clock, Embedded, ManualClock}};
+/// use std::{sync::Arc, time::Duration};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let clock = ManualClock::at(1_700_000_000_000);
+/// let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open()?;
+/// let monsters = Monsters::new(Store::new(Arc::new(engine)));
+/// let tenant = Tenant(uuid::Uuid::new_v4());
+/// let field = Field { world: 0, channel: 1, map: 100_000_000, instance: uuid::Uuid::nil() };
+///
+/// let id = monsters.spawn(tenant, SpawnRequest::new(field, 100_100, 50)).await?.id;
+/// let (alice, bob) = (CharacterId(1), CharacterId(2));
+/// assert_eq!(monsters.damage(tenant, id, alice, 15).await?.hp, 35);
+///
+/// // Bob's poison takes 10 a second, and comes due whether or not somebody looks at the monster.
+/// let poison = EffectRequest::new(bob, POISON, 10, Duration::from_secs(60)).every(Duration::from_secs(1));
+/// monsters.apply_effect(tenant, id, poison).await?;
+/// clock.advance(3_000);
+/// let ran = monsters.run_due_effects(tenant, 100).await?;
+/// assert_eq!((ran.done[0].hp, ran.done[0].ticks[0].count), (5, 3));
+/// assert!(monsters.run_due_effects(tenant, 100).await?.done.is_empty(), "handed out once");
+///
+/// // The last hit kills once; the corpse knows who did most, in sum.
+/// assert!(monsters.damage(tenant, id, alice, 999).await?.killed);
+/// assert_eq!(monsters.damage(tenant, id, bob, 1).await, Err(Error::AlreadyDead(id)));
+/// assert_eq!(monsters.damage_leader(tenant, id).await?, Some((bob, 30)));
+/// assert!(monsters.remove(tenant, id).await?);
+/// assert!(!monsters.remove(tenant, id).await?, "one caller removed it");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Monsters {
+    store: Store,
+    reuse_after: Duration,
+}
+
+impl Monsters {
+    /// The monsters of a store. An id that was released is used again at once, the last one first.
+    pub fn new(store: Store) -> Monsters {
+        Monsters { store, reuse_after: Duration::ZERO }
+    }
+
+    /// The same monsters, whose ids rest for a time before they are used again: clients crash when an id comes back
+    /// before they have seen the end of its former owner. All processes on a store should say the same. Ids that
+    /// another service releases, or that were released before, do not rest.
+    pub fn reuse_after(mut self, rest: Duration) -> Result<Monsters> {
+        if rest > REUSE_AFTER_MAX {
+            return Err(Error::invalid("rest", format!("{rest:?}, expected at most {REUSE_AFTER_MAX:?}")));
+        }
+        self.reuse_after = rest;
+        Ok(self)
+    }
+
+    fn scope(&self, tenant: Tenant) -> Scope<Tenant> {
+        self.store.scope(tenant)
+    }
+
+    fn ids(&self) -> Ids {
+        IdPool::new(IDS, MONSTER_ID_NEXT.key(), MONSTER_ID_FREE.key())
+            .resting(MONSTER_ID_RESTING.key(), self.reuse_after)
+    }
+
+    /// Applies a rule to a monster's record in a step of its own.
+    async fn update<T: Send + 'static>(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        rule: impl Fn(&mut Monster) -> Result<Change<T>> + Send + 'static,
+    ) -> Result<T> {
+        let key = MONSTER.key(id);
+        let step = move |tx: &mut Tx<'_, Tenant>| record::update(tx, &key, &rule)?.ok_or(Error::NotFound(id));
+        self.scope(tenant).transact(step).await
+    }
+}
+
+/// A monster that must be there.
+fn existing(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<Monster> {
+    tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound(id))
+}
+
+/// When something happens to the effects of which monster.
+fn effect_deadlines() -> Deadlines<MONSTER_EFFECTS> {
+    Deadlines::new(MONSTER_EFFECTS.key())
+}
+
+/// When which monster drops something.
+fn drop_deadlines() -> Deadlines<DROP_TIMERS> {
+    Deadlines::new(DROP_TIMERS.key())
+}
+
+/// An amount that must be at least 1.
+fn positive(what: &'static str, amount: i64) -> Result<u64> {
+    match u64::try_from(amount) {
+        Ok(amount) if amount > 0 => Ok(amount),
+        _ => Err(Error::invalid(what, format!("{amount}, expected at least 1"))),
+    }
+}
+
+/// Whether an error says that one key was spoiled by a foreign client, so that others can go on without it.
+fn is_spoiled(error: &hot::Error) -> bool {
+    matches!(error, hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. })
+}

@@ -1,0 +1,160 @@
+//! The end of monsters: each goes whole, and one caller ended it.
+
+use super::cooldowns::cooldowns;
+use super::*;
+use crate::monsters::limits::{MARKERS_PER_STEP, MONSTERS_PER_STEP};
+use crate::world::Field;
+use emberkeep_hot::command::{Read, ZSlice};
+use emberkeep_hot::store::Member;
+use emberkeep_primitives::cooldown::CLEARED_PER_STEP_MAX;
+use emberkeep_primitives::index;
+use std::collections::BTreeSet;
+
+/// What became of a field's monsters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Destroyed {
+    /// Those that this call removed.
+    pub removed: Vec<MonsterId>,
+    /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
+    /// left as they are.
+    pub corrupt: Vec<hot::Error>,
+}
+
+/// What a step made of one monster.
+enum Removal {
+    /// It went, with so many cooldowns.
+    Done(usize),
+    /// It is not there, or not where it was looked for.
+    Absent,
+    /// It has more cooldowns than a step clears: go on in a further one.
+    NotYet,
+}
+
+impl Monsters {
+    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one step. `true` for
+    /// the one caller whose step removed it.
+    pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
+        let scope = announced(self.scope(tenant), id);
+        loop {
+            let ids = self.ids();
+            match scope.transact(move |tx| remove(tx, &ids, id, None)).await? {
+                Removal::Done(_) => return Ok(true),
+                Removal::Absent => return Ok(false),
+                Removal::NotYet => {}
+            }
+        }
+    }
+
+    /// Removes the monsters that are in a field now, in bounded steps, each monster whole. Whoever is spawned meanwhile
+    /// stays.
+    pub async fn destroy_field(&self, tenant: Tenant, field: Field) -> Result<Destroyed> {
+        let (scope, index) = (self.scope(tenant), field_key(&field));
+        // Each once: a page may repeat what an earlier one gave.
+        let (mut members, mut from) = (BTreeSet::new(), None);
+        loop {
+            let page = scope.members(&index, from, hot::limits::REPLY_ELEMENTS_MAX).await?;
+            members.extend(page.members.into_iter().filter_map(Member::known));
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
+    }
+
+    /// Removes many monsters, several in a step; only those of a field, if one is given.
+    pub(super) async fn remove_all(
+        &self,
+        tenant: Tenant,
+        mut wanted: Vec<MonsterId>,
+        field: Option<Field>,
+    ) -> Result<Destroyed> {
+        let mut all = Destroyed::default();
+        while !wanted.is_empty() {
+            let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_STEP));
+            let scope = some.iter().fold(self.scope(tenant), |scope, id| announced(scope, *id));
+            let ids = self.ids();
+            let batch = scope.transact(move |tx| remove_some(tx, &ids, &some, field)).await?;
+            all.removed.extend(batch.destroyed.removed);
+            all.corrupt.extend(batch.destroyed.corrupt);
+            wanted.extend(batch.left);
+        }
+        Ok(all)
+    }
+}
+
+/// A scope whose steps remove a monster: what that reads is known beforehand.
+fn announced(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
+    let known = Read::ZRange(ZSlice::Rank(0, CLEARED_PER_STEP_MAX as i64), false);
+    scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_COOLDOWNS.key(id), known)
+}
+
+struct Batch {
+    destroyed: Destroyed,
+    /// Those that a further step must remove.
+    left: Vec<MonsterId>,
+}
+
+fn remove_some(
+    tx: &mut Tx<'_, Tenant>,
+    ids: &Ids,
+    some: &[MonsterId],
+    field: Option<Field>,
+) -> Result<Batch> {
+    let mut batch = Batch { destroyed: Destroyed::default(), left: Vec::new() };
+    let mut markers = 0;
+    for (at, id) in some.iter().enumerate() {
+        if markers >= MARKERS_PER_STEP {
+            batch.left.extend(&some[at..]);
+            break;
+        }
+        match remove(tx, ids, *id, field) {
+            Ok(Removal::Done(cleared)) => {
+                markers += cleared;
+                batch.destroyed.removed.push(*id);
+            }
+            Ok(Removal::Absent) => {}
+            Ok(Removal::NotYet) => {
+                markers += CLEARED_PER_STEP_MAX;
+                batch.left.push(*id);
+            }
+            Err(Error::Store(error)) if is_spoiled(&error) => batch.destroyed.corrupt.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(batch)
+}
+
+/// Removes one monster; with a field, only if it is in it.
+fn remove(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, field: Option<Field>) -> Result<Removal> {
+    let key = MONSTER.key(id);
+    let monster = tx.get(&key)?.filter(|monster| field.is_none_or(|field| monster.field() == field));
+    let Some(monster) = monster else {
+        // The index of the field named it: an entry without a monster.
+        if let Some(field) = field {
+            tx.srem(&field_key(&field), &id)?;
+        }
+        return Ok(Removal::Absent);
+    };
+    let cleared = cooldowns(id).clear_all(tx)?;
+    if cleared.more {
+        return Ok(Removal::NotYet);
+    }
+    index::leave::<ByField>(tx, &id, &monster)?;
+    bury(tx, ids, id)?;
+    Ok(Removal::Done(cleared.count))
+}
+
+/// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The step must have seen
+/// the record: who deletes it releases the id, once.
+pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId) -> hot::Result<()> {
+    tx.del(&MONSTER.key(id))?;
+    forget(tx, id)?;
+    ids.release(tx, &id)
+}
+
+/// Removes a monster's timer and deadlines, whether or not there are any.
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
+    drops::forget(tx, id)?;
+    tx.zrem(&MONSTER_EFFECTS.key(), &id)
+}

@@ -1,0 +1,140 @@
+//! Birth: an id, a record, a place in a field.
+
+use super::cooldowns::cooldowns;
+use super::*;
+use crate::monsters::model::Monster;
+use crate::world::{CharacterId, Field, TenantFields};
+use emberkeep_primitives::sequence::Looked;
+use emberkeep_primitives::{Taken, index};
+use emberkeep_schema::{Array, Extra};
+
+/// What a new monster is like. It starts with full health and mana.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnRequest {
+    /// Where.
+    pub field: Field,
+    /// What kind of monster.
+    pub template: u32,
+    /// Full health, at least 1.
+    pub max_hp: u32,
+    /// Full mana.
+    pub max_mp: u32,
+    /// Where in the field.
+    pub x: i16,
+    /// Where in the field.
+    pub y: i16,
+    /// On which foothold.
+    pub fh: i16,
+    /// How it stands.
+    pub stance: u8,
+    /// Its team; -1 is none.
+    pub team: i8,
+    /// Region of the tenant's client.
+    pub region: String,
+    /// Major version of the tenant's client.
+    pub major_version: u16,
+    /// Minor version of the tenant's client.
+    pub minor_version: u16,
+}
+
+impl SpawnRequest {
+    /// A monster of this kind and health, of no team, at the origin of a field. The rest can be set.
+    pub fn new(field: Field, template: u32, max_hp: u32) -> SpawnRequest {
+        SpawnRequest {
+            field,
+            template,
+            max_hp,
+            max_mp: 0,
+            x: 0,
+            y: 0,
+            fh: 0,
+            stance: 0,
+            team: -1,
+            region: String::new(),
+            major_version: 0,
+            minor_version: 0,
+        }
+    }
+}
+
+impl Monsters {
+    /// Brings a monster into a field: id, record and index in one step. It inherits nothing from an earlier monster of
+    /// the same id, also if a foreign client deleted that one's record and nothing else.
+    pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
+        if request.max_hp == 0 {
+            return Err(Error::invalid("max hp", "0, expected at least 1"));
+        }
+        let scope = self.ids().announced(self.scope(tenant));
+        let mut search = self.ids().search();
+        loop {
+            let (request, ids, rests) = (request.clone(), self.ids(), !self.reuse_after.is_zero());
+            match scope.transact(move |tx| spawn(tx, &ids, rests, &request)).await? {
+                Spawned::Monster(monster) => return Ok(*monster),
+                Spawned::NotYet(looked) => search.go_on(looked)?,
+            }
+        }
+    }
+}
+
+/// What one step of a spawn came to.
+enum Spawned {
+    Monster(Box<Monster>),
+    NotYet(Looked),
+}
+
+/// Takes an id, and writes record and index under it.
+fn spawn(tx: &mut Tx<'_, Tenant>, ids: &Ids, rests: bool, request: &SpawnRequest) -> Result<Spawned> {
+    let id = match ids.take(tx, |tx, id| is_taken(tx, *id, rests))? {
+        Taken::Id(id) => id,
+        Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
+    };
+    remove::forget(tx, id)?;
+    let monster = born(*tx.partition(), id, request);
+    tx.put(&MONSTER.key(id), &monster)?;
+    index::enter::<ByField>(tx, &id, &monster)?;
+    Ok(Spawned::Monster(Box::new(monster)))
+}
+
+/// Whether an id cannot be handed out. One that can has no cooldowns afterwards.
+fn is_taken(tx: &mut Tx<'_, Tenant>, id: MonsterId, rests: bool) -> hot::Result<bool> {
+    if tx.exists(&MONSTER.key(id))? {
+        return Ok(true);
+    }
+    // A counter that was lost starts anew and meets ids whose rest is not over.
+    if rests && Deadlines::new(MONSTER_ID_RESTING.key()).get(tx, &id)?.is_some() {
+        return Ok(true);
+    }
+    Ok(cooldowns(id).clear_all(tx)?.more)
+}
+
+/// The new monster.
+fn born(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
+    Monster {
+        id,
+        tenant: Some(TenantFields {
+            id: tenant.0,
+            region: request.region.clone(),
+            major_version: request.major_version,
+            minor_version: request.minor_version,
+            extra: Extra::default(),
+        }),
+        world: request.field.world,
+        channel: request.field.channel,
+        map: request.field.map,
+        instance: request.field.instance,
+        template: request.template,
+        max_hp: request.max_hp,
+        hp: request.max_hp,
+        max_mp: request.max_mp,
+        mp: request.max_mp,
+        controller: CharacterId::default(),
+        x: request.x,
+        y: request.y,
+        fh: request.fh,
+        stance: request.stance,
+        team: request.team,
+        damage: Array::default(),
+        effects: Array::default(),
+        extra: Extra::default(),
+    }
+}

@@ -1,0 +1,186 @@
+//! Setting right what other services left: timers and cooldowns whose monster is gone, hints that they do not know.
+//!
+//! Each function looks at some keys of one tenant in bounded steps. What it removes, it looks at once more in the
+//! step that removes it: ids are used again.
+
+use super::cooldowns::cooldowns;
+use super::sweep::Swept;
+use super::*;
+use crate::monsters::limits::MONSTERS_PER_STEP;
+use crate::monsters::model::SkillId;
+use crate::monsters::rules;
+use emberkeep_hot::command::Read;
+use emberkeep_primitives::cooldown::Cleared;
+use emberkeep_schema::{Family, Key, Part};
+use std::collections::BTreeMap;
+
+/// Puts the effects of monsters into the index of deadlines, where they are not in it or at another time.
+pub(super) async fn effects(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
+    let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
+    // Most monsters bear nothing: only the others are worth a step.
+    let found = ids.iter().zip(scope.get_each(&keys).await?);
+    let bearers = found
+        .filter(|(_, monster)| matches!(monster, Ok(Some(monster)) if rules::next_due_ms(monster).is_some()));
+    let bearers: Vec<MonsterId> = bearers.map(|(id, _)| *id).collect();
+    let announced = |scope: Scope<Tenant>, id: &MonsterId| {
+        scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_EFFECTS.key(), score_of(id))
+    };
+    in_steps(scope, &bearers, announced, effects_step, swept).await
+}
+
+fn effects_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+    let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
+    let mut swept = Swept::default();
+    for monster in tx.get_each(&keys)? {
+        // What cannot be read is told by the sweep of the indexes, which sees every record too.
+        let Ok(Some(monster)) = monster else { continue };
+        if effect_deadlines().get(tx, &monster.id)? != rules::next_due_ms(&monster) {
+            effects::schedule(tx, &monster)?;
+            swept.hints += 1;
+        }
+    }
+    Ok(swept)
+}
+
+/// Removes drop timers whose monster died or is gone, and puts the others into the index of deadlines.
+pub(super) async fn timers(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
+    let announced = |scope: Scope<Tenant>, id: &MonsterId| {
+        let scope = scope.announce_get(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
+        scope.announce(&DROP_TIMERS.key(), score_of(id))
+    };
+    in_steps(scope, ids, announced, timers_step, swept).await
+}
+
+fn timers_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+    let (timers, monsters): (Vec<_>, Vec<_>) =
+        ids.iter().map(|id| (DROP_TIMER.key(id), MONSTER.key(id))).unzip();
+    let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
+    let mut swept = Swept::default();
+    for (id, (timer, monster)) in ids.iter().zip(found) {
+        match (monster, timer) {
+            (Ok(Some(monster)), Ok(Some(timer))) if monster.is_alive() => {
+                let next = rules::next_drop_ms(&timer);
+                if drop_deadlines().get(tx, id)? != Some(next) {
+                    drop_deadlines().set(tx, id, next)?;
+                    swept.hints += 1;
+                }
+            }
+            (Ok(Some(monster)), Err(error)) if monster.is_alive() => swept.corrupt.push(error),
+            // Nobody can tell whether it lives; the sweep of the indexes tells its key.
+            (Err(_), _) => {}
+            (Ok(_), timer) => {
+                drops::forget(tx, *id)?;
+                swept.timers += usize::from(!matches!(timer, Ok(None)));
+            }
+        }
+    }
+    Ok(swept)
+}
+
+/// Removes cooldowns whose monster is gone, and makes the others known to their monster.
+pub(super) async fn markers(
+    scope: &Scope<Tenant>,
+    markers: &[(MonsterId, SkillId)],
+    swept: &mut Swept,
+) -> Result<()> {
+    let announced = |scope: Scope<Tenant>, (id, skill): &(MonsterId, SkillId)| {
+        let marker = MONSTER_COOLDOWN.key(id, skill);
+        let scope = scope.announce_exists(&MONSTER.key(id)).announce_exists(&marker);
+        scope.announce(&marker, Read::ExpireTime).announce(&MONSTER_COOLDOWNS.key(id), score_of(skill))
+    };
+    in_steps(scope, markers, announced, markers_step, swept).await
+}
+
+fn markers_step(tx: &mut Tx<'_, Tenant>, markers: &[(MonsterId, SkillId)]) -> hot::Result<Swept> {
+    let owners: Vec<_> = markers.iter().map(|(id, _)| MONSTER.key(id)).collect();
+    let mut swept = Swept::default();
+    for ((id, skill), lives) in markers.iter().zip(tx.exists_many(&owners)?) {
+        if lives {
+            swept.hints += usize::from(cooldowns(*id).adopt(tx, skill)?);
+        } else {
+            swept.cooldowns += usize::from(cooldowns(*id).clear(tx, skill)?);
+        }
+    }
+    Ok(swept)
+}
+
+/// Runs a step over some things at a time. Where a foreign client spoiled what belongs to one of them, each gets a step
+/// of its own, so that the others are not held up.
+async fn in_steps<T: Copy + Send + 'static>(
+    scope: &Scope<Tenant>,
+    things: &[T],
+    announced: impl Fn(Scope<Tenant>, &T) -> Scope<Tenant>,
+    step: fn(&mut Tx<'_, Tenant>, &[T]) -> hot::Result<Swept>,
+    swept: &mut Swept,
+) -> Result<()> {
+    let run = async |some: &[T]| {
+        let (scope, some) = (some.iter().fold(scope.clone(), &announced), some.to_vec());
+        scope.transact(move |tx| step(tx, &some)).await
+    };
+    for some in things.chunks(MONSTERS_PER_STEP) {
+        match run(some).await {
+            Err(error) if is_spoiled(&error) => {}
+            found => {
+                swept.add(found?);
+                continue;
+            }
+        }
+        for one in some.chunks(1) {
+            match run(one).await {
+                Err(error) if is_spoiled(&error) => swept.corrupt.push(error),
+                found => swept.add(found?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the known cooldowns of monsters that are gone.
+pub(super) async fn known_markers(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
+    for id in ids {
+        let id = *id;
+        let step = move |tx: &mut Tx<'_, Tenant>| {
+            if tx.exists(&MONSTER.key(id))? { Ok(None) } else { clear_known(tx, id).map(Some) }
+        };
+        while let Some(cleared) = scope.transact(step).await? {
+            swept.cooldowns += cleared.count;
+            if !cleared.more {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Ends all known cooldowns of a monster, and the index itself where a foreign client spoiled it.
+pub(super) fn clear_known(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<Cleared> {
+    match cooldowns(id).clear_all(tx) {
+        Err(error) if is_spoiled(&error) => {
+            tx.del(&MONSTER_COOLDOWNS.key(id))?;
+            Ok(Cleared { count: 0, more: false })
+        }
+        cleared => cleared,
+    }
+}
+
+/// The read of a member's score.
+fn score_of(member: &impl Part) -> Read {
+    let mut text = Vec::new();
+    member.write(&mut text);
+    Read::ZScore(text.into())
+}
+
+/// Some keys by their tenant. Every key of these families tells it.
+pub(super) fn by_tenant<F: Family<Partition = Tenant>, T>(
+    keys: Vec<(Option<Tenant>, Key<F>)>,
+    only: Option<Tenant>,
+    part: impl Fn(&Key<F>) -> T,
+) -> Vec<(Tenant, Vec<T>)> {
+    let mut sorted: BTreeMap<Tenant, Vec<T>> = BTreeMap::new();
+    for (tenant, key) in keys {
+        if let Some(tenant) = tenant.filter(|tenant| only.is_none_or(|only| only == *tenant)) {
+            sorted.entry(tenant).or_default().push(part(&key));
+        }
+    }
+    sorted.into_iter().collect()
+}

@@ -1,0 +1,72 @@
+//! What only a clock that a test holds can show: the very millisecond, and what a restart leaves.
+
+use super::*;
+use emberkeep_games::monsters::{Monsters, SkillId};
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use std::path::Path;
+use std::sync::Arc;
+
+const START: i64 = 1_700_000_000_000;
+
+fn open(clock: &ManualClock, data: Option<&Path>) -> Store {
+    let options = Embedded::builder().clock(Clock::Manual(clock.clone()));
+    let options = match data {
+        Some(folder) => options.data(folder),
+        None => options,
+    };
+    Store::new(Arc::new(options.open().unwrap()))
+}
+
+pub async fn deadlines_are_met_to_the_millisecond() {
+    let clock = ManualClock::at(START);
+    let world = World::resting(&open(&clock, None), ms(300));
+    let id = world.spawn(100).await.id;
+    world.monsters.start_cooldown(world.tenant, id, SkillId(1), ms(100)).await.unwrap();
+    world.poison(id, 5, 200, 100).await;
+    world.register(id, 100).await;
+    let due = async || {
+        let effects = world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done;
+        let drops = world.monsters.due_drops(world.tenant, 10).await.unwrap().done;
+        (effects.iter().map(|run| run.hp).collect::<Vec<_>>(), drops.len())
+    };
+    clock.set(START + 99);
+    assert_eq!((due().await, world.is_cooling(id, 1).await), ((vec![], 0), true));
+    let left = world.monsters.cooldown_remaining(world.tenant, id, SkillId(1)).await;
+    assert_eq!(left, Ok(Some(ms(1))));
+    clock.set(START + 100);
+    assert_eq!((due().await, world.is_cooling(id, 1).await), ((vec![95], 1), true));
+    // A key lives through its last millisecond, as on a server.
+    clock.set(START + 101);
+    assert!(!world.is_cooling(id, 1).await);
+    clock.set(START + 200);
+    assert_eq!(due().await, (vec![90], 1));
+    assert!(world.get(id).await.effects.is_empty());
+    assert!(world.remove(id.0).await);
+    clock.set(START + 499);
+    assert_ne!(world.spawn(1).await.id, id);
+    clock.set(START + 500);
+    assert_eq!(world.spawn(1).await.id, id);
+}
+
+/// A process that comes back finds what came due while it was away, and hands it out once.
+pub async fn timers_survive_a_restart(folder: &Path) {
+    let clock = ManualClock::at(START);
+    let store = open(&clock, Some(folder));
+    let world = World::new(&store);
+    let id = world.spawn(100).await.id;
+    world.poison(id, 5, 60_000, 1_000).await;
+    world.register(id, 1_000).await;
+    world.cool(id, 1).await;
+    store.close().await.unwrap();
+    drop(store);
+    clock.advance(10_000);
+    let store = open(&clock, Some(folder));
+    let world = World { monsters: Monsters::new(store.clone()), scope: store.scope(world.tenant), ..world };
+    let ran = world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done;
+    assert_eq!((ran[0].hp, ran[0].ticks[0].count), (50, 10));
+    assert_eq!(world.monsters.due_drops(world.tenant, 10).await.unwrap().done.len(), 1);
+    assert!(world.is_cooling(id, 1).await);
+    assert_eq!(world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done, []);
+    assert_eq!(world.monsters.due_drops(world.tenant, 10).await.unwrap().done, []);
+}

@@ -1,0 +1,172 @@
+//! The end of monsters: one, a field's, a tenant's, all.
+
+use super::*;
+use bytes::Bytes;
+use emberkeep_games::monsters::*;
+use emberkeep_games::world::Field;
+use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::{Error as HotError, Store};
+
+impl World {
+    /// A monster with everything that a monster may have.
+    pub async fn spawn_laden(&self) -> MonsterId {
+        let id = self.spawn(100).await.id;
+        self.cool(id, 1).await;
+        self.cool(id, 2).await;
+        self.register(id, 60_000).await;
+        self.poison(id, 1, 60_000, 1_000).await;
+        id
+    }
+
+    /// What a service that follows the seed and died left: a timer and markers of nobody.
+    async fn leave_foreign_rubbish(&self) {
+        let nobody = MonsterId(1_234_567_890);
+        let end = self.scope.store().now().await.unwrap() + 600_000;
+        let marker = MONSTER_COOLDOWN.key(nobody, SkillId(9));
+        self.foreign(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
+        self.foreign_set(&MONSTER_COOLDOWN.key(nobody, SkillId(10)), "1").await;
+        self.foreign_set(&DROP_TIMER.key(nobody), "no timer at all").await;
+        self.foreign_set(&MONSTER.key(MonsterId(1_234_567_891)), "no monster at all").await;
+        let members = ["1234567890", "1234567891", "a word"].map(|text| Bytes::from(text.to_owned()));
+        self.foreign(&field_key(&self.field), Write::SAdd(members.to_vec())).await;
+        self.foreign_set(&field_key(&Field { map: 1, ..self.field }), "no set at all").await;
+        self.foreign_set(&MONSTER_COOLDOWNS.key(nobody), "no index at all").await;
+    }
+}
+
+pub async fn a_removal_takes_everything_of_a_monster(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    assert!(world.keys().await.len() >= 9, "{:?}", world.keys().await);
+    assert!(world.remove(id.0).await);
+    assert!(!world.remove(id.0).await);
+    let left = world.keys().await;
+    assert!(left.len() == 2 && left.iter().all(|key| key.contains("monster-ids")), "{left:?}");
+    assert_eq!(world.free().await, [id.0]);
+}
+
+/// Hits, ticks and drops go on while somebody removes: no piece of the monster comes back.
+pub async fn nothing_brings_a_removed_monster_back(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    world.age_effects(id, 5_000).await;
+    world.age_timer(id, 61_000).await;
+    let mut tasks = Vec::new();
+    for _ in 0..4 {
+        let world = world.clone();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..10 {
+                let _ = world.monsters.damage(world.tenant, id, ALICE, 1).await;
+                let _ = world.monsters.start_cooldown(world.tenant, id, SkillId(3), ms(60_000)).await;
+                let _ = world.monsters.record_drop_hit(world.tenant, id).await;
+                world.monsters.run_due_effects(world.tenant, 10).await.unwrap();
+                world.monsters.due_drops(world.tenant, 10).await.unwrap();
+            }
+        }));
+    }
+    assert!(world.remove(id.0).await);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let left = world.keys().await;
+    assert!(left.len() == 2 && left.iter().all(|key| key.contains("monster-ids")), "{left:?}");
+}
+
+pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
+    let world = World::new(&store);
+    let (laden, plain) = (world.spawn_laden().await, world.spawn(10).await.id);
+    let (corpse, ghost) = (world.spawn(1).await.id, world.spawn(1).await.id);
+    world.kill(corpse).await;
+    world.foreign_del(&MONSTER.key(ghost)).await;
+    let elsewhere = Field { channel: 7, ..world.field };
+    let stays = world.spawn_in(elsewhere, 10).await.id;
+    world.cool(stays, 1).await;
+    let spoiled = MonsterId(1_500_000_000);
+    world.foreign_set(&MONSTER.key(spoiled), "{").await;
+    let members = [spoiled, stays].map(|id| Bytes::from(id.to_string()));
+    world.foreign(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
+
+    let mut destroyed = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
+    destroyed.removed.sort();
+    assert_eq!(destroyed.removed, [laden, plain, corpse]);
+    let [told @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };
+    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(spoiled))), "{told}");
+    assert_eq!(world.indexed(world.field).await, [spoiled.0]);
+    assert_eq!(world.listed_in(elsewhere).await, [stays.0]);
+    assert!(world.is_cooling(stays, 1).await);
+    assert_eq!((world.drop_due(laden).await, world.effects_due(laden).await), (None, None));
+    let mut free = world.free().await;
+    free.sort();
+    assert_eq!(free, [laden.0, plain.0, corpse.0]);
+    let again = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
+    assert!(again.removed.is_empty());
+}
+
+pub async fn a_field_of_more_than_a_step_reads_is_listed_and_destroyed(store: Store) {
+    const MONSTERS: usize = 1_100;
+    let world = World::new(&store);
+    let mut tasks = Vec::new();
+    for _ in 0..10 {
+        let world = world.clone();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..MONSTERS / 10 {
+                world.spawn_id().await;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(world.listed().await.len(), MONSTERS);
+    // Two at once: each monster is removed by one of them.
+    let (one, other) = tokio::join!(
+        world.monsters.destroy_field(world.tenant, world.field),
+        world.monsters.destroy_field(world.tenant, world.field),
+    );
+    assert_eq!(one.unwrap().removed.len() + other.unwrap().removed.len(), MONSTERS);
+    let free = world.scope.llen(&MONSTER_ID_FREE.key()).await;
+    assert_eq!((world.listed().await.len(), free), (0, Ok(MONSTERS)));
+}
+
+pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store) {
+    let (world, other) = (World::new(&store), World::new(&store));
+    for _ in 0..40 {
+        world.spawn_laden().await;
+    }
+    world.leave_foreign_rubbish().await;
+    let stays = other.spawn_laden().await;
+    let before = other.keys().await;
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(41));
+    assert_eq!(world.keys().await, [""; 0]);
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(0));
+    assert_eq!(other.keys().await, before);
+    assert_eq!(other.listed().await, [stays.0]);
+    // The tenant begins anew, and nothing of old comes back.
+    let id = world.spawn(10).await.id;
+    assert_eq!(id, MonsterId(FIRST));
+    assert!(!world.is_cooling(id, 1).await);
+}
+
+pub async fn a_teardown_lets_ids_rest(store: Store) {
+    let world = World::resting(&store, ms(60_000));
+    let ids = [world.spawn_laden().await, world.spawn_laden().await];
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(2));
+    let left = world.keys().await;
+    assert!(left.len() == 2 && left.iter().all(|key| key.contains("monster-ids")), "{left:?}");
+    assert_eq!(world.spawn_id().await, ids[1].0 + 1);
+}
+
+pub async fn a_teardown_of_all_leaves_nothing_of_any_tenant(store: Store) {
+    let worlds = [World::new(&store), World::new(&store), World::new(&store)];
+    for world in &worlds[..2] {
+        world.spawn_laden().await;
+        world.leave_foreign_rubbish().await;
+    }
+    // Nothing but ids are left of the third.
+    let id = worlds[2].spawn_id().await;
+    assert!(worlds[2].remove(id).await);
+    assert!(worlds[0].monsters.teardown_all().await.unwrap() >= 4);
+    for world in &worlds {
+        assert_eq!(world.keys().await, [""; 0]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The sweep: what nobody meets by himself is found and set right.
+
+use super::*;
+use bytes::Bytes;
+use emberkeep_games::monsters::*;
+use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::{Error as HotError, Store};
+
+impl World {
+    /// A whole walk over the store.
+    pub async fn sweep(&self) -> Swept {
+        let mut sweep = self.monsters.sweep();
+        while sweep.turn().await.unwrap() {}
+        sweep.swept()
+    }
+}
+
+pub async fn a_sweep_prunes_ghosts_and_finds_orphans(store: Store) {
+    let world = World::new(&store);
+    let (ghost, orphan, fine) = (world.spawn_id().await, world.spawn_id().await, world.spawn_id().await);
+    world.foreign_del(&MONSTER.key(MonsterId(ghost))).await;
+    let member = vec![Bytes::from(orphan.to_string())];
+    world.foreign(&field_key(&world.field), Write::SRem(member)).await;
+    let swept = world.sweep().await;
+    assert!(swept.ghosts >= 1 && swept.orphans >= 1, "{swept:?}");
+    assert_eq!(world.indexed(world.field).await, [orphan, fine]);
+    assert_eq!(world.listed().await, [orphan, fine]);
+}
+
+pub async fn a_sweep_removes_what_belongs_to_nobody(store: Store) {
+    let world = World::new(&store);
+    let (living, dead, gone) =
+        (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);
+    world.kill(dead).await;
+    world.foreign_del(&MONSTER.key(gone)).await;
+    let swept = world.sweep().await;
+    assert!(swept.timers >= 2 && swept.cooldowns >= 2, "{swept:?}");
+    for id in [dead, gone] {
+        assert_eq!((world.stored(&DROP_TIMER.key(id)).await, world.drop_due(id).await), (None, None));
+    }
+    let cools = async |id, skill| world.stored(&MONSTER_COOLDOWN.key(id, SkillId(skill))).await;
+    assert_eq!((cools(gone, 1).await, cools(gone, 2).await), (None, None));
+    // A corpse keeps its cooldowns until it is removed, and the living keep everything.
+    assert!(cools(dead, 1).await.is_some() && cools(living, 1).await.is_some());
+    assert!(world.drop_due(living).await.is_some() && world.effects_due(living).await.is_some());
+}
+
+pub async fn a_sweep_makes_known_what_other_services_wrote(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    let (drop, effects) = (world.drop_due(id).await, world.effects_due(id).await);
+    // As another service would have left them: the seed's keys, and none of ours.
+    world.foreign_del(&DROP_TIMERS.key()).await;
+    world.foreign_del(&MONSTER_EFFECTS.key()).await;
+    world.foreign_del(&MONSTER_COOLDOWNS.key(id)).await;
+    let end = store.now().await.unwrap() + 600_000;
+    let marker = MONSTER_COOLDOWN.key(id, SkillId(77));
+    world.foreign(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
+    let swept = world.sweep().await;
+    assert!(swept.hints >= 5, "{swept:?}");
+    assert_eq!((world.drop_due(id).await, world.effects_due(id).await), (drop, effects));
+    // And with the monster it goes, so that no recycled id inherits it.
+    assert!(world.remove(id.0).await);
+    assert_eq!(world.stored(&marker).await, None);
+    assert_eq!(world.spawn(10).await.id, id);
+    assert!(!world.is_cooling(id, 77).await && !world.is_cooling(id, 1).await);
+}
+
+pub async fn a_second_sweep_finds_nothing_to_do(store: Store) {
+    let world = World::new(&store);
+    world.spawn_laden().await;
+    world.sweep().await;
+    let keys = world.keys().await;
+    let again = world.sweep().await;
+    assert_eq!((again.ghosts, again.orphans, again.timers), (0, 0, 0), "{again:?}");
+    assert_eq!((again.cooldowns, again.hints), (0, 0), "{again:?}");
+    assert_eq!(world.keys().await, keys);
+}
+
+pub async fn a_sweep_names_what_it_cannot_read_and_leaves_it(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn(10).await.id;
+    let (monster, timer) = (MONSTER.key(MonsterId(1_500_000_000)), DROP_TIMER.key(id));
+    world.foreign_set(&monster, "{").await;
+    world.foreign_set(&timer, "{").await;
+    let swept = world.sweep().await;
+    for key in [world.name_of(&monster), world.name_of(&timer)] {
+        let told = swept
+            .corrupt
+            .iter()
+            .any(|error| matches!(error, HotError::Corrupt { .. }) && error.to_string().contains(&key));
+        assert!(told, "{key}: {swept:?}");
+    }
+    assert_eq!(world.stored(&monster).await.as_deref(), Some("{"));
+    assert_eq!(world.stored(&timer).await.as_deref(), Some("{"));
+}
+
+/// A turn is bounded: a walk over many monsters takes several, and goes on where it was.
+pub async fn a_sweep_goes_on_turn_by_turn(store: Store) {
+    let world = World::new(&store);
+    let mut spawned = Vec::new();
+    for _ in 0..20 {
+        spawned.push(world.spawn_laden().await.0);
+    }
+    world.foreign_del(&field_key(&world.field)).await;
+    let (mut sweep, mut turns) = (world.monsters.sweep(), 0);
+    while sweep.turn().await.unwrap() {
+        turns += 1;
+    }
+    assert!(turns >= 5, "{turns}");
+    assert!(!sweep.turn().await.unwrap(), "the end stays the end");
+    assert_eq!(world.indexed(world.field).await, spawned);
+}
