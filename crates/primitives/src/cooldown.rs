@@ -9,6 +9,47 @@
 //! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
 //! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down. It lives
 //! as long as the longest cooldown may last, which is therefore the bound of a cooldown.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
+//! use emberkeep_primitives::Cooldowns;
+//! use emberkeep_schema::{Id, Key, Number, SortedSet, Text, family, partition};
+//! use std::{sync::Arc, time::Duration};
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! family! {
+//!     /// A weapon that cools down.
+//!     pub WEAPON = "weapon-cd:{ship}:{weapon}" {
+//!         kind: Text<Number<i64>>, partition: Galaxy, parts: (ship: u32, weapon: u32), ttl: given, owner: "ships"
+//!     }
+//! }
+//! family! {
+//!     /// The weapons of a ship that cool down; none for longer than an hour.
+//!     pub WEAPONS = "ember:weapon-cds:{ship}" {
+//!         kind: SortedSet<Id<u32>>, partition: Galaxy, parts: (ship: u32), ttl: refresh(3_600_000), owner: "ships"
+//!     }
+//! }
+//! fn weapons(ship: u32) -> Cooldowns<WEAPONS, impl Fn(&u32) -> Key<WEAPON>> {
+//!     Cooldowns::new(WEAPONS.key(ship), move |weapon| WEAPON.key(ship, weapon))
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let clock = ManualClock::at(1_000);
+//! let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open()?;
+//! let scope = Store::new(Arc::new(engine)).scope(Galaxy);
+//! let left = || scope.transact(|tx| weapons(7).remaining(tx, &1));
+//! scope.transact(|tx| weapons(7).start(tx, &1, Duration::from_secs(3))).await?;
+//! clock.advance(1_000);
+//! assert_eq!(left().await?, Some(Duration::from_secs(2)));
+//! // The ship is gone, and with it all that it waited for.
+//! assert_eq!(scope.transact(|tx| weapons(7).clear_all(tx)).await?.count, 1);
+//! assert_eq!(left().await?, None);
+//! # Ok(())
+//! # }
+//! ```
 
 use emberkeep_hot::command::ZSlice;
 use emberkeep_hot::{Error, Result, Tx};

@@ -8,10 +8,61 @@
 //!
 //! Keys, all the caller's: the sequence's counter; the free list, pushed and popped at its head; the resting set,
 //! which holds released ids by the time at which they may be used again.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::{IdPool, Taken};
+//! use emberkeep_schema::{Id, List, Number, Text, Utf8, family, partition};
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! family! {
+//!     /// Ships by id.
+//!     pub SHIP = "ship:{id}" {
+//!         kind: Text<Utf8>, partition: Galaxy, parts: (id: u32), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! family! {
+//!     /// The id that was counted out last.
+//!     pub NEXT = "ships:next" {
+//!         kind: Text<Number<i64>>, partition: Galaxy, parts: (), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! family! {
+//!     /// Ids to be used again.
+//!     pub FREE = "ships:free" {
+//!         kind: List<Id<u32>>, partition: Galaxy, parts: (), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
+//! let ids = || IdPool::new(1..=1_000, NEXT.key(), FREE.key());
+//! let build = || {
+//!     scope.transact(move |tx| {
+//!         let taken = ids().take(tx, |tx, id| tx.exists(&SHIP.key(id)))?;
+//!         if let Taken::Id(id) = taken {
+//!             tx.put(&SHIP.key(id), &"a ship".to_owned())?;
+//!         }
+//!         Ok::<_, Error>(taken)
+//!     })
+//! };
+//! assert_eq!((build().await?, build().await?), (Taken::Id(1), Taken::Id(2)));
+//! // The step that ends a ship is the one that releases its id.
+//! let scrap = |tx: &mut emberkeep_hot::Tx<'_, Galaxy>| {
+//!     tx.del(&SHIP.key(1))?;
+//!     IdPool::new(1..=1_000, NEXT.key(), FREE.key()).release(tx, &1)
+//! };
+//! scope.transact(scrap).await?;
+//! assert_eq!((build().await?, build().await?), (Taken::Id(1), Taken::Id(3)));
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::deadlines::Deadlines;
-pub use crate::sequence::Looked;
-use crate::sequence::{Search, Sequence, TRIES_PER_STEP_MAX, Taken};
+use crate::sequence::{Looked, Search, Sequence, TRIES_PER_STEP_MAX, Taken};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Id, Key, List, Number, Part, Partition, SortedSet, Text};

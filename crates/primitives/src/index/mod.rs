@@ -11,6 +11,77 @@
 //!
 //! Keys, both the caller's: the record (a string), and the index (a set of the texts that stand in the records' keys).
 //! What links them is [`Indexed`].
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::index::{self, Indexed};
+//! use emberkeep_schema::{Id, Json, Key, Set, Text, family, partition, record};
+//!
+//! partition! {
+//!     /// One galaxy.
+//!     pub struct Galaxy = "galaxy";
+//! }
+//! record! {
+//!     /// A ship.
+//!     #[derive(Clone, Debug, PartialEq)]
+//!     pub struct Ship {
+//!         /// Where it is.
+//!         pub system: u32 => "system",
+//!     }
+//! }
+//! family! {
+//!     /// Ships.
+//!     pub SHIP = "ship:{id}" {
+//!         kind: Text<Json<Ship>>, partition: Galaxy, parts: (id: u32), ttl: persistent, owner: "ships"
+//!     }
+//! }
+//! family! {
+//!     /// The ships of a system.
+//!     pub SYSTEM = "system:{system}:ships" {
+//!         kind: Set<Id<u32>>, partition: Galaxy, parts: (system: u32), ttl: persistent, owner: "ships",
+//!         index_of: SHIP,
+//!     }
+//! }
+//!
+//! struct BySystem;
+//!
+//! impl Indexed for BySystem {
+//!     type Partition = Galaxy;
+//!     type Member = u32;
+//!     type Value = Ship;
+//!     type Codec = Json<Ship>;
+//!     type Record = SHIP;
+//!     type Index = SYSTEM;
+//!
+//!     fn record(id: &u32) -> Key<SHIP> {
+//!         SHIP.key(id)
+//!     }
+//!     fn member(key: &Key<SHIP>) -> u32 {
+//!         SHIP.parts(key).0
+//!     }
+//!     fn home(ship: &Ship) -> Key<SYSTEM> {
+//!         SYSTEM.key(ship.system)
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
+//! let ship = Ship { system: 3, extra: Default::default() };
+//! for id in [7, 8] {
+//!     let ship = ship.clone();
+//!     let build = scope.transact(move |tx| {
+//!         tx.put(&SHIP.key(id), &ship)?;
+//!         index::enter::<BySystem>(tx, &id, &ship)
+//!     });
+//!     build.await?;
+//! }
+//! // Somebody deletes a ship and forgets the index.
+//! scope.del(&SHIP.key(7)).await?;
+//! let listing = index::list::<BySystem>(&scope, &SYSTEM.key(3)).await?;
+//! assert_eq!((listing.living, listing.pruned), (vec![ship], 1));
+//! # Ok(())
+//! # }
+//! ```
 
 mod list;
 mod sweep;
