@@ -38,7 +38,9 @@ pub async fn a_removal_takes_everything_of_a_monster(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     assert!(world.keys().await.len() >= 9, "{:?}", world.keys().await);
-    assert!(world.remove(id.0).await);
+    let last = world.get(id).await;
+    assert_eq!(world.monsters.take(world.tenant, id).await, Ok(Some(last)), "as it was at its end");
+    assert_eq!(world.monsters.take(world.tenant, id).await, Ok(None));
     assert!(!world.remove(id.0).await);
     let left = world.keys().await;
     assert!(left.len() == 2 && left.iter().all(|key| key.contains("monster-ids")), "{left:?}");
@@ -87,6 +89,8 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     world.foreign(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
 
     let mut destroyed = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
+    let told: Vec<MonsterId> = destroyed.records.iter().map(|monster| monster.id).collect();
+    assert_eq!((told, &destroyed.stopped), (destroyed.removed.clone(), &None));
     destroyed.removed.sort();
     assert_eq!(destroyed.removed, [laden, plain, corpse]);
     let [told @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };

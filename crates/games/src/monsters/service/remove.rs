@@ -15,15 +15,20 @@ use std::collections::BTreeSet;
 pub struct Destroyed {
     /// Those that this call removed.
     pub removed: Vec<MonsterId>,
+    /// The same, as they were at their end.
+    pub records: Vec<Monster>,
     /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
     /// left as they are.
     pub corrupt: Vec<hot::Error>,
+    /// What kept the call from going on after it had removed these: call again for the rest. Nobody else is told of
+    /// what it removed, so that must not be lost in an error.
+    pub stopped: Option<Error>,
 }
 
 /// What a step made of one monster.
 enum Removal {
-    /// It went, with so many cooldowns.
-    Done(usize),
+    /// It went, with so many cooldowns. As it was.
+    Done(Box<Monster>, usize),
     /// It is not there, or not where it was looked for.
     Absent,
     /// It has more cooldowns than a step clears: go on in a further one.
@@ -34,12 +39,18 @@ impl Monsters {
     /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one step. `true` for
     /// the one caller whose step removed it.
     pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
+        Ok(self.take(tenant, id).await?.is_some())
+    }
+
+    /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it, what weighed on
+    /// it. Ids are used again, so only the removal itself can tell whose end it was.
+    pub async fn take(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
         let scope = announced(self.scope(tenant), id);
         loop {
             let ids = self.ids();
             match scope.transact(move |tx| remove(tx, &ids, id, None)).await? {
-                Removal::Done(_) => return Ok(true),
-                Removal::Absent => return Ok(false),
+                Removal::Done(monster, _) => return Ok(Some(*monster)),
+                Removal::Absent => return Ok(None),
                 Removal::NotYet => {}
             }
         }
@@ -74,8 +85,16 @@ impl Monsters {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_STEP));
             let scope = some.iter().fold(self.scope(tenant), |scope, id| announced(scope, *id));
             let ids = self.ids();
-            let batch = scope.transact(move |tx| remove_some(tx, &ids, &some, field)).await?;
+            let batch = match scope.transact(move |tx| remove_some(tx, &ids, &some, field)).await {
+                Ok(batch) => batch,
+                Err(error) if all.removed.is_empty() => return Err(error),
+                Err(error) => {
+                    all.stopped = Some(error);
+                    break;
+                }
+            };
             all.removed.extend(batch.destroyed.removed);
+            all.records.extend(batch.destroyed.records);
             all.corrupt.extend(batch.destroyed.corrupt);
             wanted.extend(batch.left);
         }
@@ -109,9 +128,10 @@ fn remove_some(
             break;
         }
         match remove(tx, ids, *id, field) {
-            Ok(Removal::Done(cleared)) => {
+            Ok(Removal::Done(monster, cleared)) => {
                 markers += cleared;
                 batch.destroyed.removed.push(*id);
+                batch.destroyed.records.push(*monster);
             }
             Ok(Removal::Absent) => {}
             Ok(Removal::NotYet) => {
@@ -142,7 +162,7 @@ fn remove(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, field: Option<Field
     }
     index::leave::<ByField>(tx, &id, &monster)?;
     bury(tx, ids, id)?;
-    Ok(Removal::Done(cleared.count))
+    Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
 /// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The step must have seen

@@ -83,6 +83,9 @@ impl Monsters {
     /// Removes monsters, also those whose record nobody can read.
     async fn remove_every(&self, tenant: Tenant, ids: Vec<MonsterId>) -> Result<usize> {
         let destroyed = self.remove_all(tenant, ids.clone(), None).await?;
+        if let Some(error) = destroyed.stopped {
+            return Err(error);
+        }
         let mut count = destroyed.removed.len();
         if destroyed.corrupt.is_empty() {
             return Ok(count);
