@@ -7,13 +7,14 @@
 //! share about a world stands in [`world`].
 
 pub mod monsters;
+pub mod reactors;
 pub mod world;
 
 use emberkeep_schema::Schema;
 
 /// The families of all games.
 pub fn schema() -> Schema {
-    Schema::join([monsters::schema()]).expect("no key belongs to two games, a test holds")
+    Schema::join([monsters::schema(), reactors::schema()]).expect("no key belongs to two games, a test holds")
 }
 
 #[cfg(test)]

@@ -1,0 +1,55 @@
+//! The two indexes that a reactor is in: its field's, and that of all.
+
+use super::model::{Reactor, ReactorId};
+use super::schema::{REACTOR, REACTOR_MAP, REACTORS_ALL, field_key};
+use crate::world::Tenant;
+use emberkeep_primitives::Indexed;
+use emberkeep_schema::{Json, Key};
+use uuid::Uuid;
+
+/// Any tenant: on one server, keys that do not say whose they are are reached through each of them.
+pub(super) const ANYWHERE: Tenant = Tenant(Uuid::nil());
+
+/// Reactors by their field.
+pub(super) struct InField;
+
+/// All reactors.
+pub(super) struct InAll;
+
+macro_rules! indexed {
+    ($($index:ident by $family:ident: $home:expr;)*) => { $(
+        impl Indexed for $index {
+            type Partition = Tenant;
+            type Member = ReactorId;
+            type Value = Reactor;
+            type Codec = Json<Reactor>;
+            type Record = REACTOR;
+            type Index = $family;
+
+            fn record(id: &ReactorId) -> Key<REACTOR> {
+                REACTOR.key(id)
+            }
+
+            fn member(record: &Key<REACTOR>) -> ReactorId {
+                REACTOR.parts(record).0
+            }
+
+            fn home(reactor: &Reactor) -> Key<$family> {
+                $home(reactor)
+            }
+
+            fn partition(reactor: &Reactor) -> Option<Tenant> {
+                Some(Tenant(reactor.tenant.id))
+            }
+
+            fn anywhere() -> Option<Tenant> {
+                Some(ANYWHERE)
+            }
+        }
+    )* };
+}
+
+indexed! {
+    InField by REACTOR_MAP: |reactor: &Reactor| field_key(&reactor.field());
+    InAll by REACTORS_ALL: |_: &Reactor| REACTORS_ALL.key();
+}

@@ -1,0 +1,17 @@
+//! Every bound of the reactors, units last.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Ids of reactors.
+pub const IDS: RangeInclusive<i64> = 1_000_000_001..=2_000_000_000;
+/// Longest delay of a reactor: what other services hold in 32 bits.
+pub const DELAY_MS_MAX: i64 = u32::MAX as i64;
+/// Longest cooldown: that of the longest delay, 49.7 days.
+pub const COOLDOWN_MAX: Duration = Duration::from_millis(DELAY_MS_MAX as u64);
+/// How long a field's index of cooldowns outlives the last one that entered it: at least as long as that one.
+pub const COOLDOWNS_LIFE: Duration = Duration::from_secs(50 * 24 * 3_600);
+/// Most reactors that a field takes: what one step may read.
+pub const FIELD_REACTORS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
+
+const _: () = assert!(COOLDOWNS_LIFE.as_millis() >= COOLDOWN_MAX.as_millis());

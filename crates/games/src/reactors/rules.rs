@@ -1,0 +1,288 @@
+//! The rules of the reactors: pure functions of a reactor and what happens to it.
+
+use super::error::{Error, Result};
+use super::limits::{COOLDOWN_MAX, DELAY_MS_MAX, IDS};
+use super::model::{Event, Reactor, ReactorId};
+use super::stamp::Stamp;
+use std::time::Duration;
+
+/// What a hit did to a reactor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Struck {
+    /// It went on to another state, or round to the same one.
+    Advanced {
+        /// The state it was in.
+        from: i8,
+    },
+    /// It has no way on: it did what it is there for, and is over. It was not changed.
+    Triggered,
+}
+
+/// The first event of the reactor's state that a hit with this skill causes. 0 is no skill.
+pub fn caused(reactor: &Reactor, skill: u32) -> Option<&Event> {
+    let events = reactor.data.states.get(reactor.state)?;
+    events.iter().find(|event| event.skills.is_empty() || event.skills.contains(&skill))
+}
+
+/// Hits a reactor: on to the state that the caused event leads to. Without such an event, or where it leads to a
+/// state that the reactor does not have, the reactor triggers.
+pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Struck {
+    let next = caused(reactor, skill).map(|event| event.next);
+    match next.filter(|next| reactor.data.states.get(*next).is_some()) {
+        Some(next) => {
+            let from = std::mem::replace(&mut reactor.state, next);
+            reactor.update_time = Stamp::at(now_ms);
+            Struck::Advanced { from }
+        }
+        None => Struck::Triggered,
+    }
+}
+
+/// How long the spot of a destroyed reactor cools down; `None` = not at all.
+pub fn cooldown_after(reactor: &Reactor) -> Option<Duration> {
+    let delay = Duration::from_millis(u64::from(reactor.delay_ms));
+    (!delay.is_zero()).then_some(delay)
+}
+
+/// Refuses a change of what says which reactor it is, whose, and where it stands. That is decided once, when it is
+/// created, together with the indexes and with the claim to its spot.
+pub fn check_change(before: &Reactor, after: &Reactor) -> Result<()> {
+    let kept = [
+        ("id", before.id == after.id),
+        ("tenant", before.tenant.id == after.tenant.id),
+        ("field", before.field() == after.field()),
+        ("spot", before.spot() == after.spot()),
+    ];
+    match kept.iter().find(|(_, same)| !same) {
+        Some((what, _)) => {
+            let problem =
+                format!("the {what} of reactor {} would change; destroy it and create another", before.id);
+            Err(Error::Invalid { what: "update", problem })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses the kind that is none.
+pub fn check_classification(classification: u32) -> Result<()> {
+    if classification > 0 {
+        return Ok(());
+    }
+    Err(Error::Invalid { what: "classification", problem: "0, expected at least 1".into() })
+}
+
+/// A delay as it is stored.
+pub fn check_delay(delay_ms: i64) -> Result<u32> {
+    u32::try_from(delay_ms).map_err(|_| Error::Invalid {
+        what: "delay",
+        problem: format!("{delay_ms} ms, expected 0 to {DELAY_MS_MAX}"),
+    })
+}
+
+/// Refuses a cooldown that is longer than any delay.
+pub fn check_cooldown(time: Duration) -> Result<()> {
+    if time <= COOLDOWN_MAX {
+        return Ok(());
+    }
+    let problem = format!("{time:?}, expected at most {COOLDOWN_MAX:?}");
+    Err(Error::Invalid { what: "cooldown", problem })
+}
+
+/// Refuses an id that the counter never hands out.
+pub fn check_id(id: ReactorId) -> Result<()> {
+    if IDS.contains(&i64::from(id.0)) {
+        return Ok(());
+    }
+    let problem = format!("{id}, expected {} to {}", IDS.start(), IDS.end());
+    Err(Error::Invalid { what: "id", problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactors::model::ReactorData;
+    use crate::reactors::states::PerState;
+    use crate::world::TenantFields;
+    use emberkeep_schema::{Array, Extra};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use uuid::Uuid;
+
+    fn event(skills: &[u32], next: i8) -> Event {
+        Event { skills: skills.to_vec().into(), next, ..Event::default() }
+    }
+
+    fn reactor(states: impl IntoIterator<Item = (i8, Vec<Event>)>) -> Reactor {
+        let states = states.into_iter().map(|(state, events)| (state, Array(events))).collect();
+        let tenant = TenantFields {
+            id: Uuid::nil(),
+            region: "GMS".into(),
+            major_version: 83,
+            minor_version: 1,
+            extra: Extra::default(),
+        };
+        Reactor {
+            tenant,
+            id: ReactorId(1_000_000_001),
+            world: 0,
+            channel: 1,
+            map: 100_000_000,
+            instance: Uuid::nil(),
+            classification: 2001,
+            name: "box".into(),
+            data: ReactorData { states, ..ReactorData::default() },
+            state: 0,
+            event_state: 0,
+            delay_ms: 0,
+            direction: 0,
+            x: -3,
+            y: 7,
+            update_time: Stamp::default(),
+            extra: Extra::default(),
+        }
+    }
+
+    #[test]
+    fn a_hit_leads_to_the_next_state_and_stamps() {
+        let mut reactor = reactor([(0, vec![event(&[], 3)]), (3, vec![])]);
+        assert_eq!(strike(&mut reactor, 0, 1_709_251_199_007), Struck::Advanced { from: 0 });
+        assert_eq!((reactor.state, reactor.update_time.ms()), (3, Some(1_709_251_199_007)));
+    }
+
+    #[test]
+    fn the_first_event_that_the_skill_causes_counts() {
+        let events = vec![event(&[1001, 1002], 1), event(&[2001], 2), event(&[], 3), event(&[2001], 4)];
+        let all = reactor((1..=4).map(|state| (state, vec![])).chain([(0, events)]));
+        for (skill, next) in [(1002, 1), (2001, 2), (0, 3), (9999, 3)] {
+            let mut reactor = all.clone();
+            assert_eq!(strike(&mut reactor, skill, 0), Struck::Advanced { from: 0 }, "skill {skill}");
+            assert_eq!(reactor.state, next, "skill {skill}");
+        }
+    }
+
+    #[test]
+    fn without_a_way_on_it_triggers_and_is_not_changed() {
+        for (why, states) in [
+            ("no states at all", vec![]),
+            ("a state that is not listed", vec![(1, vec![event(&[], 1)])]),
+            ("a state without events", vec![(0, vec![])]),
+            ("no event of this skill", vec![(0, vec![event(&[77], 1)]), (1, vec![])]),
+            ("an event that ends it", vec![(0, vec![event(&[], -1)])]),
+            ("an event into a state that is not listed", vec![(0, vec![event(&[], 1)])]),
+        ] {
+            let mut struck = reactor(states);
+            let before = struck.clone();
+            assert_eq!(strike(&mut struck, 5, 1), Struck::Triggered, "{why}");
+            assert_eq!(struck, before, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_state_may_lead_to_itself() {
+        let mut reactor = reactor([(0, vec![event(&[], 0)])]);
+        for _ in 0..3 {
+            assert_eq!(strike(&mut reactor, 0, 1), Struck::Advanced { from: 0 });
+        }
+    }
+
+    #[test]
+    fn a_delay_of_nothing_cools_nothing_down() {
+        let mut reactor = reactor([]);
+        assert_eq!(cooldown_after(&reactor), None);
+        reactor.delay_ms = u32::MAX;
+        assert_eq!(cooldown_after(&reactor), Some(COOLDOWN_MAX));
+    }
+
+    #[test]
+    fn who_and_where_a_reactor_is_does_not_change() {
+        let before = reactor([]);
+        type Change = fn(&mut Reactor);
+        let changes: [(&str, Change); 7] = [
+            ("id", |r| r.id.0 += 1),
+            ("tenant", |r| r.tenant.id = Uuid::max()),
+            ("field", |r| r.channel += 1),
+            ("field", |r| r.instance = Uuid::max()),
+            ("spot", |r| r.classification += 1),
+            ("spot", |r| r.x += 1),
+            ("spot", |r| r.y -= 1),
+        ];
+        for (what, change) in changes {
+            let mut after = before.clone();
+            change(&mut after);
+            let told = check_change(&before, &after).unwrap_err().to_string();
+            assert!(told.starts_with("invalid update: the ") && told.contains(what), "{told}");
+        }
+        let after = Reactor { state: 9, event_state: 2, name: "other".into(), ..before.clone() };
+        assert_eq!(check_change(&before, &after), Ok(()));
+    }
+
+    #[test]
+    fn bounds_are_told_with_what_was_given() {
+        assert_eq!((check_delay(0), check_delay(DELAY_MS_MAX)), (Ok(0), Ok(u32::MAX)));
+        for delay in [-1, i64::MIN, DELAY_MS_MAX + 1, i64::MAX] {
+            let told = check_delay(delay).unwrap_err().to_string();
+            assert!(told.contains(&delay.to_string()) && told.contains("4294967295"), "{told}");
+        }
+        for id in [0, 1_000_000_000, 2_000_000_001, u32::MAX] {
+            let told = check_id(ReactorId(id)).unwrap_err().to_string();
+            assert!(told.contains(&id.to_string()) && told.contains("1000000001 to 2000000000"), "{told}");
+        }
+        assert!(check_id(ReactorId(1_000_000_001)).is_ok() && check_id(ReactorId(2_000_000_000)).is_ok());
+        assert!(check_cooldown(Duration::ZERO).is_ok() && check_cooldown(COOLDOWN_MAX).is_ok());
+        assert!(check_cooldown(COOLDOWN_MAX + Duration::from_millis(1)).is_err());
+        assert!(check_classification(1).is_ok() && check_classification(0).is_err());
+    }
+
+    fn any_states() -> impl Strategy<Value = BTreeMap<i8, Array<Event>>> {
+        let event =
+            (prop::collection::vec(0..4u32, 0..3), -1..5i8).prop_map(|(skills, next)| event(&skills, next));
+        prop::collection::btree_map(-1..5i8, prop::collection::vec(event, 0..3).prop_map(Array), 0..5)
+    }
+
+    proptest! {
+        /// Against the rule in its own words: look for the event by hand, then for the state.
+        #[test]
+        fn a_hit_does_what_the_states_say(states in any_states(), state in -1..5i8, skill in 0..4u32) {
+            let mut struck = reactor([]);
+            (struck.data.states, struck.state) = (PerState(states.clone()), state);
+            let before = struck.clone();
+            let mut expected = None;
+            for event in states.get(&state).into_iter().flatten() {
+                if event.skills.is_empty() || event.skills.contains(&skill) {
+                    expected = Some(event.next);
+                    break;
+                }
+            }
+            let expected = expected.filter(|next| states.contains_key(next));
+            match strike(&mut struck, skill, 5) {
+                Struck::Advanced { from } => {
+                    prop_assert_eq!((from, Some(struck.state)), (state, expected));
+                    let changed = Reactor { state: struck.state, update_time: Stamp::at(5), ..before };
+                    prop_assert_eq!(struck, changed);
+                }
+                Struck::Triggered => {
+                    prop_assert_eq!(expected, None);
+                    prop_assert_eq!(struck, before);
+                }
+            }
+        }
+
+        /// A walk stays among the listed states, and one that only goes up ends.
+        #[test]
+        fn a_walk_upwards_ends(
+            steps in prop::collection::vec(1..4i8, 1..8),
+            skills in prop::collection::vec(0..4u32, 40),
+        ) {
+            let mut at = 0i8;
+            let states = steps.iter().map(|step| {
+                let here = at;
+                at += step;
+                (here, vec![event(&[], at)])
+            });
+            let mut walker = reactor(states.collect::<Vec<_>>());
+            let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Struck::Triggered).count();
+            prop_assert_eq!(hits, steps.len() - 1);
+            prop_assert!(walker.data.states.get(walker.state).is_some());
+        }
+    }
+}

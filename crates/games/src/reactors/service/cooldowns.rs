@@ -1,0 +1,61 @@
+//! Spots that cool down.
+
+use super::Reactors;
+use crate::reactors::error::Result;
+use crate::reactors::model::Spot;
+use crate::reactors::rules;
+use crate::reactors::schema::{cooldown_key, cooldowns};
+use crate::world::{Field, Tenant};
+use emberkeep_hot::command::Read;
+use std::time::Duration;
+
+impl Reactors {
+    /// Lets a spot cool down from now on, also if it does already. A time of nothing starts nothing; the longest is
+    /// [`COOLDOWN_MAX`](crate::reactors::limits::COOLDOWN_MAX).
+    pub async fn start_cooldown(
+        &self,
+        tenant: Tenant,
+        field: Field,
+        spot: Spot,
+        time: Duration,
+    ) -> Result<()> {
+        rules::check_classification(spot.classification)?;
+        rules::check_cooldown(time)?;
+        let scope = self.store.scope(tenant);
+        Ok(scope.transact(move |tx| cooldowns(field).start(tx, &spot, time)).await?)
+    }
+
+    /// The time until a spot has cooled down; `None` if it has. A marker without an end, which only a foreign client
+    /// sets, cools down for [`Duration::MAX`].
+    pub async fn cooldown_remaining(
+        &self,
+        tenant: Tenant,
+        field: Field,
+        spot: Spot,
+    ) -> Result<Option<Duration>> {
+        let marker = cooldown_key(&field, &spot);
+        let scope = self.store.scope(tenant).announce(&marker, Read::Exists);
+        let scope = scope.announce(&marker, Read::ExpireTime);
+        Ok(scope.transact(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
+    }
+
+    /// Ends a spot's cooldown; `true` if there was one.
+    pub async fn clear_cooldown(&self, tenant: Tenant, field: Field, spot: Spot) -> Result<bool> {
+        let scope = self.store.scope(tenant).announce(&cooldown_key(&field, &spot), Read::Exists);
+        Ok(scope.transact(move |tx| cooldowns(field).clear(tx, &spot)).await?)
+    }
+
+    /// Ends the cooldowns of a field, without a walk over the keyspace: how many there were. Those that a foreign
+    /// service started are among them once a [sweep](Reactors::sweep) has met them.
+    pub async fn clear_cooldowns(&self, tenant: Tenant, field: Field) -> Result<usize> {
+        let scope = self.store.scope(tenant);
+        let mut count = 0;
+        loop {
+            let cleared = scope.transact(move |tx| cooldowns(field).clear_all(tx)).await?;
+            count += cleared.count;
+            if !cleared.more {
+                return Ok(count);
+            }
+        }
+    }
+}

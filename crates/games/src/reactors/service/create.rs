@@ -1,0 +1,117 @@
+//! New reactors and their ids.
+
+use super::{Reactors, spots};
+use crate::reactors::error::{Error, Result};
+use crate::reactors::model::{Reactor, ReactorId};
+use crate::reactors::request::CreateRequest;
+use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, field_key, ids};
+use crate::world::Tenant;
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{self as hot, Scope, Tx};
+use emberkeep_primitives::{Taken, sequence::Looked};
+use std::sync::atomic::Ordering;
+
+/// Ids after the last one seen that a creation asks about beforehand, so that the one it gets is among them.
+const FORESEEN_IDS: u32 = 4;
+
+impl Reactors {
+    /// Takes the next free id. It stays the caller's until ids have come round once, or is used by
+    /// [`CreateRequest::id`].
+    pub async fn allocate_id(&self, tenant: Tenant) -> Result<ReactorId> {
+        let scope = ids().announced(self.foreseeing(tenant));
+        let mut search = ids().search();
+        loop {
+            match scope.transact(|tx| ids().take(tx, lives)).await? {
+                Taken::Id(id) => return Ok(self.seen(id)),
+                Taken::NotYet(looked) => search.go_on(looked)?,
+            }
+        }
+    }
+
+    /// Brings a reactor into a field: the look at the spot, id, record and both indexes in one step.
+    ///
+    /// [`OnCooldown`](Error::OnCooldown) while the spot cools down, [`SpotTaken`](Error::SpotTaken) while a living
+    /// reactor of the same classification stands there, also one that a foreign service created.
+    pub async fn create(&self, tenant: Tenant, request: CreateRequest) -> Result<Reactor> {
+        request.check()?;
+        let scope = self.announced(tenant, &request);
+        let mut search = ids().search();
+        loop {
+            let request = request.clone();
+            match scope.transact(move |tx| create(tx, &request)).await? {
+                Created::Reactor(reactor) => {
+                    self.seen(reactor.id);
+                    return Ok(*reactor);
+                }
+                Created::NotYet(looked) => search.go_on(looked)?,
+            }
+        }
+    }
+
+    /// The scope, told all that a creation reads where nobody else is at work: one round trip before its commit.
+    fn announced(&self, tenant: Tenant, request: &CreateRequest) -> Scope<Tenant> {
+        let marker = cooldown_key(&request.field, &request.spot());
+        let scope = match request.id {
+            Some(id) => self.store.scope(tenant).announce(&REACTOR.key(id), Read::Exists),
+            None => ids().announced(self.foreseeing(tenant)),
+        };
+        let scope = scope.announce(&marker, Read::Exists).announce(&marker, Read::ExpireTime);
+        spots::announced(scope, &request.field)
+    }
+
+    /// The scope, told that ids after the last one may be asked for.
+    fn foreseeing(&self, tenant: Tenant) -> Scope<Tenant> {
+        let last = self.last_id.load(Ordering::Relaxed);
+        let foreseen = (1..=FORESEEN_IDS).filter_map(|ahead| last.checked_add(ahead));
+        let scope = self.store.scope(tenant);
+        foreseen.fold(scope, |scope, id| scope.announce(&REACTOR.key(ReactorId(id)), Read::Exists))
+    }
+
+    fn seen(&self, id: ReactorId) -> ReactorId {
+        self.last_id.store(id.0, Ordering::Relaxed);
+        id
+    }
+}
+
+/// What one step of a creation came to.
+enum Created {
+    Reactor(Box<Reactor>),
+    NotYet(Looked),
+}
+
+/// Looks at the spot, takes an id, writes the reactor under it.
+fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Created> {
+    let (field, spot) = (request.field, request.spot());
+    if let Some(remaining) = cooldowns(field).remaining(tx, &spot)? {
+        return Err(Error::OnCooldown { remaining });
+    }
+    spots::claim(tx, &field, &spot)?;
+    let id = match id_for(tx, request)? {
+        Taken::Id(id) => id,
+        Taken::NotYet(looked) => return Ok(Created::NotYet(looked)),
+    };
+    let now = tx.now();
+    let reactor = request.born(*tx.partition(), id, now)?;
+    tx.put(&REACTOR.key(id), &reactor)?;
+    tx.sadd(&field_key(&field), &id)?;
+    tx.sadd(&REACTORS_ALL.key(), &id)?;
+    spots::enter(tx, &id, &reactor)?;
+    Ok(Created::Reactor(Box::new(reactor)))
+}
+
+/// The id that the request brings, or the next one.
+fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Taken<ReactorId>> {
+    match request.id {
+        None => Ok(ids().take(tx, lives)?),
+        Some(id) if lives(tx, &id)? => {
+            let problem = format!("{id} is in use, expected one that was allocated for this reactor");
+            Err(Error::Invalid { what: "id", problem })
+        }
+        Some(id) => Ok(Taken::Id(id)),
+    }
+}
+
+/// Whether a reactor has this id, whosever it is: on one server ids are shared.
+fn lives(tx: &mut Tx<'_, Tenant>, id: &ReactorId) -> hot::Result<bool> {
+    tx.exists(&REACTOR.key(id))
+}

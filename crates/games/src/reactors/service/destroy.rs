@@ -1,0 +1,110 @@
+//! Hits, and the end of reactors.
+
+use super::{Reactors, own, spots};
+use crate::reactors::error::Result;
+use crate::reactors::model::{Reactor, ReactorId};
+use crate::reactors::rules::{self, Struck};
+use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
+use crate::world::{CharacterId, Tenant};
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{self as hot, Tx};
+use std::time::Duration;
+
+/// A hit that counted, with all that a game server needs to tell others of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Who hit.
+    pub character: CharacterId,
+    /// With which skill; 0 is none.
+    pub skill: u32,
+    /// The reactor after the hit; as it was at its end, if it triggered.
+    pub reactor: Reactor,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a reactor that was hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in another state, or in the same one again.
+    Advanced {
+        /// The state it was in.
+        from: i8,
+    },
+    /// It triggered and is destroyed. Exactly one hit on a reactor does this.
+    Triggered {
+        /// How long its spot cools down; `None` = not at all.
+        cooldown: Option<Duration>,
+    },
+}
+
+/// A reactor that is no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destroyed {
+    /// As it was at its end.
+    pub reactor: Reactor,
+    /// How long its spot cools down; `None` = not at all.
+    pub cooldown: Option<Duration>,
+}
+
+impl Reactors {
+    /// Hits a reactor: it goes on to its next state, or triggers and is destroyed, with its cooldown, in one step.
+    ///
+    /// Hits at the same time follow one another: each sees the state that the one before it left, and what comes after
+    /// the last one is `NotFound`.
+    pub async fn hit(
+        &self,
+        tenant: Tenant,
+        id: ReactorId,
+        character: CharacterId,
+        skill: u32,
+    ) -> Result<Hit> {
+        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        scope
+            .transact(move |tx| {
+                let mut reactor = own(tx, id)?;
+                let now = tx.now();
+                let outcome = match rules::strike(&mut reactor, skill, now) {
+                    Struck::Advanced { from } => {
+                        tx.put(&REACTOR.key(id), &reactor)?;
+                        Outcome::Advanced { from }
+                    }
+                    Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor)? },
+                };
+                Ok(Hit { character, skill, reactor, outcome })
+            })
+            .await
+    }
+
+    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one step. Of several callers
+    /// one destroys it, the others get `NotFound`.
+    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destroyed> {
+        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        scope
+            .transact(move |tx| {
+                let reactor = own(tx, id)?;
+                let cooldown = end(tx, id, &reactor)?;
+                Ok(Destroyed { reactor, cooldown })
+            })
+            .await
+    }
+}
+
+/// Ends a reactor and lets its spot cool down.
+fn end(tx: &mut Tx<'_, Tenant>, id: ReactorId, reactor: &Reactor) -> hot::Result<Option<Duration>> {
+    remove(tx, id, reactor)?;
+    let cooldown = rules::cooldown_after(reactor);
+    if let Some(time) = cooldown {
+        cooldowns(reactor.field()).start(tx, &reactor.spot(), time)?;
+    }
+    Ok(cooldown)
+}
+
+/// Takes a reactor out of everything that knows it.
+pub(super) fn remove(tx: &mut Tx<'_, Tenant>, id: ReactorId, reactor: &Reactor) -> hot::Result<()> {
+    let field = reactor.field();
+    tx.del(&REACTOR.key(id))?;
+    tx.srem(&field_key(&field), &id)?;
+    tx.srem(&REACTORS_ALL.key(), &id)?;
+    spots::leave(tx, &id, &field)
+}

@@ -1,0 +1,159 @@
+//! All reactors of a field, and of a tenant.
+
+use super::destroy::remove;
+use super::{Reactors, spots};
+use crate::reactors::error::Result;
+use crate::reactors::indexes::{InAll, InField};
+use crate::reactors::model::{Reactor, ReactorId};
+use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
+use crate::world::{Field, Tenant};
+use emberkeep_hot::command::Read;
+use emberkeep_hot::store::Member;
+use emberkeep_hot::{self as hot, Scope, Tx};
+use emberkeep_primitives::index::{self, Listing};
+use emberkeep_schema::Key;
+
+/// Reactors that one step destroys.
+const DESTROYED_PER_STEP: usize = 64;
+
+/// A field that was emptied.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldDestroyed {
+    /// The reactors, as they were at their end.
+    pub reactors: Vec<Reactor>,
+    /// Cooldowns that were cleared.
+    pub cooldowns: usize,
+    /// Records that cannot be read and were left as they are; each error names its key.
+    pub corrupt: Vec<hot::Error>,
+}
+
+impl Reactors {
+    /// The reactors of a field. Index entries without a reactor of this field are not returned, and are removed; a
+    /// record that cannot be read hides none of the others, and is named.
+    pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Reactor>> {
+        let scope = self.store.scope(tenant);
+        let mut listing = index::list::<InField>(&scope, &field_key(&field)).await?;
+        let strange = expel(&mut listing, &tenant);
+        if !strange.is_empty() {
+            listing.pruned += strange.len();
+            self.end_some(&scope, field, strange, Ending::Prune).await?;
+        }
+        Ok(listing)
+    }
+
+    /// The reactors of a field that have a name.
+    pub async fn named_in_field(&self, tenant: Tenant, field: Field, name: &str) -> Result<Listing<Reactor>> {
+        let mut listing = self.in_field(tenant, field).await?;
+        listing.living.retain(|reactor| reactor.name == name);
+        Ok(listing)
+    }
+
+    /// All reactors of a tenant. On one server this looks at those of every tenant: the seed's index is one for all.
+    pub async fn all(&self, tenant: Tenant) -> Result<Listing<Reactor>> {
+        let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
+        // They belong there, but they are not this tenant's.
+        expel(&mut listing, &tenant);
+        Ok(listing)
+    }
+
+    /// Destroys every reactor of a field. No cooldown is recorded, and those of the field are cleared.
+    ///
+    /// A loop of steps, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
+    /// created meanwhile may stay.
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
+        let scope = self.store.scope(tenant);
+        let mut destroyed = FieldDestroyed::default();
+        let mut from = None;
+        loop {
+            let page = scope.members(&field_key(&field), from, DESTROYED_PER_STEP).await?;
+            for some in page.members.chunks(DESTROYED_PER_STEP) {
+                let ended = self.end_some(&scope, field, some.to_vec(), Ending::Destroy).await?;
+                destroyed.reactors.extend(ended.reactors);
+                // A page may show an entry again.
+                let fresh = ended.corrupt.into_iter().filter(|error| !destroyed.corrupt.contains(error));
+                let fresh: Vec<_> = fresh.collect();
+                destroyed.corrupt.extend(fresh);
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        scope.transact(move |tx| forget_empty(tx, &field)).await?;
+        destroyed.cooldowns = self.clear_cooldowns(tenant, field).await?;
+        Ok(destroyed)
+    }
+
+    /// Ends some entries of a field's index, in one step.
+    async fn end_some(
+        &self,
+        scope: &Scope<Tenant>,
+        field: Field,
+        entries: Vec<Member<ReactorId>>,
+        ending: Ending,
+    ) -> Result<FieldDestroyed> {
+        let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
+        let announced =
+            ids.iter().fold(scope.clone(), |scope, id| scope.announce(&REACTOR.key(id), Read::Get));
+        let step = move |tx: &mut Tx<'_, Tenant>| {
+            for entry in &entries {
+                if let Member::Foreign(bytes) = entry {
+                    tx.srem_raw(&field_key(&field), bytes.clone())?;
+                }
+            }
+            end(tx, &field, &ids, ending)
+        };
+        Ok(announced.transact(step).await?)
+    }
+}
+
+/// What becomes of the living among the entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Destroy,
+    Prune,
+}
+
+/// Ends entries of a field: those of this field as asked, those that are not here by removing the entry.
+fn end(
+    tx: &mut Tx<'_, Tenant>,
+    field: &Field,
+    ids: &[ReactorId],
+    ending: Ending,
+) -> hot::Result<FieldDestroyed> {
+    let keys: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
+    let mut ended = FieldDestroyed::default();
+    for (id, found) in ids.iter().zip(tx.get_each(&keys)?) {
+        match found {
+            Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
+                if ending == Ending::Destroy {
+                    remove(tx, *id, &reactor)?;
+                    ended.reactors.push(reactor);
+                }
+            }
+            Ok(elsewhere) => {
+                tx.srem(&field_key(field), id)?;
+                spots::leave(tx, id, field)?;
+                if elsewhere.is_none() {
+                    tx.srem(&REACTORS_ALL.key(), id)?;
+                }
+            }
+            Err(error) => ended.corrupt.push(error),
+        }
+    }
+    Ok(ended)
+}
+
+/// Forgets who stood where in a field in which nobody stands.
+pub(super) fn forget_empty(tx: &mut Tx<'_, Tenant>, field: &Field) -> hot::Result<()> {
+    if tx.scard(&field_key(field))? == 0 {
+        tx.del(&spots_key(field))?;
+    }
+    Ok(())
+}
+
+/// Takes other tenants' reactors out of a listing: their keys tell nothing of their tenant.
+fn expel(listing: &mut Listing<Reactor>, tenant: &Tenant) -> Vec<Member<ReactorId>> {
+    let strange = listing.living.extract_if(.., |reactor| !reactor.is_of(tenant));
+    strange.map(|reactor| Member::Known(reactor.id)).collect()
+}

@@ -1,0 +1,123 @@
+//! Who stands where in a field, as a creation must know it.
+//!
+//! A creation must see every living reactor of its field, also those that a foreign service made by the seed's words
+//! alone. Three ways were weighed:
+//!
+//! * **Read every record of the field's index.** Right, but a field of fifty reactors costs fifty records of one or
+//!   two KB, once to read and once more to validate them in the commit, and every hit in the field makes the creation
+//!   stale.
+//! * **A key per spot that names its reactor.** Fast, but blind to what others made.
+//! * **The index, and one hash that says of each reactor where it stands** (`ember:reactor-spots:…`). This one. Both
+//!   are read in the step, together some KB, and announced before the body runs. A member of the index that the hash
+//!   does not know is foreign: its record is read, once, and the hash remembers. A member that the hash puts on the
+//!   wanted spot is looked at too. All others need no look.
+//!
+//! So a hint alone never refuses: only a record that was read in the step does. What a hint may hide is a reactor
+//! whose place a foreign client changed under the same id; nobody in the game moves a reactor, and the sweep sets it
+//! right. Entries of the hash that the index does not have are dropped here.
+//!
+//! A hash that is lost, spoiled or too large is removed, and everything is read once.
+
+use crate::reactors::error::{Error, Result};
+use crate::reactors::limits::FIELD_REACTORS_MAX;
+use crate::reactors::model::{Reactor, ReactorId, Spot};
+use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
+use crate::world::{Field, Tenant};
+use emberkeep_hot::command::Read;
+use emberkeep_hot::store::Member;
+use emberkeep_hot::{self as hot, Scope, Tx};
+use emberkeep_schema::Key;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Step<'a> = Tx<'a, Tenant>;
+
+/// The scope, told what [`claim`] reads.
+pub(super) fn announced(scope: Scope<Tenant>, field: &Field) -> Scope<Tenant> {
+    scope.announce(&field_key(field), Read::SMembers).announce(&spots_key(field), Read::HGetAll)
+}
+
+/// Makes sure that nobody stands on a spot, and that the field takes another one.
+pub(super) fn claim(tx: &mut Step<'_>, field: &Field, spot: &Spot) -> Result<()> {
+    let members = members(tx, field)?;
+    let hints = hints(tx, field)?;
+    for id in hints.keys().filter(|id| !members.contains(id)) {
+        tx.hdel(&spots_key(field), id)?;
+    }
+    let unsure = |id: &ReactorId| hints.get(id).is_none_or(|stands| stands == spot);
+    let unsure: Vec<ReactorId> = members.iter().copied().filter(unsure).collect();
+    let gone = look(tx, field, spot, &unsure, &hints)?;
+    if members.len() - gone >= FIELD_REACTORS_MAX {
+        return Err(Error::FieldFull { max: FIELD_REACTORS_MAX });
+    }
+    Ok(())
+}
+
+/// Remembers where a reactor stands.
+pub(super) fn enter(tx: &mut Step<'_>, id: &ReactorId, reactor: &Reactor) -> hot::Result<()> {
+    tx.hset(&spots_key(&reactor.field()), id, &reactor.spot())
+}
+
+/// Forgets where a reactor stood.
+pub(super) fn leave(tx: &mut Step<'_>, id: &ReactorId, field: &Field) -> hot::Result<()> {
+    tx.hdel(&spots_key(field), id)
+}
+
+/// The field's index, without what is no id at all.
+fn members(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeSet<ReactorId>> {
+    let mut known = BTreeSet::new();
+    for member in tx.smembers_lossy(&field_key(field))? {
+        match member {
+            Member::Known(id) => drop(known.insert(id)),
+            Member::Foreign(bytes) => tx.srem_raw(&field_key(field), bytes)?,
+        }
+    }
+    Ok(known)
+}
+
+/// What is remembered of the field.
+pub(super) fn hints(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeMap<ReactorId, Spot>> {
+    match tx.hgetall(&spots_key(field)) {
+        Ok(hints) => Ok(hints.into_iter().collect()),
+        Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. }) => {
+            tx.del(&spots_key(field))?;
+            Ok(BTreeMap::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at records: an error if one of them stands on the spot, else how many of the ids are not here at all.
+///
+/// A record that cannot be read stands on the spot that is remembered of it, and nowhere if nothing is: it can be
+/// neither hit nor shown, and one spoiled value must not close a whole field.
+fn look(
+    tx: &mut Step<'_>,
+    field: &Field,
+    spot: &Spot,
+    ids: &[ReactorId],
+    hints: &BTreeMap<ReactorId, Spot>,
+) -> Result<usize> {
+    let keys: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
+    let mut gone = 0;
+    for (id, found) in ids.iter().zip(tx.get_each(&keys)?) {
+        match found {
+            Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
+                if reactor.spot() == *spot {
+                    return Err(Error::SpotTaken { id: *id });
+                }
+                enter(tx, id, &reactor)?;
+            }
+            Ok(elsewhere) => {
+                gone += 1;
+                tx.srem(&field_key(field), id)?;
+                leave(tx, id, field)?;
+                if elsewhere.is_none() {
+                    tx.srem(&REACTORS_ALL.key(), id)?;
+                }
+            }
+            Err(error) if hints.contains_key(id) => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Ok(gone)
+}

@@ -1,0 +1,165 @@
+//! The end of all reactors of a tenant, or of all there are.
+//!
+//! What has to go is found by walking the keyspace in pages, not by the indexes alone: what fell out of every index,
+//! and cooldowns that a foreign service started, must go too.
+//!
+//! Budget: one page of [`PAGE`] keys, then the steps that end what was found in it; nobody waits for longer than one
+//! of them. It stops at the end of the walk. What was ended before an error, or before the future was dropped, is
+//! whole and stays ended; call again for the rest. What others create meanwhile may stay.
+
+use super::Reactors;
+use super::destroy::remove;
+use super::field::forget_empty;
+use super::pages::{Pages, by_tenant};
+use crate::reactors::error::Result;
+use crate::reactors::indexes::{ANYWHERE, InAll};
+use crate::reactors::schema::{
+    REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldowned_field,
+    cooling, field_of, spotted_field,
+};
+use crate::world::Tenant;
+use emberkeep_hot::{self as hot, Scope, Tx};
+use emberkeep_primitives::index;
+use emberkeep_schema::Key;
+
+/// Keys that are looked at in one go.
+const PAGE: usize = 512;
+
+/// What a teardown removed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TornDown {
+    /// Reactors, and records that could not be read.
+    pub reactors: usize,
+    /// Cooldowns.
+    pub cooldowns: usize,
+    /// Records that cannot be read, do not say whose they are, and were therefore left; each error names its key.
+    pub corrupt: Vec<hot::Error>,
+}
+
+impl Reactors {
+    /// Removes every reactor and every cooldown of a tenant. The counter of ids stays: an id should not come back
+    /// while clients still know its last owner.
+    pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
+        self.tear_down(Some(tenant)).await
+    }
+
+    /// Removes every reactor and every cooldown of all tenants; records that cannot be read go too. The counters of ids
+    /// stay.
+    pub async fn teardown_all(&self) -> Result<TornDown> {
+        self.tear_down(None).await
+    }
+
+    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TornDown> {
+        let mut torn = TornDown::default();
+        self.empty_fields(whose, &mut torn).await?;
+        if self.end_unlisted(whose, &mut torn).await? {
+            // Their entries in the fields are ghosts now.
+            self.empty_fields(whose, &mut torn).await?;
+        }
+        self.end_cooldowns(whose, &mut torn).await?;
+        self.end_hints(whose).await?;
+        Ok(torn)
+    }
+
+    /// Destroys what the fields list.
+    async fn empty_fields(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+        let mut pages = Pages::<REACTOR_MAP>::new(&self.store, whose, PAGE);
+        while let Some(page) = pages.next().await? {
+            for (tenant, index) in told(page) {
+                let destroyed = self.destroy_in_field(tenant, field_of(&index)).await?;
+                torn.reactors += destroyed.reactors.len();
+                torn.cooldowns += destroyed.cooldowns;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes records that no field lists; `true` if some of them could not be read.
+    async fn end_unlisted(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<bool> {
+        let mut pages = Pages::<REACTOR>::new(&self.store, whose, PAGE);
+        let mut unread = false;
+        while let Some(page) = pages.next().await? {
+            for (tenant, keys) in by_tenant(page) {
+                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE));
+                for (key, found) in keys.iter().zip(scope.get_each(&keys).await?) {
+                    match found {
+                        Ok(Some(reactor)) if whose.is_none_or(|tenant| reactor.is_of(&tenant)) => {
+                            let owner = self.store.scope(Tenant(reactor.tenant.id));
+                            torn.reactors += usize::from(end_one(&owner, key).await?);
+                        }
+                        Ok(_) => {}
+                        Err(_) if whose.is_none() || tenant.is_some() => {
+                            discard(&scope, key).await?;
+                            torn.reactors += 1;
+                            unread = true;
+                        }
+                        Err(error) => torn.corrupt.push(error),
+                    }
+                }
+            }
+        }
+        Ok(unread)
+    }
+
+    /// Clears cooldowns: those that the fields list, then those that only have a marker.
+    async fn end_cooldowns(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+        let mut indexes = Pages::<REACTOR_COOLDOWNS>::new(&self.store, whose, PAGE);
+        while let Some(page) = indexes.next().await? {
+            for (tenant, index) in told(page) {
+                torn.cooldowns += self.clear_cooldowns(tenant, cooldowned_field(&index)).await?;
+            }
+        }
+        let mut markers = Pages::<REACTOR_COOLDOWN>::new(&self.store, whose, PAGE);
+        while let Some(page) = markers.next().await? {
+            for (tenant, marker) in told(page) {
+                let (field, spot) = cooling(&marker);
+                torn.cooldowns += usize::from(self.clear_cooldown(tenant, field, spot).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what is remembered of empty fields, and ghosts from the set of all.
+    async fn end_hints(&self, whose: Option<Tenant>) -> Result<()> {
+        let mut pages = Pages::<REACTOR_SPOTS>::new(&self.store, whose, PAGE);
+        while let Some(page) = pages.next().await? {
+            for (tenant, key) in told(page) {
+                let field = spotted_field(&key);
+                self.store.scope(tenant).transact(move |tx| forget_empty(tx, &field)).await?;
+            }
+        }
+        let mut pages = Pages::<REACTORS_ALL>::new(&self.store, whose, PAGE);
+        while let Some(page) = pages.next().await? {
+            // Where the set is one for all tenants, its ghosts are not this tenant's business.
+            for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || whose.is_none()) {
+                index::list::<InAll>(&self.store.scope(tenant.unwrap_or(ANYWHERE)), &key).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys that tell their tenant, as all of these families do.
+fn told<K>(page: Vec<(Option<Tenant>, K)>) -> impl Iterator<Item = (Tenant, K)> {
+    page.into_iter().filter_map(|(tenant, key)| Some((tenant?, key)))
+}
+
+/// Removes one record, if it is still this tenant's when the step commits.
+async fn end_one(owner: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<bool> {
+    let (key, id) = (key.clone(), REACTOR.parts(key).0);
+    let step = move |tx: &mut Tx<'_, Tenant>| match tx.get(&key)? {
+        Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor).map(|()| true),
+        _ => Ok(false),
+    };
+    Ok(owner.transact(step).await?)
+}
+
+/// Removes a record that says nothing of itself.
+async fn discard(scope: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<()> {
+    let (key, id) = (key.clone(), REACTOR.parts(key).0);
+    let step = move |tx: &mut Tx<'_, Tenant>| {
+        tx.del(&key)?;
+        tx.srem(&REACTORS_ALL.key(), &id)
+    };
+    Ok(scope.transact(step).await?)
+}
