@@ -1,0 +1,94 @@
+//! The end of reactors: whole, and once.
+
+use super::{World, ids_of};
+use emberkeep_games::reactors::{
+    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, cooldown_key, spots_key,
+};
+use emberkeep_games::world::Field;
+use emberkeep_hot::Store;
+use std::time::Duration;
+
+pub async fn a_destroyed_reactor_leaves_nothing_but_its_cooldown(store: Store) {
+    let world = World::new(&store);
+    let (reactor, other) = (world.create_with_delay(1, 60_000).await, world.create(2).await);
+    let now = store.now().await.unwrap();
+    let destroyed = world.reactors.destroy(world.tenant, reactor.id).await.unwrap();
+    let cooldown = Some(Duration::from_secs(60));
+    assert_eq!(destroyed, Destroyed { reactor: reactor.clone(), cooldown });
+    assert_eq!(world.stored(&REACTOR.key(reactor.id)).await, None);
+    assert_eq!(world.indexed().await, [other.id]);
+    assert!(!world.in_all(reactor.id).await && world.in_all(other.id).await);
+    let remembered = world.scope.hgetall(&spots_key(&world.field)).await.unwrap();
+    assert_eq!(remembered, [(other.id, other.spot())]);
+    let end = world.scope.deadline_of(&cooldown_key(&world.field, &reactor.spot())).await.unwrap();
+    assert!(end.is_some_and(|end| (now + 59_000..now + 70_000).contains(&end)), "{end:?} at {now}");
+}
+
+pub async fn without_a_delay_nothing_cools_down(store: Store) {
+    let world = World::new(&store);
+    let reactor = world.create(1).await;
+    let destroyed = world.reactors.destroy(world.tenant, reactor.id).await.unwrap();
+    assert_eq!(destroyed.cooldown, None);
+    assert!(!world.cools_down(1).await);
+    world.create(1).await;
+}
+
+pub async fn of_64_destructions_one_wins(store: Store) {
+    let world = World::new(&store);
+    let reactor = world.create_with_delay(1, 60_000).await;
+    let id = reactor.id;
+    let results = world
+        .at_once(64, move |world, _| async move { world.reactors.destroy(world.tenant, id).await })
+        .await;
+    let won: Vec<&Destroyed> = results.iter().flatten().collect();
+    assert_eq!(won.iter().map(|destroyed| &destroyed.reactor).collect::<Vec<_>>(), [&reactor]);
+    let lost = results.iter().filter(|result| **result == Err(Error::NotFound { id })).count();
+    assert_eq!(lost, 63, "{results:?}");
+}
+
+pub async fn a_destroyed_field_is_empty_and_nothing_in_it_cools_down(store: Store) {
+    let world = World::new(&store);
+    let (first, second) =
+        (world.create_with_delay(1, 60_000).await, world.create_with_delay(2, 60_000).await);
+    let foreign = world.get(world.foreign_create(3).await).await;
+    let earlier = world.create_with_delay(4, 60_000).await;
+    world.reactors.destroy(world.tenant, earlier.id).await.unwrap();
+    assert!(world.cools_down(4).await);
+    let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+    assert_eq!(ids_of(&destroyed.reactors), ids_of(&[first, second, foreign]));
+    assert_eq!((destroyed.cooldowns, destroyed.corrupt.len()), (1, 0));
+    assert!(world.indexed().await.is_empty());
+    for x in 1..=4 {
+        assert!(!world.cools_down(x).await, "spot {x}");
+        world.create(x).await;
+    }
+}
+
+pub async fn a_field_is_destroyed_alone(store: Store) {
+    let world = World::new(&store);
+    let other_field = Field { map: 7, ..world.field };
+    let request = CreateRequest { field: other_field, delay_ms: 60_000, ..world.request(1) };
+    let stays = world.reactors.create(world.tenant, request.clone()).await.unwrap();
+    let cooling = CreateRequest { x: 2, ..request };
+    let cooling = world.reactors.create(world.tenant, cooling).await.unwrap();
+    world.reactors.destroy(world.tenant, cooling.id).await.unwrap();
+    let neighbour = world.elsewhere();
+    let neighbours = neighbour.create(1).await;
+    world.create(1).await;
+    world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+    assert_eq!(world.get(stays.id).await, stays);
+    assert_eq!(neighbour.get(neighbours.id).await, neighbours);
+    let left = world.reactors.cooldown_remaining(world.tenant, other_field, cooling.spot()).await.unwrap();
+    assert!(left.is_some());
+}
+
+pub async fn an_empty_field_leaves_no_key_behind(store: Store) {
+    let world = World::new(&store);
+    world.create(1).await;
+    world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+    let field = &world.field;
+    let spots = REACTOR_SPOTS.key(field.world, field.channel, field.map, field.instance);
+    assert!(!world.scope.exists(&spots).await.unwrap());
+    let again = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+    assert_eq!(again, Default::default());
+}

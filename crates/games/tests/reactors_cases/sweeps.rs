@@ -1,0 +1,44 @@
+//! The sweep: what nobody reads is set right too.
+
+use super::{BOX, World};
+use bytes::Bytes;
+use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL, ReactorId, Swept, field_key, spots_key};
+use emberkeep_hot::Store;
+use emberkeep_hot::command::Write;
+use std::time::Duration;
+
+/// A whole sweep over the store.
+pub async fn sweep(world: &World) -> Swept {
+    world.reactors.sweep().run(Duration::ZERO).await.unwrap()
+}
+
+pub async fn a_sweep_removes_ghosts_and_brings_orphans_home(store: Store) {
+    let world = World::new(&store);
+    let (ghost, orphan, stray) = (world.create(1).await, world.create(2).await, world.create(3).await);
+    let member = |id: ReactorId| vec![Bytes::from(id.to_string())];
+    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
+    world.foreign(&field_key(&world.field), Write::SRem(member(orphan.id))).await;
+    world.foreign(&REACTORS_ALL.key(), Write::SRem(member(stray.id))).await;
+    let swept = sweep(&world).await;
+    assert!(swept.fields.ghosts >= 1 && swept.all.ghosts >= 1, "{swept:?}");
+    assert!(swept.fields.orphans >= 1 && swept.all.orphans >= 1, "{swept:?}");
+    assert_eq!(world.indexed().await, [orphan.id, stray.id]);
+    assert!(!world.in_all(ghost.id).await && world.in_all(orphan.id).await && world.in_all(stray.id).await);
+    let swept = sweep(&world).await;
+    assert_eq!((swept.fields.ghosts, swept.fields.orphans, swept.all.orphans), (0, 0, 0), "{swept:?}");
+}
+
+pub async fn a_sweep_sets_right_what_is_remembered_of_spots(store: Store) {
+    let world = World::new(&store);
+    let (moved, gone) = (world.create(1).await, world.create(2).await);
+    // A foreign client moves one, which nobody in the game does, and removes another.
+    world.foreign_set(&REACTOR.key(moved.id), &world.foreign_json(moved.id, 5)).await;
+    world.foreign(&REACTOR.key(gone.id), Write::Del).await;
+    assert_eq!(sweep(&world).await.spots, 2);
+    let remembered = world.scope.hgetall(&spots_key(&world.field)).await.unwrap();
+    assert_eq!(remembered, [(moved.id, world.spot(5))]);
+    let on_top = world.reactors.create(world.tenant, world.request(5)).await;
+    assert_eq!(on_top, Err(Error::SpotTaken { id: moved.id }));
+    assert_eq!(world.create(1).await.classification, BOX);
+    assert_eq!(sweep(&world).await.spots, 0);
+}

@@ -1,0 +1,121 @@
+//! Teardowns: nothing stays, of this tenant, or of all.
+
+use super::World;
+use bytes::Bytes;
+use emberkeep_games::reactors::{
+    CreateRequest, REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL,
+    ReactorId, cooldown_key, field_key,
+};
+use emberkeep_games::world::{Field, Tenant};
+use emberkeep_hot::Store;
+use emberkeep_hot::command::Write;
+use emberkeep_schema::Family;
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Reactors in two fields, one that fell out of its index, one that is a ghost, and cooldowns of both kinds.
+async fn furnish(world: &World) {
+    world.create_with_delay(1, 60_000).await;
+    let cooling = world.create_with_delay(2, 60_000).await;
+    world.reactors.destroy(world.tenant, cooling.id).await.unwrap();
+    let upstairs = Field { channel: 2, ..world.field };
+    let request = CreateRequest { field: upstairs, ..world.request(1) };
+    world.reactors.create(world.tenant, request).await.unwrap();
+    world.reactors.start_cooldown(world.tenant, upstairs, world.spot(9), MINUTE).await.unwrap();
+    world.foreign_set(&cooldown_key(&upstairs, &world.spot(8)), "1").await;
+    let orphan = world.create(3).await;
+    let entry = vec![Bytes::from(orphan.id.to_string())];
+    world.foreign(&field_key(&world.field), Write::SRem(entry)).await;
+    let ghost = world.create(4).await;
+    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
+    world.foreign_create(5).await;
+}
+
+/// Keys of a family, of one tenant where they tell it.
+async fn count<F: Family<Partition = Tenant>>(store: &Store, tenant: Option<Tenant>) -> usize {
+    let (mut count, mut from) = (0, None);
+    loop {
+        let page = store.scan::<F>(from, 500).await.unwrap();
+        count += page.keys.iter().filter(|(of, _)| tenant.is_none() || *of == tenant).count();
+        from = page.next;
+        if from.is_none() {
+            return count;
+        }
+    }
+}
+
+/// Keys that tell their tenant.
+async fn left(store: &Store, tenant: Option<Tenant>) -> [usize; 4] {
+    [
+        count::<REACTOR_MAP>(store, tenant).await,
+        count::<REACTOR_COOLDOWN>(store, tenant).await,
+        count::<REACTOR_COOLDOWNS>(store, tenant).await,
+        count::<REACTOR_SPOTS>(store, tenant).await,
+    ]
+}
+
+pub async fn after_a_teardown_neither_reactors_nor_cooldowns_are_left(store: Store) {
+    let world = World::new(&store);
+    furnish(&world).await;
+    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((torn.reactors, torn.cooldowns, torn.corrupt.len()), (4, 3, 0));
+    assert_eq!(left(&store, Some(world.tenant)).await, [0; 4]);
+    assert!(world.reactors.all(world.tenant).await.unwrap().living.is_empty());
+    for x in 1..=5 {
+        world.create(x).await;
+    }
+    world.reactors.teardown(world.tenant).await.unwrap();
+}
+
+pub async fn a_teardown_leaves_other_tenants_alone(store: Store) {
+    let (world, neighbour) = (World::new(&store), World::new(&store));
+    furnish(&world).await;
+    furnish(&neighbour).await;
+    let before = (neighbour.reactors.all(neighbour.tenant).await, left(&store, Some(neighbour.tenant)).await);
+    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!(torn.reactors, 4);
+    let after = (neighbour.reactors.all(neighbour.tenant).await, left(&store, Some(neighbour.tenant)).await);
+    assert_eq!(after.0.unwrap().living, before.0.unwrap().living);
+    assert_eq!(after.1, before.1);
+    assert!(neighbour.cools_down(2).await);
+}
+
+pub async fn a_teardown_leaves_and_names_what_does_not_say_whose_it_is(store: Store) {
+    let world = World::new(&store);
+    let spoiled = world.create(1).await;
+    world.foreign_set(&REACTOR.key(spoiled.id), "{").await;
+    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    let cluster = store.naming().layout() == emberkeep_schema::Layout::Cluster;
+    let stored = world.stored(&REACTOR.key(spoiled.id)).await;
+    if cluster {
+        // There the key says whose it is.
+        assert_eq!((torn.corrupt.len(), torn.reactors, stored), (0, 1, None));
+    } else {
+        let told = torn.corrupt.iter().map(ToString::to_string).collect::<String>();
+        assert!(told.contains(&format!("reactor:{}", spoiled.id)), "{told}");
+        assert_eq!(stored.as_deref(), Some("{"));
+    }
+    world.foreign(&REACTOR.key(spoiled.id), Write::Del).await;
+}
+
+pub async fn a_teardown_of_all_leaves_nothing_of_anybody(store: Store) {
+    let (world, neighbour) = (World::new(&store), World::new(&store));
+    furnish(&world).await;
+    furnish(&neighbour).await;
+    let spoiled = world.create(7).await;
+    world.foreign_set(&REACTOR.key(spoiled.id), "{").await;
+    world.foreign_add(&REACTORS_ALL.key(), "1234567890").await;
+    let torn = world.reactors.teardown_all().await.unwrap();
+    assert!(torn.reactors >= 9 && torn.cooldowns >= 6 && torn.corrupt.is_empty(), "{torn:?}");
+    assert_eq!(left(&store, None).await, [0; 4]);
+    assert_eq!((count::<REACTOR>(&store, None).await, count::<REACTORS_ALL>(&store, None).await), (0, 0));
+}
+
+pub async fn ids_go_on_after_a_teardown(store: Store) {
+    let world = World::new(&store);
+    let before = world.create(1).await.id;
+    world.reactors.teardown(world.tenant).await.unwrap();
+    let after = world.create(1).await.id;
+    assert_eq!(after, ReactorId(before.0 + 1), "a client may still know the last owner of an id");
+}
