@@ -51,7 +51,8 @@ cases! {
         deadlines_in_the_past, empty_steps,
     ],
     lifetimes: [
-        deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, equal_deadlines_end_together,
+        deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, the_last_millisecond,
+        a_foreign_deadline_of_now, equal_deadlines_end_together,
         an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How far ahead a deadline is that a case waits for.
 const SOON_MS: i64 = 20;
+/// Keys that are followed to their end before a look must have met the last millisecond of one.
+const LIVES_MAX: usize = 200;
 
 /// Each write's effect on a deadline.
 pub async fn deadlines_after_writes(subject: &Subject) {
@@ -76,6 +78,53 @@ pub async fn a_key_ends_at_its_deadline(subject: &Subject) {
         assert_eq!(subject.read_in_step(&key, read).await, Ok(expected));
     }
     assert_eq!(subject.foreign().look(&key).await, None);
+}
+
+/// In the millisecond of its deadline a key still lives, in the next one it is gone: for foreign clients, for plain
+/// reads and for steps.
+pub async fn the_last_millisecond(subject: &Subject) {
+    for _ in 0..LIVES_MAX {
+        if lives_through_its_last_millisecond(subject).await {
+            return;
+        }
+    }
+    panic!("of {LIVES_MAX} keys none was looked at in its last millisecond");
+}
+
+/// Follows one key to its end; whether a look fell into the last millisecond.
+async fn lives_through_its_last_millisecond(subject: &Subject) -> bool {
+    let (key, mut foreign) = (subject.fresh(), subject.foreign());
+    let at = foreign.now().await + SOON_MS;
+    assert!(foreign.change(&key, Change::Write(set_at("x", at))).await);
+    if foreign.now().await >= at {
+        return false; // Held up: the deadline had come when it was set, which removes the key.
+    }
+    let mut seen = false;
+    loop {
+        let (before, exists, after) = foreign.exists_between(&key).await;
+        assert!(exists || after > at, "gone at {after}, {} ms before its end", at - after);
+        assert!(!exists || before <= at, "there at {before}, {} ms after its end", before - at);
+        if before > at {
+            assert_eq!(subject.read_in_step(&key, Read::Exists).await, Ok(int(0)));
+            return seen;
+        }
+        seen |= before == at && after == at;
+        if let Some(clock) = subject.held_clock() {
+            assert_eq!(subject.read(&key, Read::Get).await, blob("x"));
+            assert_eq!(subject.read_in_step(&key, Read::ExpireTime).await, Ok(int(at)));
+            clock.advance(1);
+        }
+    }
+}
+
+/// A deadline of this very millisecond has passed when it is set: a foreign PEXPIREAT removes the key.
+pub async fn a_foreign_deadline_of_now(subject: &Subject) {
+    let (key, mut foreign) = (subject.fresh(), subject.foreign());
+    subject.put(&key, set("x")).await;
+    let now = foreign.now().await;
+    assert!(foreign.change(&key, Change::Write(Write::ExpireAt(now))).await);
+    assert_eq!(subject.read_in_step(&key, Read::Exists).await, Ok(int(0)));
+    assert_eq!(foreign.look(&key).await, None);
 }
 
 /// Two keys with the same deadline end in the same moment: no step sees one without the other.

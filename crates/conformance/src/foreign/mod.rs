@@ -51,6 +51,9 @@ pub trait Foreign: Send {
     /// Value and deadline of a key, or `None`.
     fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>>;
 
+    /// Whether a key exists, at a moment between two times of the server.
+    fn exists_between<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, (i64, bool, i64)>;
+
     /// The server's time in milliseconds.
     fn now(&mut self) -> Pending<'_, i64>;
 

@@ -69,6 +69,14 @@ impl RespForeign {
     }
 }
 
+const EXISTS_THEN_TIME: &[u8] = b"return {redis.call('EXISTS', KEYS[1]), redis.call('TIME')}";
+
+/// What TIME answers, in milliseconds.
+fn milliseconds(time: &Reply) -> i64 {
+    let number = |i: usize| -> i64 { time.items()[i].text().parse().expect("TIME is two numbers") };
+    number(0) * 1_000 + number(1) / 1_000
+}
+
 fn list(reply: &Reply) -> Vec<Bytes> {
     let blob = |item: &Reply| match item {
         Reply::Bulk(bytes) => Bytes::from(bytes.clone()),
@@ -163,12 +171,18 @@ impl Foreign for RespForeign {
         })
     }
 
-    fn now(&mut self) -> Pending<'_, i64> {
+    fn exists_between<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, (i64, bool, i64)> {
         Box::pin(async move {
-            let time = self.call(&[b"TIME"]);
-            let number = |i: usize| -> i64 { time.items()[i].text().parse().expect("TIME is two numbers") };
-            number(0) * 1_000 + number(1) / 1_000
+            let before = milliseconds(&self.call(&[b"TIME"]));
+            // The moment of a script is its start, for every key it looks at; the time is asked after it.
+            let reply = self.call(&[b"EVAL", EXISTS_THEN_TIME, b"1", key]);
+            let [exists, after] = reply.items() else { panic!("the script answered {reply:?}") };
+            (before, exists.int() == 1, milliseconds(after))
         })
+    }
+
+    fn now(&mut self) -> Pending<'_, i64> {
+        Box::pin(async move { milliseconds(&self.call(&[b"TIME"])) })
     }
 
     fn listeners<'a>(&'a mut self, channel: &'a Bytes) -> Pending<'a, Option<usize>> {

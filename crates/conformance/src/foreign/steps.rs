@@ -119,6 +119,17 @@ impl Foreign for StepsForeign {
         })
     }
 
+    fn exists_between<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, (i64, bool, i64)> {
+        let key = key.clone();
+        Box::pin(async move {
+            let body = move |tx: &mut Tx<'_, World>| {
+                let now = tx.now();
+                Ok::<_, Error>((now, tx.raw_read(&key, Read::Exists)? == Reply::Int(1), now))
+            };
+            self.scope.transact(body).await.expect("a plain step")
+        })
+    }
+
     fn now(&mut self) -> Pending<'_, i64> {
         Box::pin(async move { self.store.now().await.expect("the engine knows its time") })
     }

@@ -45,9 +45,9 @@ impl Model {
         self.keys.get(&key)
     }
 
-    /// Removes what ends at or before this time; gives the keys.
+    /// Removes what has ended at this time; gives the keys. In the millisecond of its deadline a key still lives.
     pub fn pass(&mut self, now: i64) -> Vec<usize> {
-        let ended = |entry: &Entry| entry.deadline.is_some_and(|at| at <= now);
+        let ended = |entry: &Entry| entry.deadline.is_some_and(|at| at < now);
         let gone: Vec<usize> = self.keys.iter().filter(|(_, e)| ended(e)).map(|(key, _)| *key).collect();
         gone.iter().for_each(|key| drop(self.keys.remove(key)));
         gone

@@ -26,10 +26,10 @@ pub(super) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 48);
 
 impl Entry {
-    /// Whether the key has ended at `now`.
+    /// Whether the key has ended at `now`. As in Redis it still lives in the millisecond of its deadline.
     #[inline]
     pub(super) fn ended(&self, now: i64) -> bool {
-        self.deadline <= now
+        self.deadline < now
     }
 }
 

@@ -105,9 +105,9 @@ impl<'a> Locked<'a> {
         let place = self.place(hashed.shard())?;
         let shard = &mut *self.guards[place];
         let Some(position) = shard.find(hashed, key) else { return Ok((shard, Found::Absent)) };
-        let deadline = shard.at(position).deadline;
+        let entry = shard.at(position);
         let ended =
-            deadline != NEVER && deadline <= *self.now.get_or_insert_with(|| self.engine.ticker.now());
+            entry.deadline != NEVER && entry.ended(*self.now.get_or_insert_with(|| self.engine.ticker.now()));
         Ok((shard, if ended { Found::Ended } else { Found::Living(position) }))
     }
 }

@@ -59,7 +59,7 @@ struct Look {
 fn look(inner: &Inner, index: usize) -> Look {
     let mut shard = inner.shards[index].lock();
     let now = inner.ticker.now();
-    if shard.sweep.soonest > now {
+    if shard.sweep.soonest >= now {
         return Look::default();
     }
     let (looked, mut gone) = take_ended(&mut shard, now);
@@ -86,11 +86,11 @@ fn take_ended(shard: &mut Shard, now: i64) -> (usize, Vec<Entry>) {
     let begin = end.saturating_sub(SWEEP_SLOTS_PER_LOCK);
     let mut gone = Vec::new();
     for position in (begin..end).rev() {
-        let deadline = shard.at(position).deadline;
-        if deadline <= now {
+        let entry = shard.at(position);
+        if entry.ended(now) {
             gone.push(shard.remove_ended(position));
         } else {
-            shard.sweep.soonest_next = shard.sweep.soonest_next.min(deadline);
+            shard.sweep.soonest_next = shard.sweep.soonest_next.min(entry.deadline);
         }
     }
     shard.sweep.from = begin;

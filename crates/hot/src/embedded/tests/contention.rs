@@ -157,11 +157,11 @@ fn the_time_of_a_step_is_the_time_of_all_its_reads() {
     let (now, alive) = step(&engine, move |tx| {
         let now = tx.now();
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
-            clock.advance(10);
+            clock.advance(11);
         }
         Ok((now, tx.text(&key("short"))?.is_some()))
     })
     .unwrap();
-    assert_eq!((now, alive), (T0 + 10, false));
+    assert_eq!((now, alive), (T0 + 11, false));
     assert_eq!(runs.load(Ordering::SeqCst), 2);
 }

@@ -67,7 +67,7 @@ fn what_had_ended_does_not_come_back_through_a_later_write() {
             let engine = on(&disk, &clock).open().unwrap();
             let old = vec![(key("k"), Write::SAdd(vec![bytes("old")])), (key("k"), Write::ExpireAt(T0 + 10))];
             write(&engine, old).unwrap();
-            clock.advance(10);
+            clock.advance(11);
             if swept {
                 assert_eq!(engine.sweep_once(Duration::from_secs(1)), 1);
             }

@@ -7,13 +7,18 @@ fn set_until(engine: &Embedded, name: &str, at: i64) {
 }
 
 #[test]
-fn a_key_ends_at_its_millisecond_for_reads_scans_and_writes() {
+fn a_key_ends_after_its_millisecond_for_reads_scans_and_writes() {
     let (engine, clock) = by_hand();
     set_until(&engine, "k", T0 + 100);
-    clock.advance(99);
-    assert_eq!(text(&engine, "k").as_deref(), Some("x"));
+    clock.advance(100);
+    assert_eq!(text(&engine, "k").as_deref(), Some("x"), "as in Redis, it lives in its last millisecond");
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(T0 + 100));
+    assert_eq!(engine.sweep_once(Duration::from_secs(9)), 0);
+    assert_eq!(step(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(1)));
+    assert_eq!(scan::page(&engine.inner, None, b"*", 1_000).keys, [key("k")]);
+    assert_eq!(engine.dump().len(), 1);
     clock.advance(1);
+    assert_eq!(step(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(0)));
     assert_eq!(text(&engine, "k"), None);
     assert_eq!(read(&engine, "k", Read::Exists), Reply::Int(0));
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(-2));
@@ -35,7 +40,7 @@ fn a_write_to_an_ended_key_begins_anew() {
     for (operation, expected) in cases {
         let (engine, clock) = by_hand();
         write(&engine, vec![(key("k"), Write::Set(bytes("40"), Expiry::At(T0 + 10)))]).unwrap();
-        clock.advance(10);
+        clock.advance(11);
         write(&engine, vec![(key("k"), operation.clone())]).unwrap();
         let found = text(&engine, "k");
         assert_eq!(found.as_deref(), expected.map(|(text, _)| text), "{operation:?}");
@@ -49,7 +54,7 @@ fn an_ended_collection_of_another_type_does_not_stand_in_the_way() {
     let (engine, clock) = by_hand();
     let list = vec![(key("k"), Write::RPush(vec![bytes("old")])), (key("k"), Write::ExpireAt(T0 + 10))];
     write(&engine, list).unwrap();
-    clock.advance(10);
+    clock.advance(11);
     write(&engine, vec![(key("k"), Write::SAdd(vec![bytes("new")]))]).unwrap();
     assert_eq!(read(&engine, "k", Read::SMembers), Reply::List(vec![bytes("new")]));
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(-1));
@@ -72,7 +77,7 @@ fn the_sweep_removes_what_has_ended_and_nothing_else() {
     }
     set(&engine, "stays", "x");
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 0);
-    clock.advance(50);
+    clock.advance(51);
     let mut removed = 0;
     // A look that finds few ended keys is not followed by another one in the same cycle.
     for _ in 0..20 {
@@ -92,7 +97,7 @@ fn the_sweep_keeps_to_its_budget_and_goes_on_where_it_stopped() {
     for n in 0..20_000 {
         set_until(&engine, &format!("k{n}"), T0 + 1);
     }
-    clock.advance(1);
+    clock.advance(2);
     let first = engine.sweep_once(Duration::ZERO);
     assert!(first <= crate::limits::SWEEP_SLOTS_PER_LOCK, "{first}");
     let mut removed = first;
@@ -110,7 +115,7 @@ fn a_deadline_that_is_set_behind_the_sweep_is_found_by_the_next_pass() {
     }
     engine.sweep_once(Duration::from_secs(9));
     write(&engine, vec![(key("k7"), Write::ExpireAt(T0 + 5))]).unwrap();
-    clock.advance(5);
+    clock.advance(6);
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 1);
 }
 
@@ -119,7 +124,7 @@ fn the_engines_own_thread_sweeps() {
     let clock = ManualClock::at(T0);
     let engine = options(&clock).background(true).open().unwrap();
     set_until(&engine, "k", T0 + 1);
-    clock.advance(1);
+    clock.advance(2);
     let started = std::time::Instant::now();
     while !engine.is_empty() {
         assert!(started.elapsed() < Duration::from_secs(10));

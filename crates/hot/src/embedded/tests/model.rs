@@ -24,7 +24,7 @@ struct Model {
 impl Model {
     fn drop_ended(&mut self) {
         let now = self.now;
-        self.keys.retain(|_, (_, deadline)| deadline.is_none_or(|at| at > now));
+        self.keys.retain(|_, (_, deadline)| deadline.is_none_or(|at| at >= now));
     }
 
     /// Applies one write; `false` = refused.

@@ -168,7 +168,7 @@ fn growth_beyond_the_limit_is_refused_and_shrinking_is_not() {
         vec![(key("k3"), Write::Set(Bytes::new(), at)), (key("k4"), Write::Set(Bytes::new(), at))],
     )
     .unwrap();
-    clock.advance(5);
+    clock.advance(6);
     assert_eq!(engine.sweep_once(Duration::from_secs(1)), 2);
     write(&engine, vec![(key("k3"), Write::Set(Bytes::from(vec![b'x'; 1_000]), Expiry::Never))]).unwrap();
 }
