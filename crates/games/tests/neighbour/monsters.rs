@@ -1,0 +1,131 @@
+//! A monster service as its document describes it.
+
+use super::Line;
+use emberkeep_testkit::{Reply, Resp};
+use serde_json::{Value, json};
+
+/// "Sequential allocation uses a Lua script for atomic check-and-init with wrapping."
+const ALLOCATE: &str = "
+local id = redis.call('LPOP', KEYS[2])
+if id then return tonumber(id) end
+local next = tonumber(redis.call('GET', KEYS[1]))
+if not next or next < 1000000000 or next >= 2000000000 then
+  redis.call('SET', KEYS[1], '1000000000')
+  return 1000000000
+end
+return redis.call('INCR', KEYS[1])";
+
+/// "Damage application uses a Lua script for atomic HP deduction and damage entry append."
+const DAMAGE: &str = "
+local json = redis.call('GET', KEYS[1])
+if not json then return {-1, 0} end
+local monster = cjson.decode(json)
+if monster.hp == 0 then return {0, 0} end
+local actual = math.min(monster.hp, tonumber(ARGV[2]))
+monster.hp = monster.hp - actual
+local entries = monster.damageEntries
+entries[#entries + 1] = { characterId = tonumber(ARGV[1]), damage = actual }
+redis.call('SET', KEYS[1], cjson.encode(monster))
+return {actual, monster.hp == 0 and 1 or 0}";
+
+/// The service.
+pub struct MonsterService {
+    line: Line,
+    tenant: String,
+}
+
+/// What a hit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Struck {
+    /// Health that it took; -1 = no such monster.
+    pub actual: i64,
+    /// Whether it killed.
+    pub killed: bool,
+}
+
+impl MonsterService {
+    pub fn new(connection: Resp, tenant: impl ToString) -> MonsterService {
+        MonsterService { line: Line(connection), tenant: tenant.to_string() }
+    }
+
+    fn key(&self, id: u64) -> String {
+        format!("atlas:monster:{}:{id}", self.tenant)
+    }
+
+    /// The index of map 1 of channel 1 of world 0.
+    fn map_key(&self) -> String {
+        format!("atlas:monster-map:{}:0:1:1:00000000-0000-0000-0000-000000000000", self.tenant)
+    }
+
+    pub fn spawn(&mut self, hp: u64) -> u64 {
+        let next = format!("atlas:monster-ids:{}:next", self.tenant);
+        let free = format!("atlas:monster-ids:{}:free", self.tenant);
+        let id = self.line.say(&["EVAL", ALLOCATE, "2", &next, &free]).int() as u64;
+        let monster = json!({
+            "uniqueId": id, "worldId": 0, "channelId": 1, "mapId": 1,
+            "instance": "00000000-0000-0000-0000-000000000000", "monsterId": 100_100,
+            "maxHp": hp, "hp": hp, "maxMp": 50, "mp": 50, "controlCharacterId": 0,
+            "x": -5, "y": 10, "fh": 1, "stance": 2, "team": -1,
+            "damageEntries": [], "statusEffects": [], "spawnedBy": {"service": "other", "tags": [1, 2]},
+        });
+        let (key, map_key) = (self.key(id), self.map_key());
+        self.line.say(&["SET", &key, &monster.to_string()]);
+        self.line.say(&["SADD", &map_key, &id.to_string()]);
+        id
+    }
+
+    pub fn get(&mut self, id: u64) -> Option<Value> {
+        let key = self.key(id);
+        self.line.json(&key)
+    }
+
+    pub fn in_map(&mut self) -> Vec<u64> {
+        let key = self.map_key();
+        self.line.members(&key)
+    }
+
+    pub fn damage(&mut self, id: u64, character: u32, amount: u64) -> Struck {
+        let key = self.key(id);
+        let words = ["EVAL", DAMAGE, "1", &key, &character.to_string(), &amount.to_string()];
+        let reply = self.line.say(&words);
+        let [actual, killed] = reply.items() else { panic!("{reply:?}") };
+        Struck { actual: actual.int(), killed: killed.int() == 1 }
+    }
+
+    /// Steps one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the monster is gone.
+    pub fn step_right(&mut self, id: u64) -> bool {
+        let key = self.key(id);
+        self.line.change(&key, 1_000, |monster| {
+            let x = monster["x"].as_i64().unwrap();
+            monster["x"] = json!(x + 1);
+        })
+    }
+
+    /// Removes a monster; whoever deletes the record releases the id.
+    pub fn remove(&mut self, id: u64) -> bool {
+        let (key, map_key) = (self.key(id), self.map_key());
+        let free = format!("atlas:monster-ids:{}:free", self.tenant);
+        if self.line.say(&["DEL", &key]).int() == 0 {
+            return false;
+        }
+        self.line.say(&["SREM", &map_key, &id.to_string()]);
+        self.line.say(&["LPUSH", &free, &id.to_string()]);
+        true
+    }
+
+    /// Deletes a record and forgets the rest.
+    pub fn lose(&mut self, id: u64) {
+        let key = self.key(id);
+        self.line.say(&["DEL", &key]);
+    }
+
+    pub fn start_cooldown(&mut self, id: u64, skill: u32, ms: u64) {
+        let key = format!("atlas:monster-cooldown:{}:{id}:{skill}", self.tenant);
+        self.line.say(&["SET", &key, "1", "PX", &ms.to_string()]);
+    }
+
+    pub fn is_cooling(&mut self, id: u64, skill: u32) -> bool {
+        let key = format!("atlas:monster-cooldown:{}:{id}:{skill}", self.tenant);
+        self.line.say(&["EXISTS", &key]) == Reply::Int(1)
+    }
+}
