@@ -2,7 +2,9 @@
 
 mod monsters_cases;
 
-use emberkeep_testkit::{on_every_engine, scratch};
+use emberkeep_hot::Store;
+use emberkeep_hot_redis::RedisEngine;
+use emberkeep_testkit::{on_every_engine, scratch, shared_cluster, shared_redis};
 
 // One suite: sweeps and teardowns look at the whole store, so cases on a server must not run beside each other.
 on_every_engine!(mod monsters = monsters_cases {
@@ -77,6 +79,7 @@ on_every_engine!(mod monsters = monsters_cases {
     what_other_services_wrote_survives_a_hit,
     what_other_services_wrote_survives_everything_else,
     a_record_that_is_no_monster_is_an_error_and_stays,
+    a_record_that_names_another_id_harms_nobody,
     a_removal_takes_everything_of_a_monster,
     nothing_brings_a_removed_monster_back,
     a_field_is_destroyed_whole_and_others_stay,
@@ -101,6 +104,27 @@ async fn deadlines_are_met_to_the_millisecond() {
 async fn timers_survive_a_restart() {
     let folder = scratch();
     monsters_cases::timers_survive_a_restart(folder.path()).await;
+}
+
+/// Two connections are two processes: neither knows what the other one does.
+async fn on_two_connections(url: &str) {
+    let connect =
+        || async { Store::new(RedisEngine::connect(url).await.expect("the server of the test is up")) };
+    monsters_cases::two_processes_share_what_is_due(connect().await, connect().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_share_what_is_due_on_redis() {
+    let Some(server) = shared_redis() else { return };
+    on_two_connections(&server.fresh_db()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_share_what_is_due_on_a_cluster() {
+    let Some(cluster) = shared_cluster() else { return };
+    let nodes: Vec<String> = cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    // A prefix of its own: the cases beside it sweep and tear down the whole store.
+    on_two_connections(&format!("redis+cluster://{}?prefix=two/", nodes.join(","))).await;
 }
 
 /// A case that is written and not listed would never run.

@@ -1,7 +1,7 @@
 //! Effects whose time has come: ticks, ends, and who is handed them.
 
 use super::*;
-use emberkeep_games::monsters::{EffectsRun, MONSTER, MONSTER_EFFECTS, MonsterId, rules};
+use emberkeep_games::monsters::{EffectsRun, MONSTER, MONSTER_EFFECTS, MonsterId, Monsters, rules};
 use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
@@ -160,4 +160,48 @@ pub async fn a_corrupt_record_does_not_stop_the_effects_of_others(store: Store) 
     world.sweep().await;
     let ran = world.run_due(10).await;
     assert!(ran.len() == 1 && ran[0].id == ids[1] && ticks(&ran) >= 5, "{ran:?}");
+}
+
+/// Ticks and drops, looked for by two processes at the same time, while a third thing happens to the monsters.
+pub async fn two_processes_share_what_is_due(one: Store, other: Store) {
+    let world = World::new(&one);
+    let twin =
+        World { monsters: Monsters::new(other.clone()), scope: other.scope(world.tenant), ..world.clone() };
+    let mut ids = Vec::new();
+    for _ in 0..60 {
+        let id = world.spawn(1_000_000).await.id;
+        world.poison(id, 1, 3_600_000, 600_000).await;
+        world.age_effects(id, 1_300_000).await;
+        world.register(id, 600_000).await;
+        world.age_timer(id, 700_000).await;
+        ids.push(id);
+    }
+    let mut tasks = Vec::new();
+    for worker in [world.clone(), twin.clone(), world.clone(), twin] {
+        tasks.push(tokio::spawn(async move {
+            let drops = worker.monsters.due_drops(worker.tenant, 100).await.unwrap().done;
+            (ticks(&worker.run_due(100).await), drops.into_iter().map(|drop| drop.id).collect::<Vec<_>>())
+        }));
+    }
+    let hitter = world.clone();
+    let hits = tokio::spawn(async move {
+        for id in ids.iter().cycle().take(200) {
+            hitter.monsters.damage(hitter.tenant, *id, ALICE, 1).await.unwrap();
+        }
+        ids
+    });
+    let (mut ticked, mut dropped) = (0, Vec::new());
+    for task in tasks {
+        let (ticks, drops) = task.await.unwrap();
+        ticked += ticks;
+        dropped.extend(drops);
+    }
+    let ids = hits.await.unwrap();
+    dropped.sort();
+    assert_eq!((ticked, &dropped), (120, &ids));
+    let mut lost = 0;
+    for id in ids {
+        lost += 1_000_000 - world.get(id).await.hp;
+    }
+    assert_eq!(lost, 120 + 200);
 }

@@ -53,3 +53,22 @@ pub async fn a_record_that_is_no_monster_is_an_error_and_stays(store: Store) {
     assert!(world.monsters.remove(world.tenant, id).await.is_err());
     assert_eq!(world.stored(&MONSTER.key(id)).await.as_deref(), Some("{}"));
 }
+
+/// A record may say that it is another monster. What happens to it must not happen to that one.
+pub async fn a_record_that_names_another_id_harms_nobody(store: Store) {
+    let world = World::new(&store);
+    let (liar, other) = (world.spawn(100).await.id, world.spawn(100).await.id);
+    world.poison(liar, 5, 60_000, 1_000).await;
+    world.age_effects(liar, 2_000).await;
+    let lie = world.stored(&MONSTER.key(liar)).await.unwrap();
+    let lie = lie.replace(&format!(r#""uniqueId":{liar}"#), &format!(r#""uniqueId":{other}"#));
+    world.foreign_set(&MONSTER.key(liar), &lie).await;
+    let before = world.get(other).await;
+    let ran = world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done;
+    assert!(ran.len() == 1 && ran[0].id == liar && ran[0].hp <= 90, "{ran:?}");
+    world.monsters.damage(world.tenant, liar, ALICE, 1).await.unwrap();
+    world.monsters.cancel_effects(world.tenant, liar).await.unwrap();
+    assert!(world.remove(liar.0).await);
+    assert_eq!(world.get(other).await, before);
+    assert_eq!((world.listed().await, world.free().await), (vec![other.0], vec![liar.0]));
+}

@@ -46,7 +46,7 @@ impl Monsters {
                 let number = uuid::Builder::from_random_bytes(number.into_bytes()).into_uuid();
                 let effect = request.effect(number, tx.now());
                 let replaced = rules::apply(&mut monster, effect.clone())?;
-                write(tx, &monster)?;
+                write(tx, id, &monster)?;
                 Ok(Applied { effect, replaced })
             })
             .await
@@ -83,7 +83,7 @@ impl Monsters {
                 let mut monster = existing(tx, id)?;
                 let gone = rules::cancel(&mut monster, &which);
                 if !gone.is_empty() {
-                    write(tx, &monster)?;
+                    write(tx, id, &monster)?;
                 }
                 Ok(gone)
             })
@@ -96,7 +96,7 @@ impl Monsters {
         self.scope(tenant)
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
-                Ok(run(tx, &mut monster)?)
+                Ok(run(tx, id, &mut monster)?)
             })
             .await
     }
@@ -118,7 +118,7 @@ fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Eff
     for (id, monster) in ids.into_iter().zip(tx.get_each(&keys)?) {
         match monster {
             Ok(Some(mut monster)) => {
-                let ran = run(tx, &mut monster)?;
+                let ran = run(tx, id, &mut monster)?;
                 if !(ran.ticks.is_empty() && ran.expired.is_empty()) {
                     looked.due.done.push(ran);
                 }
@@ -135,28 +135,29 @@ fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Eff
     Ok(looked)
 }
 
-/// Lets time pass over a monster's effects.
-fn run(tx: &mut Tx<'_, Tenant>, monster: &mut Monster) -> hot::Result<EffectsRun> {
+/// Lets time pass over a monster's effects. The id is that of its key: what a record says of itself may be wrong, and
+/// then it would be written over somebody else.
+fn run(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<EffectsRun> {
     let advance = rules::advance(monster, tx.now());
     if advance.changed {
-        tx.put(&MONSTER.key(monster.id), monster)?;
+        tx.put(&MONSTER.key(id), monster)?;
     }
-    schedule(tx, monster)?;
-    let (id, field, hp) = (monster.id, monster.field(), monster.hp);
+    schedule(tx, id, monster)?;
+    let (field, hp) = (monster.field(), monster.hp);
     Ok(EffectsRun { id, field, hp, ticks: advance.ticks, expired: advance.expired })
 }
 
 /// Writes a monster whose effects changed, together with when they are due.
-fn write(tx: &mut Tx<'_, Tenant>, monster: &Monster) -> hot::Result<()> {
-    tx.put(&MONSTER.key(monster.id), monster)?;
-    schedule(tx, monster)
+fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &Monster) -> hot::Result<()> {
+    tx.put(&MONSTER.key(id), monster)?;
+    schedule(tx, id, monster)
 }
 
 /// Says when something happens to a monster's effects next. Not compared with what stands there: a word that is said
 /// again changes nothing, and a read would make steps of other monsters wait for each other.
-pub(super) fn schedule(tx: &mut Tx<'_, Tenant>, monster: &Monster) -> hot::Result<()> {
+pub(super) fn schedule(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &Monster) -> hot::Result<()> {
     match rules::next_due_ms(monster) {
-        Some(at) => effect_deadlines().set(tx, &monster.id, at),
-        None => tx.zrem(&MONSTER_EFFECTS.key(), &monster.id),
+        Some(at) => effect_deadlines().set(tx, &id, at),
+        None => tx.zrem(&MONSTER_EFFECTS.key(), &id),
     }
 }

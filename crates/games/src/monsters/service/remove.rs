@@ -104,8 +104,12 @@ impl Monsters {
 
 /// A scope whose steps remove a monster: what that reads is known beforehand.
 fn announced(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
-    let known = Read::ZRange(ZSlice::Rank(0, CLEARED_PER_STEP_MAX as i64), false);
-    scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_COOLDOWNS.key(id), known)
+    scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_COOLDOWNS.key(id), known_cooldowns())
+}
+
+/// What clearing all cooldowns of a monster reads of their index.
+pub(super) fn known_cooldowns() -> Read {
+    Read::ZRange(ZSlice::Rank(0, CLEARED_PER_STEP_MAX as i64), false)
 }
 
 struct Batch {

@@ -4,9 +4,10 @@ use super::cooldowns::cooldowns;
 use super::*;
 use crate::monsters::model::Monster;
 use crate::world::{CharacterId, Field, TenantFields};
+use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
-use emberkeep_schema::{Array, Extra};
+use emberkeep_schema::{Array, Extra, Family, Key, Naming};
 
 /// What a new monster is like. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +68,13 @@ impl Monsters {
         let scope = self.ids().announced(self.scope(tenant));
         let mut search = self.ids().search();
         loop {
-            let (request, ids, rests) = (request.clone(), self.ids(), !self.reuse_after.is_zero());
-            match scope.transact(move |tx| spawn(tx, &ids, rests, &request)).await? {
+            let birth = Birth {
+                request: request.clone(),
+                ids: self.ids(),
+                rests: !self.reuse_after.is_zero(),
+                naming: self.store.naming().clone(),
+            };
+            match scope.transact(move |tx| birth.step(tx)).await? {
                 Spawned::Monster(monster) => return Ok(*monster),
                 Spawned::NotYet(looked) => search.go_on(looked)?,
             }
@@ -82,29 +88,59 @@ enum Spawned {
     NotYet(Looked),
 }
 
-/// Takes an id, and writes record and index under it.
-fn spawn(tx: &mut Tx<'_, Tenant>, ids: &Ids, rests: bool, request: &SpawnRequest) -> Result<Spawned> {
-    let id = match ids.take(tx, |tx, id| is_taken(tx, *id, rests))? {
-        Taken::Id(id) => id,
-        Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
-    };
-    remove::forget(tx, id)?;
-    let monster = born(*tx.partition(), id, request);
-    tx.put(&MONSTER.key(id), &monster)?;
-    index::enter::<ByField>(tx, &id, &monster)?;
-    Ok(Spawned::Monster(Box::new(monster)))
+/// What a step of a spawn needs.
+struct Birth {
+    request: SpawnRequest,
+    ids: Ids,
+    rests: bool,
+    naming: Naming,
 }
 
-/// Whether an id cannot be handed out. One that can has no cooldowns afterwards.
-fn is_taken(tx: &mut Tx<'_, Tenant>, id: MonsterId, rests: bool) -> hot::Result<bool> {
-    if tx.exists(&MONSTER.key(id))? {
-        return Ok(true);
+impl Birth {
+    /// Takes an id, and writes record and index under it.
+    fn step(&self, tx: &mut Tx<'_, Tenant>) -> Result<Spawned> {
+        let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
+            Taken::Id(id) => id,
+            Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
+        };
+        remove::forget(tx, id)?;
+        let monster = born(*tx.partition(), id, &self.request);
+        tx.put(&MONSTER.key(id), &monster)?;
+        index::enter::<ByField>(tx, &id, &monster)?;
+        Ok(Spawned::Monster(Box::new(monster)))
     }
-    // A counter that was lost starts anew and meets ids whose rest is not over.
-    if rests && Deadlines::new(MONSTER_ID_RESTING.key()).get(tx, &id)?.is_some() {
-        return Ok(true);
+
+    /// Whether an id cannot be handed out. One that can has no cooldowns afterwards.
+    fn is_taken(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<bool> {
+        self.look_together(tx, id)?;
+        if tx.exists(&MONSTER.key(id))? {
+            return Ok(true);
+        }
+        // A counter that was lost starts anew and meets ids whose rest is not over.
+        if self.rests && Deadlines::new(MONSTER_ID_RESTING.key()).get(tx, &id)?.is_some() {
+            return Ok(true);
+        }
+        Ok(cooldowns(id).clear_all(tx)?.more)
     }
-    Ok(cooldowns(id).clear_all(tx)?.more)
+
+    /// Asks for all that the decision about an id needs in one round trip. One by one, an engine that is far away would
+    /// learn about an id that others have taken meanwhile, again and again.
+    fn look_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
+        let tenant = *tx.partition();
+        let (naming, mut reads) = (&self.naming, Vec::with_capacity(3));
+        reads.push((raw(naming, &tenant, &MONSTER.key(id)), Read::Exists));
+        reads.push((raw(naming, &tenant, &MONSTER_COOLDOWNS.key(id)), remove::known_cooldowns()));
+        if self.rests {
+            reads.push((raw(naming, &tenant, &MONSTER_ID_RESTING.key()), tidy::score_of(&id)));
+        }
+        tx.raw_read_many(&reads).map(drop)
+    }
+}
+
+fn raw<F: Family<Partition = Tenant>>(naming: &Naming, tenant: &Tenant, key: &Key<F>) -> RawKey {
+    let mut text = Vec::new();
+    key.render(naming, tenant, &mut text);
+    text.into()
 }
 
 /// The new monster.

@@ -31,11 +31,11 @@ pub(super) async fn effects(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mu
 fn effects_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     let mut swept = Swept::default();
-    for monster in tx.get_each(&keys)? {
+    for (id, monster) in ids.iter().zip(tx.get_each(&keys)?) {
         // What cannot be read is told by the sweep of the indexes, which sees every record too.
         let Ok(Some(monster)) = monster else { continue };
-        if effect_deadlines().get(tx, &monster.id)? != rules::next_due_ms(&monster) {
-            effects::schedule(tx, &monster)?;
+        if effect_deadlines().get(tx, id)? != rules::next_due_ms(&monster) {
+            effects::schedule(tx, *id, &monster)?;
             swept.hints += 1;
         }
     }
@@ -164,7 +164,7 @@ pub(super) fn clear_known(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result
 }
 
 /// The read of a member's score.
-fn score_of(member: &impl Part) -> Read {
+pub(super) fn score_of(member: &impl Part) -> Read {
     let mut text = Vec::new();
     member.write(&mut text);
     Read::ZScore(text.into())
