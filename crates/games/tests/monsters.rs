@@ -93,6 +93,7 @@ on_every_engine!(mod monsters = monsters_cases {
     a_second_sweep_finds_nothing_to_do,
     a_sweep_names_what_it_cannot_read_and_leaves_it,
     a_sweep_goes_on_turn_by_turn,
+    whatever_many_do_at_once_everything_stays_together,
 });
 
 #[tokio::test]
@@ -104,6 +105,11 @@ async fn deadlines_are_met_to_the_millisecond() {
 async fn timers_survive_a_restart() {
     let folder = scratch();
     monsters_cases::timers_survive_a_restart(folder.path()).await;
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_asked_is_an_error() {
+    monsters_cases::a_store_that_cannot_be_asked_is_an_error().await;
 }
 
 /// Two connections are two processes: neither knows what the other one does.

@@ -1,9 +1,9 @@
 //! What only a clock that a test holds can show: the very millisecond, and what a restart leaves.
 
 use super::*;
-use emberkeep_games::monsters::{Monsters, SkillId};
-use emberkeep_hot::Store;
+use emberkeep_games::monsters::{Error, Monsters, SkillId, SpawnRequest};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_hot::{Error as HotError, Store};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,4 +69,25 @@ pub async fn timers_survive_a_restart(folder: &Path) {
     assert!(world.is_cooling(id, 1).await);
     assert_eq!(world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done, []);
     assert_eq!(world.monsters.due_drops(world.tenant, 10).await.unwrap().done, []);
+}
+
+/// A store that cannot be asked never reads as "not on cooldown", "nobody there" or "nothing due".
+pub async fn a_store_that_cannot_be_asked_is_an_error() {
+    let store = open(&ManualClock::at(START), None);
+    let world = World::new(&store);
+    let id = world.spawn(10).await.id;
+    store.close().await.unwrap();
+    let (monsters, tenant) = (&world.monsters, world.tenant);
+    let closed = Err(Error::Store(HotError::Closed));
+    assert_eq!(monsters.is_cooling(tenant, id, SkillId(1)).await.map(drop), closed);
+    assert_eq!(monsters.get(tenant, id).await.map(drop), closed);
+    assert_eq!(monsters.in_field(tenant, world.field).await.map(drop), closed);
+    assert_eq!(monsters.damage(tenant, id, ALICE, 1).await.map(drop), closed);
+    assert_eq!(monsters.due_drops(tenant, 10).await.map(drop), closed);
+    assert_eq!(monsters.run_due_effects(tenant, 10).await.map(drop), closed);
+    let request = SpawnRequest::new(world.field, 1, 1);
+    assert_eq!(monsters.spawn(tenant, request).await.map(drop), closed);
+    assert_eq!(monsters.remove(tenant, id).await.map(drop), closed);
+    assert_eq!(monsters.sweep().turn().await.map(drop), closed);
+    assert_eq!(monsters.teardown(tenant).await.map(drop), closed);
 }

@@ -17,6 +17,7 @@ mod ids;
 mod life;
 mod strangers;
 mod sweeps;
+mod together;
 mod world;
 
 pub use clock::*;
@@ -32,4 +33,5 @@ pub use ids::*;
 pub use life::*;
 pub use strangers::*;
 pub use sweeps::*;
+pub use together::*;
 pub use world::*;
