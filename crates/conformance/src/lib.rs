@@ -44,6 +44,7 @@ cases! {
     types: [
         every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_step_that_contradicts_itself,
         a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,
+        commits_name_the_family,
     ],
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,

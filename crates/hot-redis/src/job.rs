@@ -109,7 +109,7 @@ impl Job {
     /// Hands the step back with its result, or the error that took its place.
     pub(crate) fn finish(self) {
         let result = match self.verdict {
-            Some(error) => Err(error),
+            Some(error) => Err(self.step.explain(error)),
             None => Ok(self.step),
         };
         // The caller may be gone; that is its right.
@@ -117,7 +117,7 @@ impl Job {
     }
 
     pub(crate) fn fail(self, error: Error) {
-        let _ = self.reply.send(Err(error));
+        let _ = self.reply.send(Err(self.step.explain(error)));
     }
 
     /// The deadline passed with nothing in flight.

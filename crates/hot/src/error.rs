@@ -11,6 +11,28 @@ pub fn show(key: &[u8]) -> String {
     key.escape_ascii().to_string()
 }
 
+/// The key that [`show`] showed; `None` if it did not.
+pub(crate) fn shown(text: &str) -> Option<Vec<u8>> {
+    let (mut key, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let (byte, tail) = match (first, tail) {
+            (b'\\', [b'x', high, low, tail @ ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                ((digit(high)? * 16 + digit(low)?) as u8, tail)
+            }
+            (b'\\', [b't', tail @ ..]) => (b'\t', tail),
+            (b'\\', [b'r', tail @ ..]) => (b'\r', tail),
+            (b'\\', [b'n', tail @ ..]) => (b'\n', tail),
+            (b'\\', [escaped @ (b'\\' | b'\'' | b'"'), tail @ ..]) => (*escaped, tail),
+            (b'\\', _) => return None,
+            (plain, tail) => (*plain, tail),
+        };
+        key.push(byte);
+        rest = tail;
+    }
+    Some(key)
+}
+
 /// Everything an operation on hot state can answer besides its result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -171,5 +193,20 @@ impl Error {
     /// Whether calling again may succeed without anybody mending something.
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Conflict { .. } | Error::Unavailable { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shown_key_can_be_read_back() {
+        let every_byte: Vec<u8> = (0..=255).collect();
+        for key in [&b""[..], b"plain:key:1", b"a\\x41'\"\n", &every_byte] {
+            assert_eq!(shown(&show(key)).as_deref(), Some(key));
+        }
+        assert_eq!(shown("cut\\x4"), None);
+        assert_eq!(shown("cut\\"), None);
     }
 }

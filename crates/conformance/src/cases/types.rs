@@ -196,6 +196,41 @@ pub async fn typed_errors_name_the_family(subject: &Subject) {
         tx.incr_by(&COUNT.key(1), 1)?;
         tx.hset(&SHEET.key(1), &"f".to_owned(), &1)
     });
-    assert!(matches!(write.await, Err(Error::WrongType { .. })));
+    names_sheet(write.await);
     assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the step was written");
+}
+
+/// So do those that are found only at the commit: by a plain write, by one of many, by one that contradicts another,
+/// and by a number that is none.
+pub async fn commits_name_the_family(subject: &Subject) {
+    subject.plant(&SHEET.key(1), set("text")).await;
+    let field = || "f".to_owned();
+    names_sheet(subject.step(move |tx| tx.hset(&SHEET.key(1), &field(), &1)).await);
+    names_sheet(subject.step(move |tx| tx.hdel(&SHEET.key(1), &field())).await);
+    let many = move |tx: &mut Tx<'_, World>| {
+        tx.put(&NOTE.key(1), &field())?;
+        tx.sadd(&CREW.key(1), &1)?;
+        tx.incr_by(&COUNT.key(2), 1)?;
+        tx.hset(&SHEET.key(1), &field(), &1)
+    };
+    names_sheet(subject.step(many).await);
+    let raw = subject.raw(&SHEET.key(2));
+    let contradiction = move |tx: &mut Tx<'_, World>| {
+        tx.raw_write(raw.clone(), set("text"))?;
+        tx.hset(&SHEET.key(2), &field(), &1)
+    };
+    names_sheet(subject.step(contradiction).await);
+    subject.plant(&COUNT.key(1), set("many")).await;
+    let told = subject.step(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
+    let named = |error: &Error| error.to_string().contains("COUNT") && error.to_string().contains("integer");
+    assert!(told.as_ref().is_err_and(named), "{told:?}");
+}
+
+fn names_sheet(told: Result<()>) {
+    match told {
+        Err(Error::WrongType { key, expected: "hash", .. }) => {
+            assert!(key.contains("(family SHEET)"), "{key}")
+        }
+        other => panic!("expected a wrong type, got {other:?}"),
+    }
 }

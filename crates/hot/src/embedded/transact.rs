@@ -72,7 +72,7 @@ pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, see
                 wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
-            result => return result,
+            result => return result.map_err(|error| step.explain(error)),
         }
     }
     unreachable!("with all shards held no attempt is suspended")

@@ -8,22 +8,29 @@ use emberkeep_schema::{Codec, Family};
 
 /// A value back from its bytes; key and family are named in the error.
 pub(super) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
-    C::decode(bytes)
-        .map_err(|error| Error::Corrupt { key: named::<F>(&show(key)), reason: error.to_string() })
+    C::decode(bytes).map_err(|error| Error::Corrupt {
+        key: named(&show(key), F::DECLARATION.name),
+        reason: error.to_string(),
+    })
 }
 
-fn named<F: Family>(key: &str) -> String {
-    format!("{key} (family {})", F::DECLARATION.name)
+fn named(key: &str, family: &str) -> String {
+    format!("{key} (family {family})")
 }
 
 /// Adds the family to an error that names a key.
 pub(super) fn with_family<F: Family>(error: Error) -> Error {
+    with_family_named(error, F::DECLARATION.name)
+}
+
+/// The same, with the family's name.
+pub(super) fn with_family_named(error: Error, family: &str) -> Error {
     match error {
         Error::WrongType { key, expected, found } => {
-            Error::WrongType { key: named::<F>(&key), expected, found }
+            Error::WrongType { key: named(&key, family), expected, found }
         }
         Error::TooLarge { key, what, found, unit, max } => {
-            Error::TooLarge { key: named::<F>(&key), what, found, unit, max }
+            Error::TooLarge { key: named(&key, family), what, found, unit, max }
         }
         other => other,
     }

@@ -1,6 +1,7 @@
 //! The store: what a game holds. An engine, the naming of its keys, and scopes of one partition.
 
 mod decode;
+mod families;
 mod log;
 mod member;
 mod reads;
@@ -18,6 +19,7 @@ use crate::limits::STEP_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
 use bytes::Bytes;
 use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Set, Text};
+use families::Families;
 use std::sync::Arc;
 use std::time::Duration;
 use step::BodyStep;
@@ -196,7 +198,7 @@ impl<P: Partition> Scope<P> {
         E: From<Error> + Send + 'static,
     {
         let (naming, partition) = (self.store.naming.clone(), self.partition.clone());
-        let mut step = BodyStep { body, naming, partition, result: None };
+        let mut step = BodyStep { body, naming, partition, families: Families::default(), result: None };
         let engine = &*self.store.engine;
         let seed = engine.seed();
         match engine.run_here(&self.text, &mut step, seed) {

@@ -1,5 +1,6 @@
 //! A closure as a [`Step`]: runs the body, keeps its result, turns a panic into an error.
 
+use super::families::Families;
 use super::typed::Tx;
 use crate::error::{Error, Result};
 use crate::tx::{RawTx, Step};
@@ -13,6 +14,7 @@ pub(super) struct BodyStep<P, F, T, E> {
     pub(super) body: F,
     pub(super) naming: Arc<Naming>,
     pub(super) partition: P,
+    pub(super) families: Families,
     pub(super) result: Option<Result<T, E>>,
 }
 
@@ -24,7 +26,8 @@ where
     E: From<Error> + Send + 'static,
 {
     fn run(&mut self, raw: &mut RawTx<'_>) -> bool {
-        let mut tx = Tx::new(raw, &self.naming, &self.partition);
+        self.families.clear();
+        let mut tx = Tx::new(raw, &self.naming, &self.partition, &mut self.families);
         // The body may leave its captures half-changed by a panic; a later run sees them as they are, which is
         // the contract of a pure body.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut tx)));
@@ -33,6 +36,10 @@ where
         let commit = result.is_ok();
         self.result = Some(result);
         commit
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        self.families.explain(&self.naming, error)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -19,6 +19,11 @@ pub trait Step: Send {
     /// discarded, but the reads are validated all the same.
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool;
 
+    /// An error of the commit in the words of the step's owner, who knows more of a raw key than an engine does.
+    fn explain(&self, error: Error) -> Error {
+        error
+    }
+
     /// The step back, so that its owner finds the result inside.
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }

@@ -10,6 +10,7 @@ mod sorted_set;
 mod text;
 
 use super::decode::{self, with_family};
+use super::families::Families;
 use super::member::Member;
 use crate::command::*;
 use crate::error::{Error, Result};
@@ -28,6 +29,7 @@ pub struct Tx<'a, P> {
     raw: &'a mut dyn Access,
     naming: &'a Naming,
     partition: &'a P,
+    families: &'a mut Families,
 }
 
 /// What a typed step needs of a raw one; object-safe, so that `Tx` has one lifetime.
@@ -125,8 +127,13 @@ pub(in crate::store) fn encoded<F: Family, C: Codec>(value: &C::Value) -> Result
 }
 
 impl<'a, P: Partition> Tx<'a, P> {
-    pub(in crate::store) fn new(raw: &'a mut RawTx<'_>, naming: &'a Naming, partition: &'a P) -> Self {
-        Tx { raw, naming, partition }
+    pub(in crate::store) fn new(
+        raw: &'a mut RawTx<'_>,
+        naming: &'a Naming,
+        partition: &'a P,
+        families: &'a mut Families,
+    ) -> Self {
+        Tx { raw, naming, partition, families }
     }
 
     /// The partition of this step.
@@ -209,6 +216,8 @@ impl<'a, P: Partition> Tx<'a, P> {
             Ttl::Fixed { .. } => self.deadline(key)?,
             _ => None,
         };
+        // Of all writes only these can be refused by what the key holds.
+        self.families.note::<F>();
         self.raw.write(self.key(key), write)?;
         match fixed {
             // Kept by the write itself. Said again, it would be refused in the key's last millisecond.

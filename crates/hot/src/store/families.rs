@@ -1,0 +1,46 @@
+//! The families that a step writes to, so that an error of its commit can name the one its raw key belongs to.
+
+use super::decode::with_family_named;
+use crate::error::{Error, shown};
+use emberkeep_schema::{Declaration, Family, Naming};
+use smallvec::SmallVec;
+
+/// Families of a step's typed writes, each once. Cheap to fill: nothing is parsed or allocated unless a commit is
+/// refused.
+#[derive(Default)]
+pub(super) struct Families {
+    written: SmallVec<[Written; 4]>,
+}
+
+struct Written {
+    declaration: &'static Declaration,
+    owns: fn(&Naming, &[u8]) -> bool,
+}
+
+fn owns<F: Family>(naming: &Naming, raw: &[u8]) -> bool {
+    F::parse(naming, raw).is_some()
+}
+
+impl Families {
+    pub(super) fn clear(&mut self) {
+        self.written.clear();
+    }
+
+    /// The body writes to a key of this family.
+    pub(super) fn note<F: Family>(&mut self) {
+        let declaration = F::DECLARATION;
+        if !self.written.iter().any(|known| std::ptr::eq(known.declaration, declaration)) {
+            self.written.push(Written { declaration, owns: owns::<F> });
+        }
+    }
+
+    /// Adds the family to an error whose key is of one of these.
+    pub(super) fn explain(&self, naming: &Naming, error: Error) -> Error {
+        let (Error::WrongType { key, .. } | Error::TooLarge { key, .. }) = &error else { return error };
+        let Some(raw) = shown(key) else { return error };
+        match self.written.iter().find(|family| (family.owns)(naming, &raw)) {
+            Some(family) => with_family_named(error, family.declaration.name),
+            None => error,
+        }
+    }
+}
