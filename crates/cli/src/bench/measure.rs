@@ -62,7 +62,7 @@ pub(super) enum Counts {
 }
 
 /// Nanoseconds that this thread has spent on a core, to a few milliseconds; `None` where the system does not tell.
-fn core_nanos() -> Option<u64> {
+pub(super) fn core_nanos() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
@@ -99,12 +99,6 @@ pub(super) fn scattered(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The value below which `share` of the sorted list lies; 0 of none.
-pub(super) fn percentile(sorted: &[u32], share: f64) -> u32 {
-    let at = (sorted.len() as f64 * share) as usize;
-    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,12 +116,5 @@ mod tests {
         let ours: Samples = [2.0, 20.0, 4.0].into_iter().collect();
         let peer: Samples = [1.0, 10.0, 1.0].into_iter().collect();
         assert_eq!(ours.over(&peer).median(), 2.0);
-    }
-
-    #[test]
-    fn percentiles_of_short_lists() {
-        assert_eq!(percentile(&[], 0.99), 0);
-        assert_eq!(percentile(&[7], 0.99), 7);
-        assert_eq!(percentile(&(0..1_000).collect::<Vec<_>>(), 0.99), 990);
     }
 }

@@ -9,6 +9,7 @@
 
 mod bare_map;
 mod children;
+mod histogram;
 mod measure;
 mod peer;
 mod report;

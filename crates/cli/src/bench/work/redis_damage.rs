@@ -105,7 +105,7 @@ pub(super) fn rate(found: &[Tally]) -> f64 {
     found.iter().map(|tally| tally.hits as f64 / tally.seconds).sum()
 }
 
-/// Median p99 and highest maximum of each process.
+/// Median p99 and highest maximum of each process, and what a hit cost it on a core.
 fn latencies(rounds: &[Vec<Tally>]) -> String {
     let processes = rounds.first().map_or(0, Vec::len);
     let of = |process: usize| {
@@ -114,5 +114,6 @@ fn latencies(rounds: &[Vec<Tally>]) -> String {
         format!("{:.1}/{:.0}", p99.median(), f64::from(max) / 1e3)
     };
     let list: Vec<String> = (0..processes).map(of).collect();
-    format!("p99/max ms {}", list.join(" "))
+    let cores: Samples = rounds.iter().flatten().map(|tally| tally.core_us).collect();
+    format!("p99/max ms {}, core µs a hit {:.1}", list.join(" "), cores.median())
 }

@@ -1,7 +1,8 @@
 //! Hits monsters on Redis, by our engine or by the seed's own script, and tells how many and how fast.
 
 use super::super::children::wait_for_go;
-use super::super::measure::{percentile, scattered};
+use super::super::histogram::Histogram;
+use super::super::measure::{core_nanos, scattered};
 use super::super::peer::connect;
 use super::super::suite::runtime;
 use super::super::targets::{self, Blow};
@@ -82,6 +83,8 @@ pub(in super::super) struct Tally {
     pub(in super::super) seconds: f64,
     pub(in super::super) p99_us: u32,
     pub(in super::super) max_us: u32,
+    /// What a hit cost this process on a core, whatever else the machine did; 0 where the system does not tell.
+    pub(in super::super) core_us: f64,
     /// Runs of bodies that were repeated, commits, and waits for a turn (ours only).
     pub(in super::super) conflicts: u64,
     pub(in super::super) commits: u64,
@@ -131,7 +134,7 @@ impl Hitter {
 struct Share {
     dealt: u64,
     kills: u64,
-    micros: Vec<u32>,
+    micros: Histogram,
 }
 
 impl Share {
@@ -153,7 +156,7 @@ async fn work(args: &DamageArgs) -> Result<Tally> {
     let mut first = Share::default();
     first.count(hitter.hit(scattered(args.number) % args.keys, args.number, args.keep).await?);
     wait_for_go()?;
-    let started = Instant::now();
+    let (started, core_before) = (Instant::now(), core_nanos());
     let until = started + Duration::from_secs_f64(args.seconds);
     let tasks: Vec<_> = (0..args.tasks)
         .map(|task| tokio::spawn(hit_until(hitter.clone(), args.clone(), task, until)))
@@ -162,38 +165,42 @@ async fn work(args: &DamageArgs) -> Result<Tally> {
     for task in tasks {
         shares.push(task.await.context("a task panicked")??);
     }
-    Ok(tally(shares, started.elapsed(), &hitter))
+    let core = core_nanos().zip(core_before).map_or(0, |(after, before)| after - before);
+    Ok(tally(&shares, started.elapsed(), Duration::from_nanos(core), &hitter))
 }
 
 async fn hit_until(mut hitter: Hitter, args: DamageArgs, task: u64, until: Instant) -> Result<Share> {
     let dice = scattered((args.number + 1) << 32 | task);
     let mut share = Share::default();
+    let mut begun = Instant::now();
     for turn in 0..HITS_MAX {
-        let begun = Instant::now();
         if begun >= until {
             break;
         }
         let random = scattered(dice.wrapping_add(turn));
         share.count(hitter.hit((random >> 20) % args.keys, random, args.keep).await?);
-        share.micros.push(begun.elapsed().as_micros() as u32);
+        let ended = Instant::now();
+        share.micros.push((ended - begun).as_micros() as u32);
+        begun = ended;
     }
     Ok(share)
 }
 
-fn tally(shares: Vec<Share>, took: Duration, hitter: &Hitter) -> Tally {
-    let mut micros: Vec<u32> = shares.iter().flat_map(|share| share.micros.iter().copied()).collect();
-    micros.sort_unstable();
+fn tally(shares: &[Share], took: Duration, core: Duration, hitter: &Hitter) -> Tally {
+    let mut micros = Histogram::default();
+    shares.iter().for_each(|share| micros.absorb(&share.micros));
     let stats = match hitter {
         Hitter::Ours(scope) => scope.store().stats(),
         Hitter::Lua { .. } => Default::default(),
     };
     Tally {
-        hits: micros.len() as u64,
+        hits: micros.count(),
         dealt: shares.iter().map(|share| share.dealt).sum(),
         kills: shares.iter().map(|share| share.kills).sum(),
         seconds: took.as_secs_f64(),
-        p99_us: percentile(&micros, 0.99),
-        max_us: micros.last().copied().unwrap_or(0),
+        p99_us: micros.percentile(0.99),
+        max_us: micros.max(),
+        core_us: core.as_secs_f64() * 1e6 / micros.count().max(1) as f64,
         conflicts: stats.conflicts,
         commits: stats.commit_calls,
         turn_waits: stats.turn_waits,
