@@ -5,19 +5,25 @@
 //! not hold up the others of the same call.
 
 use crate::clock::Clock;
+use crate::group::Group;
 use crate::job::Job;
 use crate::known::Known;
 use crate::limits::*;
-use bytes::Bytes;
+use crate::view::View;
 use emberkeep_hot::command::*;
 use emberkeep_hot::limits::{BODY_WARN, INCREMENT_MAX};
-use emberkeep_hot::tx::{Base, RawTx, read_through};
-use emberkeep_hot::{Error, Result};
+use emberkeep_hot::tx::RawTx;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use smallvec::SmallVec;
 use std::time::Instant;
 
-type Map<V> = HashMap<RawKey, V, RandomState>;
+pub(crate) type Map<V> = HashMap<RawKey, V, RandomState>;
+/// Keys of one step: mostly one or two.
+pub(crate) type Keys = SmallVec<[RawKey; 2]>;
+/// Places of groups.
+type Touched = SmallVec<[usize; 4]>;
 
 /// One commit.
 pub(crate) struct Batch {
@@ -31,73 +37,20 @@ pub(crate) struct Batch {
     /// The estimate of the server's time that bodies used.
     pub(crate) estimate_ms: Option<i64>,
     by_key: Map<usize>,
-    writes: Map<Vec<Write>>,
+    pub(crate) writes: Map<Vec<Write>>,
     required: Requirements,
-    now_ms: Option<i64>,
-    started: Instant,
+    pub(crate) now_ms: Option<i64>,
+    pub(crate) started: Instant,
+    /// When the last body ended: the next one begins then, and one look at the clock serves both.
+    ran_until: Instant,
     steps: usize,
     bytes: usize,
     /// Its one step shares it with nobody.
     solo: bool,
 }
 
-/// Steps that share keys.
-#[derive(Default)]
-pub(crate) struct Group {
-    pub(crate) jobs: Vec<Job>,
-    pub(crate) keys: Vec<RawKey>,
-    pub(crate) reads: Vec<(RawKey, Read, Reply)>,
-    pub(crate) effects: Effects,
-    /// What its steps ask of the state below, also by writes that later ones cover.
-    required: Vec<Requirement>,
-    /// A step that must be alone is in here.
-    sealed: bool,
-}
-
-impl Group {
-    /// The keys it writes, each once.
-    pub(crate) fn written(&self) -> impl Iterator<Item = &RawKey> {
-        let writes = &self.effects.writes;
-        writes
-            .iter()
-            .enumerate()
-            .filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key)
-            .map(|(_, (key, _))| key)
-    }
-
-    /// Whether it does nothing but give memory back.
-    pub(crate) fn frees(&self) -> bool {
-        use Write::*;
-        let frees = |write: &Write| {
-            matches!(
-                write,
-                Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LTrim(..) | ExpireAt(_) | Persist
-            )
-        };
-        self.effects.log.is_empty() && self.effects.writes.iter().all(|(_, write)| frees(write))
-    }
-
-    /// What must be checked before the first write: the types that no read of the group has proved already.
-    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
-        let unproved = |r: &&Requirement| r.countable.is_some() || !self.proves(&r.key, r.kind);
-        let mut required: Vec<Requirement> = self.required.iter().filter(unproved).cloned().collect();
-        if !self.effects.log.is_empty() {
-            let entries = self.effects.log.len() as i64;
-            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, countable: None });
-            required.push(Requirement::counter(log_keys.1.clone(), entries));
-        }
-        required
-    }
-
-    fn proves(&self, key: &RawKey, kind: Kind) -> bool {
-        self.reads.iter().any(|(k, read, reply)| {
-            k == key && read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_))
-        })
-    }
-}
-
 impl Batch {
-    pub(crate) fn new() -> Batch {
+    pub(crate) fn new(now: Instant) -> Batch {
         Batch {
             groups: vec![],
             fetches: vec![],
@@ -108,7 +61,8 @@ impl Batch {
             writes: Map::default(),
             required: Requirements::default(),
             now_ms: None,
-            started: Instant::now(),
+            started: now,
+            ran_until: now,
             steps: 0,
             bytes: 0,
             solo: false,
@@ -142,8 +96,9 @@ impl Batch {
         job.verdict = None;
         let mut effects = Effects::default();
         let mut view = View::new(self, known, clock);
-        let commit = run(&mut job, &mut view, &mut effects);
+        let commit = job.step.run(&mut RawTx::new(&mut view, &mut effects, job.seed));
         let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
+        self.watch();
         if !missing.is_empty() {
             self.fetch(reads, missing);
             self.waiting.push(job);
@@ -153,11 +108,21 @@ impl Batch {
             effects.clear();
         }
         let unwritten = effects.is_empty() && layered.is_empty();
-        if unwritten && timeless && reads.iter().all(|read| job.fresh.contains(read)) {
+        if unwritten && timeless && job.has_fresh(&reads) {
             job.finish();
             return None;
         }
         self.sort_in(job, reads, layered, effects, known)
+    }
+
+    /// Complains of a body that took long.
+    fn watch(&mut self) {
+        let now = Instant::now();
+        let took = now - self.ran_until;
+        self.ran_until = now;
+        if took > BODY_WARN {
+            tracing::warn!(?took, "a step's body is slow and holds up the steps of its partition");
+        }
     }
 
     fn is_full_for(&self, job: &Job) -> bool {
@@ -197,31 +162,32 @@ impl Batch {
         &mut self,
         mut job: Job,
         reads: Vec<(RawKey, Read, Reply)>,
-        layered: Vec<RawKey>,
+        layered: Keys,
         mut effects: Effects,
         known: &Known,
     ) -> Option<Job> {
         let keys = keys_of(&reads, layered, &effects);
-        let touched = self.groups_of(&keys);
-        job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
-        if job.not_before.is_some() || self.must_wait(&job, &keys, &touched, known) {
-            job.held_up_by = keys;
+        let (touched, new_keys) = self.groups_of(&keys);
+        if self.must_wait(&mut job, &keys, &touched, known) {
+            job.held_up_by = keys.into_vec();
             self.deferred.push(job);
             return None;
         }
         let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>() + bytes_of(&effects);
-        let new_keys = keys.iter().filter(|key| !self.by_key.contains_key(*key)).count();
         let full = self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + new_keys > BATCH_KEYS_MAX;
         if full && self.steps > 0 {
             return Some(job);
         }
-        if let Err(error) = Requirements::default().add(&effects.writes) {
-            job.verdict = Some(error);
+        if self.required.add(&effects.writes).is_err() {
+            match Requirements::default().add(&effects.writes) {
+                Err(error) => job.verdict = Some(error),
+                Ok(()) => {
+                    // It only contradicts the steps before it, and what those leave behind is not known for certain.
+                    self.deferred.push(job);
+                    return None;
+                }
+            }
             effects.clear();
-        } else if self.required.add(&effects.writes).is_err() {
-            // It only contradicts the steps before it, and what those leave behind is not known for certain.
-            self.deferred.push(job);
-            return None;
         }
         self.steps += 1;
         self.bytes += bytes;
@@ -229,45 +195,45 @@ impl Batch {
         None
     }
 
-    fn groups_of(&self, keys: &[RawKey]) -> Vec<usize> {
-        let mut touched: Vec<usize> = keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect();
+    /// The groups that have these keys, and how many of the keys no group has.
+    fn groups_of(&self, keys: &[RawKey]) -> (Touched, usize) {
+        let mut touched: Touched = keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect();
+        let new_keys = keys.len() - touched.len();
         touched.sort_unstable();
         touched.dedup();
-        touched
+        (touched, new_keys)
     }
 
-    /// Whether the step cannot go along: it or its neighbours must be alone, or guessing would be in vain.
-    fn must_wait(&self, job: &Job, keys: &[RawKey], touched: &[usize], known: &Known) -> bool {
-        let shares = !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed));
-        shares || keys.iter().any(|key| known.is_busy(key, self.started))
+    /// Whether the step cannot go along: it or its neighbours must be alone, it is another's turn, or guessing would
+    /// be in vain.
+    fn must_wait(&self, job: &mut Job, keys: &[RawKey], touched: &[usize], known: &Known) -> bool {
+        if !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed)) {
+            return true;
+        }
+        if known.is_calm(self.started) {
+            return false;
+        }
+        job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
+        job.not_before.is_some() || keys.iter().any(|key| known.is_busy(key, self.started))
     }
 
     fn join(
         &mut self,
         job: Job,
-        keys: Vec<RawKey>,
-        touched: Vec<usize>,
+        keys: Keys,
+        touched: Touched,
         reads: Vec<(RawKey, Read, Reply)>,
         effects: Effects,
     ) {
-        let home = match touched.first() {
-            Some(home) => *home,
-            None => {
-                self.groups.push(Group::default());
-                self.groups.len() - 1
-            }
-        };
-        for other in touched.iter().skip(1) {
-            let absorbed = std::mem::take(&mut self.groups[*other]);
-            self.groups[home].absorb(absorbed);
-        }
+        let home = self.home_of(&touched);
         for (key, write) in effects.writes {
             push_merged(self.writes.entry_ref(&key).or_default(), write);
         }
         let group = &mut self.groups[home];
         for key in keys {
-            if !group.keys.contains(&key) {
-                group.keys.push(key);
+            if let Entry::Vacant(vacant) = self.by_key.entry(key) {
+                group.keys.push(vacant.key().clone());
+                vacant.insert(home);
             }
         }
         for read in reads {
@@ -279,9 +245,22 @@ impl Batch {
         group.effects.log.extend(effects.log);
         group.effects.messages.extend(effects.messages);
         group.jobs.push(job);
-        for key in &group.keys {
-            self.by_key.insert(key.clone(), home);
+    }
+
+    /// The group of a step that touches these: the first, which absorbs the others, or a new one.
+    fn home_of(&mut self, touched: &[usize]) -> usize {
+        let Some((home, others)) = touched.split_first() else {
+            self.groups.push(Group::default());
+            return self.groups.len() - 1;
+        };
+        for other in others {
+            let absorbed = std::mem::take(&mut self.groups[*other]);
+            for key in &absorbed.keys {
+                self.by_key.insert(key.clone(), *home);
+            }
+            self.groups[*home].absorb(absorbed);
         }
+        *home
     }
 
     /// Closes the batch: every group gets its merged writes.
@@ -298,17 +277,6 @@ impl Batch {
     }
 }
 
-impl Group {
-    fn absorb(&mut self, other: Group) {
-        self.jobs.extend(other.jobs);
-        self.keys.extend(other.keys);
-        self.reads.extend(other.reads);
-        self.effects.log.extend(other.effects.log);
-        self.effects.messages.extend(other.effects.messages);
-        self.sealed |= other.sealed;
-    }
-}
-
 fn bytes_of(effects: &Effects) -> usize {
     let writes = effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
     let log = effects.log.iter().map(|append| append.entry.len()).sum::<usize>();
@@ -317,7 +285,7 @@ fn bytes_of(effects: &Effects) -> usize {
         + effects.messages.iter().map(|(channel, payload)| channel.len() + payload.len()).sum::<usize>()
 }
 
-fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Vec<RawKey>, effects: &Effects) -> Vec<RawKey> {
+fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Keys, effects: &Effects) -> Keys {
     let mut keys = layered;
     for key in reads.iter().map(|(key, _, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
         if !keys.contains(key) {
@@ -325,18 +293,6 @@ fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Vec<RawKey>, effects: &Effe
         }
     }
     keys
-}
-
-/// Runs the body once.
-fn run(job: &mut Job, view: &mut View<'_>, effects: &mut Effects) -> bool {
-    let started = Instant::now();
-    let mut tx = RawTx::new(view, effects, job.seed);
-    let commit = job.step.run(&mut tx);
-    let took = started.elapsed();
-    if took > BODY_WARN {
-        tracing::warn!(?took, "a step's body is slow and holds up the steps of its partition");
-    }
-    commit
 }
 
 /// Appends a write of one key, dropping what it makes void.
@@ -352,109 +308,5 @@ fn push_merged(writes: &mut Vec<Write>, write: Write) {
             *sum += by
         }
         _ => writes.push(write),
-    }
-}
-
-/// What a body sees: guesses below the writes of the steps before it in the same commit.
-struct View<'a> {
-    known: &'a Known,
-    clock: &'a Clock,
-    writes: &'a Map<Vec<Write>>,
-    started: Instant,
-    now_ms: &'a mut Option<i64>,
-    estimate_ms: &'a mut Option<i64>,
-    /// Reads of the state below, as the commit will validate them.
-    reads: Vec<(RawKey, Read, Reply)>,
-    /// Reads that are not known: one, or several of those that are made together.
-    missing: Vec<(RawKey, Read)>,
-    /// Keys of which a read saw another step's writes: the step shares that one's fate.
-    layered: Vec<RawKey>,
-    /// Whether the body asked for the time: then the commit compares clocks.
-    used_now: bool,
-    scratch: Option<Bytes>,
-}
-
-impl<'a> View<'a> {
-    fn new(batch: &'a mut Batch, known: &'a Known, clock: &'a Clock) -> View<'a> {
-        View {
-            known,
-            clock,
-            writes: &batch.writes,
-            started: batch.started,
-            now_ms: &mut batch.now_ms,
-            estimate_ms: &mut batch.estimate_ms,
-            reads: vec![],
-            missing: vec![],
-            layered: vec![],
-            used_now: false,
-            scratch: None,
-        }
-    }
-
-    /// A read of the state below every write of this commit.
-    fn below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        if let Some((_, _, reply)) = self.reads.iter().find(|(k, r, _)| k == key && r == read) {
-            return Ok(reply.clone());
-        }
-        match self.known.guess(key, read, self.started) {
-            Some(reply) => {
-                self.reads.push((key.clone(), read.clone(), reply.clone()));
-                Ok(reply.clone())
-            }
-            None => {
-                self.missing.push((key.clone(), read.clone()));
-                Err(Error::Suspended)
-            }
-        }
-    }
-}
-
-impl Base for View<'_> {
-    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        let writes = self.writes;
-        match writes.get(key) {
-            None => self.below(key, read),
-            Some(writes) => {
-                if !self.layered.contains(key) {
-                    self.layered.push(key.clone());
-                }
-                let writes: Vec<&Write> = writes.iter().collect();
-                read_through(&mut Below(self), key, &writes, read)
-            }
-        }
-    }
-
-    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
-        let reply = self.read(key, &Read::Get)?;
-        self.scratch = match reply.checked(key, &Read::Get)? {
-            Reply::Blob(blob) => Some(blob),
-            _ => None,
-        };
-        Ok(self.scratch.as_deref())
-    }
-
-    fn now(&mut self) -> i64 {
-        self.used_now = true;
-        if self.estimate_ms.is_none() {
-            *self.estimate_ms = Some(self.clock.estimate_ms());
-        }
-        *self.now_ms.get_or_insert_with(|| self.clock.now_ms())
-    }
-}
-
-/// The view without the other steps' writes.
-struct Below<'v, 'a>(&'v mut View<'a>);
-
-impl Base for Below<'_, '_> {
-    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        self.0.below(key, read)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
-    }
-
-    fn now(&mut self) -> i64 {
-        self.0.now()
     }
 }

@@ -4,9 +4,10 @@
 //! It is the engine's own task, not a caller's: a caller that goes away strands nobody. It ends when the partition
 //! has been idle for [`PARTITION_IDLE`] or the engine closes; steps that are queued are finished first.
 
-use crate::batch::{Batch, Group};
+use crate::batch::Batch;
 use crate::clock::Clock;
 use crate::flight::{Flight, Lane, Outcome};
+use crate::group::Group;
 use crate::job::Job;
 use crate::known::Known;
 use crate::limits::*;
@@ -130,8 +131,8 @@ impl Combiner {
     }
 
     fn compose(&mut self) -> Batch {
-        let mut batch = Batch::new();
         let now = Instant::now();
+        let mut batch = Batch::new(now);
         let mut pausing = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
             if now >= job.deadline || job.claim.is_given_up() {

@@ -19,10 +19,10 @@ use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
 use emberkeep_schema::{Layout, Naming};
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use redis::Value;
 use std::collections::BTreeMap;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,8 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-type Partitions = Mutex<HashMap<Bytes, (mpsc::UnboundedSender<Job>, JoinHandle<()>)>>;
+type Tasks = HashMap<Bytes, (mpsc::UnboundedSender<Job>, JoinHandle<()>), foldhash::fast::RandomState>;
+type Partitions = Mutex<Tasks>;
 
 /// Hot state on Redis or Valkey.
 pub struct RedisEngine {
@@ -161,26 +162,27 @@ impl RedisEngine {
     async fn run_job(&self, order: Order) -> Result<Box<dyn Step>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
+        let deadline = started + order.deadline;
         let claim = Arc::new(Claim::default());
         let job = Job {
             step: order.step,
             seed: order.seed,
             announced: order.announced,
             started,
-            deadline: started + order.deadline,
+            deadline,
             attempts: 0,
             stale: 0,
             alone: false,
             solo: false,
             not_before: None,
             held_up_by: vec![],
-            fresh: Arc::default(),
+            fresh: None,
             verdict: None,
             claim: claim.clone(),
             reply,
         };
         self.submit(&order.partition, job);
-        match tokio::time::timeout(order.deadline + DEADLINE_GRACE, answer).await {
+        match tokio::time::timeout_at((deadline + DEADLINE_GRACE).into(), answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) if claim.give_up() => Err(Error::Closed),
             Ok(Err(_)) => Err(Error::OutcomeUnknown {

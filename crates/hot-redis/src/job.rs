@@ -30,7 +30,7 @@ pub(crate) struct Job {
     /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
     pub(crate) held_up_by: Vec<RawKey>,
     /// Replies that came from one atomic call: a step that read nothing else needs no validation.
-    pub(crate) fresh: Seen,
+    pub(crate) fresh: Option<Seen>,
     /// An error that takes the place of the body's result, if its reads prove true.
     pub(crate) verdict: Option<Error>,
     pub(crate) claim: Arc<Claim>,
@@ -106,6 +106,12 @@ impl Claim {
 }
 
 impl Job {
+    /// Whether all of this came from one atomic call.
+    pub(crate) fn has_fresh(&self, reads: &[(RawKey, Read, Reply)]) -> bool {
+        let fresh = self.fresh.as_ref();
+        reads.iter().all(|read| fresh.is_some_and(|fresh| fresh.contains(read)))
+    }
+
     /// Hands the step back with its result, or the error that took its place.
     pub(crate) fn finish(self) {
         let result = match self.verdict {

@@ -21,6 +21,8 @@ pub(crate) struct Known {
     bytes: usize,
     /// Grows with every commit that is sent: what was seen before it is no longer fresh.
     tick: u64,
+    /// When the last trouble with others will be over, on whatever key; `None` = there never was any.
+    calm_from: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -74,6 +76,7 @@ impl Known {
 
     /// A guess proved wrong: others write this key.
     pub(crate) fn contended(&mut self, key: &RawKey, now: Instant) {
+        self.calm_from = self.calm_from.max(Some(now + CONTENDED));
         let known = self.keys.entry_ref(key).or_default();
         known.contended_until = Some(now + CONTENDED);
         let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
@@ -82,7 +85,13 @@ impl Known {
 
     /// Somebody else has the turn on these keys.
     pub(crate) fn wait(&mut self, key: &RawKey, until: Instant) {
+        self.calm_from = self.calm_from.max(Some(until));
         self.keys.entry_ref(key).or_default().wait_until = Some(until);
+    }
+
+    /// Whether no key is contended and nobody else has a turn: [`Known::waits`] and [`Known::is_busy`] need not be asked.
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        self.calm_from.is_none_or(|from| now >= from)
     }
 
     /// Until when a step on this key had better not be sent: another's turn.

@@ -1,9 +1,9 @@
 //! What the partition's task does with a commit that came back: answers its steps or queues them again.
 
-use crate::batch::Group;
 use crate::combiner::{Combiner, Landed};
 use crate::failure::{Failure, forbidden};
 use crate::flight::{Flight, Outcome};
+use crate::group::Group;
 use crate::job::{Job, Seen};
 use crate::limits::*;
 use crate::shared::add;
@@ -155,7 +155,7 @@ impl Combiner {
         }
         let seen: Seen = Arc::new(seen);
         for mut job in waiting.into_iter().rev() {
-            job.fresh = seen.clone();
+            job.fresh = Some(seen.clone());
             job.not_before = None;
             if job.attempts > ANSWERS_BEFORE_CONFLICT {
                 // The backend answers; it is the body that does not settle.
@@ -198,7 +198,7 @@ impl Combiner {
         for mut job in group.jobs.into_iter().rev() {
             job.stale += 1;
             job.alone = job.stale >= STALE_BEFORE_ALONE;
-            job.fresh = seen.clone();
+            job.fresh = Some(seen.clone());
             job.claim.hinder();
             job.claim.back();
             self.queue.push_front(job);

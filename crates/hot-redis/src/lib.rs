@@ -13,6 +13,7 @@ mod confirm;
 mod engine;
 mod failure;
 mod flight;
+mod group;
 mod job;
 mod known;
 mod landing;
@@ -24,6 +25,7 @@ mod pages;
 mod rights;
 mod router;
 mod shared;
+mod view;
 mod wire;
 
 pub use address::Address;

@@ -3,7 +3,7 @@
 //! Redis does not undo a script, so a command that is refused after the first write would leave a step half-written.
 //! The script can ask the server beforehand, which costs about a microsecond per command: too much for every commit.
 
-use crate::batch::Group;
+use crate::group::Group;
 use crate::limits::RIGHTS_TRUSTED;
 use crate::wire::write_name;
 use std::time::Instant;

@@ -80,6 +80,12 @@ impl Requirements {
     /// Adds the writes of a step. An error if they contradict themselves or the writes before them (SET, then SADD
     /// of the same key), whatever stands below; then nothing was added.
     pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
+        if let [(key, write)] = writes {
+            let mut shape = self.keys.get(key).copied().unwrap_or_default();
+            shape.follow(key, write)?;
+            *self.keys.entry_ref(key).or_default() = shape;
+            return Ok(());
+        }
         let mut trial: HashMap<&RawKey, Shape, RandomState> = HashMap::default();
         for (key, write) in writes {
             let shape = trial.entry(key).or_insert_with(|| self.keys.get(key).copied().unwrap_or_default());

@@ -1,0 +1,69 @@
+//! Steps of one commit that share keys: validated, written and answered as one.
+
+use crate::job::Job;
+use emberkeep_hot::command::*;
+
+/// Steps that share keys.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) keys: Vec<RawKey>,
+    pub(crate) reads: Vec<(RawKey, Read, Reply)>,
+    pub(crate) effects: Effects,
+    /// What its steps ask of the state below, also by writes that later ones cover.
+    pub(crate) required: Vec<Requirement>,
+    /// A step that must be alone is in here.
+    pub(crate) sealed: bool,
+}
+
+impl Group {
+    /// The keys it writes, each once.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &RawKey> {
+        let writes = &self.effects.writes;
+        writes
+            .iter()
+            .enumerate()
+            .filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key)
+            .map(|(_, (key, _))| key)
+    }
+
+    /// Whether it does nothing but give memory back.
+    pub(crate) fn frees(&self) -> bool {
+        use Write::*;
+        let frees = |write: &Write| {
+            matches!(
+                write,
+                Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LTrim(..) | ExpireAt(_) | Persist
+            )
+        };
+        self.effects.log.is_empty() && self.effects.writes.iter().all(|(_, write)| frees(write))
+    }
+
+    /// What must be checked before the first write: the types that no read of the group has proved already.
+    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
+        let unproved = |r: &&Requirement| r.countable.is_some() || !self.proves(&r.key, r.kind);
+        let mut required: Vec<Requirement> = self.required.iter().filter(unproved).cloned().collect();
+        if !self.effects.log.is_empty() {
+            let entries = self.effects.log.len() as i64;
+            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, countable: None });
+            required.push(Requirement::counter(log_keys.1.clone(), entries));
+        }
+        required
+    }
+
+    fn proves(&self, key: &RawKey, kind: Kind) -> bool {
+        self.reads.iter().any(|(k, read, reply)| {
+            k == key && read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_))
+        })
+    }
+
+    /// Takes over another one that turned out to share a key.
+    pub(crate) fn absorb(&mut self, other: Group) {
+        self.jobs.extend(other.jobs);
+        self.keys.extend(other.keys);
+        self.reads.extend(other.reads);
+        self.effects.log.extend(other.effects.log);
+        self.effects.messages.extend(other.effects.messages);
+        self.sealed |= other.sealed;
+    }
+}
