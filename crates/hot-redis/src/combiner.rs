@@ -50,6 +50,12 @@ pub(crate) struct Landed {
     pub(crate) waiting: Vec<Job>,
 }
 
+impl Landed {
+    fn steps(&self) -> usize {
+        self.groups.iter().map(|group| group.jobs.len()).sum::<usize>() + self.waiting.len()
+    }
+}
+
 impl Combiner {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -94,9 +100,12 @@ impl Combiner {
         tokio::select! {
             biased;
             Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
+                let alone = landed.steps() <= 1 && self.queue.is_empty();
                 self.land(landed);
-                // Those who were just answered get the chance to call again before the next commit is made.
-                tokio::task::yield_now().await;
+                if !alone {
+                    // Those who were just answered get the chance to call again before the next commit is made.
+                    tokio::task::yield_now().await;
+                }
             }
             job = self.inbox.recv(), if !self.closed => match job {
                 Some(job) => self.queue.push_back(job),

@@ -8,7 +8,7 @@
 --   expected  the string or the digest
 --   value     what is set
 --   life      '' until deleted | 'KEEPTTL' | the deadline in ms
--- Answer: as that of step.lua.
+-- Answer: as that of step.lua; or just n, if all were set and there is nothing else to tell.
 local A, K, call = ARGV, KEYS, redis.call
 local n, me = tonumber(A[7]), A[3]
 
@@ -22,7 +22,7 @@ end
 local turns
 if n == 1 then turns = { call('GET', K[2]) } elseif n > 1 then turns = call('MGET', unpack(K, n + 1, n + n)) end
 
-local answers, bits, any, p = {}, '', false, 8
+local answers, bits, set, p = {}, '', 0, 8
 for i = 1, n do
   local tag, found, same = A[p], redis.pcall('GET', K[i]), false
   if tag == 's' or tag == 'S' then
@@ -42,13 +42,13 @@ for i = 1, n do
   elseif turns[i] and turns[i] ~= me then
     answers[i], bits = 2, bits .. '0'
   else
-    answers[i], bits, any = 0, bits .. '1', true
+    answers[i], bits, set = 0, bits .. '1', set + 1
   end
   p = p + 4
 end
 
 local trouble = 0
-if any then
+if set > 0 then
   local receipt = K[n + n + 1]
   local before = redis.pcall('SET', receipt, A[1] .. ':' .. bits, 'PX', A[5], 'GET')
   if type(before) == 'table' then return before end
@@ -75,10 +75,12 @@ if any then
 end
 
 -- Nothing was written: a replica would have answered too. As in step.lua, a write without effect tells.
-if not any and #K > 0 then
+if set == 0 and #K > 0 then
   local refused = redis.pcall('PEXPIREAT', K[1], '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end
+
+if n > 0 and set == n and trouble == 0 and time == 0 and #K == n + n + 1 then return n end
 
 -- After the writes, so that all of it is of one moment.
 local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0

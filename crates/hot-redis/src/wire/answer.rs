@@ -43,9 +43,19 @@ impl Answer {
         matches!(self.status, Status::Done) && self.groups.iter().any(|g| matches!(g, GroupAnswer::Committed))
     }
 
+    /// The short answer: that many groups, all of them committed, and nothing else.
+    fn all_committed(groups: usize) -> Answer {
+        let groups = (0..groups).map(|_| GroupAnswer::Committed).collect();
+        Answer { time_ms: None, status: Status::Done, groups, fetched: vec![] }
+    }
+
     /// Reads the script's answer; `None` when it is not one.
     pub(crate) fn parse(value: Value) -> Option<Answer> {
-        let Value::Array(parts) = value else { return None };
+        let parts = match value {
+            Value::Array(parts) => parts,
+            Value::Int(groups) => return Some(Answer::all_committed(usize::try_from(groups).ok()?)),
+            _ => return None,
+        };
         let [time, status, groups, fetched]: [Value; 4] = parts.try_into().ok()?;
         let Value::Int(time) = time else { return None };
         let status = match status {
