@@ -7,7 +7,8 @@
 //!    the keyspace. Markers that a foreign service set are found after [`adopt`](Cooldowns::adopt): a sweep's work.
 //!
 //! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
-//! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down. It lives
+//! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down, and what a
+//! foreign client put into the index that is no such thing is dropped. It lives
 //! as long as the longest cooldown may last, which is therefore the bound of a cooldown.
 //!
 //! ```
@@ -52,6 +53,7 @@
 //! ```
 
 use emberkeep_hot::command::ZSlice;
+use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Tx};
 use emberkeep_schema::{Codec, Family, Given, Key, Number, Partition, Refresh, SortedSet, Text, Ttl};
 use std::time::Duration;
@@ -127,13 +129,15 @@ where
     /// Ends the owner's cooldowns, as many as one step may.
     pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<Cleared> {
         let last = CLEARED_PER_STEP_MAX as i64;
-        let mut known = tx.zrange(&self.index, ZSlice::Rank(0, last), false)?;
+        let mut known = tx.zrange_lossy(&self.index, ZSlice::Rank(0, last), false)?;
         let more = known.len() > CLEARED_PER_STEP_MAX;
         known.truncate(CLEARED_PER_STEP_MAX);
         for (thing, _) in &known {
-            tx.del(&(self.marker)(thing))?;
+            if let Member::Known(thing) = thing {
+                tx.del(&(self.marker)(thing))?;
+            }
             if more {
-                tx.zrem(&self.index, thing)?;
+                self.forget(tx, thing)?;
             }
         }
         if !more {
@@ -159,11 +163,19 @@ where
     /// Takes some entries out of the index that ended.
     fn tidy(&self, tx: &mut Tx<'_, P>, now: i64) -> Result<()> {
         // By rank, not by score: a range that ends now is another range in every run of the body.
-        let first = tx.zrange(&self.index, ZSlice::Rank(0, TIDIED_PER_START - 1), false)?;
+        let first = tx.zrange_lossy(&self.index, ZSlice::Rank(0, TIDIED_PER_START - 1), false)?;
         for (thing, _) in first.iter().take_while(|(_, end)| (*end as i64) < now) {
-            tx.zrem(&self.index, thing)?;
+            self.forget(tx, thing)?;
         }
         Ok(())
+    }
+
+    /// Takes an entry out of the index, whatever it is.
+    fn forget(&self, tx: &mut Tx<'_, P>, entry: &Member<C::Value>) -> Result<()> {
+        match entry {
+            Member::Known(thing) => tx.zrem(&self.index, thing),
+            Member::Foreign(bytes) => tx.zrem_raw(&self.index, bytes.clone()),
+        }
     }
 }
 

@@ -43,6 +43,7 @@
 //! ```
 
 use emberkeep_hot::command::{Read, ZSlice};
+use emberkeep_hot::store::Member;
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 
@@ -93,10 +94,15 @@ where
         if last < 0 {
             return Ok(Vec::new());
         }
-        let now = tx.now();
-        let first = tx.zrange(&self.key, ZSlice::Rank(0, last), false)?;
-        let due = first.into_iter().map(|(what, at)| (what, at as i64));
-        Ok(due.take_while(|(_, at)| *at <= now).collect())
+        let (now, mut due) = (tx.now(), Vec::new());
+        let first = tx.zrange_lossy(&self.key, ZSlice::Rank(0, last), false)?;
+        for (what, at) in first.into_iter().take_while(|(_, at)| *at as i64 <= now) {
+            match what {
+                Member::Known(what) => due.push((what, at as i64)),
+                Member::Foreign(bytes) => tx.zrem_raw(&self.key, bytes)?,
+            }
+        }
+        Ok(due)
     }
 
     /// Takes what is due by now, the earliest first, at most `limit` (and [`DUE_PER_STEP_MAX`]).
@@ -110,7 +116,7 @@ where
 
     /// When the earliest is due.
     pub fn next(&self, tx: &mut Tx<'_, P>) -> Result<Option<i64>> {
-        let first = tx.zrange(&self.key, ZSlice::Rank(0, 0), false)?;
+        let first = tx.zrange_lossy(&self.key, ZSlice::Rank(0, 0), false)?;
         Ok(first.first().map(|(_, at)| *at as i64))
     }
 

@@ -21,6 +21,7 @@ on_every_engine!(mod deadlines = cases::deadlines {
     what_is_due_comes_first_and_once,
     a_later_word_replaces_an_earlier_one,
     each_deadline_is_handed_to_one_caller,
+    what_is_no_member_is_dropped_when_its_time_comes,
 });
 
 on_every_engine!(mod cooldowns = cases::cooldown {
@@ -29,6 +30,7 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     one_owners_cooldowns_go_together,
     more_cooldowns_than_a_step_clears,
     a_foreign_marker_counts_and_can_be_adopted,
+    rubbish_in_the_index_holds_nothing_up,
 });
 
 on_every_engine!(mod indexes = cases::index {
@@ -38,6 +40,7 @@ on_every_engine!(mod indexes = cases::index {
     an_index_larger_than_a_reply_is_listed_whole,
     an_id_that_comes_back_is_not_pruned,
     a_sweep_mends_what_nobody_reads,
+    an_index_that_is_no_set_does_not_stop_a_sweep,
 });
 
 on_every_engine!(mod records = cases::record {

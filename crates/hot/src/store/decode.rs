@@ -125,3 +125,13 @@ pub(super) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Ve
     let Reply::Scored(list) = reply else { return Err(unexpected(&reply)) };
     list.iter().map(|(member, score)| Ok((decoded::<F, M>(key, member)?, score.get()))).collect()
 }
+
+/// Members with their scores, whatever they are.
+pub(super) fn scored_members<M: Codec>(reply: Reply) -> Result<Vec<(Member<M::Value>, f64)>> {
+    match reply {
+        Reply::Scored(list) => {
+            Ok(list.into_iter().map(|(one, score)| (member::<M>(one), score.get())).collect())
+        }
+        other => Err(unexpected(&other)),
+    }
+}

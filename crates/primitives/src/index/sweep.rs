@@ -157,7 +157,8 @@ impl<X: Indexed> Sweeper<X> {
             }
         }
         for (partition, records) in homed {
-            self.swept.orphans += without_orphans::<X>(&self.store.scope(partition), records).await?;
+            let scope = self.store.scope(partition);
+            self.swept.orphans += without_orphans::<X>(&scope, records, &mut corrupt).await?;
         }
         self.swept.records += found.len();
         self.swept.corrupt.extend(corrupt);
@@ -203,7 +204,11 @@ async fn without_ghosts<X: Indexed>(
 }
 
 /// Enters the records that are in no index. Answers how many there were.
-async fn without_orphans<X: Indexed>(scope: &Scope<X::Partition>, records: Vec<Homed<X>>) -> Result<usize> {
+async fn without_orphans<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    records: Vec<Homed<X>>,
+    corrupt: &mut Vec<Error>,
+) -> Result<usize> {
     let mut orphans = 0;
     for some in records.chunks(PRUNED_PER_STEP) {
         let mut announced = scope.clone();
@@ -215,23 +220,34 @@ async fn without_orphans<X: Indexed>(scope: &Scope<X::Partition>, records: Vec<H
                 announced.announce_get(&X::record(member)).announce(home, Read::SIsMember(text.into()));
         }
         let some = some.to_vec();
-        orphans += announced.transact(move |tx| bring_home::<X>(tx, &some)).await?;
+        let (entered, spoiled) = announced.transact(move |tx| bring_home::<X>(tx, &some)).await?;
+        orphans += entered;
+        corrupt.extend(spoiled);
     }
     Ok(orphans)
 }
 
-fn bring_home<X: Indexed>(tx: &mut Tx<'_, X::Partition>, records: &[Homed<X>]) -> Result<usize> {
-    let mut orphans = 0;
+/// Enters those of some records that are in no index. One whose index is no set is told, and holds nobody up.
+fn bring_home<X: Indexed>(
+    tx: &mut Tx<'_, X::Partition>,
+    records: &[Homed<X>],
+) -> Result<(usize, Vec<Error>)> {
+    let (mut orphans, mut spoiled) = (0, Vec::new());
     for (member, _) in records {
         let value = match tx.get(&X::record(member)) {
             Ok(Some(value)) => value,
             Ok(None) | Err(Error::Corrupt { .. } | Error::WrongType { .. }) => continue,
             Err(error) => return Err(error),
         };
-        if !tx.sismember(&X::home(&value), member)? {
-            enter::<X>(tx, member, &value)?;
-            orphans += 1;
+        match tx.sismember(&X::home(&value), member) {
+            Ok(true) => {}
+            Ok(false) => {
+                enter::<X>(tx, member, &value)?;
+                orphans += 1;
+            }
+            Err(error @ Error::WrongType { .. }) => spoiled.push(error),
+            Err(error) => return Err(error),
         }
     }
-    Ok(orphans)
+    Ok((orphans, spoiled))
 }

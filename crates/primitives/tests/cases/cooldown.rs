@@ -2,7 +2,7 @@
 
 use super::Realm;
 use bytes::Bytes;
-use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::command::{Expiry, Score, Write};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::Cooldowns;
@@ -118,6 +118,21 @@ pub async fn a_foreign_marker_counts_and_can_be_adopted(store: Store) {
     assert_eq!(scope.transact(|tx| of(1).adopt(tx, &9)).await, Ok(false));
     assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 2, more: false }));
     assert_eq!((remaining(&scope, 1, 7).await, remaining(&scope, 1, 8).await), (None, None));
+}
+
+pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
+    let scope = store.scope(Realm::new());
+    let key = Bytes::from(SKILLS.key(1).to_text(store.naming(), scope.partition()));
+    let rubbish = move |tx: &mut Tx<'_, Realm>| {
+        let entry = (Bytes::from_static(b"no number"), Score::new(5.0)?);
+        tx.raw_write(key.clone(), Write::ZAdd(vec![entry]))
+    };
+    scope.transact(rubbish.clone()).await.unwrap();
+    start(&scope, 1, 7, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(scope.zcard(&SKILLS.key(1)).await, Ok(1));
+    scope.transact(rubbish).await.unwrap();
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 2, more: false }));
+    assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
 }
 
 /// With a clock of the test's own.

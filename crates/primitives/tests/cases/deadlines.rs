@@ -1,7 +1,9 @@
 //! Deadlines.
 
 use super::Realm;
-use emberkeep_hot::{Error, Scope, Store};
+use bytes::Bytes;
+use emberkeep_hot::command::{Score, Write};
+use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::Deadlines;
 use emberkeep_schema::{Id, SortedSet, family};
 use std::collections::HashSet;
@@ -75,4 +77,17 @@ pub async fn each_deadline_is_handed_to_one_caller(store: Store) {
     }
     let each: HashSet<u32> = all.iter().copied().collect();
     assert_eq!((all.len(), each.len()), (400, 400));
+}
+
+pub async fn what_is_no_member_is_dropped_when_its_time_comes(store: Store) {
+    let scope = store.scope(Realm::new());
+    let key = Bytes::from(DUE.key().to_text(store.naming(), scope.partition()));
+    let rubbish = move |tx: &mut Tx<'_, Realm>| {
+        let entry = (Bytes::from_static(b"no number"), Score::new(5.0)?);
+        tx.raw_write(key.clone(), Write::ZAdd(vec![entry]))
+    };
+    scope.transact(rubbish).await.unwrap();
+    set(&scope, 1, PAST).await;
+    assert_eq!(pop(&scope, 10).await, [(1, PAST)]);
+    assert_eq!(scope.exists(&DUE.key()).await, Ok(false));
 }

@@ -188,6 +188,17 @@ pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
     assert_eq!((seven.living.len(), seven.pruned, ids(&eight)), (250, 0, vec![1_000]));
 }
 
+pub async fn an_index_that_is_no_set_does_not_stop_a_sweep(store: Store) {
+    let scope = store.scope(Realm::new());
+    foreign(&scope, MEADOW.key(7), Write::Set(Bytes::from_static(b"x"), Expiry::Never)).await;
+    scope.put(&SHEEP.key(1), sheep(1, 7)).await.unwrap();
+    scope.put(&SHEEP.key(2), sheep(2, 8)).await.unwrap();
+    let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();
+    let told = swept.corrupt.iter().filter(|error| matches!(error, Error::WrongType { .. })).count();
+    assert!(told >= 2, "told at the index and at the record: {swept:?}");
+    assert_eq!(members(&scope, 8).await, [2]);
+}
+
 /// With a clock of the test's own.
 pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
     let clock = ManualClock::at(1_000_000);

@@ -22,6 +22,20 @@ impl<P: Partition> Tx<'_, P> {
         decode::scored::<F, M>(&raw, reply)
     }
 
+    /// The same slice, also with members that a foreign client put there and the family cannot read.
+    pub fn zrange_lossy<F, M>(
+        &mut self,
+        key: &Key<F>,
+        slice: ZSlice,
+        reverse: bool,
+    ) -> Result<Vec<(Member<M::Value>, f64)>>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        M: Codec,
+    {
+        decode::scored_members::<M>(self.read(key, Read::ZRange(slice, reverse))?.1)
+    }
+
     /// How many members.
     pub fn zcard<F, M>(&mut self, key: &Key<F>) -> Result<usize>
     where
@@ -67,7 +81,16 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: Automatic,
         M: Codec,
     {
-        let member = encoded::<F, M>(member)?;
-        self.write(key, Write::ZRem(vec![member]))
+        self.zrem_raw(key, encoded::<F, M>(member)?)
+    }
+
+    /// Removes a member by its bytes: one that a foreign client put there, see [`Member::Foreign`].
+    pub fn zrem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        F::Ttl: Automatic,
+        M: Codec,
+    {
+        self.write(key, Write::ZRem(vec![member.into()]))
     }
 }
