@@ -68,7 +68,7 @@ cases! {
     ],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
     body: [
-        reruns_draw_the_same_numbers, an_error_discards_everything, a_panic_is_an_error,
+        reruns_draw_the_same_numbers, reads_that_depend_on_the_time, an_error_discards_everything, a_panic_is_an_error,
         a_swallowed_error_commits_no_garbage, a_swallowed_refusal_of_a_write, a_body_that_never_settles,
         dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
     ],

@@ -6,7 +6,7 @@
 
 use crate::clock::Clock;
 use crate::group::Group;
-use crate::job::Job;
+use crate::job::{Job, Time};
 use crate::known::Known;
 use crate::limits::*;
 use crate::view::View;
@@ -86,7 +86,8 @@ impl Batch {
             return None;
         }
         job.held_up_by.clear();
-        self.solo = job.solo;
+        self.solo = job.is_apart();
+        self.keep_time(&job, clock);
         if job.attempts == 0 && self.announce(&job, known) {
             job.attempts += 1;
             self.waiting.push(job);
@@ -100,10 +101,13 @@ impl Batch {
         let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
         self.watch();
         if !missing.is_empty() {
+            job.missed(if timeless { None } else { self.time() });
             self.fetch(reads, missing);
             self.waiting.push(job);
             return None;
         }
+        job.misses = 0;
+        job.time = None;
         if !commit {
             effects.clear();
         }
@@ -113,6 +117,21 @@ impl Batch {
             return None;
         }
         self.sort_in(job, reads, layered, effects, known)
+    }
+
+    /// Gives a step the time of its last run again, while that is not too long ago. Steps that follow one another still
+    /// see time pass: this one began before.
+    fn keep_time(&mut self, job: &Job, clock: &Clock) {
+        let fresh = |time: &Time| clock.estimate_ms() - time.estimate_ms <= KEPT_TIME_MAX.as_millis() as i64;
+        if let Some(time) = job.time.filter(fresh) {
+            self.now_ms = Some(time.now_ms);
+            self.estimate_ms = Some(time.estimate_ms);
+        }
+    }
+
+    /// What bodies were told of the time, if one asked.
+    fn time(&self) -> Option<Time> {
+        Some(Time { now_ms: self.now_ms?, estimate_ms: self.estimate_ms? })
     }
 
     /// Complains of a body that took long.
@@ -129,7 +148,7 @@ impl Batch {
         let begun = self.steps + self.waiting.len() > 0;
         self.steps >= BATCH_STEPS_MAX
             || self.fetches.len() >= BATCH_FETCHES_MAX
-            || (begun && (self.solo || job.solo))
+            || (begun && (self.solo || job.is_apart()))
     }
 
     /// Fetches announced reads that are not known. `false` = all are.

@@ -174,6 +174,8 @@ impl RedisEngine {
             stale: 0,
             alone: false,
             solo: false,
+            misses: 0,
+            time: None,
             not_before: None,
             held_up_by: vec![],
             fresh: None,

@@ -1,5 +1,6 @@
 //! A step on its way through the engine.
 
+use crate::limits::MISSES_BEFORE_TIME_IS_KEPT;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
@@ -11,6 +12,15 @@ use tokio::sync::oneshot;
 
 /// Replies that came from one atomic call.
 pub(crate) type Seen = Arc<Vec<(RawKey, Read, Reply)>>;
+
+/// What a run was told of the time.
+#[derive(Clone, Copy)]
+pub(crate) struct Time {
+    /// What the body saw.
+    pub(crate) now_ms: i64,
+    /// The estimate of the server's time behind it, which the commit compares.
+    pub(crate) estimate_ms: i64,
+}
 
 /// A step, what is known of its reads, and who waits for it.
 pub(crate) struct Job {
@@ -26,6 +36,11 @@ pub(crate) struct Job {
     pub(crate) alone: bool,
     /// Must not share a call with any other step: a call with it was refused, and somebody is to blame.
     pub(crate) solo: bool,
+    /// Runs one after the other that missed a read although the one before it was fetched.
+    pub(crate) misses: u32,
+    /// The time of its last run, once it has missed often: what it reads may depend on the time, and then it would miss
+    /// for ever. A step with a time of its own shares its call with nobody.
+    pub(crate) time: Option<Time>,
     pub(crate) not_before: Option<Instant>,
     /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
     pub(crate) held_up_by: Vec<RawKey>,
@@ -110,6 +125,17 @@ impl Job {
     pub(crate) fn has_fresh(&self, reads: &[(RawKey, Read, Reply)]) -> bool {
         let fresh = self.fresh.as_ref();
         reads.iter().all(|read| fresh.is_some_and(|fresh| fresh.contains(read)))
+    }
+
+    /// Whether its call is its own.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.solo || self.time.is_some()
+    }
+
+    /// Its run missed a read, and asked for the time or did not.
+    pub(crate) fn missed(&mut self, time: Option<Time>) {
+        self.misses += 1;
+        self.time = time.filter(|_| self.misses >= MISSES_BEFORE_TIME_IS_KEPT);
     }
 
     /// Hands the step back with its result, or the error that took its place.

@@ -62,6 +62,12 @@ pub const PARTITION_IDLE: Duration = Duration::from_secs(30);
 /// Time a caller waits beyond its deadline for an answer that is on its way.
 pub const DEADLINE_GRACE: Duration = Duration::from_millis(20);
 
+/// Runs that missed a read before a step keeps its time: what it reads may depend on it.
+pub const MISSES_BEFORE_TIME_IS_KEPT: u32 = 3;
+/// How old a kept time may become: far enough below [`CLOCK_DIFFERENCE_MAX`] for the way to the server.
+pub const KEPT_TIME_MAX: Duration = Duration::from_millis(50);
+
+const _: () = assert!(KEPT_TIME_MAX.as_millis() < CLOCK_DIFFERENCE_MAX.as_millis());
 const _: () = assert!(BATCH_KEYS_MAX * 2 < 8_000, "keys and turn keys are passed to Lua together");
 const _: () = assert!(TURN.as_millis() < RECEIPT.as_millis());
 const _: () = assert!(REPLY_WAIT.as_millis() < emberkeep_hot::limits::STEP_DEADLINE_DEFAULT.as_millis());

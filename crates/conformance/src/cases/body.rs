@@ -5,7 +5,7 @@ use crate::families::World;
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
-use emberkeep_hot::command::{Read, Reply, Write};
+use emberkeep_hot::command::{Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::{Error, Result, Tx};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -54,6 +54,32 @@ pub async fn reruns_draw_the_same_numbers(subject: &Subject) {
     }
     // Where a body can be made stale from outside, it was: the check above compared something.
     assert!(subject.held_clock().is_some() || draws.len() >= 40, "{} runs", draws.len());
+}
+
+/// A read may depend on the time, which is another in every run: the step settles all the same.
+pub async fn reads_that_depend_on_the_time(subject: &Subject) {
+    let (key, score) = (subject.fresh(), |at: i64| Score::new(at as f64).expect("a time"));
+    let add = {
+        let key = key.clone();
+        move |tx: &mut Tx<'_, World>| {
+            let members = (0..20).map(|n| (Bytes::from(format!("m{n}")), score(n))).collect();
+            tx.raw_write(key.clone(), Write::ZAdd(members))
+        }
+    };
+    subject.step(add).await.expect("a plain step");
+    let due = move |tx: &mut Tx<'_, World>| {
+        let mut seen = 0;
+        for limit in 1..=10 {
+            let until = ScoreBound::Included(score(tx.now()));
+            let slice = ZSlice::Score(ScoreBound::MIN, until, limit);
+            match tx.raw_read(&key, Read::ZRange(slice, false))? {
+                Reply::Scored(list) => seen += list.len(),
+                other => panic!("{other:?}"),
+            }
+        }
+        Ok::<_, Error>(seen)
+    };
+    assert_eq!(subject.step(due).await, Ok(55));
 }
 
 /// An error of the body discards writes, log entries and messages, and comes back as it is.
