@@ -85,8 +85,8 @@ pub trait Engine: Send + Sync + 'static {
     fn naming(&self) -> &Naming;
 
     /// Runs a step on the caller's stack if the engine can, without boxing anything. `None` = use
-    /// [`Engine::run`]. `Some(Ok(ticket))` = committed; await [`Engine::settle`] with it before telling anybody.
-    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Result<Ticket>> {
+    /// [`Engine::run`].
+    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Ended> {
         let _ = (partition, step, seed);
         None
     }
@@ -140,6 +140,17 @@ pub trait Engine: Send + Sync + 'static {
     fn close(&self) -> Pending<'_, Result<()>>;
 }
 
-/// What a committed step still waits for. Zero = nothing.
+/// How a step ended that ran on the caller's stack.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "nobody may be told before the ticket is settled"]
+pub struct Ended {
+    /// Whether it was committed.
+    pub result: Result<()>,
+    /// What [`Engine::settle`] must be awaited with before anybody is told, also of an error: it may rest on reads of
+    /// what is not durable yet.
+    pub ticket: Ticket,
+}
+
+/// What the end of a step still waits for. Zero = nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u64);

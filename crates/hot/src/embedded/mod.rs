@@ -47,7 +47,7 @@ use self::persist::Persistence;
 use self::read::answer;
 use self::shard::{Hashed, Shard};
 use crate::command::{RawKey, Read, Reply};
-use crate::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
+use crate::engine::{Cursor, Ended, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
 use crate::error::{Error, Result};
 use crate::journal::Recovery;
 use crate::limits::SHARDS;
@@ -239,8 +239,8 @@ impl Engine for Embedded {
         &self.inner.naming
     }
 
-    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Result<Ticket>> {
-        Some(self.inner.open().and_then(|()| transact::transact(&self.inner, partition, step, seed)))
+    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Ended> {
+        Some(transact::transact(&self.inner, partition, step, seed))
     }
 
     fn get_here(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
@@ -255,10 +255,9 @@ impl Engine for Embedded {
 
     fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
         Box::pin(async move {
-            self.inner.open()?;
-            let ticket = transact::transact(&self.inner, &order.partition, &mut *order.step, order.seed)?;
-            self.inner.settle(ticket).await?;
-            Ok(order.step)
+            let ended = transact::transact(&self.inner, &order.partition, &mut *order.step, order.seed);
+            self.inner.settle(ended.ticket).await?;
+            ended.result.map(|()| order.step)
         })
     }
 

@@ -12,7 +12,7 @@ use super::log;
 use super::memory::growth;
 use super::shard::Hashed;
 use crate::command::{Effects, RawKey, Write};
-use crate::engine::Ticket;
+use crate::engine::{Ended, Ticket};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
 use crate::tx::{RawTx, Step};
@@ -59,9 +59,15 @@ impl Drop for Loan {
     }
 }
 
-/// Runs a step to its commit.
-pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64) -> Result<Ticket> {
-    let mut loan = Loan::take()?;
+/// Runs a step to its commit, or to the error that it ends with.
+pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64) -> Ended {
+    match inner.open().and_then(|()| Loan::take()) {
+        Ok(loan) => run(inner, partition, step, seed, loan),
+        Err(error) => Ended { result: Err(error), ticket: Ticket(0) },
+    }
+}
+
+fn run(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64, mut loan: Loan) -> Ended {
     let scratch = loan.0.as_deref_mut().expect("taken above");
     let mut wanted = 0;
     for attempts in 1.. {
@@ -72,7 +78,11 @@ pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, see
                 wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
-            result => return result.map_err(|error| step.explain(error)),
+            Ok(ticket) => return Ended { result: Ok(()), ticket },
+            // A refusal, too, was made of what the step saw.
+            Err(error) => {
+                return Ended { result: Err(step.explain(error)), ticket: inner.ticket_of_reads() };
+            }
         }
     }
     unreachable!("with all shards held no attempt is suspended")

@@ -13,7 +13,7 @@ pub use member::{Member, SetPage};
 pub use typed::Tx;
 
 use crate::command::{RawKey, Read};
-use crate::engine::{Cursor, Engine, Order, Stats};
+use crate::engine::{Cursor, Ended, Engine, Order, Stats, Ticket};
 use crate::error::{Error, Result};
 use crate::limits::STEP_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
@@ -202,10 +202,14 @@ impl<P: Partition> Scope<P> {
         let engine = &*self.store.engine;
         let seed = engine.seed();
         match engine.run_here(&self.text, &mut step, seed) {
-            // An engine in process never waits, so a loop of steps would never let others run.
-            Some(Ok(ticket)) if ticket == Default::default() => tokio::task::consume_budget().await,
-            Some(Ok(ticket)) => engine.settle(ticket).await?,
-            Some(Err(error)) => return Err(error.into()),
+            Some(Ended { result, ticket }) => {
+                match ticket {
+                    // An engine in process never waits, so a loop of steps would never let others run.
+                    Ticket(0) => tokio::task::consume_budget().await,
+                    ticket => engine.settle(ticket).await?,
+                }
+                result?;
+            }
             None => step = self.run_there(step, seed).await?,
         }
         step.result.unwrap_or_else(|| Err(Error::Closed.into()))

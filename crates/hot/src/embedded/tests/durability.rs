@@ -209,7 +209,7 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
             tx.write(key("n"), Write::IncrBy(1)).unwrap();
             tx.publish(bytes("c"), bytes("m")).is_ok()
         });
-        let ticket = engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+        let ticket = engine.run_here(b"p", &mut body, 1).unwrap().ticket;
         engine.settle(ticket).await.unwrap();
         assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
         let after = reloaded(&disk.crash(0), &clock);
@@ -227,7 +227,7 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
         tx.write(key("n"), Write::IncrBy(1)).unwrap();
         tx.publish(bytes("c"), bytes("m")).is_ok()
     });
-    let ticket = engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+    let ticket = engine.run_here(b"p", &mut body, 1).unwrap().ticket;
     assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
     assert_eq!(subscription.try_next(), None);
     assert_eq!(
@@ -239,6 +239,51 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
     assert!(matches!(asked, Err(Error::JournalStopped { .. })), "{asked:?}");
     assert!(matches!(write(&engine, vec![(key("m"), Write::Del)]), Err(Error::JournalStopped { .. })));
     assert!(matches!(engine.close().await, Err(Error::JournalStopped { .. })));
+}
+
+/// Bodies that end with an error because of what a step before them left behind.
+fn refused_bodies() -> [fn(&mut RawTx<'_>) -> bool; 4] {
+    let large = |tx: &mut RawTx<'_>| {
+        let text = Bytes::from(vec![b'x'; 100_000]);
+        tx.write(key("large"), Write::Set(text, Expiry::Never)).is_ok()
+    };
+    [
+        |tx| tx.write(key("k"), Write::SAdd(vec![bytes("m")])).is_ok(),
+        |tx| tx.record(last_entry()).is_ok(),
+        |tx| std::panic::resume_unwind(Box::new(format!("{:?}", tx.text(&key("k"))))),
+        large,
+    ]
+}
+
+fn last_entry() -> LogAppend {
+    LogAppend { entry: bytes("e"), entries_max: 1, overflow: Overflow::Refuse }
+}
+
+#[tokio::test]
+async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
+    for (number, refused) in refused_bodies().into_iter().enumerate() {
+        for broken in [false, true] {
+            let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+            let options = on(&disk, &clock).durability(Durability::Always).memory_bytes_max(50_000);
+            let engine = options.open().unwrap();
+            if broken {
+                disk.break_at_sync(1);
+            }
+            let mut first = Body(|tx: &mut RawTx<'_>| {
+                tx.write(key("k"), Write::Set(bytes("x"), Expiry::Never)).unwrap();
+                tx.record(last_entry()).is_ok()
+            });
+            let _not_awaited = engine.run_here(b"p", &mut first, 1).unwrap();
+            let (partition, step) = (bytes("p"), Box::new(Body(refused)));
+            let order =
+                Order { partition, announced: vec![], step, deadline: Duration::from_secs(9), seed: 1 };
+            let told = engine.run(order).await.map(drop).unwrap_err();
+            let stopped = matches!(told, Error::JournalStopped { .. });
+            assert_eq!(stopped, broken, "body {number}: {told}");
+            let on_disk = reloaded(&disk.crash(0), &clock);
+            assert_eq!(on_disk.iter().any(|record| record.key == "k"), !broken, "body {number}");
+        }
+    }
 }
 
 #[test]

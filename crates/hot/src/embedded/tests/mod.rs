@@ -68,7 +68,7 @@ fn step<T: Send + 'static>(
         *slot.lock() = Some(outcome);
         commits
     });
-    engine.run_here(b"test", &mut body, 1).expect("the embedded engine runs steps in place")?;
+    engine.run_here(b"test", &mut body, 1).expect("the embedded engine runs steps in place").result?;
     let outcome = result.lock().take();
     outcome.expect("the body ran")
 }

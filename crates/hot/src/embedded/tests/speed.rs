@@ -78,7 +78,7 @@ fn reads_and_writes_beside_a_bare_map() {
         let mut body = One { write: None };
         let set = measure(|n| {
             body.write = Some((names[n].clone(), Write::Set(value.clone(), expiry)));
-            engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+            engine.run_here(b"p", &mut body, 1).unwrap().result.unwrap();
         });
         println!(
             "engine, {what:13} get {get:.0} ns ({:.2}x), set {set:.0} ns ({:.2}x)",
@@ -146,7 +146,7 @@ fn a_step_that_reads_and_writes_600_bytes() {
         let mut body = Change { names, at: 0, until };
         let step = measure(|n| {
             body.at = n % keys;
-            engine.run_here(b"p", &mut body, 1).unwrap().unwrap();
+            engine.run_here(b"p", &mut body, 1).unwrap().result.unwrap();
         });
         println!(
             "step of 600 B, {keys} keys, {until:?}: {step:.0} ns, of which the body's own work {own:.0} ns"
