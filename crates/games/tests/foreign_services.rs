@@ -211,6 +211,7 @@ async fn hits_of_ours_and_turns_of_theirs_are_all_kept() {
     }
     let (mut theirs, turned) = foreign.await.unwrap();
     for (id, turns) in turned {
+        assert_eq!(turns, 5, "a turn of theirs never came through");
         let reactor = theirs.get(id).unwrap();
         assert_eq!(
             (reactor["state"].as_i64(), reactor["direction"].as_u64()),

@@ -108,7 +108,9 @@ pub async fn a_timer_of_a_dead_monster_goes_with_it(store: Store) {
     }
     world.kill(dead).await;
     assert!(world.remove(removed.0).await);
-    assert_eq!(world.stored(&DROP_TIMER.key(removed)).await, None);
+    for id in [dead, removed] {
+        assert_eq!((world.stored(&DROP_TIMER.key(id)).await, world.drop_due(id).await), (None, None));
+    }
     world.foreign_del(&MONSTER.key(deleted)).await;
     assert_eq!(world.due(10).await, []);
     for id in [dead, removed, deleted] {

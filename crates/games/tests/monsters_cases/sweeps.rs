@@ -31,7 +31,10 @@ pub async fn a_sweep_removes_what_belongs_to_nobody(store: Store) {
     let world = World::new(&store);
     let (living, dead, gone) =
         (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);
+    // Another service puts the timer of one that it does not know to be dead.
+    let timer = world.stored(&DROP_TIMER.key(dead)).await.unwrap();
     world.kill(dead).await;
+    world.foreign_set(&DROP_TIMER.key(dead), &timer).await;
     world.foreign_del(&MONSTER.key(gone)).await;
     let swept = world.sweep().await;
     assert!(swept.timers >= 2 && swept.cooldowns >= 2, "{swept:?}");

@@ -26,6 +26,10 @@ impl Monsters {
                 let mut monster = tx.get(&key)?.ok_or(Error::NotFound(id))?;
                 let hit = rules::strike(&mut monster, character, amount)?;
                 tx.put(&key, &monster)?;
+                if hit.killed {
+                    // The dead drop nothing more.
+                    super::drops::forget(tx, id)?;
+                }
                 Ok(hit)
             })
             .await

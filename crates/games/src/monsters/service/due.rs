@@ -1,7 +1,7 @@
 //! Work that is due: found by an index, done in bounded steps, handed to one caller.
 
 use super::*;
-use crate::monsters::limits::MONSTERS_PER_STEP;
+use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_STEP};
 
 /// What a caller was handed.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,11 +11,14 @@ pub struct Due<T> {
     /// Records that could not be read, each error with its key. They are left as they are and not looked at again
     /// until a sweep finds them mended.
     pub corrupt: Vec<hot::Error>,
+    /// What kept the call from going on after it had handed out these: call again for the rest. Nobody else is told of
+    /// what was handed out, so that must not be lost in an error.
+    pub stopped: Option<hot::Error>,
 }
 
 impl<T> Default for Due<T> {
     fn default() -> Due<T> {
-        Due { done: Vec::new(), corrupt: Vec::new() }
+        Due { done: Vec::new(), corrupt: Vec::new(), stopped: None }
     }
 }
 
@@ -33,16 +36,13 @@ impl<T> Default for Looked<T> {
     }
 }
 
-/// Runs steps until `limit` entries were dealt with or nothing more is due.
-///
-/// An error after the first step is not told: what earlier steps handed out is nobody else's, so it must reach the
-/// caller. The next call meets the error again, if it still is one.
+/// Runs steps until `limit` entries (and [`DUE_PER_CALL_MAX`]) were dealt with or nothing more is due.
 pub(super) async fn in_steps<T: Send + 'static>(
     scope: Scope<Tenant>,
     limit: usize,
     step: fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>>,
 ) -> Result<Due<T>> {
-    let (mut all, mut left) = (Due::default(), limit);
+    let (mut all, mut left) = (Due::default(), limit.min(DUE_PER_CALL_MAX));
     while left > 0 {
         let wanted = left.min(MONSTERS_PER_STEP);
         match scope.transact(move |tx| step(tx, wanted)).await {
@@ -54,8 +54,11 @@ pub(super) async fn in_steps<T: Send + 'static>(
                     break;
                 }
             }
-            Err(error) if all.done.is_empty() => return Err(error.into()),
-            Err(_) => break,
+            Err(error) if all.done.is_empty() && all.corrupt.is_empty() => return Err(error.into()),
+            Err(error) => {
+                all.stopped = Some(error);
+                break;
+            }
         }
     }
     Ok(all)

@@ -45,11 +45,15 @@ impl Monsters {
                 rules::relocate(&mut monster, field, to)?;
                 index::enter::<ByField>(tx, &id, &monster)?;
                 tx.put(&MONSTER.key(id), &monster)?;
-                record::update(tx, &DROP_TIMER.key(id), |timer| {
+                let timer = record::update(tx, &DROP_TIMER.key(id), |timer| {
                     timer.field.set(field);
                     Ok::<_, hot::Error>(Change::Put(()))
-                })?;
-                Ok(monster)
+                });
+                match timer {
+                    // A timer that somebody spoiled does not nail the monster to its place.
+                    Err(error) if !is_spoiled(&error) => Err(error.into()),
+                    _ => Ok(monster),
+                }
             })
             .await
     }

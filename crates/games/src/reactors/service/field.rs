@@ -2,7 +2,7 @@
 
 use super::destroy::remove;
 use super::{Reactors, spots};
-use crate::reactors::error::Result;
+use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
@@ -25,6 +25,9 @@ pub struct FieldDestroyed {
     pub cooldowns: usize,
     /// Records that cannot be read and were left as they are; each error names its key.
     pub corrupt: Vec<hot::Error>,
+    /// What kept the call from going on after it had destroyed these: call again for the rest. Nobody else is told of
+    /// what it destroyed, so that must not be lost in an error.
+    pub stopped: Option<Error>,
 }
 
 impl Reactors {
@@ -61,8 +64,19 @@ impl Reactors {
     /// A loop of steps, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
     /// created meanwhile may stay.
     pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
-        let scope = self.store.scope(tenant);
         let mut destroyed = FieldDestroyed::default();
+        match self.empty(tenant, field, &mut destroyed).await {
+            Err(error) if destroyed.reactors.is_empty() => Err(error),
+            outcome => {
+                destroyed.stopped = outcome.err();
+                Ok(destroyed)
+            }
+        }
+    }
+
+    /// Destroys what a field lists, and clears its cooldowns.
+    async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestroyed) -> Result<()> {
+        let scope = self.store.scope(tenant);
         let mut from = None;
         loop {
             let page = scope.members(&field_key(&field), from, DESTROYED_PER_STEP).await?;
@@ -81,7 +95,7 @@ impl Reactors {
         }
         scope.transact(move |tx| forget_empty(tx, &field)).await?;
         destroyed.cooldowns = self.clear_cooldowns(tenant, field).await?;
-        Ok(destroyed)
+        Ok(())
     }
 
     /// Ends some entries of a field's index, in one step.

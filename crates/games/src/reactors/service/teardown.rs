@@ -11,7 +11,7 @@ use super::Reactors;
 use super::destroy::remove;
 use super::field::forget_empty;
 use super::pages::{Pages, by_tenant};
-use crate::reactors::error::Result;
+use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{ANYWHERE, InAll};
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldowned_field,
@@ -66,9 +66,19 @@ impl Reactors {
         let mut pages = Pages::<REACTOR_MAP>::new(&self.store, whose, PAGE);
         while let Some(page) = pages.next().await? {
             for (tenant, index) in told(page) {
-                let destroyed = self.destroy_in_field(tenant, field_of(&index)).await?;
+                let destroyed = match self.destroy_in_field(tenant, field_of(&index)).await {
+                    // Somebody else's key in the place of an index: it lists nothing, and stops nobody.
+                    Err(Error::Store(error @ hot::Error::WrongType { .. })) => {
+                        torn.corrupt.push(error);
+                        continue;
+                    }
+                    destroyed => destroyed?,
+                };
                 torn.reactors += destroyed.reactors.len();
                 torn.cooldowns += destroyed.cooldowns;
+                if let Some(error) = destroyed.stopped {
+                    return Err(error);
+                }
             }
         }
         Ok(())
