@@ -200,8 +200,12 @@ impl RedisEngine {
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
-        let mut call = Call::default();
-        call.fetches(reads);
+        // Strings alone, as in a field of records, by the shorter script.
+        let call = Call::of_swaps(&[], reads).unwrap_or_else(|| {
+            let mut call = Call::default();
+            call.fetches(reads);
+            call
+        });
         let none = |_: &RawKey| Vec::new();
         let envelope = Envelope {
             turn_key: &none,
@@ -213,7 +217,8 @@ impl RedisEngine {
             groups: 0,
         };
         let asked = Instant::now();
-        let script = &self.shared.step_script;
+        let shared = &self.shared;
+        let script = if call.is_of_swaps() { &shared.swap_script } else { &shared.step_script };
         let eval =
             || self.shared.eval(slot, script, ALWAYS, |verb, script| call.command(verb, script, &envelope));
         let (value, _) = self.read_until(asked + STEP_DEADLINE_DEFAULT, eval).await?;

@@ -34,9 +34,14 @@ const WORKLOADS: &[Workload] = &[
     Workload { name: "redis-1000-keys-1x64", run: work::redis_damage::many_keys },
     Workload { name: "redis-512-entries", run: work::redis_damage::long_memory },
     Workload { name: "redis-far", run: work::far::far },
+    Workload { name: "redis-lifecycle", run: work::lifecycle::lifecycle },
+    Workload { name: "redis-field-500", run: work::field::field },
+    Workload { name: "sweep", run: work::sweep::embedded },
+    Workload { name: "redis-sweep", run: work::sweep::redis },
     Workload { name: "expiry", run: work::expiry::expiry },
     Workload { name: "growth", run: work::growth::growth },
     Workload { name: "memory", run: work::memory::memory },
+    Workload { name: "tenant", run: work::tenant::tenant },
     Workload { name: "recovery", run: work::recovery::recovery },
 ];
 

@@ -82,7 +82,7 @@ fn read(scope: &Scope<Realm>, starts: Instant) -> Result<Samples> {
 }
 
 /// Sleeps while there is time, then spins: a sleeping thread wakes too late for this schedule.
-fn wait_until(due: Instant) {
+pub(super) fn wait_until(due: Instant) {
     while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
         if left > Duration::from_millis(2) {
             std::thread::sleep(left - Duration::from_millis(1));

@@ -29,7 +29,7 @@ pub(super) fn run(sessions: u64) -> Result<()> {
     Ok(())
 }
 
-fn resident_bytes() -> Result<u64> {
+pub(super) fn resident_bytes() -> Result<u64> {
     let status =
         std::fs::read_to_string("/proc/self/status").context("resident memory is read from /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

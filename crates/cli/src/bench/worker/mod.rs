@@ -2,6 +2,7 @@
 
 pub(super) mod damage;
 pub(super) mod memory;
+pub(super) mod tenant;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -17,6 +18,15 @@ pub(super) enum WorkerArgs {
         #[arg(long)]
         sessions: u64,
     },
+    /// Brings a tenant's monsters to life, and tells what they cost.
+    Tenant {
+        /// How many.
+        #[arg(long)]
+        monsters: u64,
+        /// Seconds per figure.
+        #[arg(long)]
+        seconds: f64,
+    },
 }
 
 /// Works, and prints a line of JSON.
@@ -24,5 +34,6 @@ pub(super) fn run(args: WorkerArgs) -> Result<()> {
     match args {
         WorkerArgs::Damage(args) => damage::run(args),
         WorkerArgs::Memory { sessions } => memory::run(sessions),
+        WorkerArgs::Tenant { monsters, seconds } => tenant::run(monsters, seconds),
     }
 }
