@@ -26,6 +26,13 @@ pub(crate) struct StoreArguments {
     durability: Option<Durability>,
 }
 
+impl StoreArguments {
+    /// Whether the store is inside this process, where no other process reaches it.
+    pub(crate) fn is_in_process(&self) -> bool {
+        self.hot == "embedded"
+    }
+}
+
 /// When a step counts as safe, in the words of Redis' `appendfsync`.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Durability {
@@ -50,7 +57,7 @@ impl From<Durability> for journal::Durability {
 
 /// Opens the store.
 pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
-    if arguments.hot == "embedded" {
+    if arguments.is_in_process() {
         return embedded(arguments);
     }
     if !arguments.hot.contains("://") {

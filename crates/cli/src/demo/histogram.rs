@@ -1,5 +1,6 @@
 //! Latencies in buckets: exact up to 15 ns, then 16 buckets for each power of two, so at most 6.25 % too high.
 
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -14,9 +15,29 @@ pub(super) struct Histogram {
     counts: Box<[AtomicU64]>,
 }
 
-/// The counts of one moment, or of the time between two.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The counts of one moment, or of the time between two. Few buckets are in use: only those are written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<(usize, u64)>", from = "Vec<(usize, u64)>")]
 pub(super) struct Counts(Vec<u64>);
+
+impl From<Counts> for Vec<(usize, u64)> {
+    fn from(counts: Counts) -> Self {
+        counts.0.into_iter().enumerate().filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl From<Vec<(usize, u64)>> for Counts {
+    fn from(used: Vec<(usize, u64)>) -> Self {
+        let mut counts = Counts::none();
+        for (bucket, count) in used {
+            // Nobody but ourselves writes them; what is no bucket of ours is nobody's latency.
+            if let Some(sum) = counts.0.get_mut(bucket) {
+                *sum += count;
+            }
+        }
+        counts
+    }
+}
 
 impl Histogram {
     pub(super) fn new() -> Histogram {
@@ -39,9 +60,14 @@ impl Counts {
         self.0.iter_mut().zip(&histogram.counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
     }
 
+    /// Adds the counts of another process.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
     /// What was added since an earlier moment.
     pub(super) fn since(&self, earlier: &Counts) -> Counts {
-        Counts(self.0.iter().zip(&earlier.0).map(|(now, then)| now - then).collect())
+        Counts(self.0.iter().zip(&earlier.0).map(|(now, then)| now.saturating_sub(*then)).collect())
     }
 
     /// The latency that this share of all stays below; `None` of nothing.

@@ -1,27 +1,40 @@
-//! `emberkeep demo`: players hit monsters, and at the end every count is checked against the store.
+//! `emberkeep demo`: the whole life of some maps, played by many at once, and at the end every promise is checked.
 //!
-//! What is checked: each monster's damage entries sum to the health it lost, and to what the players counted for
-//! it; every kill had one killer; no id was handed out while its monster lived; index and records agree.
+//! Players hit monsters, poison, heal and move them, hit reactors; effects tick, friends drop things, reactors come back when
+//! their spot has cooled down, fields are torn down and come to life again, sweeps go over everything. All of it in one
+//! process or in several on one store. Nobody keeps order between them but the store.
+//!
+//! How it is checked stands in `ledger.rs`, what is checked in `check/`.
 
-mod arena;
+mod actor;
+mod acts;
 mod check;
+mod clean;
 mod histogram;
+mod ledger;
+mod nature;
+mod plan;
+mod play;
 mod player;
+mod process;
 mod random;
+mod roster;
 mod tally;
 mod view;
+mod world;
 
 use crate::open::{StoreArguments, open};
-use anyhow::Context;
-use arena::{Arena, patiently};
-use check::{Seen, violations};
-use emberkeep::games::monsters::{MONSTER_ID_FREE, MONSTER_ID_NEXT, MonsterId};
+use anyhow::{Context, bail};
+use check::judge;
+use clean::clean_up;
+use plan::Plan;
+use play::{Played, play, populate};
+use std::future::Future;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tally::{Ledger, Totals};
-use tokio::task::JoinSet;
 use view::View;
+use world::World;
 
 /// Violations that are printed one by one.
 const VIOLATIONS_SHOWN_MAX: usize = 20;
@@ -34,86 +47,102 @@ pub(crate) struct Arguments {
     length: Duration,
     #[command(flatten)]
     store: StoreArguments,
-    /// Players that hit at the same time
+    /// Players that hit at the same time, in all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     players: u32,
     /// Monsters that live at the same time
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     monsters: u32,
-    /// Leave the monsters in the store when the game is over
+    /// Processes that play on one store; more than one needs a server
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    processes: u32,
+    /// Tenants among which the monsters are divided
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    tenants: u32,
+    /// Fields of each tenant [default: so that about 200 monsters share one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    fields: Option<u32>,
+    /// Leave everything in the store when the game is over
     #[arg(long)]
     keep: bool,
+    /// Play for a parent process
+    #[arg(long, hide = true)]
+    child: bool,
+}
+
+impl Arguments {
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let (players, processes) = (self.players, self.processes);
+        if processes > 1 && self.store.is_in_process() {
+            bail!(
+                "--processes {processes} needs a server that all of them reach; name one with --hot redis://… or redis+cluster://…"
+            );
+        }
+        if players < processes {
+            bail!("--players {players} are fewer than --processes {processes}; each needs one");
+        }
+        let plan = Plan::new(self.tenants, self.fields, self.monsters);
+        Ok(Plan { players, processes, length: self.length, ..plan })
+    }
 }
 
 /// Plays, checks, and says which it was.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let plan = arguments.plan()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(play_and_check(arguments))
+    if arguments.child {
+        return runtime.block_on(process::run_child(&arguments.store)).map(|()| ExitCode::SUCCESS);
+    }
+    runtime.block_on(play_and_check(plan, arguments))
 }
 
-async fn play_and_check(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+async fn play_and_check(plan: Plan, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = open(&arguments.store).await?;
-    let arena =
-        Arena::populate(&store, arguments.monsters as usize).await.context("cannot spawn the monsters")?;
-    let arena = Arc::new(arena);
-    let ledger = play(&arena, arguments).await?;
+    let world = Arc::new(World::new(store.clone(), plan, 0));
+    let spawned = populate(&world).await.context("cannot spawn the monsters")?;
+    let mut played = play_with_view(&world).await?;
+    played.ledger.merge(spawned);
 
-    let seen = Seen::read(&arena).await.context("cannot read back what the game left")?;
-    let mut wrong = arena.violations.take();
-    wrong.extend(violations(&ledger, &arena.expected(), &seen));
+    let verdict = judge(&world, &played).await?;
+    verdict.checked.iter().for_each(|line| println!("checked {line}"));
+    let mut wrong = verdict.wrong;
     if !arguments.keep {
-        clean_up(&arena).await.context("cannot remove the monsters of the game")?;
+        let cleaned = clean_up(&world).await?;
+        println!("{}", cleaned.said);
+        wrong.extend(cleaned.left);
     }
     store.close().await.context("cannot close the store")?;
     Ok(judged(&wrong))
 }
 
-/// Lets the players play until the time is over or somebody presses Ctrl-C.
-async fn play(arena: &Arc<Arena>, arguments: &Arguments) -> anyhow::Result<Ledger> {
-    let store = arena.scope.store();
-    let title =
-        format!("{} players hit {} monsters on {}", arguments.players, arguments.monsters, store.name());
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(interrupted);
-    // The first poll is what makes Ctrl-C ours: from the first line on, it ends the game and not the check.
-    tokio::select! {
-        biased;
-        _ = &mut interrupted => arena.end(),
-        () = std::future::ready(()) => {}
-    }
-    let mut view = View::new(title, arguments.length, Totals::of(&arena.tallies));
-    view.open();
-    let mut players = JoinSet::new();
-    for number in 0..arguments.players as usize {
-        players.spawn(player::play(arena.clone(), number));
-    }
-    let over = tokio::time::sleep(arguments.length);
-    tokio::pin!(over);
-    let mut redraw = tokio::time::interval(view.interval());
-    redraw.tick().await;
-    while !arena.is_over() {
-        tokio::select! {
-            () = &mut over => arena.end(),
-            _ = &mut interrupted => arena.end(),
-            _ = redraw.tick() => view.draw(Totals::of(&arena.tallies), &store.stats()),
-        }
-    }
-    let mut ledger = Ledger::default();
-    while let Some(played) = players.join_next().await {
-        ledger.merge(played.context("a player panicked")?);
-    }
-    view.close(&Totals::of(&arena.tallies));
-    Ok(ledger)
+/// Plays, in this process or in others, until the time is over or somebody presses Ctrl-C.
+async fn play_with_view(world: &Arc<World>) -> anyhow::Result<Played> {
+    let plan = &world.plan;
+    let mut view = View::new(plan.title(&world.store.name()), plan.length);
+    let interrupted = interrupted();
+    let played = if plan.processes > 1 {
+        process::play_together(plan, world.totals(), &mut view, interrupted).await?
+    } else {
+        nature::look_everywhere(world).await.context("cannot list the fields")?;
+        view.open();
+        let every = view.interval();
+        play(world, interrupted, every, |totals| view.draw(totals)).await?
+    };
+    view.close(&played.totals);
+    Ok(played)
 }
 
-/// Removes what the game put into the store.
-async fn clean_up(arena: &Arena) -> anyhow::Result<()> {
-    for id in arena.expected() {
-        patiently(|| arena.monsters.remove(arena.tenant, MonsterId(id))).await?;
+/// Ends when somebody presses Ctrl-C. From this call on, that ends the game and not the check.
+fn interrupted() -> impl Future<Output = ()> {
+    use std::task::{Context, Waker};
+    let mut signal = Box::pin(tokio::signal::ctrl_c());
+    // The first poll is what makes Ctrl-C ours.
+    let early = signal.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+    async move {
+        if !early {
+            let _ = signal.await;
+        }
     }
-    arena.scope.del(&MONSTER_ID_NEXT.key()).await?;
-    arena.scope.del(&MONSTER_ID_FREE.key()).await?;
-    Ok(())
 }
 
 /// Says whether the promises held.

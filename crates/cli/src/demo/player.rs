@@ -1,94 +1,108 @@
-//! A player: hits random monsters until the game is over, buries and replaces those that it killed.
+//! A player: hits monsters until the game is over, buries and replaces those that it killed, and does other things now
+//! and then.
 
-use super::arena::{Arena, is_transient};
-use super::random::Random;
-use super::tally::{Ledger, Tally};
+use super::actor::Actor;
+use super::ledger::{Ledger, Of};
+use super::plan::Ground;
+use super::tally::Count;
+use super::world::World;
 use emberkeep::games::monsters::{Error, MonsterId};
-use emberkeep::games::world::CharacterId;
+use emberkeep::games::world::{CharacterId, Tenant};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Hits between two pauses: a store in this process never makes a player wait, and others want a turn too.
-const HITS_PER_TURN: u32 = 16;
+/// Turns between two pauses: a store in this process never makes a player wait, and others want a turn too.
+const TURNS_TOGETHER: u32 = 16;
 /// How long a player waits that found nobody.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Places that a player looks at before it waits.
+const PLACES_TRIED: usize = 8;
 /// Strongest hit.
 const DAMAGE_MAX: usize = 100;
+/// Of so many turns, some are something else than a hit: see [`Player::other_than_hit`].
+const TURNS: usize = 256;
 
-/// Plays until the game is over, and gives what was counted.
-pub(super) async fn play(arena: Arc<Arena>, number: usize) -> Ledger {
-    let mut player = Player {
-        who: CharacterId(number as u32 + 1),
-        random: Random(number as u64 ^ arena.tenant.0.as_u64_pair().1),
-        ledger: Ledger::default(),
-        arena,
-    };
-    while !player.arena.is_over() {
-        for _ in 0..HITS_PER_TURN {
+/// Plays until the game is over, and gives its books.
+pub(super) async fn play(world: Arc<World>, who: u32) -> Ledger {
+    let mut player = Player { who: CharacterId(who), actor: Actor::new(world.clone(), who as usize) };
+    while !world.is_over() {
+        for _ in 0..TURNS_TOGETHER {
             if let Err(error) = player.turn().await {
-                let who = player.who;
-                player.arena.violations.tell(format!("player {who} cannot go on: {error}"));
-                return player.ledger;
+                world.violated(format!("player {who} cannot go on: {error:#}"));
+                return player.actor.ledger;
             }
         }
         tokio::task::yield_now().await;
     }
-    player.ledger
+    player.actor.ledger
 }
 
-struct Player {
-    who: CharacterId,
-    random: Random,
-    ledger: Ledger,
-    arena: Arc<Arena>,
+pub(super) struct Player {
+    pub(super) who: CharacterId,
+    pub(super) actor: Actor,
+}
+
+/// Whom a player looks at, and where it found that one.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) ground: Ground,
+    pub(super) tenant: Tenant,
+    place: usize,
+    pub(super) id: MonsterId,
 }
 
 impl Player {
-    fn tally(&self) -> &Tally {
-        &self.arena.tallies[self.who.0 as usize % self.arena.tallies.len()]
-    }
-
-    /// One hit, and what follows from it.
-    async fn turn(&mut self) -> Result<(), Error> {
-        let Some(id) = self.arena.somebody(&mut self.random) else {
+    async fn turn(&mut self) -> anyhow::Result<()> {
+        let Some(target) = self.somebody() else {
             tokio::time::sleep(PAUSE).await;
             return Ok(());
         };
-        let amount = 1 + self.random.below(DAMAGE_MAX) as i64;
-        let start = Instant::now();
-        let outcome = self.arena.monsters.damage(self.arena.tenant, id, self.who, amount).await;
-        self.tally().latency.add(start.elapsed());
-        match outcome {
-            Ok(hit) => {
-                self.tally().hits.fetch_add(1, Relaxed);
-                *self.ledger.struck.entry((id.0, self.who.0)).or_default() += u64::from(hit.actual);
-                if hit.killed { self.killed(id).await } else { Ok(()) }
-            }
-            Err(Error::AlreadyDead(_) | Error::NotFound(_)) => {
-                self.tally().late.fetch_add(1, Relaxed);
-                Ok(())
-            }
-            Err(error) if is_transient(&error) => {
-                self.tally().refused.fetch_add(1, Relaxed);
-                Ok(())
-            }
-            Err(error) => Err(error),
+        match self.actor.random.below(TURNS) {
+            turn @ 0..9 => self.other_than_hit(turn, target).await,
+            _ => self.hit(target).await,
         }
     }
 
-    async fn killed(&mut self, id: MonsterId) -> Result<(), Error> {
-        self.tally().kills.fetch_add(1, Relaxed);
-        let Some((corpse, place)) = self.arena.bury(id).await? else { return Ok(()) };
-        let mut sum = 0;
-        for entry in &corpse.damage {
-            sum += entry.damage;
-            *self.ledger.buried.entry((id.0, entry.character.0)).or_default() += entry.damage;
+    /// Somebody in a random field; nobody if many are being replaced.
+    fn somebody(&mut self) -> Option<Target> {
+        (0..PLACES_TRIED).find_map(|_| {
+            let ground = self.actor.somewhere();
+            let world = &self.actor.world;
+            let (place, id) = world.roster(ground.number).somebody(&mut self.actor.random)?;
+            Some(Target { ground, tenant: world.plan.tenant(ground.tenant), place, id: MonsterId(id) })
+        })
+    }
+
+    async fn hit(&mut self, target: Target) -> anyhow::Result<()> {
+        let amount = 1 + self.actor.random.below(DAMAGE_MAX) as i64;
+        let start = Instant::now();
+        let outcome = self.actor.world.monsters.damage(target.tenant, target.id, self.who, amount).await;
+        self.actor.took(start.elapsed());
+        if let Err(Error::NotFound(_)) = outcome {
+            self.actor.world.roster(target.ground.number).strike_out(target.place, target.id.0);
         }
-        if sum != u64::from(corpse.max_hp) {
-            let max = corpse.max_hp;
-            self.arena.violations.tell(format!("monster {id} died of {sum} damage and had {max} health"));
+        let Some(hit) = self.actor.heard(outcome)? else { return Ok(()) };
+        self.actor.count(Count::Hits, 1);
+        let damage = Of::Damage(target.id.0, self.who.0);
+        self.actor.ledger.tell(target.ground.tenant, damage, hit.actual);
+        if hit.killed { self.killed(target).await } else { Ok(()) }
+    }
+
+    /// Buries who was killed, and brings another one to life where it died.
+    async fn killed(&mut self, target: Target) -> anyhow::Result<()> {
+        let tenant = target.ground.tenant;
+        self.actor.count(Count::Kills, 1);
+        self.actor.ledger.tell(tenant, Of::Deaths(target.id.0), 1);
+        let Some(corpse) = self.actor.bury(tenant, target.id).await? else { return Ok(()) };
+        // It may have walked on since it was found, and its id may be somebody else's by now: what counts is what was removed.
+        let ground = self.actor.world.plan.ground_of(tenant, &corpse.field());
+        let next = self.actor.spawn(ground).await?;
+        let roster = self.actor.world.roster(ground.number);
+        if ground == target.ground {
+            roster.put(target.place, next.0);
+        } else {
+            roster.enter(&mut self.actor.random, next.0);
         }
-        self.arena.spawn(place, &mut self.random).await
+        Ok(())
     }
 }

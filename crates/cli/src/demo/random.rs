@@ -1,4 +1,4 @@
-//! A stream of random numbers for one player: small, fast, good enough to pick monsters.
+//! A stream of random numbers for one actor: small, fast, good enough to pick monsters.
 
 /// SplitMix64.
 pub(super) struct Random(pub(super) u64);
@@ -14,5 +14,10 @@ impl Random {
     /// A number below `bound`, which is not 0.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
+    }
+
+    /// Whether one of so many throws of a die came out.
+    pub(super) fn one_in(&mut self, throws: usize) -> bool {
+        self.below(throws) == 0
     }
 }

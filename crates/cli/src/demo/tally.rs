@@ -1,93 +1,124 @@
-//! What the players count: for the view while they play, for the check when they are done.
+//! What is counted for the view: by each process for itself, and added up by who shows it.
 
 use super::histogram::{Counts, Histogram};
-use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use emberkeep::hot::engine::Stats;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-/// Counters shared by some of the players: not by all, so that they do not wait for one cache line.
-pub(super) struct Tally {
-    pub(super) hits: AtomicU64,
-    pub(super) kills: AtomicU64,
-    /// Hits on a monster that somebody else killed or removed a moment ago.
-    pub(super) late: AtomicU64,
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// Hits on monsters that took health.
+    Hits,
+    /// Calls for something that somebody else killed, removed or took a moment ago.
+    Late,
     /// Calls that the store refused for now; nothing was written.
-    pub(super) refused: AtomicU64,
-    pub(super) latency: Histogram,
+    Refused,
+    Kills,
+    Spawns,
+    Removals,
+    Effects,
+    Ticks,
+    Drops,
+    /// Reactors that were created.
+    Reactors,
+    Triggers,
+    Teardowns,
+    /// Sweeps that came to their end.
+    Sweeps,
+    /// Looks at whole fields.
+    Looks,
+}
+
+/// How many there are: the last one, and those before it.
+const COUNTS: usize = Count::Looks as usize + 1;
+
+/// Counters shared by some of the actors: not by all, so that they do not wait for one cache line.
+pub(super) struct Tally {
+    counts: [AtomicU64; COUNTS],
+    latency: Histogram,
 }
 
 impl Tally {
     pub(super) fn new() -> Tally {
-        let zero = || AtomicU64::new(0);
-        Tally { hits: zero(), kills: zero(), late: zero(), refused: zero(), latency: Histogram::new() }
+        Tally { counts: std::array::from_fn(|_| AtomicU64::new(0)), latency: Histogram::new() }
+    }
+
+    pub(super) fn add(&self, what: Count, amount: u64) {
+        self.counts[what as usize].fetch_add(amount, Relaxed);
+    }
+
+    /// How long a hit took, whatever came of it.
+    pub(super) fn took(&self, latency: Duration) {
+        self.latency.add(latency);
     }
 }
 
-/// All counters at one moment.
-#[derive(Clone)]
+/// All counters at one moment, of one process or of several.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Totals {
-    pub(super) hits: u64,
-    pub(super) kills: u64,
-    pub(super) late: u64,
-    pub(super) refused: u64,
+    counts: [u64; COUNTS],
     pub(super) latency: Counts,
+    pub(super) conflicts: u64,
+    pub(super) combined_commits: u64,
+    pub(super) combined_steps: u64,
 }
 
 impl Totals {
-    pub(super) fn of(tallies: &[Tally]) -> Totals {
-        let sum = |counter: fn(&Tally) -> &AtomicU64| {
-            tallies.iter().map(|tally| counter(tally).load(Relaxed)).sum()
-        };
-        let mut latency = Counts::none();
-        tallies.iter().for_each(|tally| latency.take_in(&tally.latency));
+    pub(super) fn none() -> Totals {
         Totals {
-            hits: sum(|tally| &tally.hits),
-            kills: sum(|tally| &tally.kills),
-            late: sum(|tally| &tally.late),
-            refused: sum(|tally| &tally.refused),
-            latency,
+            counts: [0; COUNTS],
+            latency: Counts::none(),
+            conflicts: 0,
+            combined_commits: 0,
+            combined_steps: 0,
         }
     }
-}
 
-/// Damage by monster and character.
-pub(super) type Damage = HashMap<(u32, u32), u64>;
+    pub(super) fn of(tallies: &[Tally], stats: &Stats) -> Totals {
+        let mut totals = Totals::none();
+        for tally in tallies {
+            totals.counts.iter_mut().zip(&tally.counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
+            totals.latency.take_in(&tally.latency);
+        }
+        totals.conflicts = stats.conflicts;
+        totals.combined_commits = stats.combined_commits;
+        totals.combined_steps = stats.combined_steps;
+        totals
+    }
 
-/// What one player did and saw. Ids are used again, so a monster here is everyone who ever had that id.
-#[derive(Default)]
-pub(super) struct Ledger {
-    /// What its hits took.
-    pub(super) struck: Damage,
-    /// What the corpses said that it removed.
-    pub(super) buried: Damage,
-}
+    /// Adds what another process counted.
+    pub(super) fn add(&mut self, other: &Totals) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+        self.latency.add(&other.latency);
+        self.conflicts += other.conflicts;
+        self.combined_commits += other.combined_commits;
+        self.combined_steps += other.combined_steps;
+    }
 
-impl Ledger {
-    pub(super) fn merge(&mut self, other: Ledger) {
-        other.struck.into_iter().for_each(|(who, damage)| *self.struck.entry(who).or_default() += damage);
-        other.buried.into_iter().for_each(|(who, damage)| *self.buried.entry(who).or_default() += damage);
+    pub(super) fn get(&self, what: Count) -> u64 {
+        self.counts[what as usize]
     }
 }
 
-/// What must not happen and did.
-#[derive(Default)]
-pub(super) struct Violations {
-    told: Mutex<Vec<String>>,
-    any: AtomicBool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Violations {
-    pub(super) fn tell(&self, violation: String) {
-        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(violation);
-        self.any.store(true, Relaxed);
-    }
-
-    /// Whether there is one already: the game is over.
-    pub(super) fn any(&self) -> bool {
-        self.any.load(Relaxed)
-    }
-
-    pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    #[test]
+    fn processes_add_up_after_a_journey_as_json() {
+        let tallies = [Tally::new(), Tally::new()];
+        tallies[0].add(Count::Hits, 3);
+        tallies[1].add(Count::Hits, 4);
+        tallies[1].add(Count::Looks, 1);
+        tallies[0].took(Duration::from_micros(5));
+        let one = Totals::of(&tallies, &Stats { conflicts: 2, ..Stats::default() });
+        let text = serde_json::to_string(&one).unwrap();
+        assert!(text.len() < 200, "only what is there is told: {text}");
+        let mut sum: Totals = serde_json::from_str(&text).unwrap();
+        sum.add(&one);
+        assert_eq!((sum.get(Count::Hits), sum.get(Count::Looks), sum.conflicts), (14, 2, 4));
+        assert_eq!(sum.latency.quantile(0.5), one.latency.quantile(0.5));
     }
 }

@@ -1,7 +1,6 @@
-//! What is shown while the players play: redrawn in place on a terminal, else one line per second.
+//! What is shown while the game is played: redrawn in place on a terminal, else two lines per second.
 
-use super::tally::Totals;
-use emberkeep::hot::engine::Stats;
+use super::tally::{Count, Totals};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
@@ -14,21 +13,25 @@ pub(super) struct View {
     /// Counters and their time at the last redraw.
     before: (Totals, Instant),
     terminal: bool,
-    /// Lines on the terminal that the next redraw goes over.
-    drawn: usize,
+    /// Whether the terminal shows lines that the next redraw goes over.
+    drawn: bool,
 }
 
+/// What the line of life shows, in the order of a life.
+const LIFE: [(Count, &str); 6] = [
+    (Count::Spawns, "spawns"),
+    (Count::Kills, "kills"),
+    (Count::Ticks, "ticks"),
+    (Count::Drops, "drops"),
+    (Count::Triggers, "reactors triggered"),
+    (Count::Teardowns, "teardowns"),
+];
+
 impl View {
-    pub(super) fn new(title: String, length: Duration, totals: Totals) -> View {
+    pub(super) fn new(title: String, length: Duration) -> View {
         let start = Instant::now();
-        View {
-            title,
-            length,
-            start,
-            before: (totals, start),
-            terminal: std::io::stdout().is_terminal(),
-            drawn: 0,
-        }
+        let terminal = std::io::stdout().is_terminal();
+        View { title, length, start, before: (Totals::none(), start), terminal, drawn: false }
     }
 
     /// Time between two redraws.
@@ -36,83 +39,86 @@ impl View {
         if self.terminal { Duration::from_millis(250) } else { Duration::from_secs(1) }
     }
 
-    /// What stands above the lines of a log; the live view has it in itself.
-    pub(super) fn open(&self) {
+    /// The game begins. Above the lines of a log stands what is played; the live view has it in itself.
+    pub(super) fn open(&mut self) {
+        self.start = Instant::now();
+        self.before.1 = self.start;
         if !self.terminal {
             println!("{}, for {}", self.title, in_words(self.length));
         }
     }
 
     /// Shows this moment.
-    pub(super) fn draw(&mut self, totals: Totals, stats: &Stats) {
+    pub(super) fn draw(&mut self, totals: Totals) {
         let now = Instant::now();
         let (before, then) = std::mem::replace(&mut self.before, (totals, now));
         let totals = &self.before.0;
+        let hits = totals.get(Count::Hits).saturating_sub(before.get(Count::Hits));
         let window = Window {
-            rate: (totals.hits - before.hits) as f64 / (now - then).as_secs_f64().max(1e-9),
+            rate: hits as f64 / (now - then).as_secs_f64().max(1e-9),
             latency: latency(&totals.latency.since(&before.latency)),
         };
-        let text = if self.terminal { self.screen(&window, stats) } else { self.line(&window, stats) };
-        let up = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
-        self.drawn = if self.terminal { text.lines().count() } else { 0 };
+        let text = if self.terminal { self.screen(&window) } else { self.lines(&window) };
         let mut out = std::io::stdout().lock();
         // A view nobody can see any more must not end the game before its check.
-        let _ = write!(out, "{up}{text}").and_then(|()| out.flush());
+        let _ = write!(out, "{text}").and_then(|()| out.flush());
     }
 
-    fn line(&self, window: &Window, stats: &Stats) -> String {
+    fn lines(&self, window: &Window) -> String {
         let totals = &self.before.0;
         format!(
-            "{:>4}  {:>9} hits/s  {}  {} kills  {} late  {} refused  {} conflicts  {} combined commits\n",
+            "{:>4}  {:>9} hits/s  {}  {} late  {} refused  {} conflicts  {} combined commits\n      {}\n",
             in_words(self.start.elapsed()),
             grouped(window.rate as u64),
             window.latency,
-            grouped(totals.kills),
-            grouped(totals.late),
-            grouped(totals.refused),
-            grouped(stats.conflicts),
-            grouped(stats.combined_commits),
+            grouped(totals.get(Count::Late)),
+            grouped(totals.get(Count::Refused)),
+            grouped(totals.conflicts),
+            grouped(totals.combined_commits),
+            life(totals, &LIFE),
         )
     }
 
-    fn screen(&self, window: &Window, stats: &Stats) -> String {
+    fn screen(&mut self, window: &Window) -> String {
         let totals = &self.before.0;
         let elapsed = in_words(self.start.elapsed().min(self.length));
+        let of = |what| grouped(totals.get(what));
+        let (rate, commits, steps) = (window.rate as u64, totals.combined_commits, totals.combined_steps);
         let rows = [
-            ("", format!("{}, {elapsed} of {}, Ctrl-C ends it", self.title, in_words(self.length))),
-            ("hits/s", format!("{} ({} in all)", grouped(window.rate as u64), grouped(totals.hits))),
+            ("", self.title.clone()),
+            ("time", format!("{elapsed} of {}, Ctrl-C ends it", in_words(self.length))),
+            ("hits/s", format!("{} ({} in all, {} late)", grouped(rate), of(Count::Hits), of(Count::Late))),
             ("latency", window.latency.clone()),
-            ("kills", format!("{} ({} hits came late)", grouped(totals.kills), grouped(totals.late))),
-            (
-                "conflicts",
-                format!("{} ({} calls refused)", grouped(stats.conflicts), grouped(totals.refused)),
-            ),
-            (
-                "combined",
-                format!(
-                    "{} commits of {} steps",
-                    grouped(stats.combined_commits),
-                    grouped(stats.combined_steps)
-                ),
-            ),
+            ("life", life(totals, &LIFE[..3])),
+            ("", life(totals, &LIFE[3..])),
+            ("conflicts", format!("{} ({} calls refused)", grouped(totals.conflicts), of(Count::Refused))),
+            ("combined", format!("{} commits of {} steps", grouped(commits), grouped(steps))),
         ];
-        rows.iter().fold(String::new(), |mut out, (name, value)| {
-            // 2K clears what a longer line left behind.
+        let up = if self.drawn { format!("\x1b[{}A", rows.len()) } else { String::new() };
+        self.drawn = true;
+        // ?7 keeps a line that is too long for the terminal from becoming two, 2K clears what a longer one left behind.
+        let start = format!("{up}\x1b[?7l");
+        let rows = rows.iter().fold(start, |mut out, (name, value)| {
             let _ = writeln!(out, "\x1b[2K{name:>10}  {value}");
             out
-        })
+        });
+        rows + "\x1b[?7h"
     }
 
     /// What the whole game came to.
-    pub(super) fn close(&self, totals: &Totals) {
+    pub(super) fn close(&mut self, totals: &Totals) {
         let seconds = self.start.elapsed().as_secs_f64();
+        if self.terminal {
+            self.draw(totals.clone());
+        }
+        let hits = totals.get(Count::Hits);
         println!(
-            "{} hits in {seconds:.1} s: {} hits/s, {}; {} kills",
-            grouped(totals.hits),
-            grouped((totals.hits as f64 / seconds.max(1e-9)) as u64),
+            "{} hits in {seconds:.1} s: {} hits/s, {}",
+            grouped(hits),
+            grouped((hits as f64 / seconds.max(1e-9)) as u64),
             latency(&totals.latency),
-            grouped(totals.kills),
         );
+        println!("{}", life(totals, &LIFE));
     }
 }
 
@@ -120,6 +126,11 @@ impl View {
 struct Window {
     rate: f64,
     latency: String,
+}
+
+fn life(totals: &Totals, shown: &[(Count, &str)]) -> String {
+    let counts = shown.iter().map(|(what, name)| format!("{} {name}", grouped(totals.get(*what))));
+    counts.collect::<Vec<_>>().join("  ")
 }
 
 fn latency(counts: &super::histogram::Counts) -> String {
@@ -130,7 +141,7 @@ fn latency(counts: &super::histogram::Counts) -> String {
 }
 
 /// Thousands apart.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -1,0 +1,75 @@
+//! One winner and exact sums: what callers were told is what records bear witness to, the dead and the living.
+
+use super::super::ledger::{Account, Ledger, Of, Sides};
+use super::super::plan::Plan;
+use super::seen::Seen;
+use std::collections::BTreeMap;
+
+/// Both sides of all accounts, after the living have been entered.
+pub(super) fn violations(plan: &Plan, ledger: &Ledger, seen: &Seen) -> Vec<String> {
+    let mut books = ledger.clone();
+    seen.monsters.iter().for_each(|(tenant, monster)| books.monster_over(*tenant, monster));
+    seen.reactors.iter().for_each(|(tenant, reactor)| books.reactor_over(*tenant, reactor));
+    let mut unequal: Vec<_> = books.accounts().filter(|(_, sides)| sides.told != sides.borne).collect();
+    unequal.sort_by_key(|(account, _)| **account);
+    let told = |(account, sides): (&Account, &Sides)| {
+        format!("{account}: callers were told {}, records bear witness to {}", sides.told, sides.borne)
+    };
+    let mut wrong: Vec<String> = unequal.into_iter().map(told).collect();
+    population(plan, seen, &mut wrong);
+    wrong
+}
+
+/// Whoever removed a monster brought another one to life: as many live as in the beginning, and no corpse lies about.
+fn population(plan: &Plan, seen: &Seen, wrong: &mut Vec<String>) {
+    let mut living: BTreeMap<u16, usize> = plan.tenants().map(|(tenant, _)| (tenant, 0)).collect();
+    for (tenant, monster) in &seen.monsters {
+        *living.entry(*tenant).or_default() += 1;
+        if !monster.is_alive() {
+            wrong.push(format!(
+                "monster {} of tenant {tenant} is dead, and who killed it did not remove it",
+                monster.id
+            ));
+        }
+    }
+    for (tenant, count) in living {
+        let expected = plan.monsters_of_tenant(tenant);
+        if count != expected {
+            wrong.push(format!("{count} monsters of tenant {tenant} are there, expected {expected}"));
+        }
+    }
+}
+
+/// What callers were told in sum, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) accounts: u64,
+    pub(super) damage: u64,
+    pub(super) healing: u64,
+    pub(super) kills: u64,
+    pub(super) removals: u64,
+    pub(super) ticks: u64,
+    pub(super) drops: u64,
+    /// Reactors that came to their end.
+    pub(super) reactors: u64,
+}
+
+impl Sums {
+    pub(super) fn of(ledger: &Ledger) -> Sums {
+        let mut sums = Sums::default();
+        for (account, sides) in ledger.accounts() {
+            let (told, borne) = (sides.told.unsigned_abs(), sides.borne.unsigned_abs());
+            match account.1 {
+                Of::Damage(..) => (sums.damage, sums.accounts) = (sums.damage + told, sums.accounts + 1),
+                Of::Lives(_) => sums.removals += borne,
+                Of::Deaths(_) => sums.kills += told,
+                Of::Healing(_) => sums.healing += told,
+                Of::Ticks(_) => sums.ticks += told,
+                Of::Reactors(..) => sums.reactors += borne,
+                Of::Mana(_) | Of::Effects(_) | Of::States(..) => {}
+            }
+        }
+        sums.drops = ledger.timers().map(|(_, book)| book.drops.len() as u64).sum();
+        sums
+    }
+}

@@ -1,0 +1,58 @@
+//! After the game: nothing of its tenants stays, but what is everybody's.
+
+use super::check::keys_left;
+use super::view::grouped;
+use super::world::{World, patiently};
+use anyhow::Context;
+use emberkeep::games::reactors::{REACTOR_ID_NEXT, REACTORS_ALL};
+use emberkeep::schema::{Family, Layout};
+
+/// What the teardown came to.
+pub(super) struct Cleaned {
+    /// What was removed and what stays, in words.
+    pub(super) said: String,
+    /// Keys that should be gone, in words.
+    pub(super) left: Vec<String>,
+}
+
+/// Tears the game's tenants down, and looks whether anything is left.
+///
+/// What stays: on one server the counter of the reactors' ids and, if other tenants have reactors, the index of all of them,
+/// because both are one for all tenants; and for a minute the receipts of the Redis engine, which end by themselves.
+pub(super) async fn clean_up(world: &World) -> anyhow::Result<Cleaned> {
+    let (mut monsters, mut reactors) = (0, 0);
+    let layout = world.store.naming().layout();
+    for (_, tenant) in world.plan.tenants() {
+        monsters +=
+            patiently(|| world.monsters.teardown(tenant)).await.context("cannot tear down the monsters")?;
+        let torn =
+            patiently(|| world.reactors.teardown(tenant)).await.context("cannot tear down the reactors")?;
+        reactors += torn.reactors;
+        // A tenant's own counter outlives its reactors for clients that remember their ids. These have no clients.
+        if layout == Layout::Cluster {
+            world.store.scope(tenant).del(&REACTOR_ID_NEXT.key()).await.context("cannot remove a counter")?;
+        }
+    }
+    let (keys, receipts) = keys_left(world).await?;
+    let shared = [REACTOR_ID_NEXT::DECLARATION.name, REACTORS_ALL::DECLARATION.name];
+    let is_shared = |(family, _): &(&str, String)| layout == Layout::Single && shared.contains(family);
+    let (stay, left): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shared);
+    Ok(Cleaned {
+        said: format!(
+            "removed {} monsters and {} reactors; what stays: {}",
+            grouped(monsters as u64),
+            grouped(reactors as u64),
+            stays(stay, receipts),
+        ),
+        left: left.into_iter().map(|(_, key)| format!("{key} was left behind by the teardown")).collect(),
+    })
+}
+
+fn stays(shared: Vec<(&str, String)>, receipts: usize) -> String {
+    let mut stays: Vec<String> =
+        shared.into_iter().map(|(_, key)| format!("{key}, which is one for all tenants")).collect();
+    if receipts > 0 {
+        stays.push(format!("{receipts} receipts of the engine, for a minute"));
+    }
+    if stays.is_empty() { "nothing".to_owned() } else { stays.join("; ") }
+}

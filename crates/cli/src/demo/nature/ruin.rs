@@ -1,0 +1,48 @@
+//! The end of a field, now and then: everything in it is destroyed at once, while players hit and other processes do the
+//! same. Whoever removed a monster brings another one to life.
+
+use super::super::actor::Actor;
+use super::super::plan::Ground;
+use super::super::tally::Count;
+use super::readable;
+use std::time::Duration;
+
+/// Time between two teardowns of all processes together.
+const EVERY: Duration = Duration::from_millis(1_500);
+/// Time before the first one, so that a short game has one too.
+const FIRST: Duration = Duration::from_millis(400);
+
+pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
+    let world = actor.world.clone();
+    let mut pause = FIRST + EVERY * world.process;
+    while world.rest(pause).await {
+        let ground = actor.somewhere();
+        tear_down(actor, ground).await?;
+        pause = EVERY * world.plan.processes;
+    }
+    Ok(())
+}
+
+async fn tear_down(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
+    let world = actor.world.clone();
+    let tenant = world.plan.tenant(ground.tenant);
+    let outcome = world.monsters.destroy_field(tenant, ground.field).await;
+    let Some(destroyed) = actor.heard(outcome)? else { return Ok(()) };
+    readable(actor, &destroyed.corrupt);
+    let outcome = world.reactors.destroy_in_field(tenant, ground.field).await;
+    if let Some(ended) = actor.heard_of_reactor(outcome)? {
+        readable(actor, &ended.corrupt);
+        for reactor in &ended.reactors {
+            actor.ledger.reactor_over(ground.tenant, reactor);
+        }
+    }
+    world.roster(ground.number).clear();
+    actor.count(Count::Teardowns, 1);
+    for monster in &destroyed.records {
+        actor.removed(ground.tenant, monster);
+        let next = actor.spawn(ground).await?;
+        world.roster(ground.number).enter(&mut actor.random, next.0);
+    }
+    // What it could not remove stays for another time.
+    destroyed.stopped.map_or(Ok(()), |error| actor.refused::<()>(error).map(drop))
+}
