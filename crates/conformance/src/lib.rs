@@ -12,6 +12,7 @@ pub mod cases;
 pub mod dice;
 pub mod families;
 pub mod foreign;
+pub mod history;
 pub mod linear;
 pub mod model;
 pub mod program;
@@ -91,6 +92,7 @@ cases! {
         steps_against_the_model, large_steps_against_the_model, reads_together_against_the_model,
         two_processes_against_the_model,
     ],
+    mixed: [steps_beside_plain_commands],
     neighbours: [
         wrong_types_beside_good_steps, two_opinions_of_one_key, a_key_that_changes_its_type,
         nobody_sees_what_is_refused, failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,

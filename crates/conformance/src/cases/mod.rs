@@ -13,6 +13,7 @@ pub mod log;
 pub mod many;
 pub mod members;
 pub mod messages;
+pub mod mixed;
 pub mod neighbours;
 pub mod programs;
 pub mod reads;

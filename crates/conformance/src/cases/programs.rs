@@ -195,7 +195,7 @@ async fn compare(
 }
 
 /// The body: makes the operations, keeps what reads answer. `None` = of another type.
-fn make(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<Vec<Option<Reply>>, Error> {
+pub(super) fn make(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<Vec<Option<Reply>>, Error> {
     let mut answers = Vec::new();
     for op in ops {
         match op {
@@ -234,7 +234,7 @@ fn told(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
 }
 
 /// The whole keyspace, as a foreign client sees it.
-async fn whole(keys: &[Bytes], model: &Model, foreign: &mut dyn Foreign) -> Option<String> {
+pub(super) async fn whole(keys: &[Bytes], model: &Model, foreign: &mut dyn Foreign) -> Option<String> {
     for (number, key) in keys.iter().enumerate() {
         let expected = model.entry(number).map(|entry| (entry.held.clone(), entry.deadline));
         let found = foreign.look(key).await;

@@ -42,6 +42,16 @@ pub trait Foreign: Send {
     /// Makes a change; whether the server accepted it.
     fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool>;
 
+    /// Makes a write and pushes a note at the tail of a list, in one transaction; whether the write was accepted. The
+    /// note of one that was refused may be there or not.
+    fn change_noting<'a>(
+        &'a mut self,
+        key: &'a Bytes,
+        write: Write,
+        list: &'a Bytes,
+        note: Bytes,
+    ) -> Pending<'a, bool>;
+
     /// SET NX; whether the key was absent.
     fn put_if_absent<'a>(&'a mut self, key: &'a Bytes, value: Bytes) -> Pending<'a, bool>;
 

@@ -147,6 +147,25 @@ impl Foreign for RespForeign {
         })
     }
 
+    fn change_noting<'a>(
+        &'a mut self,
+        key: &'a Bytes,
+        write: Write,
+        list: &'a Bytes,
+        note: Bytes,
+    ) -> Pending<'a, bool> {
+        Box::pin(async move {
+            // A plain command first: MULTI itself is never redirected.
+            self.call(&[b"EXISTS", key]);
+            self.call(&[b"MULTI"]);
+            self.write(key, &write);
+            self.call(&[b"RPUSH", list, &note]);
+            let replies = self.call(&[b"EXEC"]);
+            assert_eq!(replies.items().len(), 2, "{replies:?}");
+            accepted(&replies.items()[0])
+        })
+    }
+
     fn put_if_absent<'a>(&'a mut self, key: &'a Bytes, value: Bytes) -> Pending<'a, bool> {
         Box::pin(async move { self.call(&[b"SET", key, &value, b"NX"]).is_ok() })
     }

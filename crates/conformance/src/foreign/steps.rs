@@ -60,6 +60,22 @@ impl Foreign for StepsForeign {
         Box::pin(async move { self.scope.transact(move |tx| change_in(tx, &key, &change)).await.is_ok() })
     }
 
+    fn change_noting<'a>(
+        &'a mut self,
+        key: &'a Bytes,
+        write: Write,
+        list: &'a Bytes,
+        note: Bytes,
+    ) -> Pending<'a, bool> {
+        let (key, list) = (key.clone(), list.clone());
+        let change = Change::Write(write);
+        let body = move |tx: &mut Tx<'_, World>| {
+            change_in(tx, &key, &change)?;
+            tx.raw_write(list.clone(), Write::RPush(vec![note.clone()]))
+        };
+        Box::pin(async move { self.scope.transact(body).await.is_ok() })
+    }
+
     fn put_if_absent<'a>(&'a mut self, key: &'a Bytes, value: Bytes) -> Pending<'a, bool> {
         let key = key.clone();
         Box::pin(async move {
