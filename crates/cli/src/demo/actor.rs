@@ -84,6 +84,11 @@ impl Actor {
         Ok(None)
     }
 
+    /// What kept a call of several steps from doing all of its work. What it did is told; the rest is for another time.
+    pub(super) fn stopped(&self, why: Option<impl Refusal>) -> anyhow::Result<()> {
+        why.map_or(Ok(()), |error| self.refused::<()>(error).map(drop))
+    }
+
     /// Brings a new monster into a field, and gives its id.
     pub(super) async fn spawn(&mut self, ground: Ground) -> anyhow::Result<MonsterId> {
         let mut hp = (HP_MIN + self.random.below(HP_SPREAD)) as u32;

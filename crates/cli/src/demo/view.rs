@@ -106,11 +106,8 @@ impl View {
     }
 
     /// What the whole game came to.
-    pub(super) fn close(&mut self, totals: &Totals) {
+    pub(super) fn close(&self, totals: &Totals) {
         let seconds = self.start.elapsed().as_secs_f64();
-        if self.terminal {
-            self.draw(totals.clone());
-        }
         let hits = totals.get(Count::Hits);
         println!(
             "{} hits in {seconds:.1} s: {} hits/s, {}",

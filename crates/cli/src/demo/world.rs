@@ -5,7 +5,7 @@ use super::roster::Roster;
 use super::tally::{Tally, Totals};
 use emberkeep::games::monsters::{self, Monsters};
 use emberkeep::games::reactors::{self, Reactors};
-use emberkeep::hot::Store;
+use emberkeep::hot::{self, Store};
 use std::future::Future;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -114,6 +114,12 @@ impl World {
 pub(super) trait Refusal: std::error::Error + Send + Sync + 'static {
     /// Whether the store refused for now, and nothing was written.
     fn is_transient(&self) -> bool;
+}
+
+impl Refusal for hot::Error {
+    fn is_transient(&self) -> bool {
+        hot::Error::is_transient(self)
+    }
 }
 
 impl Refusal for monsters::Error {

@@ -83,7 +83,8 @@ fn report(played: &Played, seen: &Seen, swept: &Seen) -> Vec<String> {
             count(seen.reactors.len()),
             count(entries),
             of(Count::Looks),
-            of(Count::Sweeps),
+            // And the one that was made just now.
+            grouped(played.totals.get(Count::Sweeps) + 1),
         ),
         format!(
             "one winner: {} kills, {} removals, {} ticks of {} effects, {} drops, {} ends of reactors ({} triggered)",

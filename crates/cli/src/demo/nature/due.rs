@@ -27,6 +27,7 @@ pub(super) async fn effects(actor: &mut Actor) -> anyhow::Result<()> {
                     world.violated(format!("damage over time killed monster {}", run.id));
                 }
             }
+            actor.stopped(due.stopped)?;
         }
     }
     Ok(())
@@ -44,6 +45,7 @@ pub(super) async fn drops(actor: &mut Actor) -> anyhow::Result<()> {
                 actor.ledger.dropped(number, &drop);
                 actor.count(Count::Drops, 1);
             }
+            actor.stopped(due.stopped)?;
         }
     }
     Ok(())

@@ -66,10 +66,6 @@ fn told(actor: &Actor, ground: Ground, what: &str, ghosts: Result<Vec<impl Displ
         }
         // A field of more than a step reads is left to the end of the game.
         Err(Error::TooLarge { .. }) => Ok(()),
-        Err(error) if error.is_transient() => {
-            actor.count(Count::Refused, 1);
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
+        Err(error) => actor.stopped(Some(error)),
     }
 }

@@ -62,6 +62,10 @@ async fn create(actor: &mut Actor, ground: Ground, spot: usize) -> anyhow::Resul
             roster.stands(spot, reactor.id.0);
         }
         Err(Error::SpotTaken { id }) => roster.stands(spot, id.0),
+        Err(Error::OnCooldown { remaining }) if remaining > SPOT_COOLDOWN_MAX => {
+            let map = ground.field.map;
+            world.violated(format!("spot {spot} of map {map} was said to cool down for {remaining:?}"));
+        }
         Err(Error::OnCooldown { remaining }) => {
             roster.cools_until(spot, world.ms() + remaining.as_millis() as u64);
         }

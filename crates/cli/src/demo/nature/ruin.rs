@@ -25,24 +25,25 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
 
 async fn tear_down(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
     let world = actor.world.clone();
-    let tenant = world.plan.tenant(ground.tenant);
-    let outcome = world.monsters.destroy_field(tenant, ground.field).await;
+    let outcome = world.monsters.destroy_field(world.plan.tenant(ground.tenant), ground.field).await;
     let Some(destroyed) = actor.heard(outcome)? else { return Ok(()) };
     readable(actor, &destroyed.corrupt);
-    let outcome = world.reactors.destroy_in_field(tenant, ground.field).await;
-    if let Some(ended) = actor.heard_of_reactor(outcome)? {
-        readable(actor, &ended.corrupt);
-        for reactor in &ended.reactors {
-            actor.ledger.reactor_over(ground.tenant, reactor);
-        }
-    }
+    destroyed.records.iter().for_each(|monster| actor.removed(ground.tenant, monster));
+    destroy_reactors(actor, ground).await?;
     world.roster(ground.number).clear();
     actor.count(Count::Teardowns, 1);
-    for monster in &destroyed.records {
-        actor.removed(ground.tenant, monster);
+    for _ in &destroyed.records {
         let next = actor.spawn(ground).await?;
         world.roster(ground.number).enter(&mut actor.random, next.0);
     }
-    // What it could not remove stays for another time.
-    destroyed.stopped.map_or(Ok(()), |error| actor.refused::<()>(error).map(drop))
+    actor.stopped(destroyed.stopped)
+}
+
+async fn destroy_reactors(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
+    let (world, tenant) = (actor.world.clone(), actor.world.plan.tenant(ground.tenant));
+    let outcome = world.reactors.destroy_in_field(tenant, ground.field).await;
+    let Some(destroyed) = actor.heard_of_reactor(outcome)? else { return Ok(()) };
+    readable(actor, &destroyed.corrupt);
+    destroyed.reactors.iter().for_each(|reactor| actor.ledger.reactor_over(ground.tenant, reactor));
+    actor.stopped(destroyed.stopped)
 }
