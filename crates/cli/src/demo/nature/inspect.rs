@@ -12,12 +12,12 @@ use emberkeep::schema::{Family, Id, Key, Part, Set};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Pause between two looks.
+/// Pause between two looks of all processes together: one asks for each monster of a field.
 const PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
     let world = actor.world.clone();
-    while world.rest(PAUSE).await {
+    while world.rest(PAUSE * world.plan.processes).await {
         let ground = actor.somewhere();
         let index = monsters::field_key(&ground.field);
         let ghosts = ghosts(actor, ground, index, |id: &MonsterId| MONSTER.key(id)).await;
