@@ -169,6 +169,9 @@ fn a_process_that_dies_is_named_and_the_others_stop() {
     assert_eq!(game.wait().expect("it ends").code(), Some(1), "{said}\n{complaints}");
     let named = format!("(pid {}) ended without its books: signal: 9", children[1]);
     assert!(complaints.contains(&named) && !said.contains("invariants held"), "{said}\n{complaints}");
+    // What it did stands in whole steps: nothing but its books is missed.
+    assert!(complaints.ends_with("invariants violated: 1 finding\n"), "{said}\n{complaints}");
+    assert!(said.contains("checked no ghosts") && !said.contains("checked exact sums"), "{said}");
     await_end(&children);
 }
 

@@ -154,6 +154,7 @@ fn judged(wrong: &[String]) -> ExitCode {
     for violation in wrong.iter().take(VIOLATIONS_SHOWN_MAX) {
         eprintln!("violated: {violation}");
     }
-    eprintln!("invariants violated: {} findings", wrong.len());
+    let findings = if wrong.len() == 1 { "finding" } else { "findings" };
+    eprintln!("invariants violated: {} {findings}", wrong.len());
     ExitCode::FAILURE
 }

@@ -25,12 +25,14 @@ pub(super) struct Played {
     pub(super) orphans: usize,
     /// What must not happen and did, in words.
     pub(super) violations: Vec<String>,
+    /// Whether no books are missing. Without those of a process that died, sums prove nothing.
+    pub(super) complete: bool,
 }
 
 impl Played {
     pub(super) fn nothing() -> Played {
         let (ledger, totals) = (Ledger::default(), Totals::none());
-        Played { ledger, totals, orphans: 0, violations: Vec::new() }
+        Played { ledger, totals, orphans: 0, violations: Vec::new(), complete: true }
     }
 
     /// Takes in what another process played.
@@ -39,6 +41,7 @@ impl Played {
         self.totals.add(&other.totals);
         self.orphans += other.orphans;
         self.violations.extend(other.violations);
+        self.complete &= other.complete;
     }
 }
 

@@ -42,13 +42,17 @@ pub(super) async fn judge(world: &World, played: &Played) -> anyhow::Result<Verd
 
     let mut wrong = played.violations.clone();
     wrong.extend(indexes::violations(&scanned));
-    wrong.extend(accounts::violations(&world.plan, &played.ledger, &scanned));
-    wrong.extend(drops::violations(&played.ledger, &scanned));
+    if played.complete {
+        wrong.extend(accounts::violations(&world.plan, &played.ledger, &scanned));
+        wrong.extend(drops::violations(&played.ledger, &scanned));
+    }
     wrong.extend(ids::violations(&scanned));
     wrong.extend(deadlines::violations(&scanned));
     wrong.extend(mended_by_sweeps(mended + played.orphans, &scanned));
     wrong.extend(hints::violations(&swept));
-    Ok(Verdict { checked: report(played, &scanned, &swept), wrong })
+    let mut checked = of_the_store(played, &scanned, &swept);
+    checked.extend(if played.complete { of_the_books(played) } else { vec![] });
+    Ok(Verdict { checked, wrong })
 }
 
 /// The keys of the game's tenants that are in the store: those of declared families, by name of the family and key, and
@@ -66,26 +70,40 @@ fn mended_by_sweeps(mended: usize, seen: &Seen) -> Option<String> {
         .then(|| format!("the sweeps mended {mended} entries of indexes: somebody left them wrong"))
 }
 
-/// What was checked, with counts.
-fn report(played: &Played, seen: &Seen, swept: &Seen) -> Vec<String> {
-    let sums = Sums::of(&played.ledger);
+/// What was checked of the store alone, with counts. All of it holds also when a process dies at any moment.
+fn of_the_store(played: &Played, seen: &Seen, swept: &Seen) -> Vec<String> {
     let count = |number: usize| grouped(number as u64);
-    let of = |what| grouped(played.totals.get(what));
     let entries = seen.in_fields.len() + seen.reactors_in_fields.len() + seen.in_all.len();
     let ends = seen.keys.iter().filter(|key| key.deadline_ms >= 0).count();
     let hints = &swept.hints;
     let (due, cooling) =
         (hints.effects.len() + hints.drops.len(), hints.cooling.len() + hints.cooling_spots.len());
+    // And the sweep that was made just now.
+    let sweeps = grouped(played.totals.get(Count::Sweeps) + 1);
+    let looks = grouped(played.totals.get(Count::Looks));
+    let (monsters, reactors) = (count(seen.monsters.len()), count(seen.reactors.len()));
     vec![
         format!(
-            "no ghosts, no orphans: {} monsters, {} reactors, {} index entries; {} looks during the game, {} sweeps",
-            count(seen.monsters.len()),
-            count(seen.reactors.len()),
-            count(entries),
-            of(Count::Looks),
-            // And the one that was made just now.
-            grouped(played.totals.get(Count::Sweeps) + 1),
+            "no ghosts, no orphans: {monsters} monsters, {reactors} reactors, {} index entries; {looks} looks during the \
+             game, {sweeps} sweeps",
+            count(entries)
         ),
+        format!("unique ids: {monsters} living, {} free", count(seen.free.len())),
+        format!("deadlines as declared: {} keys, {} of them end", count(seen.keys.len()), count(ends)),
+        format!(
+            "hints agree after a sweep: {} due, {} places of reactors, {} cooldowns",
+            count(due),
+            count(hints.spots.len()),
+            count(cooling),
+        ),
+    ]
+}
+
+/// What was checked of what callers were told, with counts.
+fn of_the_books(played: &Played) -> Vec<String> {
+    let sums = Sums::of(&played.ledger);
+    let of = |what| grouped(played.totals.get(what));
+    vec![
         format!(
             "one winner: {} kills, {} removals, {} ticks of {} effects, {} drops, {} ends of reactors ({} triggered)",
             grouped(sums.kills),
@@ -101,14 +119,6 @@ fn report(played: &Played, seen: &Seen, swept: &Seen) -> Vec<String> {
             grouped(sums.damage),
             grouped(sums.accounts),
             grouped(sums.healing),
-        ),
-        format!("unique ids: {} living, {} free", count(seen.monsters.len()), count(seen.free.len())),
-        format!("deadlines as declared: {} keys, {} of them end", count(seen.keys.len()), count(ends)),
-        format!(
-            "hints agree after a sweep: {} due, {} places of reactors, {} cooldowns",
-            count(due),
-            count(hints.spots.len()),
-            count(cooling),
         ),
     ]
 }

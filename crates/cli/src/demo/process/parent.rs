@@ -108,7 +108,8 @@ impl Game {
                 let how = self.children.ended(number);
                 let said = strange.map(|strange| format!("; it said {strange}")).unwrap_or_default();
                 self.played.violations.push(format!("{how}{said}"));
-                // Without its books nothing can be proved of the whole: the others need not go on.
+                self.played.complete = false;
+                // Without its books sums prove nothing: the others need not go on.
                 self.stop();
             }
             Heard::Silent(..) => {}
