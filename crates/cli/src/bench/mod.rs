@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Hot state: the embedded engine and Redis, each beside its peer. About four minutes.
+    /// Hot state: the embedded engine and Redis, each beside its peer. About six minutes.
     Hot(HotArgs),
     /// A further process of a workload.
     #[command(hide = true, subcommand)]

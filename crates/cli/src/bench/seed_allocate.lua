@@ -1,5 +1,5 @@
--- The peer: an id as the seed's service takes it, "prefers recycled IDs from the free list. Sequential allocation uses a
--- Lua script for atomic check-and-init with wrapping at MaxMonsterId".
+-- The peer, and the neighbour of tests: an id as the seed's service takes it, "prefers recycled IDs from the free list.
+-- Sequential allocation uses a Lua script for atomic check-and-init with wrapping at MaxMonsterId".
 --
 -- KEYS 1 the counter   2 the free list
 local id = redis.call('LPOP', KEYS[2])

@@ -4,16 +4,8 @@ use super::Line;
 use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
 
-/// "Sequential allocation uses a Lua script for atomic check-and-init with wrapping."
-const ALLOCATE: &str = "
-local id = redis.call('LPOP', KEYS[2])
-if id then return tonumber(id) end
-local next = tonumber(redis.call('GET', KEYS[1]))
-if not next or next < 1000000000 or next >= 2000000000 then
-  redis.call('SET', KEYS[1], '1000000000')
-  return 1000000000
-end
-return redis.call('INCR', KEYS[1])";
+/// An id as the document says, see the file.
+const ALLOCATE: &str = include_str!("../../../cli/src/bench/seed_allocate.lua");
 
 /// "Damage application uses a Lua script for atomic HP deduction and damage entry append."
 const DAMAGE: &str = "
