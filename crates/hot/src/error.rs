@@ -194,11 +194,25 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Conflict { .. } | Error::Unavailable { .. })
     }
+
+    /// Whether one key is at fault, because a foreign client spoiled what it holds: work on others can go on
+    /// without it.
+    pub fn is_spoiled(&self) -> bool {
+        matches!(self, Error::Corrupt { .. } | Error::WrongType { .. } | Error::TooLarge { .. })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spoiled_key_is_told_from_a_store_that_fails() {
+        let (key, reason) = (String::from("k"), String::from("no JSON"));
+        assert!(Error::Corrupt { key, reason }.is_spoiled());
+        let failing = [Error::Closed, Error::Suspended, Error::invalid("id", "0")];
+        assert!(failing.iter().all(|error| !error.is_spoiled()));
+    }
 
     #[test]
     fn a_shown_key_can_be_read_back() {

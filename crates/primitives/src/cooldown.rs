@@ -8,8 +8,9 @@
 //!
 //! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
 //! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down, and what a
-//! foreign client put into the index that is no such thing is dropped. It lives
-//! as long as the longest cooldown may last, which is therefore the bound of a cooldown.
+//! foreign client put into the index that is no such thing is dropped. So is an index that holds another type: nothing is
+//! held up by it, and its markers are as unknown as foreign ones. It lives as long as the longest cooldown may last, which
+//! is therefore the bound of a cooldown.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
@@ -61,7 +62,7 @@ use std::time::Duration;
 /// Markers that one step clears.
 pub const CLEARED_PER_STEP_MAX: usize = 256;
 /// Ended entries that a start takes out of the index: more than it puts in, so that the index stays short.
-const TIDIED_PER_START: i64 = 4;
+const TIDIED_PER_START: usize = 4;
 
 /// The cooldowns of one owner.
 #[derive(Clone)]
@@ -122,14 +123,15 @@ where
         let marker = (self.marker)(thing);
         let cooling = tx.exists(&marker)?;
         tx.del(&marker)?;
-        tx.zrem(&self.index, thing)?;
+        if self.indexed(tx, thing)? {
+            tx.zrem(&self.index, thing)?;
+        }
         Ok(cooling)
     }
 
     /// Ends the owner's cooldowns, as many as one step may.
     pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<Cleared> {
-        let last = CLEARED_PER_STEP_MAX as i64;
-        let mut known = tx.zrange_lossy(&self.index, ZSlice::Rank(0, last), false)?;
+        let mut known = self.first(tx, CLEARED_PER_STEP_MAX + 1)?;
         let more = known.len() > CLEARED_PER_STEP_MAX;
         known.truncate(CLEARED_PER_STEP_MAX);
         for (thing, _) in &known {
@@ -149,7 +151,7 @@ where
     /// Takes a living marker that somebody else set into the index; `true` if it was not there.
     pub fn adopt(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<bool> {
         let marker = (self.marker)(thing);
-        if !tx.exists(&marker)? || tx.zscore(&self.index, thing)?.is_some() {
+        if !tx.exists(&marker)? || self.indexed(tx, thing)? {
             return Ok(false);
         }
         let end = match tx.deadline(&marker)? {
@@ -162,12 +164,32 @@ where
 
     /// Takes some entries out of the index that ended.
     fn tidy(&self, tx: &mut Tx<'_, P>, now: i64) -> Result<()> {
-        // By rank, not by score: a range that ends now is another range in every run of the body.
-        let first = tx.zrange_lossy(&self.index, ZSlice::Rank(0, TIDIED_PER_START - 1), false)?;
-        for (thing, _) in first.iter().take_while(|(_, end)| (*end as i64) < now) {
+        for (thing, _) in self.first(tx, TIDIED_PER_START)?.iter().take_while(|(_, end)| (*end as i64) < now)
+        {
             self.forget(tx, thing)?;
         }
         Ok(())
+    }
+
+    /// The entries that end first.
+    fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<Vec<(Member<C::Value>, f64)>> {
+        // By rank, not by score: a range that ends now is another range in every run of the body.
+        let found = tx.zrange_lossy(&self.index, ZSlice::Rank(0, count as i64 - 1), false);
+        self.or_dropped(tx, found)
+    }
+
+    /// Whether a thing is in the index.
+    fn indexed(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<bool> {
+        let found = tx.zscore(&self.index, thing);
+        Ok(self.or_dropped(tx, found)?.is_some())
+    }
+
+    /// What was read of the index; nothing, and no index any more, if it was spoiled.
+    fn or_dropped<T: Default>(&self, tx: &mut Tx<'_, P>, found: Result<T>) -> Result<T> {
+        match found {
+            Err(error) if error.is_spoiled() => tx.del(&self.index).map(|()| T::default()),
+            found => found,
+        }
     }
 
     /// Takes an entry out of the index, whatever it is.

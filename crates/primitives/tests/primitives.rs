@@ -31,6 +31,7 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     more_cooldowns_than_a_step_clears,
     a_foreign_marker_counts_and_can_be_adopted,
     rubbish_in_the_index_holds_nothing_up,
+    an_index_that_is_none_holds_nothing_up,
 });
 
 on_every_engine!(mod indexes = cases::index {

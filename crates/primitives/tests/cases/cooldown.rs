@@ -135,6 +135,25 @@ pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
     assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
 }
 
+pub async fn an_index_that_is_none_holds_nothing_up(store: Store) {
+    let scope = store.scope(Realm::new());
+    let key = Bytes::from(SKILLS.key(1).to_text(store.naming(), scope.partition()));
+    let spoil = move |tx: &mut Tx<'_, Realm>| {
+        tx.raw_write(key.clone(), Write::Set(Bytes::from_static(b"no index"), Expiry::Never))
+    };
+    scope.transact(spoil.clone()).await.unwrap();
+    start(&scope, 1, 7, Duration::from_secs(60)).await.unwrap();
+    scope.transact(spoil.clone()).await.unwrap();
+    // What it knew is as unknown as a foreign marker, and is adopted like one.
+    assert_eq!(scope.transact(|tx| of(1).adopt(tx, &7)).await, Ok(true));
+    assert_eq!(scope.zcard(&SKILLS.key(1)).await, Ok(1));
+    scope.transact(spoil.clone()).await.unwrap();
+    assert_eq!(scope.transact(|tx| of(1).clear(tx, &7)).await, Ok(true));
+    scope.transact(spoil).await.unwrap();
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 0, more: false }));
+    assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
+}
+
 /// With a clock of the test's own.
 pub async fn cooldowns_end_and_their_index_stays_short() {
     let clock = ManualClock::at(1_000_000);
