@@ -6,7 +6,9 @@
 //! **Not responsible for**: any engine by name, any protocol. Games do not know each other; what two of them
 //! share about a world stands in [`world`].
 
+mod care;
 pub mod monsters;
+mod pages;
 pub mod reactors;
 pub mod world;
 

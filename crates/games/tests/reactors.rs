@@ -2,7 +2,7 @@
 
 mod reactors_cases;
 
-use emberkeep_games::reactors::{Error, REACTOR};
+use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL};
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::{Store, engine::Stats};
@@ -77,7 +77,10 @@ on_every_engine!(mod reactors = reactors_cases {
     after_a_teardown_neither_reactors_nor_cooldowns_are_left,
     a_teardown_leaves_other_tenants_alone,
     a_teardown_leaves_and_names_what_does_not_say_whose_it_is,
+    a_teardown_removes_a_spoiled_index_and_who_says_that_he_is_there,
     a_teardown_of_all_leaves_nothing_of_anybody,
+    spoiled_keys_stop_no_end,
+    a_field_with_spoiled_hints_is_destroyed,
     ids_go_on_after_a_teardown,
     the_reactor_of_another_tenant_is_not_found,
     the_cooldown_of_another_tenant_is_none,
@@ -145,6 +148,20 @@ async fn a_store_that_cannot_be_asked_is_an_error_and_no_free_spot() {
     let remaining = world.reactors.cooldown_remaining(world.tenant, world.field, world.spot(1)).await;
     refused(remaining.unwrap_err());
     refused(world.reactors.allocate_id(world.tenant).await.unwrap_err());
+}
+
+#[tokio::test]
+async fn a_spoiled_index_of_all_stops_no_end() {
+    let (store, _) = store_with_a_clock();
+    let world = World::new(&store);
+    let (one, other) = (world.create(1).await, world.create(2).await);
+    world.foreign_set(&REACTORS_ALL.key(), "no set").await;
+    world.reactors.destroy(world.tenant, one.id).await.unwrap();
+    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((torn.reactors, torn.discarded), (1, vec![]), "it is not this tenant's alone");
+    assert_eq!(world.stored(&REACTOR.key(other.id)).await, None);
+    let torn = world.reactors.teardown_all().await.unwrap();
+    assert_eq!((torn.discarded.len(), world.stored(&REACTORS_ALL.key()).await), (1, None), "{torn:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Promises, beside those of the sequence:
 //! 1. What stands in the free list and is no id, not of the range, or living, is dropped.
 //! 2. An id that rests is not handed out before its time, by the engine's clock. If the resting set is lost, its
-//!    ids come back when the counter has wrapped: never early, never twice.
+//!    ids come back when the counter has wrapped; lost together with the counter, they come early. Never twice.
 //!
 //! Keys, all the caller's: the sequence's counter; the free list, pushed and popped at its head; the resting set,
 //! which holds released ids by the time at which they may be used again.

@@ -23,8 +23,9 @@ pub(super) async fn clean_up(world: &World) -> anyhow::Result<Cleaned> {
     let (mut monsters, mut reactors) = (0, 0);
     let layout = world.store.naming().layout();
     for (_, tenant) in world.plan.tenants() {
-        monsters +=
+        let torn =
             patiently(|| world.monsters.teardown(tenant)).await.context("cannot tear down the monsters")?;
+        monsters += torn.monsters;
         let torn =
             patiently(|| world.reactors.teardown(tenant)).await.context("cannot tear down the reactors")?;
         reactors += torn.reactors;

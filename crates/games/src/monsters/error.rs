@@ -51,3 +51,12 @@ impl Error {
         Error::Invalid { what, problem: problem.into() }
     }
 }
+
+impl crate::care::OfStore for Error {
+    fn of_store(&self) -> Option<&hot::Error> {
+        match self {
+            Error::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -24,5 +24,5 @@ pub use schema::{
 };
 pub use service::{
     Applied, Destroyed, DropDue, DropTimerRequest, Due, EffectsRun, InField, Monsters, SpawnRequest, Sweep,
-    Swept,
+    Swept, TornDown,
 };

@@ -1,5 +1,6 @@
 //! The keys of the monsters. Those under `atlas:` are exactly as the service that owned them first wrote them down;
-//! those under `ember:` are hints of our own: checked against the others on use, rebuilt from them by the sweep.
+//! those under `ember:` are our own. All but one are hints: checked against the others on use, rebuilt from them by the
+//! sweep. [`MONSTER_ID_RESTING`] is none: nothing else says that an id rests, so nothing can rebuild it.
 
 use super::limits::COOLDOWN_MAX;
 use super::model::{DropTimer, Monster, MonsterId, SkillId};

@@ -57,3 +57,12 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] hot::Error),
 }
+
+impl crate::care::OfStore for Error {
+    fn of_store(&self) -> Option<&hot::Error> {
+        match self {
+            Error::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -18,7 +18,8 @@ impl World {
         id
     }
 
-    /// What a service that follows the seed and died left: a timer and markers of nobody.
+    /// What a service that follows the seed and died left: a timer and markers of nobody, a record that is none, and
+    /// a monster in a field whose index was overwritten.
     async fn leave_foreign_rubbish(&self) {
         let nobody = MonsterId(1_234_567_890);
         let end = self.scope.store().now().await.unwrap() + 600_000;
@@ -29,7 +30,9 @@ impl World {
         self.foreign_set(&MONSTER.key(MonsterId(1_234_567_891)), "no monster at all").await;
         let members = ["1234567890", "1234567891", "a word"].map(|text| Bytes::from(text.to_owned()));
         self.foreign(&field_key(&self.field), Write::SAdd(members.to_vec())).await;
-        self.foreign_set(&field_key(&Field { map: 1, ..self.field }), "no set at all").await;
+        let spoiled = Field { map: 1, ..self.field };
+        self.spawn_in(spoiled, 10).await;
+        self.foreign_set(&field_key(&spoiled), "no set at all").await;
         self.foreign_set(&MONSTER_COOLDOWNS.key(nobody), "no index at all").await;
     }
 }
@@ -131,9 +134,15 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
     world.leave_foreign_rubbish().await;
     let stays = other.spawn_laden().await;
     let before = other.keys().await;
-    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(41));
+    let torn = world.monsters.teardown(world.tenant).await.unwrap();
+    assert_eq!((torn.monsters, torn.cooldowns, torn.corrupt), (42, 82, vec![]));
+    let [discarded @ HotError::WrongType { .. }] = &torn.discarded[..] else {
+        panic!("{:?}", torn.discarded)
+    };
+    let spoiled = field_key(&Field { map: 1, ..world.field });
+    assert!(discarded.to_string().contains(&world.name_of(&spoiled)), "{discarded}");
     assert_eq!(world.keys().await, [""; 0]);
-    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(0));
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TornDown::default()));
     assert_eq!(other.keys().await, before);
     assert_eq!(other.listed().await, [stays.0]);
     // The tenant begins anew, and nothing of old comes back.
@@ -145,7 +154,7 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
 pub async fn a_teardown_lets_ids_rest(store: Store) {
     let world = World::resting(&store, ms(60_000));
     let ids = [world.spawn_laden().await, world.spawn_laden().await];
-    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(2));
+    assert_eq!(world.monsters.teardown(world.tenant).await.unwrap().monsters, 2);
     let left = world.keys().await;
     assert!(left.len() == 2 && left.iter().all(|key| key.contains("monster-ids")), "{left:?}");
     assert_eq!(world.spawn_id().await, ids[1].0 + 1);
@@ -160,7 +169,9 @@ pub async fn a_teardown_of_all_leaves_nothing_of_any_tenant(store: Store) {
     // Nothing but ids are left of the third.
     let id = worlds[2].spawn_id().await;
     assert!(worlds[2].remove(id).await);
-    assert!(worlds[0].monsters.teardown_all().await.unwrap() >= 4);
+    let torn = worlds[0].monsters.teardown_all().await.unwrap();
+    assert!(torn.monsters >= 6 && torn.cooldowns >= 8 && torn.discarded.len() >= 2, "{torn:?}");
+    assert_eq!(torn.corrupt, []);
     for world in &worlds {
         assert_eq!(world.keys().await, [""; 0]);
     }

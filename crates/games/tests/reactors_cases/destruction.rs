@@ -2,7 +2,8 @@
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{
-    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, cooldown_key, spots_key,
+    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, cooldown_key, cooldowns_key, field_key,
+    spots_key,
 };
 use emberkeep_games::world::Field;
 use emberkeep_hot::Store;
@@ -91,4 +92,47 @@ pub async fn an_empty_field_leaves_no_key_behind(store: Store) {
     assert!(!world.scope.exists(&spots).await.unwrap());
     let again = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
     assert_eq!(again, Default::default());
+}
+
+pub async fn spoiled_keys_stop_no_end(store: Store) {
+    let world = World::new(&store);
+    let [first, second, third, last] = [1, 2, 3, 4].map(|x| world.create_with_delay(x, 60_000));
+    let (first, second, third, last) = (first.await, second.await, third.await, last.await);
+    let field = &world.field;
+    world.foreign_set(&spots_key(field), "no hash").await;
+    world.foreign_set(&cooldowns_key(field), "no sorted set").await;
+    let destroyed = world.reactors.destroy(world.tenant, first.id).await.unwrap();
+    assert_eq!(destroyed.cooldown, Some(Duration::from_secs(60)));
+    assert!(world.cools_down(1).await && !world.in_all(first.id).await);
+    // A hit that triggers is an end, too; the last state of a box has no way on.
+    for _ in 0..2 {
+        world.reactors.hit(world.tenant, second.id, super::HERO, 0).await.unwrap();
+    }
+    assert_eq!(world.listed().await, [third.id, last.id]);
+    // The index itself: nobody is listed any more, and who knows an id can end it.
+    world.foreign_set(&field_key(field), "no set").await;
+    world.reactors.destroy(world.tenant, third.id).await.unwrap();
+    assert!(world.cools_down(3).await);
+    let told = world.reactors.destroy_in_field(world.tenant, *field).await.unwrap_err().to_string();
+    assert!(told.contains("reactors:map:"), "{told}");
+    world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!(world.reactors.get(world.tenant, last.id).await, Err(Error::NotFound { id: last.id }));
+}
+
+pub async fn a_field_with_spoiled_hints_is_destroyed(store: Store) {
+    let world = World::new(&store);
+    world.create(1).await;
+    world
+        .reactors
+        .start_cooldown(world.tenant, world.field, world.spot(2), Duration::from_secs(60))
+        .await
+        .unwrap();
+    world.foreign_set(&spots_key(&world.field), "no hash").await;
+    world.foreign_set(&cooldowns_key(&world.field), "no sorted set").await;
+    // The sweep makes the cooldown known again.
+    assert_eq!(super::sweeps::sweep(&world).await.cooldowns, 1);
+    world.foreign_set(&spots_key(&world.field), "no hash").await;
+    let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+    assert_eq!((destroyed.reactors.len(), destroyed.cooldowns, destroyed.stopped), (1, 1, None));
+    assert!(!world.cools_down(2).await);
 }

@@ -4,11 +4,11 @@ use super::World;
 use bytes::Bytes;
 use emberkeep_games::reactors::{
     CreateRequest, REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL,
-    ReactorId, cooldown_key, field_key,
+    ReactorId, cooldown_key, cooldowns_key, field_key, spots_key,
 };
 use emberkeep_games::world::{Field, Tenant};
-use emberkeep_hot::Store;
 use emberkeep_hot::command::Write;
+use emberkeep_hot::{self as hot, Store};
 use emberkeep_schema::Family;
 use std::time::Duration;
 
@@ -97,6 +97,26 @@ pub async fn a_teardown_leaves_and_names_what_does_not_say_whose_it_is(store: St
         assert_eq!(stored.as_deref(), Some("{"));
     }
     world.foreign(&REACTOR.key(spoiled.id), Write::Del).await;
+}
+
+pub async fn a_teardown_removes_a_spoiled_index_and_who_says_that_he_is_there(store: Store) {
+    let world = World::new(&store);
+    let upstairs = Field { channel: 2, ..world.field };
+    let request = CreateRequest { field: upstairs, ..world.request(1) };
+    let there = world.reactors.create(world.tenant, request).await.unwrap();
+    world.create(1).await;
+    world.reactors.start_cooldown(world.tenant, upstairs, world.spot(9), MINUTE).await.unwrap();
+    world.foreign_set(&field_key(&upstairs), "no index").await;
+    world.foreign_set(&spots_key(&upstairs), "no hash").await;
+    world.foreign_set(&cooldowns_key(&upstairs), "no sorted set").await;
+    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((torn.reactors, torn.cooldowns, torn.corrupt), (2, 1, vec![]));
+    let [discarded @ hot::Error::WrongType { .. }] = &torn.discarded[..] else {
+        panic!("{:?}", torn.discarded)
+    };
+    assert!(discarded.to_string().contains("reactors:map:"), "{discarded}");
+    assert_eq!(left(&store, Some(world.tenant)).await, [0; 4]);
+    assert!(!world.in_all(there.id).await);
 }
 
 pub async fn a_teardown_of_all_leaves_nothing_of_anybody(store: Store) {

@@ -19,7 +19,8 @@ pub struct Listing<V> {
     pub living: Vec<V>,
     /// Records that cannot be read; each error names its key.
     pub corrupt: Vec<Error>,
-    /// Entries that were removed because no such record belongs there.
+    /// Entries that were removed because no such record belongs there. One that left with its record meanwhile may be
+    /// counted, too: the step that prunes looks at the record, not at the entry.
     pub pruned: usize,
 }
 

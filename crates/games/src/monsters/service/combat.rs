@@ -1,6 +1,7 @@
 //! Hits, healing, mana, and who moves a monster.
 
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::rules::{self, Healed, Hit, MpUsed};
 use crate::world::CharacterId;
 
@@ -20,19 +21,8 @@ impl Monsters {
         amount: i64,
     ) -> Result<Hit> {
         let amount = positive("damage", amount)?;
-        let key = MONSTER.key(id);
-        self.scope(tenant)
-            .transact(move |tx| {
-                let mut monster = tx.get(&key)?.ok_or(Error::NotFound(id))?;
-                let hit = rules::strike(&mut monster, character, amount)?;
-                tx.put(&key, &monster)?;
-                if hit.killed {
-                    // The dead drop nothing more.
-                    super::drops::forget(tx, id)?;
-                }
-                Ok(hit)
-            })
-            .await
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| strike(tx, id, character, amount, keys);
+        care::run(&self.scope(tenant), step).await
     }
 
     /// Hurts a monster as poison does: never takes the last point of health. `amount` must be at least 1.
@@ -105,4 +95,23 @@ impl Monsters {
         };
         self.update(tenant, id, rule).await
     }
+}
+
+/// One hit.
+fn strike(
+    tx: &mut Tx<'_, Tenant>,
+    id: MonsterId,
+    character: CharacterId,
+    amount: u64,
+    keys: Keys,
+) -> Result<Hit> {
+    let key = MONSTER.key(id);
+    let mut monster = tx.get(&key)?.ok_or(Error::NotFound(id))?;
+    let hit = rules::strike(&mut monster, character, amount)?;
+    tx.put(&key, &monster)?;
+    if hit.killed {
+        // The dead drop nothing more.
+        super::drops::forget(tx, id, keys)?;
+    }
+    Ok(hit)
 }

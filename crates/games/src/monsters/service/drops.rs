@@ -1,6 +1,7 @@
 //! Drop timers of friendly monsters.
 
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::limits::DROP_PERIOD_MAX;
 use crate::monsters::model::DropTimer;
 use crate::monsters::rules;
@@ -50,15 +51,14 @@ impl Monsters {
 
     /// Ends a monster's timer; `false` if it had none. Needs no monster: a leftover can be removed too.
     pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        self.scope(tenant)
-            .transact(move |tx| {
-                let known = tx.exists(&DROP_TIMER.key(id))?;
-                if known {
-                    forget(tx, id)?;
-                }
-                Ok(known)
-            })
-            .await
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+            let known = tx.exists(&DROP_TIMER.key(id))?;
+            if known {
+                forget(tx, id, keys)?;
+            }
+            Ok(known)
+        };
+        care::run(&self.scope(tenant), step).await
     }
 
     /// A monster's timer, if it has one.
@@ -110,7 +110,7 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Dr
     let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
     for (id, (timer, monster)) in ids.into_iter().zip(found) {
         match (timer, monster) {
-            (Err(error), _) | (_, Err(error)) if is_spoiled(&error) => {
+            (Err(error), _) | (_, Err(error)) if error.is_spoiled() => {
                 // The sweep puts it back when somebody has mended it.
                 tx.zrem(&DROP_TIMERS.key(), &id)?;
                 looked.due.corrupt.push(error);
@@ -123,7 +123,8 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Dr
                 }
                 drop_deadlines().set(tx, &id, rules::next_drop_ms(&timer))?;
             }
-            (Ok(_), Ok(_)) => forget(tx, id)?,
+            // The set of deadlines was read: it is what it should be.
+            (Ok(_), Ok(_)) => forget(tx, id, Keys::Trusted)?,
         }
     }
     Ok(looked)
@@ -136,7 +137,10 @@ fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, timer: &DropTimer) -> hot::Resu
 }
 
 /// Removes a timer, whether or not there is one.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
     tx.del(&DROP_TIMER.key(id))?;
-    tx.zrem(&DROP_TIMERS.key(), &id)
+    if keys.allow(|| tx.zscore(&DROP_TIMERS.key(), &id))? {
+        tx.zrem(&DROP_TIMERS.key(), &id)?;
+    }
+    Ok(())
 }

@@ -125,7 +125,7 @@ fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Eff
             }
             Ok(None) => tx.zrem(&MONSTER_EFFECTS.key(), &id)?,
             // The sweep puts it back when somebody has mended the record.
-            Err(error) if is_spoiled(&error) => {
+            Err(error) if error.is_spoiled() => {
                 tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
                 looked.due.corrupt.push(error);
             }

@@ -51,7 +51,7 @@ impl Monsters {
                 });
                 match timer {
                     // A timer that somebody spoiled does not nail the monster to its place.
-                    Err(error) if !is_spoiled(&error) => Err(error.into()),
+                    Err(error) if !error.is_spoiled() => Err(error.into()),
                     _ => Ok(monster),
                 }
             })

@@ -19,6 +19,7 @@ pub use field::InField;
 pub use remove::Destroyed;
 pub use spawn::SpawnRequest;
 pub use sweep::{Sweep, Swept};
+pub use teardown::TornDown;
 
 use super::error::{Error, Result};
 use super::limits::REUSE_AFTER_MAX;
@@ -140,9 +141,4 @@ fn positive(what: &'static str, amount: i64) -> Result<u64> {
         Ok(amount) if amount > 0 => Ok(amount),
         _ => Err(Error::invalid(what, format!("{amount}, expected at least 1"))),
     }
-}
-
-/// Whether an error says that one key was spoiled by a foreign client, so that others can go on without it.
-fn is_spoiled(error: &hot::Error) -> bool {
-    matches!(error, hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. })
 }

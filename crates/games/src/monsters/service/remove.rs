@@ -2,6 +2,7 @@
 
 use super::cooldowns::cooldowns;
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::limits::{MARKERS_PER_STEP, MONSTERS_PER_STEP};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
@@ -17,6 +18,8 @@ pub struct Destroyed {
     pub removed: Vec<MonsterId>,
     /// The same, as they were at their end.
     pub records: Vec<Monster>,
+    /// Cooldowns that went with them.
+    pub cooldowns: usize,
     /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
     /// left as they are.
     pub corrupt: Vec<hot::Error>,
@@ -38,6 +41,10 @@ enum Removal {
 impl Monsters {
     /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one step. `true` for
     /// the one caller whose step removed it.
+    ///
+    /// A key that a foreign client spoiled keeps no monster from its end: what is no index, no set of deadlines or no list
+    /// of free ids any more is left as it is, and nothing is taken out of it. An id that cannot be released for that
+    /// reason comes back when the counter has wrapped.
     pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
         Ok(self.take(tenant, id).await?.is_some())
     }
@@ -48,7 +55,7 @@ impl Monsters {
         let scope = announced(self.scope(tenant), id);
         loop {
             let ids = self.ids();
-            match scope.transact(move |tx| remove(tx, &ids, id, None)).await? {
+            match care::run(&scope, move |tx, keys| remove(tx, &ids, id, None, keys)).await? {
                 Removal::Done(monster, _) => return Ok(Some(*monster)),
                 Removal::Absent => return Ok(None),
                 Removal::NotYet => {}
@@ -85,7 +92,8 @@ impl Monsters {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_STEP));
             let scope = some.iter().fold(self.scope(tenant), |scope, id| announced(scope, *id));
             let ids = self.ids();
-            let batch = match scope.transact(move |tx| remove_some(tx, &ids, &some, field)).await {
+            let step = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
+            let batch = match care::run(&scope, step).await {
                 Ok(batch) => batch,
                 Err(error) if all.removed.is_empty() => return Err(error),
                 Err(error) => {
@@ -95,6 +103,7 @@ impl Monsters {
             };
             all.removed.extend(batch.destroyed.removed);
             all.records.extend(batch.destroyed.records);
+            all.cooldowns += batch.destroyed.cooldowns;
             all.corrupt.extend(batch.destroyed.corrupt);
             wanted.extend(batch.left);
         }
@@ -123,6 +132,7 @@ fn remove_some(
     ids: &Ids,
     some: &[MonsterId],
     field: Option<Field>,
+    keys: Keys,
 ) -> Result<Batch> {
     let mut batch = Batch { destroyed: Destroyed::default(), left: Vec::new() };
     let mut markers = 0;
@@ -131,18 +141,20 @@ fn remove_some(
             batch.left.extend(&some[at..]);
             break;
         }
-        match remove(tx, ids, *id, field) {
+        match remove(tx, ids, *id, field, keys) {
             Ok(Removal::Done(monster, cleared)) => {
                 markers += cleared;
+                batch.destroyed.cooldowns += cleared;
                 batch.destroyed.removed.push(*id);
                 batch.destroyed.records.push(*monster);
             }
             Ok(Removal::Absent) => {}
             Ok(Removal::NotYet) => {
                 markers += CLEARED_PER_STEP_MAX;
+                batch.destroyed.cooldowns += CLEARED_PER_STEP_MAX;
                 batch.left.push(*id);
             }
-            Err(Error::Store(error)) if is_spoiled(&error) => batch.destroyed.corrupt.push(error),
+            Err(Error::Store(error)) if error.is_spoiled() => batch.destroyed.corrupt.push(error),
             Err(error) => return Err(error),
         }
     }
@@ -150,7 +162,13 @@ fn remove_some(
 }
 
 /// Removes one monster; with a field, only if it is in it.
-fn remove(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, field: Option<Field>) -> Result<Removal> {
+fn remove(
+    tx: &mut Tx<'_, Tenant>,
+    ids: &Ids,
+    id: MonsterId,
+    field: Option<Field>,
+    keys: Keys,
+) -> Result<Removal> {
     let key = MONSTER.key(id);
     let monster = tx.get(&key)?.filter(|monster| field.is_none_or(|field| monster.field() == field));
     let Some(monster) = monster else {
@@ -164,21 +182,28 @@ fn remove(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, field: Option<Field
     if cleared.more {
         return Ok(Removal::NotYet);
     }
-    index::leave::<ByField>(tx, &id, &monster)?;
-    bury(tx, ids, id)?;
+    if keys.allow(|| tx.sismember(&field_key(&monster.field()), &id))? {
+        index::leave::<ByField>(tx, &id, &monster)?;
+    }
+    bury(tx, ids, id, keys)?;
     Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
 /// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The step must have seen
 /// the record: who deletes it releases the id, once.
-pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId) -> hot::Result<()> {
+pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<()> {
     tx.del(&MONSTER.key(id))?;
-    forget(tx, id)?;
-    ids.release(tx, &id)
+    forget(tx, id, keys)?;
+    let to_free = keys.allow(|| tx.llen(&MONSTER_ID_FREE.key()))?;
+    let to_rest = keys.allow(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
+    if to_free && to_rest { ids.release(tx, &id) } else { Ok(()) }
 }
 
 /// Removes a monster's timer and deadlines, whether or not there are any.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
-    drops::forget(tx, id)?;
-    tx.zrem(&MONSTER_EFFECTS.key(), &id)
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
+    drops::forget(tx, id, keys)?;
+    if keys.allow(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
+        tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
+    }
+    Ok(())
 }

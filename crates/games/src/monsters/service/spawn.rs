@@ -2,12 +2,13 @@
 
 use super::cooldowns::cooldowns;
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::model::Monster;
 use crate::world::{CharacterId, Field, TenantFields};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
-use emberkeep_schema::{Array, Extra, Family, Key, Naming};
+use emberkeep_schema::{Array, Extra, Naming};
 
 /// What a new monster is like. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +60,9 @@ impl SpawnRequest {
 }
 
 impl Monsters {
-    /// Brings a monster into a field: id, record and index in one step. It inherits nothing from an earlier monster of
-    /// the same id, also if a foreign client deleted that one's record and nothing else.
+    /// Brings a monster into a field: id, record and index in one step. It inherits nothing that is known of an earlier
+    /// monster of the same id, also if a foreign client deleted that one's record and nothing else. Cooldowns that another
+    /// service started for that one are known after a [sweep](Monsters::sweep), and until then the new one has them.
     pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
         if request.max_hp == 0 {
             return Err(Error::invalid("max hp", "0, expected at least 1"));
@@ -68,13 +70,9 @@ impl Monsters {
         let scope = self.ids().announced(self.scope(tenant));
         let mut search = self.ids().search();
         loop {
-            let birth = Birth {
-                request: request.clone(),
-                ids: self.ids(),
-                rests: !self.reuse_after.is_zero(),
-                naming: self.store.naming().clone(),
-            };
-            match scope.transact(move |tx| birth.step(tx)).await? {
+            let naming = self.store.naming().clone();
+            let birth = Birth { request: request.clone(), ids: self.ids(), naming };
+            match care::run(&scope, move |tx, keys| birth.step(tx, keys)).await? {
                 Spawned::Monster(monster) => return Ok(*monster),
                 Spawned::NotYet(looked) => search.go_on(looked)?,
             }
@@ -89,21 +87,21 @@ enum Spawned {
 }
 
 /// What a step of a spawn needs.
+#[derive(Clone)]
 struct Birth {
     request: SpawnRequest,
     ids: Ids,
-    rests: bool,
     naming: Naming,
 }
 
 impl Birth {
     /// Takes an id, and writes record and index under it.
-    fn step(&self, tx: &mut Tx<'_, Tenant>) -> Result<Spawned> {
+    fn step(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
             Taken::Id(id) => id,
             Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
         };
-        remove::forget(tx, id)?;
+        remove::forget(tx, id, keys)?;
         let monster = born(*tx.partition(), id, &self.request);
         tx.put(&MONSTER.key(id), &monster)?;
         index::enter::<ByField>(tx, &id, &monster)?;
@@ -116,31 +114,17 @@ impl Birth {
         if tx.exists(&MONSTER.key(id))? {
             return Ok(true);
         }
-        // A counter that was lost starts anew and meets ids whose rest is not over.
-        if self.rests && Deadlines::new(MONSTER_ID_RESTING.key()).get(tx, &id)?.is_some() {
-            return Ok(true);
-        }
         Ok(cooldowns(id).clear_all(tx)?.more)
     }
 
     /// Asks for all that the decision about an id needs in one round trip. One by one, an engine that is far away would
     /// learn about an id that others have taken meanwhile, again and again.
     fn look_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
-        let tenant = *tx.partition();
-        let (naming, mut reads) = (&self.naming, Vec::with_capacity(3));
-        reads.push((raw(naming, &tenant, &MONSTER.key(id)), Read::Exists));
-        reads.push((raw(naming, &tenant, &MONSTER_COOLDOWNS.key(id)), remove::known_cooldowns()));
-        if self.rests {
-            reads.push((raw(naming, &tenant, &MONSTER_ID_RESTING.key()), tidy::score_of(&id)));
-        }
-        tx.raw_read_many(&reads).map(drop)
+        let (naming, tenant) = (&self.naming, *tx.partition());
+        let record = RawKey::from(MONSTER.key(id).to_text(naming, &tenant));
+        let cooldowns = RawKey::from(MONSTER_COOLDOWNS.key(id).to_text(naming, &tenant));
+        tx.raw_read_many(&[(record, Read::Exists), (cooldowns, remove::known_cooldowns())]).map(drop)
     }
-}
-
-fn raw<F: Family<Partition = Tenant>>(naming: &Naming, tenant: &Tenant, key: &Key<F>) -> RawKey {
-    let mut text = Vec::new();
-    key.render(naming, tenant, &mut text);
-    text.into()
 }
 
 /// The new monster.

@@ -1,12 +1,13 @@
 //! The sweep: background work in bounded turns, for what nobody meets by himself.
 
-use super::tidy::{self, by_tenant};
 use super::*;
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
+use crate::pages::{by_tenant, told};
 use emberkeep_hot::engine::Cursor;
 use emberkeep_primitives::index::Sweeper;
 use emberkeep_schema::{Family, Key};
+use std::collections::BTreeMap;
 
 /// What a sweep found and set right.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,8 +127,8 @@ impl Sweep {
         &self,
         from: Option<Cursor>,
         part: impl Fn(&Key<F>) -> T,
-    ) -> Result<(Vec<(Tenant, Vec<T>)>, Option<Cursor>)> {
+    ) -> Result<(BTreeMap<Tenant, Vec<T>>, Option<Cursor>)> {
         let page = self.monsters.store.scan::<F>(from, SWEEP_KEYS).await?;
-        Ok((by_tenant(page.keys, None, part), page.next))
+        Ok((by_tenant(told(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
     }
 }

@@ -1,29 +1,48 @@
 //! The end of everything of a tenant, or of all: found by paged scans, each monster whole.
+//!
+//! Budget: one page of about [`SWEEP_KEYS`] keys, then the steps that end what was found in it. It stops at the end of the
+//! walk. What was ended before an error, or before the future was dropped, is whole and stays ended; call again for the
+//! rest.
 
+use super::cooldowns::cooldowns;
 use super::sweep::Swept;
-use super::tidy::{self, by_tenant};
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
+use crate::pages::{Pages, by_tenant, told};
 use emberkeep_primitives::index;
 use emberkeep_schema::{Family, Key};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a teardown removed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TornDown {
+    /// Monsters, and records that could not be read.
+    pub monsters: usize,
+    /// Cooldowns.
+    pub cooldowns: usize,
+    /// Keys that held something else than an index, and were deleted with it; each error names its key and what it held.
+    pub discarded: Vec<hot::Error>,
+    /// What could not be read and was left as it is; each error names its key.
+    pub corrupt: Vec<hot::Error>,
+}
 
 impl Monsters {
     /// Removes everything of a tenant's monsters, also what other services left: records, indexes, cooldowns, timers,
-    /// deadlines, ids. Says how many monsters there were.
+    /// deadlines, ids.
     ///
     /// Bounded steps, each monster whole. Who is spawned meanwhile may stay, whole too. Where ids rest before they are
     /// used again ([`Monsters::reuse_after`]), the ids stay: their rest is not over because their monsters are gone.
-    pub async fn teardown(&self, tenant: Tenant) -> Result<usize> {
-        let monsters = self.tear_down(Some(tenant)).await?;
+    pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
+        let torn = self.tear_down(Some(tenant)).await?;
         self.drop_shared(tenant).await?;
-        Ok(monsters)
+        Ok(torn)
     }
 
     /// Does the same for all tenants.
-    pub async fn teardown_all(&self) -> Result<usize> {
-        let monsters = self.tear_down(None).await?;
+    pub async fn teardown_all(&self) -> Result<TornDown> {
+        let torn = self.tear_down(None).await?;
         let mut tenants = BTreeSet::new();
         self.tenants_of::<MONSTER_ID_NEXT>(&mut tenants).await?;
         self.tenants_of::<MONSTER_ID_FREE>(&mut tenants).await?;
@@ -33,81 +52,88 @@ impl Monsters {
         for tenant in tenants {
             self.drop_shared(tenant).await?;
         }
-        Ok(monsters)
+        Ok(torn)
     }
 
     /// Removes all that has a key of its own.
-    async fn tear_down(&self, only: Option<Tenant>) -> Result<usize> {
-        let mut monsters = 0;
-        let mut pages = Pages::<MONSTER>::new(self, only);
-        while let Some(page) = pages.next(|key| MONSTER.parts(key).0).await? {
-            for (tenant, ids) in page {
-                monsters += self.remove_every(tenant, ids).await?;
+    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TornDown> {
+        let mut torn = TornDown::default();
+        self.discard_spoiled(whose, &mut torn).await?;
+        let mut pages = self.pages::<MONSTER>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, ids) in sorted(page, |key| MONSTER.parts(key).0) {
+                self.remove_every(tenant, ids, &mut torn).await?;
             }
         }
-        let mut pages = Pages::<MONSTER_MAP>::new(self, only);
-        while let Some(page) = pages.next(Key::clone).await? {
-            for (tenant, fields) in page {
-                self.empty(tenant, fields).await?;
+        let mut pages = self.pages::<MONSTER_MAP>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, field) in told(page) {
+                // Takes out what is no monster's. An index that holds nothing more is gone.
+                index::list::<ByField>(&self.scope(tenant), &field).await?;
             }
         }
-        self.clear_leftovers(only).await?;
-        Ok(monsters)
+        self.clear_leftovers(whose, &mut torn).await?;
+        Ok(torn)
     }
 
-    /// Removes timers and cooldowns without a monster.
-    async fn clear_leftovers(&self, only: Option<Tenant>) -> Result<()> {
-        let mut swept = Swept::default();
-        let mut pages = Pages::<DROP_TIMER>::new(self, only);
-        while let Some(page) = pages.next(|key| DROP_TIMER.parts(key).0).await? {
-            for (tenant, ids) in page {
-                tidy::timers(&self.scope(tenant), &ids, &mut swept).await?;
-            }
-        }
-        // The indexes first: a spoiled one would keep its markers.
-        let mut pages = Pages::<MONSTER_COOLDOWNS>::new(self, only);
-        while let Some(page) = pages.next(|key| MONSTER_COOLDOWNS.parts(key).0).await? {
-            for (tenant, ids) in page {
-                tidy::known_markers(&self.scope(tenant), &ids, &mut swept).await?;
-            }
-        }
-        let mut pages = Pages::<MONSTER_COOLDOWN>::new(self, only);
-        while let Some(page) = pages.next(|key| MONSTER_COOLDOWN.parts(key)).await? {
-            for (tenant, markers) in page {
-                tidy::markers(&self.scope(tenant), &markers, &mut swept).await?;
+    /// Deletes what stands in the place of a field's index and is none. It lists nobody, and would be in the way of all
+    /// who say that they are there.
+    async fn discard_spoiled(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+        let mut pages = self.pages::<MONSTER_MAP>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, field) in told(page) {
+                let scope = self.scope(tenant);
+                if let Err(error @ hot::Error::WrongType { .. }) = scope.scard(&field).await {
+                    let step = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
+                    torn.discarded.extend(scope.transact(step).await?.then_some(error));
+                }
             }
         }
         Ok(())
     }
 
+    /// Removes timers and cooldowns without a monster.
+    async fn clear_leftovers(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+        let mut swept = Swept::default();
+        let mut pages = self.pages::<DROP_TIMER>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, ids) in sorted(page, |key| DROP_TIMER.parts(key).0) {
+                tidy::timers(&self.scope(tenant), &ids, &mut swept).await?;
+            }
+        }
+        let mut pages = self.pages::<MONSTER_COOLDOWNS>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, ids) in sorted(page, |key| MONSTER_COOLDOWNS.parts(key).0) {
+                tidy::known_markers(&self.scope(tenant), &ids, &mut swept).await?;
+            }
+        }
+        let mut pages = self.pages::<MONSTER_COOLDOWN>(whose);
+        while let Some(page) = pages.next().await? {
+            for (tenant, markers) in sorted(page, |key| MONSTER_COOLDOWN.parts(key)) {
+                tidy::markers(&self.scope(tenant), &markers, &mut swept).await?;
+            }
+        }
+        torn.cooldowns += swept.cooldowns;
+        torn.corrupt.extend(swept.corrupt);
+        Ok(())
+    }
+
     /// Removes monsters, also those whose record nobody can read.
-    async fn remove_every(&self, tenant: Tenant, ids: Vec<MonsterId>) -> Result<usize> {
+    async fn remove_every(&self, tenant: Tenant, ids: Vec<MonsterId>, torn: &mut TornDown) -> Result<()> {
         let destroyed = self.remove_all(tenant, ids.clone(), None).await?;
+        torn.monsters += destroyed.removed.len();
+        torn.cooldowns += destroyed.cooldowns;
         if let Some(error) = destroyed.stopped {
             return Err(error);
         }
-        let mut count = destroyed.removed.len();
         if destroyed.corrupt.is_empty() {
-            return Ok(count);
+            return Ok(());
         }
         let removed: BTreeSet<_> = destroyed.removed.into_iter().collect();
         for id in ids.into_iter().filter(|id| !removed.contains(id)) {
             let pool = self.ids();
-            count += usize::from(self.scope(tenant).transact(move |tx| raze(tx, &pool, id)).await?);
-        }
-        Ok(count)
-    }
-
-    /// Takes what is no monster's out of some indexes. One that holds nothing more is gone.
-    async fn empty(&self, tenant: Tenant, fields: Vec<Key<MONSTER_MAP>>) -> Result<()> {
-        let scope = self.scope(tenant);
-        for field in fields {
-            match index::list::<ByField>(&scope, &field).await {
-                Ok(_) => {}
-                // No set at all: nobody's index.
-                Err(hot::Error::WrongType { .. }) => drop(scope.del(&field).await?),
-                Err(error) => return Err(error.into()),
-            }
+            let step = move |tx: &mut Tx<'_, Tenant>, keys| raze(tx, &pool, id, keys);
+            torn.monsters += usize::from(care::run(&self.scope(tenant), step).await?);
         }
         Ok(())
     }
@@ -130,46 +156,42 @@ impl Monsters {
     }
 
     async fn tenants_of<F: Family<Partition = Tenant>>(&self, tenants: &mut BTreeSet<Tenant>) -> Result<()> {
-        let mut pages = Pages::<F>::new(self, None);
-        while let Some(page) = pages.next(|_| ()).await? {
-            tenants.extend(page.into_iter().map(|(tenant, _)| tenant));
+        let mut pages = self.pages::<F>(None);
+        while let Some(page) = pages.next().await? {
+            tenants.extend(told(page).map(|(tenant, _)| tenant));
         }
         Ok(())
     }
+
+    fn pages<F: Family<Partition = Tenant>>(&self, whose: Option<Tenant>) -> Pages<F> {
+        Pages::new(&self.store, whose, SWEEP_KEYS)
+    }
+}
+
+/// What the keys of a page speak of, by tenant.
+fn sorted<F: Family, T>(
+    page: Vec<(Option<Tenant>, Key<F>)>,
+    part: impl Fn(&Key<F>) -> T,
+) -> BTreeMap<Tenant, Vec<T>> {
+    by_tenant(told(page).map(|(tenant, key)| (tenant, part(&key))))
+}
+
+/// Deletes a field's index if it is none; `true` if it did.
+fn discard(tx: &mut Tx<'_, Tenant>, field: &Key<MONSTER_MAP>) -> hot::Result<bool> {
+    let spoiled = care::is_wrong_type(tx.scard(field))?;
+    if spoiled {
+        tx.del(field)?;
+    }
+    Ok(spoiled)
 }
 
 /// Removes a monster of whose record nothing but its key is known.
-fn raze(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId) -> hot::Result<bool> {
+fn raze(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<bool> {
     if !tx.exists(&MONSTER.key(id))? {
         return Ok(false);
     }
     // What is more than a step may clear is found by the scan of the cooldowns.
-    tidy::clear_known(tx, id)?;
-    remove::bury(tx, ids, id)?;
+    cooldowns(id).clear_all(tx)?;
+    remove::bury(tx, ids, id, keys)?;
     Ok(true)
-}
-
-/// The keys of a family, page by page, by tenant.
-struct Pages<F> {
-    store: Store,
-    only: Option<Tenant>,
-    from: Option<hot::engine::Cursor>,
-    over: bool,
-    family: std::marker::PhantomData<F>,
-}
-
-impl<F: Family<Partition = Tenant>> Pages<F> {
-    fn new(monsters: &Monsters, only: Option<Tenant>) -> Pages<F> {
-        let family = std::marker::PhantomData;
-        Pages { store: monsters.store.clone(), only, from: None, over: false, family }
-    }
-
-    async fn next<T>(&mut self, part: impl Fn(&Key<F>) -> T) -> Result<Option<Vec<(Tenant, Vec<T>)>>> {
-        if self.over {
-            return Ok(None);
-        }
-        let page = self.store.scan::<F>(self.from, SWEEP_KEYS).await?;
-        (self.from, self.over) = (page.next, page.next.is_none());
-        Ok(Some(by_tenant(page.keys, self.only, part)))
-    }
 }

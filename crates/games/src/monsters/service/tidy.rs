@@ -6,13 +6,12 @@
 use super::cooldowns::cooldowns;
 use super::sweep::Swept;
 use super::*;
+use crate::care::{self, Keys};
 use crate::monsters::limits::MONSTERS_PER_STEP;
 use crate::monsters::model::SkillId;
 use crate::monsters::rules;
 use emberkeep_hot::command::Read;
-use emberkeep_primitives::cooldown::Cleared;
-use emberkeep_schema::{Family, Key, Part};
-use std::collections::BTreeMap;
+use emberkeep_schema::Part;
 
 /// Puts the effects of monsters into the index of deadlines, where they are not in it or at another time.
 pub(super) async fn effects(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
@@ -69,7 +68,7 @@ fn timers_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept>
             // Nobody can tell whether it lives; the sweep of the indexes tells its key.
             (Err(_), _) => {}
             (Ok(_), timer) => {
-                drops::forget(tx, *id)?;
+                drops::forget(tx, *id, Keys::Trusted)?;
                 swept.timers += usize::from(!matches!(timer, Ok(None)));
             }
         }
@@ -115,11 +114,17 @@ async fn in_steps<T: Copy + Send + 'static>(
 ) -> Result<()> {
     let run = async |some: &[T]| {
         let (scope, some) = (some.iter().fold(scope.clone(), &announced), some.to_vec());
-        scope.transact(move |tx| step(tx, &some)).await
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+            if keys == Keys::Checked {
+                drop_spoiled(tx)?;
+            }
+            step(tx, &some)
+        };
+        care::run(&scope, step).await
     };
     for some in things.chunks(MONSTERS_PER_STEP) {
         match run(some).await {
-            Err(error) if is_spoiled(&error) => {}
+            Err(error) if error.is_spoiled() => {}
             found => {
                 swept.add(found?);
                 continue;
@@ -127,7 +132,7 @@ async fn in_steps<T: Copy + Send + 'static>(
         }
         for one in some.chunks(1) {
             match run(one).await {
-                Err(error) if is_spoiled(&error) => swept.corrupt.push(error),
+                Err(error) if error.is_spoiled() => swept.corrupt.push(error),
                 found => swept.add(found?),
             }
         }
@@ -140,7 +145,7 @@ pub(super) async fn known_markers(scope: &Scope<Tenant>, ids: &[MonsterId], swep
     for id in ids {
         let id = *id;
         let step = move |tx: &mut Tx<'_, Tenant>| {
-            if tx.exists(&MONSTER.key(id))? { Ok(None) } else { clear_known(tx, id).map(Some) }
+            if tx.exists(&MONSTER.key(id))? { Ok(None) } else { cooldowns(id).clear_all(tx).map(Some) }
         };
         while let Some(cleared) = scope.transact(step).await? {
             swept.cooldowns += cleared.count;
@@ -152,15 +157,16 @@ pub(super) async fn known_markers(scope: &Scope<Tenant>, ids: &[MonsterId], swep
     Ok(())
 }
 
-/// Ends all known cooldowns of a monster, and the index itself where a foreign client spoiled it.
-pub(super) fn clear_known(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<Cleared> {
-    match cooldowns(id).clear_all(tx) {
-        Err(error) if is_spoiled(&error) => {
-            tx.del(&MONSTER_COOLDOWNS.key(id))?;
-            Ok(Cleared { count: 0, more: false })
-        }
-        cleared => cleared,
+/// Removes our own indexes of deadlines where they hold something else: they are hints, and the sweep that is on its way
+/// fills them again.
+fn drop_spoiled(tx: &mut Tx<'_, Tenant>) -> hot::Result<()> {
+    if care::is_wrong_type(tx.zcard(&MONSTER_EFFECTS.key()))? {
+        tx.del(&MONSTER_EFFECTS.key())?;
     }
+    if care::is_wrong_type(tx.zcard(&DROP_TIMERS.key()))? {
+        tx.del(&DROP_TIMERS.key())?;
+    }
+    Ok(())
 }
 
 /// The read of a member's score.
@@ -168,19 +174,4 @@ pub(super) fn score_of(member: &impl Part) -> Read {
     let mut text = Vec::new();
     member.write(&mut text);
     Read::ZScore(text.into())
-}
-
-/// Some keys by their tenant. Every key of these families tells it.
-pub(super) fn by_tenant<F: Family<Partition = Tenant>, T>(
-    keys: Vec<(Option<Tenant>, Key<F>)>,
-    only: Option<Tenant>,
-    part: impl Fn(&Key<F>) -> T,
-) -> Vec<(Tenant, Vec<T>)> {
-    let mut sorted: BTreeMap<Tenant, Vec<T>> = BTreeMap::new();
-    for (tenant, key) in keys {
-        if let Some(tenant) = tenant.filter(|tenant| only.is_none_or(|only| only == *tenant)) {
-            sorted.entry(tenant).or_default().push(part(&key));
-        }
-    }
-    sorted.into_iter().collect()
 }

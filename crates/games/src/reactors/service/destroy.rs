@@ -1,11 +1,12 @@
 //! Hits, and the end of reactors.
 
 use super::{Reactors, own, spots};
+use crate::care::{self, Keys};
 use crate::reactors::error::Result;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::rules::{self, Struck};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
-use crate::world::{CharacterId, Tenant};
+use crate::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Tx};
 use std::time::Duration;
@@ -60,39 +61,43 @@ impl Reactors {
         skill: u32,
     ) -> Result<Hit> {
         let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
-        scope
-            .transact(move |tx| {
-                let mut reactor = own(tx, id)?;
-                let now = tx.now();
-                let outcome = match rules::strike(&mut reactor, skill, now) {
-                    Struck::Advanced { from } => {
-                        tx.put(&REACTOR.key(id), &reactor)?;
-                        Outcome::Advanced { from }
-                    }
-                    Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor)? },
-                };
-                Ok(Hit { character, skill, reactor, outcome })
-            })
-            .await
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+            let mut reactor = own(tx, id)?;
+            let now = tx.now();
+            let outcome = match rules::strike(&mut reactor, skill, now) {
+                Struck::Advanced { from } => {
+                    tx.put(&REACTOR.key(id), &reactor)?;
+                    Outcome::Advanced { from }
+                }
+                Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, keys)? },
+            };
+            Ok(Hit { character, skill, reactor, outcome })
+        };
+        care::run(&scope, step).await
     }
 
     /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one step. Of several callers
-    /// one destroys it, the others get `NotFound`.
+    /// one destroys it, the others get `NotFound`. An index or a hint that a foreign client spoiled keeps no reactor from
+    /// its end: it is left as it is, and nothing is taken out of it.
     pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destroyed> {
         let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
-        scope
-            .transact(move |tx| {
-                let reactor = own(tx, id)?;
-                let cooldown = end(tx, id, &reactor)?;
-                Ok(Destroyed { reactor, cooldown })
-            })
-            .await
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+            let reactor = own(tx, id)?;
+            let cooldown = end(tx, id, &reactor, keys)?;
+            Ok(Destroyed { reactor, cooldown })
+        };
+        care::run(&scope, step).await
     }
 }
 
 /// Ends a reactor and lets its spot cool down.
-fn end(tx: &mut Tx<'_, Tenant>, id: ReactorId, reactor: &Reactor) -> hot::Result<Option<Duration>> {
-    remove(tx, id, reactor)?;
+fn end(
+    tx: &mut Tx<'_, Tenant>,
+    id: ReactorId,
+    reactor: &Reactor,
+    keys: Keys,
+) -> hot::Result<Option<Duration>> {
+    remove(tx, id, reactor, keys)?;
     let cooldown = rules::cooldown_after(reactor);
     if let Some(time) = cooldown {
         cooldowns(reactor.field()).start(tx, &reactor.spot(), time)?;
@@ -101,10 +106,34 @@ fn end(tx: &mut Tx<'_, Tenant>, id: ReactorId, reactor: &Reactor) -> hot::Result
 }
 
 /// Takes a reactor out of everything that knows it.
-pub(super) fn remove(tx: &mut Tx<'_, Tenant>, id: ReactorId, reactor: &Reactor) -> hot::Result<()> {
-    let field = reactor.field();
+pub(super) fn remove(
+    tx: &mut Tx<'_, Tenant>,
+    id: ReactorId,
+    reactor: &Reactor,
+    keys: Keys,
+) -> hot::Result<()> {
     tx.del(&REACTOR.key(id))?;
-    tx.srem(&field_key(&field), &id)?;
-    tx.srem(&REACTORS_ALL.key(), &id)?;
-    spots::leave(tx, &id, &field)
+    leave_field(tx, id, &reactor.field(), keys)?;
+    leave_all(tx, id, keys)
+}
+
+/// Takes an id out of what a field knows.
+pub(super) fn leave_field(
+    tx: &mut Tx<'_, Tenant>,
+    id: ReactorId,
+    field: &Field,
+    keys: Keys,
+) -> hot::Result<()> {
+    if keys.allow(|| tx.sismember(&field_key(field), &id))? {
+        tx.srem(&field_key(field), &id)?;
+    }
+    spots::leave(tx, &id, field, keys)
+}
+
+/// Takes an id out of the index of all.
+pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, keys: Keys) -> hot::Result<()> {
+    if keys.allow(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
+        tx.srem(&REACTORS_ALL.key(), &id)?;
+    }
+    Ok(())
 }

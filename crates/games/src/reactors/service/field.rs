@@ -1,7 +1,8 @@
 //! All reactors of a field, and of a tenant.
 
-use super::destroy::remove;
-use super::{Reactors, spots};
+use super::Reactors;
+use super::destroy::{leave_all, leave_field, remove};
+use crate::care::{self, Keys};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::model::{Reactor, ReactorId};
@@ -62,7 +63,8 @@ impl Reactors {
     /// Destroys every reactor of a field. No cooldown is recorded, and those of the field are cleared.
     ///
     /// A loop of steps, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
-    /// created meanwhile may stay.
+    /// created meanwhile may stay. What keeps it from going on after it has destroyed some is no error but
+    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
     pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
         let mut destroyed = FieldDestroyed::default();
         match self.empty(tenant, field, &mut destroyed).await {
@@ -109,15 +111,15 @@ impl Reactors {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
         let announced =
             ids.iter().fold(scope.clone(), |scope, id| scope.announce(&REACTOR.key(id), Read::Get));
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
             for entry in &entries {
                 if let Member::Foreign(bytes) = entry {
                     tx.srem_raw(&field_key(&field), bytes.clone())?;
                 }
             }
-            end(tx, &field, &ids, ending)
+            end(tx, &field, &ids, ending, keys)
         };
-        Ok(announced.transact(step).await?)
+        Ok(care::run(&announced, step).await?)
     }
 }
 
@@ -134,22 +136,22 @@ fn end(
     field: &Field,
     ids: &[ReactorId],
     ending: Ending,
+    keys: Keys,
 ) -> hot::Result<FieldDestroyed> {
-    let keys: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
+    let records: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
     let mut ended = FieldDestroyed::default();
-    for (id, found) in ids.iter().zip(tx.get_each(&keys)?) {
+    for (id, found) in ids.iter().zip(tx.get_each(&records)?) {
         match found {
             Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
                 if ending == Ending::Destroy {
-                    remove(tx, *id, &reactor)?;
+                    remove(tx, *id, &reactor, keys)?;
                     ended.reactors.push(reactor);
                 }
             }
             Ok(elsewhere) => {
-                tx.srem(&field_key(field), id)?;
-                spots::leave(tx, id, field)?;
+                leave_field(tx, *id, field, keys)?;
                 if elsewhere.is_none() {
-                    tx.srem(&REACTORS_ALL.key(), id)?;
+                    leave_all(tx, *id, keys)?;
                 }
             }
             Err(error) => ended.corrupt.push(error),

@@ -5,7 +5,6 @@ mod cooldowns;
 mod create;
 mod destroy;
 mod field;
-mod pages;
 mod spots;
 mod sweep;
 mod teardown;

@@ -18,10 +18,12 @@
 //!
 //! A hash that is lost, spoiled or too large is removed, and everything is read once.
 
+use super::destroy::{leave_all, leave_field};
+use crate::care::Keys;
 use crate::reactors::error::{Error, Result};
 use crate::reactors::limits::FIELD_REACTORS_MAX;
 use crate::reactors::model::{Reactor, ReactorId, Spot};
-use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
+use crate::reactors::schema::{REACTOR, field_key, spots_key};
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::store::Member;
@@ -58,8 +60,11 @@ pub(super) fn enter(tx: &mut Step<'_>, id: &ReactorId, reactor: &Reactor) -> hot
 }
 
 /// Forgets where a reactor stood.
-pub(super) fn leave(tx: &mut Step<'_>, id: &ReactorId, field: &Field) -> hot::Result<()> {
-    tx.hdel(&spots_key(field), id)
+pub(super) fn leave(tx: &mut Step<'_>, id: &ReactorId, field: &Field, keys: Keys) -> hot::Result<()> {
+    if keys.allow(|| tx.hlen(&spots_key(field)))? {
+        tx.hdel(&spots_key(field), id)?;
+    }
+    Ok(())
 }
 
 /// The field's index, without what is no id at all.
@@ -78,7 +83,7 @@ fn members(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeSet<ReactorId>>
 pub(super) fn hints(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeMap<ReactorId, Spot>> {
     match tx.hgetall(&spots_key(field)) {
         Ok(hints) => Ok(hints.into_iter().collect()),
-        Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. }) => {
+        Err(error) if error.is_spoiled() => {
             tx.del(&spots_key(field))?;
             Ok(BTreeMap::new())
         }
@@ -109,10 +114,9 @@ fn look(
             }
             Ok(elsewhere) => {
                 gone += 1;
-                tx.srem(&field_key(field), id)?;
-                leave(tx, id, field)?;
+                leave_field(tx, *id, field, Keys::Trusted)?;
                 if elsewhere.is_none() {
-                    tx.srem(&REACTORS_ALL.key(), id)?;
+                    leave_all(tx, *id, Keys::Trusted)?;
                 }
             }
             Err(error) if hints.contains_key(id) => return Err(error.into()),

@@ -10,8 +10,8 @@
 //! sweeps at once only do the work twice.
 
 use super::Reactors;
-use super::pages::{Pages, by_tenant};
 use super::spots;
+use crate::pages::{Pages, by_tenant, told};
 use crate::reactors::error::Result;
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::model::{ReactorId, Spot};
@@ -134,8 +134,7 @@ impl Sweep {
 /// Makes cooldowns known to their fields. Answers how many were not.
 async fn adopt(store: &Store, markers: Vec<(Option<Tenant>, Key<REACTOR_COOLDOWN>)>) -> Result<usize> {
     let mut adopted = 0;
-    for (tenant, markers) in by_tenant(markers) {
-        let Some(tenant) = tenant else { continue };
+    for (tenant, markers) in by_tenant(told(markers)) {
         for some in markers.chunks(MENDED_PER_STEP) {
             let places: Vec<(Field, Spot)> = some.iter().map(cooling).collect();
             let scope = places.iter().fold(store.scope(tenant), |scope, (field, spot)| {
@@ -163,8 +162,7 @@ fn adopt_some(tx: &mut Tx<'_, Tenant>, places: &[(Field, Spot)]) -> hot::Result<
 /// Compares what is remembered of fields with the records. Answers how many differed.
 async fn mend(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_SPOTS>)>) -> Result<usize> {
     let mut mended = 0;
-    for (tenant, key) in fields {
-        let Some(tenant) = tenant else { continue };
+    for (tenant, key) in told(fields) {
         let (scope, field) = (store.scope(tenant), spotted_field(&key));
         // In a step, because a hash that cannot be read is removed.
         let hints = scope.transact(move |tx| spots::hints(tx, &field)).await?;

@@ -8,11 +8,13 @@
 //! whole and stays ended; call again for the rest. What others create meanwhile may stay.
 
 use super::Reactors;
-use super::destroy::remove;
+use super::destroy::{leave_all, remove};
 use super::field::forget_empty;
-use super::pages::{Pages, by_tenant};
+use crate::care::{self, Keys};
+use crate::pages::{Pages, by_tenant, told};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{ANYWHERE, InAll};
+use crate::reactors::model::ReactorId;
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldowned_field,
     cooling, field_of, spotted_field,
@@ -20,7 +22,7 @@ use crate::reactors::schema::{
 use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index;
-use emberkeep_schema::Key;
+use emberkeep_schema::{Family, Id, Key, Set};
 
 /// Keys that are looked at in one go.
 const PAGE: usize = 512;
@@ -32,6 +34,8 @@ pub struct TornDown {
     pub reactors: usize,
     /// Cooldowns.
     pub cooldowns: usize,
+    /// Keys that held something else than an index, and were deleted with it; each error names its key and what it held.
+    pub discarded: Vec<hot::Error>,
     /// Records that cannot be read, do not say whose they are, and were therefore left; each error names its key.
     pub corrupt: Vec<hot::Error>,
 }
@@ -57,7 +61,7 @@ impl Reactors {
             self.empty_fields(whose, &mut torn).await?;
         }
         self.end_cooldowns(whose, &mut torn).await?;
-        self.end_hints(whose).await?;
+        self.end_hints(whose, &mut torn).await?;
         Ok(torn)
     }
 
@@ -67,9 +71,11 @@ impl Reactors {
         while let Some(page) = pages.next().await? {
             for (tenant, index) in told(page) {
                 let destroyed = match self.destroy_in_field(tenant, field_of(&index)).await {
-                    // Somebody else's key in the place of an index: it lists nothing, and stops nobody.
+                    // Something in the place of an index: it lists nothing, and would be in the way of all who say
+                    // that they are there.
                     Err(Error::Store(error @ hot::Error::WrongType { .. })) => {
-                        torn.corrupt.push(error);
+                        let scope = self.store.scope(tenant);
+                        torn.discarded.extend(discard_index(&scope, &index).await?.then_some(error));
                         continue;
                     }
                     destroyed => destroyed?,
@@ -130,7 +136,7 @@ impl Reactors {
     }
 
     /// Removes what is remembered of empty fields, and ghosts from the set of all.
-    async fn end_hints(&self, whose: Option<Tenant>) -> Result<()> {
+    async fn end_hints(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
         let mut pages = Pages::<REACTOR_SPOTS>::new(&self.store, whose, PAGE);
         while let Some(page) = pages.next().await? {
             for (tenant, key) in told(page) {
@@ -142,34 +148,51 @@ impl Reactors {
         while let Some(page) = pages.next().await? {
             // Where the set is one for all tenants, its ghosts are not this tenant's business.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || whose.is_none()) {
-                index::list::<InAll>(&self.store.scope(tenant.unwrap_or(ANYWHERE)), &key).await?;
+                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE));
+                match index::list::<InAll>(&scope, &key).await {
+                    Err(error @ hot::Error::WrongType { .. }) => {
+                        torn.discarded.extend(discard_index(&scope, &key).await?.then_some(error));
+                    }
+                    listed => drop(listed?),
+                }
             }
         }
         Ok(())
     }
 }
 
-/// Keys that tell their tenant, as all of these families do.
-fn told<K>(page: Vec<(Option<Tenant>, K)>) -> impl Iterator<Item = (Tenant, K)> {
-    page.into_iter().filter_map(|(tenant, key)| Some((tenant?, key)))
-}
-
 /// Removes one record, if it is still this tenant's when the step commits.
 async fn end_one(owner: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<bool> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let step = move |tx: &mut Tx<'_, Tenant>| match tx.get(&key)? {
-        Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor).map(|()| true),
+    let step = move |tx: &mut Tx<'_, Tenant>, keys| match tx.get(&key)? {
+        Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor, keys).map(|()| true),
         _ => Ok(false),
     };
-    Ok(owner.transact(step).await?)
+    Ok(care::run(owner, step).await?)
 }
 
 /// Removes a record that says nothing of itself.
 async fn discard(scope: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<()> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let step = move |tx: &mut Tx<'_, Tenant>| {
+    let step = move |tx: &mut Tx<'_, Tenant>, keys: Keys| {
         tx.del(&key)?;
-        tx.srem(&REACTORS_ALL.key(), &id)
+        leave_all(tx, id, keys)
+    };
+    Ok(care::run(scope, step).await?)
+}
+
+/// Deletes an index if it is none; `true` if it did.
+async fn discard_index<F>(scope: &Scope<Tenant>, index: &Key<F>) -> Result<bool>
+where
+    F: Family<Partition = Tenant, Kind = Set<Id<ReactorId>>>,
+{
+    let index = index.clone();
+    let step = move |tx: &mut Tx<'_, Tenant>| {
+        let spoiled = care::is_wrong_type(tx.scard(&index))?;
+        if spoiled {
+            tx.del(&index)?;
+        }
+        Ok::<_, hot::Error>(spoiled)
     };
     Ok(scope.transact(step).await?)
 }

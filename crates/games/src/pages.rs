@@ -1,0 +1,49 @@
+//! The keys of a family, page by page: for work that no index can lead to.
+
+use crate::world::Tenant;
+use emberkeep_hot::engine::Cursor;
+use emberkeep_hot::{Result, Store};
+use emberkeep_schema::{Family, Key};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// A walk over the keys of `F`.
+pub(crate) struct Pages<F> {
+    store: Store,
+    whose: Option<Tenant>,
+    keys: usize,
+    /// Where to go on: `None` = nowhere.
+    from: Option<Option<Cursor>>,
+    family: PhantomData<fn() -> F>,
+}
+
+impl<F: Family<Partition = Tenant>> Pages<F> {
+    /// A walk at its start, of about so many keys a page: those of one tenant, or of all of them.
+    pub(crate) fn new(store: &Store, whose: Option<Tenant>, keys: usize) -> Self {
+        Pages { store: store.clone(), whose, keys, from: Some(None), family: PhantomData }
+    }
+
+    /// The next keys; those that do not say whose they are are among them. `None` = that was all.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<(Option<Tenant>, Key<F>)>>> {
+        let Some(from) = self.from else { return Ok(None) };
+        let mut page = self.store.scan::<F>(from, self.keys).await?;
+        self.from = page.next.map(Some);
+        let whose = self.whose;
+        page.keys.retain(|(tenant, _)| tenant.is_none() || whose.is_none() || *tenant == whose);
+        Ok(Some(page.keys))
+    }
+}
+
+/// The keys that tell their tenant: of most families all do.
+pub(crate) fn told<K>(page: Vec<(Option<Tenant>, K)>) -> impl Iterator<Item = (Tenant, K)> {
+    page.into_iter().filter_map(|(tenant, key)| Some((tenant?, key)))
+}
+
+/// Keys by their tenant, so that those of one are dealt with together.
+pub(crate) fn by_tenant<T: Ord, K>(keys: impl IntoIterator<Item = (T, K)>) -> BTreeMap<T, Vec<K>> {
+    let mut sorted: BTreeMap<T, Vec<K>> = BTreeMap::new();
+    for (tenant, key) in keys {
+        sorted.entry(tenant).or_default().push(key);
+    }
+    sorted
+}

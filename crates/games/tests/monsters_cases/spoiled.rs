@@ -1,0 +1,96 @@
+//! Keys that a foreign client spoiled: they keep no monster from its birth and none from its end.
+
+use super::*;
+use emberkeep_games::monsters::*;
+use emberkeep_games::world::Field;
+use emberkeep_hot::{Error as HotError, Store};
+
+impl World {
+    /// Puts strings into the place of what the monsters of a tenant share, but for the counter.
+    async fn spoil_shared(&self) {
+        self.foreign_set(&MONSTER_EFFECTS.key(), "no set").await;
+        self.foreign_set(&DROP_TIMERS.key(), "no set").await;
+        self.foreign_set(&MONSTER_ID_FREE.key(), "no list").await;
+        self.foreign_set(&MONSTER_ID_RESTING.key(), "no set").await;
+    }
+}
+
+pub async fn a_spoiled_cooldown_index_stops_no_removal_and_no_spawn(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    // Started anew, the index is one again. What it knew before is found by the sweep.
+    world.cool(id, 3).await;
+    assert_eq!(world.monsters.clear_cooldowns(world.tenant, id).await, Ok(1));
+    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    assert_eq!(world.monsters.clear_cooldown(world.tenant, id, SkillId(2)).await, Ok(true));
+    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    assert!(world.remove(id.0).await);
+    assert_eq!(world.stored(&MONSTER_COOLDOWNS.key(id)).await, None);
+    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    assert_eq!(world.spawn(10).await.id, id);
+    assert_eq!(world.stored(&MONSTER_COOLDOWNS.key(id)).await, None);
+}
+
+pub async fn spoiled_deadlines_stop_no_spawn_no_kill_and_no_removal(store: Store) {
+    let world = World::new(&store);
+    let (first, second, stays) =
+        (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);
+    let (drop, effects) = (world.drop_due(stays).await, world.effects_due(stays).await);
+    world.foreign_set(&MONSTER_EFFECTS.key(), "no set").await;
+    world.foreign_set(&DROP_TIMERS.key(), "no set").await;
+    world.kill(first).await;
+    assert_eq!(world.stored(&DROP_TIMER.key(first)).await, None);
+    assert!(world.remove(first.0).await && world.remove(second.0).await);
+    assert_eq!(world.monsters.unregister_drop_timer(world.tenant, second).await, Ok(false));
+    assert_eq!(world.spawn(10).await.id, second);
+    // Who asks what is due is told, until a sweep has made the sets anew.
+    let told = world.monsters.run_due_effects(world.tenant, 10).await.unwrap_err().to_string();
+    assert!(told.contains(&world.name_of(&MONSTER_EFFECTS.key())), "{told}");
+    world.sweep().await;
+    assert_eq!((world.drop_due(stays).await, world.effects_due(stays).await), (drop, effects));
+}
+
+pub async fn an_id_that_cannot_be_released_stops_no_removal(store: Store) {
+    for world in [World::new(&store), World::resting(&store, ms(60_000))] {
+        let (one, many) = (world.spawn_laden().await, [world.spawn_id().await, world.spawn_id().await]);
+        world.spoil_shared().await;
+        assert!(world.remove(one.0).await);
+        let destroyed = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
+        assert_eq!((destroyed.removed.len(), destroyed.stopped), (many.len(), None));
+        // Whose the key is nobody knows: it stays, and who wants an id is told of it.
+        assert_eq!(world.stored(&MONSTER_ID_FREE.key()).await.as_deref(), Some("no list"));
+        let request = SpawnRequest::new(world.field, 1, 1);
+        let told = world.monsters.spawn(world.tenant, request).await.unwrap_err();
+        assert!(matches!(&told, Error::Store(HotError::WrongType { .. })), "{told:?}");
+        world.monsters.teardown(world.tenant).await.unwrap();
+    }
+}
+
+pub async fn a_field_whose_index_is_spoiled_keeps_nobody(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    let (elsewhere, index) = (Field { map: 7, ..world.field }, field_key(&world.field));
+    let fine = world.spawn_in(elsewhere, 10).await.id;
+    world.foreign_set(&index, "no set").await;
+    assert!(world.remove(id.0).await);
+    assert_eq!(world.stored(&index).await.as_deref(), Some("no set"));
+    assert_eq!(world.listed_in(elsewhere).await, [fine.0]);
+    world.foreign_del(&index).await;
+}
+
+pub async fn a_teardown_leaves_nothing_whatever_is_spoiled(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn_laden().await;
+    for _ in 0..40 {
+        world.spawn_id().await;
+    }
+    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.foreign_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of nobody").await;
+    world.foreign_set(&field_key(&world.field), "no set").await;
+    world.foreign_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
+    world.spoil_shared().await;
+    let torn = world.monsters.teardown(world.tenant).await.unwrap();
+    assert_eq!((torn.monsters, torn.cooldowns, torn.discarded.len()), (42, 2, 1), "{torn:?}");
+    assert_eq!((torn.corrupt, world.keys().await), (vec![], vec![]));
+}
