@@ -9,6 +9,7 @@
 mod care;
 pub mod monsters;
 mod pages;
+pub mod party;
 pub mod reactors;
 pub mod world;
 
@@ -16,7 +17,8 @@ use emberkeep_schema::Schema;
 
 /// The families of all games.
 pub fn schema() -> Schema {
-    Schema::join([monsters::schema(), reactors::schema()]).expect("no key belongs to two games, a test holds")
+    Schema::join([monsters::schema(), party::schema(), reactors::schema()])
+        .expect("no key belongs to two games, a test holds")
 }
 
 #[cfg(test)]

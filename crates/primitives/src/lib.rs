@@ -5,15 +5,22 @@
 //!
 //! **Not responsible for**: any game's keys or rules, and any engine.
 
+pub mod ballot;
+pub mod claim;
 pub mod cooldown;
 pub mod deadlines;
+pub mod group;
 pub mod id_pool;
 pub mod index;
+pub mod life;
 pub mod record;
 pub mod sequence;
 
+pub use ballot::Ballot;
+pub use claim::Claims;
 pub use cooldown::Cooldowns;
 pub use deadlines::Deadlines;
+pub use group::Group;
 pub use id_pool::{IdPool, RestingPool};
 pub use index::Indexed;
 pub use sequence::{Exhausted, Search, Sequence, Taken};

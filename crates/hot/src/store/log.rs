@@ -3,9 +3,14 @@
 //! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` the last sequence.
 //! Promises: sequences are continuous and start at 1; an entry is there exactly if its step committed; who finds
 //! a first sequence above the one it asked for has missed what was dropped in between.
+//!
+//! Two ways to write it, and a partition keeps to one of them. [`Tx::record`] never reads the log, so that steps which
+//! only record do not conflict; its entries are appended when the step has committed, and no step sees them in its own
+//! run. [`Tx::record_until`] is for a log that ends with the rest of its partition: plain reads and writes of both
+//! keys, so that a step may begin, continue, read and drop the log like any other key.
 
 use super::{Scope, Tx};
-use crate::command::{RawKey, Read, Reply, Write};
+use crate::command::{Expiry, RawKey, Read, Reply, Write};
 use crate::error::{Error, Result, show};
 use crate::limits::REPLY_ELEMENTS_MAX;
 use crate::tx::overlay::parse_integer;
@@ -62,9 +67,7 @@ fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
 impl<P: Partition> Scope<P> {
     /// Up to `limit` entries after a sequence (0 = from the start), as of one moment.
     pub async fn log_after(&self, sequence: u64, limit: usize) -> Result<LogPage> {
-        let (list, counter) = log_keys(&self.store.naming, &self.text);
-        let limit = limit.clamp(1, REPLY_ELEMENTS_MAX);
-        self.transact(move |tx| read_after(tx, &list, &counter, sequence, limit)).await
+        self.transact(move |tx| tx.log_after(sequence, limit)).await
     }
 
     /// Removes entries up to and including a sequence: they were taken over elsewhere.
@@ -79,6 +82,77 @@ impl<P: Partition> Scope<P> {
             Ok::<_, Error>(())
         })
         .await
+    }
+}
+
+impl<P: Partition> Scope<P> {
+    /// The same scope, whose steps will probably ask for the log's last sequence, see [`Scope::announce`].
+    pub fn announce_log(mut self) -> Self {
+        let (_, counter) = log_keys(&self.store.naming, &self.text);
+        self.announced.push((counter, Read::Get));
+        self
+    }
+}
+
+/// A log with an end: it lives as long as what it speaks of.
+impl<P: Partition> Tx<'_, P> {
+    /// Begins the partition's log: what was there goes, the entry becomes number 1, and the log ends at a time that
+    /// the caller gives, in milliseconds since 1970.
+    pub fn begin_log(&mut self, entry: impl Into<Bytes>, until_ms: i64) -> Result<()> {
+        self.drop_log()?;
+        self.record_until(entry, 1, until_ms).map(|_| ())
+    }
+
+    /// Appends an entry and moves the end of the whole log; its sequence. Beyond `entries_max` the oldest go.
+    pub fn record_until(
+        &mut self,
+        entry: impl Into<Bytes>,
+        entries_max: usize,
+        until_ms: i64,
+    ) -> Result<u64> {
+        let (list, counter) = self.log_keys();
+        let sequence = last_sequence(self, &counter)?.saturating_add(1);
+        let number = i64::try_from(sequence).unwrap_or(i64::MAX);
+        let digits = Bytes::from(number.to_string());
+        self.raw_write(counter, Write::Set(digits, Expiry::At(until_ms)))?;
+        self.raw_write(list.clone(), Write::RPush(vec![stored_entry(number, &entry.into())]))?;
+        let kept = i64::try_from(entries_max.max(1)).unwrap_or(i64::MAX);
+        self.raw_write(list.clone(), Write::LTrim(-kept, -1))?;
+        self.raw_write(list, Write::ExpireAt(until_ms))?;
+        Ok(sequence)
+    }
+
+    /// Moves the end of the log, if there is one.
+    pub fn log_expire_at(&mut self, at_ms: i64) -> Result<()> {
+        let (list, counter) = self.log_keys();
+        self.raw_write(list, Write::ExpireAt(at_ms))?;
+        self.raw_write(counter, Write::ExpireAt(at_ms))
+    }
+
+    /// Removes the log with its counter: the next entry is number 1 again.
+    pub fn drop_log(&mut self) -> Result<()> {
+        let (list, counter) = self.log_keys();
+        self.raw_write(list, Write::Del)?;
+        self.raw_write(counter, Write::Del)
+    }
+
+    /// Up to `limit` entries after a sequence, as [`Scope::log_after`] gives them, together with what else the step reads.
+    pub fn log_after(&mut self, sequence: u64, limit: usize) -> Result<LogPage> {
+        let (list, counter) = self.log_keys();
+        read_after(self, &list, &counter, sequence, limit.clamp(1, REPLY_ELEMENTS_MAX))
+    }
+
+    /// The newest sequence of the log, those of [`Tx::record_until`] in this step included; 0 = nothing was recorded.
+    pub fn log_last(&mut self) -> Result<u64> {
+        let (_, counter) = self.log_keys();
+        last_sequence(self, &counter)
+    }
+}
+
+fn last_sequence<P: Partition>(tx: &mut Tx<'_, P>, counter: &RawKey) -> Result<u64> {
+    match tx.raw_read(counter, Read::Get)? {
+        Reply::Blob(text) => count_of(counter, &text),
+        _ => Ok(0),
     }
 }
 
@@ -102,10 +176,7 @@ fn read_after<P: Partition>(
     sequence: u64,
     limit: usize,
 ) -> Result<LogPage> {
-    let last = match tx.raw_read(counter, Read::Get)? {
-        Reply::Blob(text) => count_of(counter, &text)?,
-        _ => 0,
-    };
+    let last = last_sequence(tx, counter)?;
     let Some(first) = first_sequence(tx, list)? else {
         return Ok(LogPage { last, missed: last.saturating_sub(sequence), entries: vec![] });
     };

@@ -47,11 +47,28 @@ impl<P: Partition> Tx<'_, P> {
         self.write(key, Write::HSet(vec![pair]))
     }
 
-    /// Removes one field.
+    /// Sets one field, and the end of the whole hash, in milliseconds since 1970.
+    pub fn hset_until<F, N, C>(
+        &mut self,
+        key: &Key<F>,
+        field: &N::Value,
+        value: &C::Value,
+        at_ms: i64,
+    ) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Hash<N, C>, Ttl = Given>,
+        N: Codec,
+        C: Codec,
+    {
+        let pair = (encoded::<F, N>(field)?, encoded::<F, C>(value)?);
+        self.write(key, Write::HSet(vec![pair]))?;
+        self.expire_at(key, at_ms)
+    }
+
+    /// Removes one field. What stays of a `given` family keeps its end.
     pub fn hdel<F, N, C>(&mut self, key: &Key<F>, field: &N::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Hash<N, C>>,
-        F::Ttl: Automatic,
         N: Codec,
         C: Codec,
     {

@@ -11,6 +11,7 @@ mod text;
 
 use super::decode::{self, with_family};
 use super::families::Families;
+use super::log::log_keys;
 use super::member::Member;
 use crate::command::*;
 use crate::error::{Error, Result};
@@ -151,8 +152,26 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.raw.random()
     }
 
+    /// The name of a key as the engine knows it.
+    pub fn raw_name<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
+        self.key(key)
+    }
+
+    /// Whether a name is that of a key of this family in this partition.
+    pub fn owns<F: Family<Partition = P>>(&self, name: &[u8]) -> bool {
+        // A pattern may leave its partition out; the name made anew leaves no doubt.
+        F::parse(self.naming, name).is_some_and(|(_, key)| self.key(&key) == name)
+    }
+
     fn key<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
         rendered(self.naming, self.partition, key)
+    }
+
+    /// The keys of this partition's log: the list and its counter.
+    pub(in crate::store) fn log_keys(&self) -> (RawKey, RawKey) {
+        let mut text = Vec::new();
+        self.partition.write(&mut text);
+        log_keys(self.naming, &text)
     }
 
     fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {

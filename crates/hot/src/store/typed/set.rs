@@ -52,11 +52,21 @@ impl<P: Partition> Tx<'_, P> {
         self.write(key, Write::SAdd(vec![member]))
     }
 
-    /// Removes a member.
+    /// Adds a member, and sets the end of the whole set, in milliseconds since 1970.
+    pub fn sadd_until<F, M>(&mut self, key: &Key<F>, member: &M::Value, at_ms: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Set<M>, Ttl = Given>,
+        M: Codec,
+    {
+        let member = encoded::<F, M>(member)?;
+        self.write(key, Write::SAdd(vec![member]))?;
+        self.expire_at(key, at_ms)
+    }
+
+    /// Removes a member. What stays of a `given` family keeps its end.
     pub fn srem<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>>,
-        F::Ttl: Automatic,
         M: Codec,
     {
         self.srem_raw(key, encoded::<F, M>(member)?)
@@ -66,7 +76,6 @@ impl<P: Partition> Tx<'_, P> {
     pub fn srem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>>,
-        F::Ttl: Automatic,
         M: Codec,
     {
         self.write(key, Write::SRem(vec![member.into()]))

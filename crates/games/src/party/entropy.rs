@@ -1,0 +1,34 @@
+//! Where codes and keys come from: the operating system, or a test.
+
+use super::error::{Error, Result};
+use std::sync::Arc;
+
+/// Fills a buffer with random bytes.
+type Fill = dyn Fn(&mut [u8]) -> Result<()> + Send + Sync;
+
+/// A source of random bytes.
+#[derive(Clone)]
+pub struct Entropy(Arc<Fill>);
+
+impl Entropy {
+    /// The operating system's.
+    pub fn system() -> Entropy {
+        Entropy(Arc::new(|bytes| {
+            getrandom::fill(bytes).map_err(|error| Error::NoRandomness(error.to_string()))
+        }))
+    }
+
+    /// One of the caller's own: for tests. Whoever can foresee its bytes can lead every room.
+    pub fn of(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> Entropy {
+        Entropy(Arc::new(move |bytes| {
+            fill(bytes);
+            Ok(())
+        }))
+    }
+
+    pub(super) fn bytes<const N: usize>(&self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        (self.0)(&mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,209 @@
+//! What happened in a room, as its log tells it.
+//!
+//! Everything in an event may be told to its [`Audience`]: no vote, no true sender before the reveal, and no device but
+//! to itself (who knows a device's id can speak for it).
+
+use super::model::{DeviceId, ItemId, PlayerId, RoundId};
+use super::view::{Ranked, Revealed};
+use serde::{Deserialize, Serialize};
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The room was created.
+    RoomCreated,
+    /// The master said what is played, and by whom.
+    SetUp,
+    /// A device took a player.
+    PlayerTaken {
+        /// Which player.
+        player_id: PlayerId,
+    },
+    /// A device gave its player up.
+    PlayerReleased {
+        /// Which player.
+        player_id: PlayerId,
+    },
+    /// A device lost its player, and did not ask for it.
+    SlotInvalidated {
+        /// The device.
+        device_id: DeviceId,
+        /// The player that it had.
+        player_id: PlayerId,
+        /// Why.
+        reason: Invalidation,
+    },
+    /// There is a new player.
+    PlayerAdded {
+        /// Which player.
+        player_id: PlayerId,
+        /// Its name.
+        name: String,
+    },
+    /// A player has another name.
+    PlayerRenamed {
+        /// Which player.
+        player_id: PlayerId,
+        /// Its name.
+        name: String,
+    },
+    /// A player is gone.
+    PlayerDeleted {
+        /// Which player.
+        player_id: PlayerId,
+    },
+    /// A player takes part, or does not any more.
+    PlayerToggled {
+        /// Which player.
+        player_id: PlayerId,
+        /// Whether the player takes part.
+        active: bool,
+    },
+    /// All players are free.
+    ClaimsReset,
+    /// The game began.
+    GameStarted,
+    /// An item can be voted on.
+    VoteStarted {
+        /// The round.
+        round_id: RoundId,
+        /// The item.
+        item_id: ItemId,
+        /// Where the reel is.
+        reel_url: String,
+        /// How many senders a player may choose.
+        k: u32,
+    },
+    /// A vote was received.
+    PlayerVoted {
+        /// The round.
+        round_id: RoundId,
+        /// The item.
+        item_id: ItemId,
+        /// Who voted.
+        player_id: PlayerId,
+    },
+    /// The master wants the vote to end.
+    VoteClosing {
+        /// The round.
+        round_id: RoundId,
+        /// The item.
+        item_id: ItemId,
+        /// When it ends.
+        closes_at: i64,
+    },
+    /// The vote is over. The master finds the result in the state.
+    VoteClosed {
+        /// The round.
+        round_id: RoundId,
+        /// The item.
+        item_id: ItemId,
+        /// When it ended.
+        closed_at: i64,
+        /// Why.
+        reason: Closing,
+    },
+    /// The result of an item is shown.
+    ItemRevealed {
+        /// Who sent it, and who knew.
+        results: Revealed,
+    },
+    /// A round is over.
+    RoundScored {
+        /// The round.
+        round_id: RoundId,
+        /// By the points of this round.
+        ranking: Vec<Ranked>,
+    },
+    /// A round began.
+    RoundStarted {
+        /// The round.
+        round_id: RoundId,
+    },
+    /// The game is over.
+    GameOver {
+        /// By all points.
+        ranking: Vec<Ranked>,
+    },
+}
+
+/// Why a device lost its player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Invalidation {
+    /// The master made all players free.
+    ClaimsReset,
+    /// The player was deleted.
+    PlayerDeleted,
+    /// The player takes no part any more.
+    PlayerDeactivated,
+    /// Another device has the player: the maps of a foreign service disagreed.
+    Replaced,
+}
+
+/// Why a vote ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// Everybody who could vote has voted.
+    AllVoted,
+    /// The countdown of the master's forced close has passed.
+    Forced,
+}
+
+/// Who may be told of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience<'a> {
+    /// Everybody in the room.
+    Everyone,
+    /// Whoever has the master key.
+    Master,
+    /// One device.
+    Device(&'a DeviceId),
+}
+
+impl Event {
+    /// Who may be told of it.
+    pub fn audience(&self) -> Audience<'_> {
+        match self {
+            Event::SlotInvalidated { device_id, .. } => Audience::Device(device_id),
+            Event::PlayerVoted { .. } => Audience::Master,
+            _ => Audience::Everyone,
+        }
+    }
+}
+
+/// An event as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When it happened.
+    pub at: i64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// An event in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// Its place in the room's log; the first is 1.
+    pub sequence: u64,
+    /// What happened, and when.
+    #[serde(flatten)]
+    pub entry: Entry,
+}
+
+/// Events from a place on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventPage {
+    /// In order, without holes.
+    pub events: Vec<Recorded>,
+    /// The newest sequence, whether or not it is on this page.
+    pub last: u64,
+    /// Events between the asked place and the first one that is still there. Whoever missed some asks for the state.
+    pub missed: u64,
+    /// When the room was created: after another time it is another room of the same code.
+    pub created_at: i64,
+}

@@ -1,0 +1,46 @@
+//! Every bound of the rooms, units last.
+
+use std::time::Duration;
+
+/// How long a room lives after the last thing that anybody did in it.
+pub const ROOM_LIFE: Duration = Duration::from_secs(24 * 3_600);
+/// How long an expired room is remembered: its code is not used again, and who asks for it is told.
+pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(24 * 3_600);
+/// From a forced close to the end of the vote.
+pub const COUNTDOWN: Duration = Duration::from_secs(10);
+/// The version of the protocol between a room and its clients.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Random bytes of a master key.
+pub const MASTER_KEY_BYTES: usize = 24;
+/// Codes that a creation tries before it gives up: each of them is a living room's with a chance of rooms / 2^30.
+pub const CODE_ATTEMPTS_MAX: usize = 16;
+
+/// Longest id of a player, a sender, a device, a round or an item.
+pub const ID_BYTES_MAX: usize = 64;
+/// Longest name of a player or a sender.
+pub const NAME_CHARS_MAX: usize = 64;
+/// Longest address of a reel or an avatar.
+pub const URL_BYTES_MAX: usize = 1_024;
+
+/// Players of a room.
+pub const PLAYERS_MAX: usize = 64;
+/// Senders of a room.
+pub const SENDERS_MAX: usize = 64;
+/// Rounds of a game.
+pub const ROUNDS_MAX: usize = 64;
+/// Items of a game, in all its rounds.
+pub const ITEMS_MAX: usize = 512;
+/// Bytes of a setup as it is stored: with two results of every player it stays below what a step may read.
+pub const SETUP_BYTES_MAX: usize = 256 * 1024;
+/// Active players without whom no game starts.
+pub const PLAYERS_TO_START_MIN: usize = 2;
+
+/// Events that a room's log keeps; who was away for longer asks for the state.
+pub const EVENTS_MAX: usize = 1_000;
+/// Events on one page.
+pub const EVENTS_PER_PAGE_MAX: usize = 200;
+
+const RESULT_BYTES_MAX: usize = PLAYERS_MAX * (SENDERS_MAX + 4) * (ID_BYTES_MAX + 4);
+const _: () = assert!(SETUP_BYTES_MAX + 2 * RESULT_BYTES_MAX < emberkeep_hot::limits::REPLY_BYTES_MAX);
+const _: () = assert!(PLAYERS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

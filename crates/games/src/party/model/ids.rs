@@ -1,0 +1,140 @@
+//! Ids of players, senders, devices, rounds and items: short texts that the clients chose.
+
+use crate::party::error::Error;
+use crate::party::limits::ID_BYTES_MAX;
+use emberkeep_schema::{Codec, Name, Part, Sink, ValueError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::{fmt, sync::Arc};
+
+/// What is wrong with an id, if anything. Quotes and backslashes would grow in JSON, and nobody needs them.
+fn check(text: &str) -> Result<(), String> {
+    if text.is_empty() || text.len() > ID_BYTES_MAX {
+        return Err(format!("{} bytes, expected 1 to {ID_BYTES_MAX}", text.len()));
+    }
+    match text.chars().find(|c| c.is_control() || matches!(c, '"' | '\\')) {
+        Some(c) => Err(format!("{c:?} in an id, expected text without quotes and control characters")),
+        None => Ok(()),
+    }
+}
+
+macro_rules! ids {
+    ($($(#[$attribute:meta])* $name:ident: $what:literal, $inner:ty, $make:expr;)*) => { $(
+        $(#[$attribute])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($inner);
+
+        impl $name {
+            /// Checks the text and keeps it.
+            pub fn new(text: impl AsRef<str>) -> Result<$name, Error> {
+                let text = text.as_ref();
+                check(text).map_err(|problem| Error::invalid($what, problem))?;
+                let make: fn(&str) -> Result<$inner, Error> = $make;
+                make(text).map($name)
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                $name::new(text).map_err(D::Error::custom)
+            }
+        }
+    )* };
+}
+
+ids! {
+    /// One player of a room.
+    PlayerId: "player id", Arc<str>, |text| Ok(Arc::from(text));
+    /// One of those whose reels are shown.
+    SenderId: "sender id", Arc<str>, |text| Ok(Arc::from(text));
+    /// One phone or browser.
+    DeviceId: "device id", Arc<str>, |text| Ok(Arc::from(text));
+    /// One round of a game; it stands in keys.
+    RoundId: "round id", Name, part_text;
+    /// One item of a round; it stands in keys.
+    ItemId: "item id", Name, part_text;
+}
+
+fn part_text(text: &str) -> Result<Name, Error> {
+    Name::new(text).map_err(|error| Error::invalid("id", error.to_string()))
+}
+
+macro_rules! parts {
+    ($($name:ident)*) => { $(
+        impl Part for $name {
+            const TYPE: &'static str = stringify!($name);
+            const BYTES_MAX: usize = ID_BYTES_MAX;
+
+            fn write<S: Sink>(&self, out: &mut S) {
+                self.0.write(out);
+            }
+
+            fn parse(text: &str) -> Option<Self> {
+                $name::new(text).ok()
+            }
+        }
+    )* };
+}
+
+parts! { RoundId ItemId }
+
+macro_rules! codecs {
+    ($($name:ident)*) => { $(
+        /// As a field or a member: its text.
+        impl Codec for $name {
+            type Value = $name;
+            const TYPE: &'static str = stringify!($name);
+
+            fn encode(value: &$name, out: &mut Vec<u8>) -> Result<(), ValueError> {
+                out.extend_from_slice(value.as_str().as_bytes());
+                Ok(())
+            }
+
+            fn decode(bytes: &[u8]) -> Result<$name, ValueError> {
+                let text = std::str::from_utf8(bytes).ok();
+                let id = text.and_then(|text| $name::new(text).ok());
+                id.ok_or(ValueError::NotCanonical { expected: Self::TYPE, bytes: bytes.len() })
+            }
+        }
+    )* };
+}
+
+codecs! { PlayerId DeviceId }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_short_text() {
+        assert_eq!(DeviceId::new("ios:7/ä").unwrap().as_str(), "ios:7/ä");
+        let long = "x".repeat(ID_BYTES_MAX + 1);
+        for text in ["", "a\"b", "a\\b", "a\nb", long.as_str()] {
+            assert_eq!(PlayerId::new(text).unwrap_err().code(), "invalid_payload", "{text}");
+        }
+        assert!(RoundId::new("a:b").is_err() && RoundId::new("a{b").is_err() && RoundId::new("r1").is_ok());
+    }
+}

@@ -1,0 +1,15 @@
+//! What is stored of a room. The JSON names are the seed's; fields that others added are kept.
+
+mod code;
+mod game;
+mod ids;
+mod lobby;
+mod meta;
+mod votes;
+
+pub use code::{Room, RoomCode};
+pub use game::{Game, Item, Plan, Points, Round, Status};
+pub use ids::{DeviceId, ItemId, PlayerId, RoundId, SenderId};
+pub use lobby::{Lobby, Phase, Player, Sender, State};
+pub use meta::{MasterKey, Meta};
+pub use votes::{PlayerResult, Selections, VoteResults};

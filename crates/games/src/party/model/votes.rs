@@ -1,0 +1,64 @@
+//! Votes, and what came of them.
+
+use super::{ItemId, PlayerId, RoundId, SenderId};
+use emberkeep_schema::{Array, Codec, ValueError, record};
+
+/// The senders that a player chose, as JSON. What cannot be read chooses nobody: one vote that a foreign service
+/// spoiled must not keep the others from being counted.
+pub struct Selections;
+
+impl Codec for Selections {
+    type Value = Vec<SenderId>;
+    const TYPE: &'static str = "JSON";
+
+    fn encode(chosen: &Vec<SenderId>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+        emberkeep_schema::Json::<Vec<SenderId>>::encode(chosen, out)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Vec<SenderId>, ValueError> {
+        let read = serde_json::from_slice::<Array<SenderId>>(bytes);
+        Ok(read.map(|array| array.0).unwrap_or_default())
+    }
+}
+
+record! {
+    /// What came of the vote on one item: who sent it, and who knew.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct VoteResults {
+        /// The round.
+        pub round_id: RoundId => "round_id",
+        /// The item.
+        pub item_id: ItemId => "item_id",
+        /// Who sent it.
+        pub true_sender_ids: Array<SenderId> => "true_sender_ids" default,
+        /// Each player that voted.
+        pub players: Array<PlayerResult> => "players" default,
+    }
+}
+
+record! {
+    /// What came of one player's vote.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PlayerResult {
+        /// The player.
+        pub player_id: PlayerId => "player_id",
+        /// Whom the player chose.
+        pub selections: Array<SenderId> => "selections" default,
+        /// One for each that is right.
+        pub points: i64 => "points" or 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vote_that_cannot_be_read_chooses_nobody() {
+        let ids = |text: &str| Selections::decode(text.as_bytes()).unwrap();
+        assert_eq!(ids(r#"["s1","s2"]"#).len(), 2);
+        for text in ["", "{}", "null", "[1]", "s1", r#"["s1""#] {
+            assert_eq!(ids(text), [], "{text}");
+        }
+    }
+}

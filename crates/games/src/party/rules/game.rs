@@ -1,0 +1,195 @@
+//! How a game goes: an item is opened, voted on, closed, shown, and left behind.
+
+use super::ranking::ranking;
+use super::vote::count;
+use crate::party::error::{Error, Result};
+use crate::party::event::{Closing, Event};
+use crate::party::limits::{COUNTDOWN, PLAYERS_TO_START_MIN};
+use crate::party::model::*;
+use crate::party::view::Revealed;
+
+/// The item that is voted on, or whose result waits to be shown.
+pub fn current(state: &State) -> Option<(&Round, &Item)> {
+    let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
+    match game.status {
+        Status::Vote | Status::RevealWait => state.setup.as_ref()?.at(game.round, game.item),
+        Status::Idle | Status::RoundScore => None,
+    }
+}
+
+/// The item that can be opened now.
+pub fn next_item(state: &State) -> Option<(&Round, &Item)> {
+    let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
+    match game.status {
+        Status::Idle => state.setup.as_ref()?.at(game.round, game.item),
+        Status::RevealWait => state.setup.as_ref()?.at(game.round, game.item + 1),
+        Status::Vote | Status::RoundScore => None,
+    }
+}
+
+/// Starts the game: two active players at least, and all of them taken.
+pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event> {
+    if state.phase != Phase::Lobby {
+        return Err(Error::not_now("the game has begun already"));
+    }
+    if state.setup.is_none() {
+        return Err(Error::not_now("the room is not set up; set it up first"));
+    }
+    let active = state.active_players().count();
+    if active < PLAYERS_TO_START_MIN {
+        return Err(Error::NotEnoughPlayers { active, needed: PLAYERS_TO_START_MIN });
+    }
+    let free = |player: &&Player| !claims.iter().any(|(_, taken)| *taken == player.player_id);
+    if let Some(player) = state.active_players().find(free) {
+        let problem = format!("player {} is not taken; wait, or deactivate it", player.player_id);
+        return Err(Error::NotClaimed { problem });
+    }
+    state.phase = Phase::Game;
+    state.game = Some(Game {
+        status: Status::Idle,
+        round: 0,
+        item: 0,
+        closes_at: None,
+        closed_at: None,
+        results: None,
+        revealed: None,
+        round_scores: Points::default(),
+        extra: Default::default(),
+    });
+    Ok(Event::GameStarted)
+}
+
+/// Opens an item, which must be the next one. What came before is shown first.
+pub fn open(state: &mut State, round: &RoundId, item: &ItemId) -> Result<Vec<Event>> {
+    let status = running(state)?.status;
+    let Some((next_round, next)) = next_item(state) else {
+        return Err(Error::not_now(match status {
+            Status::Vote => "an item is open; wait for the end of its vote",
+            _ => "the round has no further item; start the next round",
+        }));
+    };
+    if (&next_round.round_id, &next.item_id) != (round, item) {
+        let problem = format!("item {} of round {} is the next one", next.item_id, next_round.round_id);
+        return Err(Error::conflict(problem));
+    }
+    let opened = Event::VoteStarted {
+        round_id: round.clone(),
+        item_id: item.clone(),
+        reel_url: next.reel_url.clone(),
+        k: next.k,
+    };
+    let mut events = if status == Status::RevealWait { reveal(state)? } else { vec![] };
+    running(state)?.status = Status::Vote;
+    events.push(opened);
+    Ok(events)
+}
+
+/// Lets the vote end after the countdown. Said again, it changes nothing: the first deadline stays.
+pub fn force_close(state: &mut State, now: i64) -> Result<(i64, Option<Event>)> {
+    let Some((round_id, item_id)) = super::voting(state) else {
+        running(state)?;
+        return Err(Error::not_now("no vote is open"));
+    };
+    let game = running(state)?;
+    if let Some(closes_at) = game.closes_at {
+        return Ok((closes_at, None));
+    }
+    let closes_at = now + COUNTDOWN.as_millis() as i64;
+    game.closes_at = Some(closes_at);
+    Ok((closes_at, Some(Event::VoteClosing { round_id, item_id, closes_at })))
+}
+
+/// Ends the vote that is open. `votes` are those that were cast.
+pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: Closing) -> Result<Event> {
+    let Some((round, item)) = current(state).filter(|_| super::voting(state).is_some()) else {
+        return Err(Error::not_now("no vote is open"));
+    };
+    let results = count(state, &round.round_id, item, votes);
+    let event = Event::VoteClosed {
+        round_id: results.round_id.clone(),
+        item_id: results.item_id.clone(),
+        closed_at: at,
+        reason,
+    };
+    let game = running(state)?;
+    game.status = Status::RevealWait;
+    game.closes_at = None;
+    game.closed_at = Some(at);
+    game.results = Some(results);
+    Ok(event)
+}
+
+/// Shows the result of the item whose vote is over, adds its points, and leaves the item behind. After the last item of
+/// a round the round is over.
+pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
+    let game = running(state)?;
+    if game.status != Status::RevealWait {
+        return Err(Error::not_now("there is no result to be shown"));
+    }
+    let results = game.results.take();
+    game.closed_at = None;
+    game.item += 1;
+    add_points(state, results.as_ref());
+    let game = running(state)?;
+    game.revealed = results;
+    let shown = Revealed::of(game);
+    let mut events: Vec<Event> = shown.map(|results| Event::ItemRevealed { results }).into_iter().collect();
+    let place = (game.round, game.item);
+    let plan = state.setup.as_ref();
+    let more = plan.is_some_and(|plan| plan.at(place.0, place.1).is_some());
+    let round = plan.and_then(|plan| plan.rounds.get(place.0 as usize)).map(|round| round.round_id.clone());
+    let game = running(state)?;
+    game.status = if more { Status::Idle } else { Status::RoundScore };
+    if let (false, Some(round_id)) = (more, round) {
+        // The item that was last is the current place until the next round.
+        game.item -= 1;
+        let points = game.round_scores.clone();
+        events.push(Event::RoundScored { round_id, ranking: ranking(state, &points) });
+    }
+    Ok(events)
+}
+
+/// Goes on after the last item of a round: from its result to the points of the round, from there to the next round,
+/// and after the last one to the end of the game.
+pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
+    let status = running(state)?.status;
+    match status {
+        Status::RevealWait if next_item(state).is_none() => return reveal(state),
+        Status::RoundScore => {}
+        _ => return Err(Error::not_now("the round is not over; open its next item")),
+    }
+    let game = running(state)?;
+    let next = game.round + 1;
+    let plan = state.setup.as_ref();
+    let Some(round_id) = plan.and_then(|plan| plan.rounds.get(next as usize)).map(|r| r.round_id.clone())
+    else {
+        state.phase = Phase::GameOver;
+        return Ok(vec![Event::GameOver { ranking: ranking(state, &state.scores) }]);
+    };
+    let game = running(state)?;
+    (game.round, game.item, game.status) = (next, 0, Status::Idle);
+    game.round_scores = Points::default();
+    Ok(vec![Event::RoundStarted { round_id }])
+}
+
+/// Points go to players who are still there.
+fn add_points(state: &mut State, results: Option<&VoteResults>) {
+    for result in results.iter().flat_map(|results| results.players.iter()) {
+        if state.player(&result.player_id).is_none() {
+            continue;
+        }
+        *state.scores.0.entry(result.player_id.clone()).or_default() += result.points;
+        if let Some(game) = &mut state.game {
+            *game.round_scores.0.entry(result.player_id.clone()).or_default() += result.points;
+        }
+    }
+}
+
+fn running(state: &mut State) -> Result<&mut Game> {
+    let phase = state.phase;
+    match (&mut state.game, phase) {
+        (Some(game), Phase::Game) => Ok(game),
+        (_, Phase::GameOver) => Err(Error::not_now("the game is over")),
+        _ => Err(Error::not_now("the game has not begun")),
+    }
+}

@@ -1,0 +1,17 @@
+//! The rules of a room: pure functions over its state. Time, claims and votes are arguments.
+
+mod game;
+mod lobby;
+mod names;
+mod ranking;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod vote;
+
+pub use game::{close, current, force_close, next_item, next_round, open, reveal, start};
+pub use lobby::{add_player, delete_player, rename_player, toggle_player};
+pub use names::{checked_name, checked_url};
+pub use ranking::ranking;
+pub use setup::set_up;
+pub use vote::{Ballots, checked_selections, count, is_complete, voting};

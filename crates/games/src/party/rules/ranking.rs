@@ -1,0 +1,22 @@
+//! Who has how many points.
+
+use crate::party::model::{Points, State};
+use crate::party::view::Ranked;
+
+/// The players of a room by their points, the best first. As many points are the same rank, and the next rank is as
+/// far behind as there are players before it; among equals the order of the lobby.
+pub fn ranking(state: &State, points: &Points) -> Vec<Ranked> {
+    let score = |player| points.0.get(player).copied().unwrap_or(0);
+    let players = state.lobby.players.iter().map(|player| &player.player_id);
+    let mut scored: Vec<_> = players.map(|player| (player, score(player))).collect();
+    scored.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+    let better = |mine: i64| scored.iter().filter(|(_, score)| *score > mine).count() as u32;
+    scored
+        .iter()
+        .map(|(player, score)| Ranked {
+            rank: better(*score) + 1,
+            player_id: (*player).clone(),
+            score: *score,
+        })
+        .collect()
+}

@@ -1,0 +1,1 @@
+//! The rules of a room, also on random games.

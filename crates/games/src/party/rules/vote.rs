@@ -1,0 +1,81 @@
+//! What a vote may be, when all have voted, and what it is worth.
+
+use super::game::current;
+use crate::party::error::{Error, Result};
+use crate::party::model::*;
+use std::collections::BTreeMap;
+
+/// The votes on an item that were cast.
+pub type Ballots = BTreeMap<PlayerId, Vec<SenderId>>;
+
+/// The round and the item of the vote that is open.
+pub fn voting(state: &State) -> Option<(RoundId, ItemId)> {
+    let open = state.game.as_ref().is_some_and(|game| game.status == Status::Vote);
+    let (round, item) = current(state).filter(|_| open)?;
+    Some((round.round_id.clone(), item.item_id.clone()))
+}
+
+/// A choice that the open item allows: 1 to k different senders of those that can be chosen.
+pub fn checked_selections(state: &State, selections: &[SenderId]) -> Result<Vec<SenderId>> {
+    let refused = |problem: String| Err(Error::InvalidSelection { problem });
+    let Some((_, item)) = current(state) else { return Err(Error::Late) };
+    if selections.is_empty() || selections.len() > item.k as usize {
+        return refused(format!("{} senders, expected 1 to {}", selections.len(), item.k));
+    }
+    for (place, sender) in selections.iter().enumerate() {
+        if !state.selectable().any(|known| known == sender) {
+            return refused(format!("{sender} cannot be chosen"));
+        }
+        if selections[..place].contains(sender) {
+            return refused(format!("{sender} stands twice"));
+        }
+    }
+    Ok(selections.to_vec())
+}
+
+/// Whether everybody who can vote has: all active players that a device has, and there is one. Where nobody can vote
+/// the master ends the vote.
+pub fn is_complete(state: &State, claims: &[(DeviceId, PlayerId)], votes: &Ballots) -> bool {
+    let mut voters = state
+        .active_players()
+        .map(|player| &player.player_id)
+        .filter(|player| claims.iter().any(|(_, taken)| taken == *player))
+        .peekable();
+    voters.peek().is_some() && voters.all(|player| votes.contains_key(player))
+}
+
+/// The result of an item: one point for each right sender. A vote belongs to its player, whichever device cast it, and
+/// counts while the player is there. What a foreign service stored beyond the rules counts as far as they go: the first k
+/// different senders that can be chosen.
+pub fn count(state: &State, round: &RoundId, item: &Item, votes: &Ballots) -> VoteResults {
+    let result = |player: &Player| {
+        let chosen = allowed(state, item, votes.get(&player.player_id)?);
+        let right = chosen.iter().filter(|sender| item.true_sender_ids.contains(sender)).count();
+        Some(PlayerResult {
+            player_id: player.player_id.clone(),
+            selections: chosen.into(),
+            points: right as i64,
+            extra: Default::default(),
+        })
+    };
+    VoteResults {
+        round_id: round.clone(),
+        item_id: item.item_id.clone(),
+        true_sender_ids: item.true_sender_ids.clone(),
+        players: state.lobby.players.iter().filter_map(result).collect::<Vec<_>>().into(),
+        extra: Default::default(),
+    }
+}
+
+fn allowed(state: &State, item: &Item, vote: &[SenderId]) -> Vec<SenderId> {
+    let mut chosen: Vec<SenderId> = Vec::new();
+    for sender in vote {
+        if chosen.len() < item.k as usize
+            && !chosen.contains(sender)
+            && state.selectable().any(|known| known == sender)
+        {
+            chosen.push(sender.clone());
+        }
+    }
+    chosen
+}

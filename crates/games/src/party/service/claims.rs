@@ -1,0 +1,112 @@
+//! Devices take players, and give them up.
+
+use super::visit::{Touch, Visit};
+use super::{Master, Rooms};
+use crate::party::error::{Error, Result};
+use crate::party::event::{Event, Invalidation};
+use crate::party::model::*;
+use crate::party::schema::{DEVICE_TO_PLAYER, claims};
+use emberkeep_hot::Tx;
+use emberkeep_primitives::claim::Take;
+
+impl Rooms {
+    /// Takes a free player for a device that has none. Of several devices one gets it.
+    pub async fn take_player(&self, code: RoomCode, device: &DeviceId, player: &PlayerId) -> Result<()> {
+        let (device, player) = (device.clone(), player.clone());
+        self.enter(code, Touch::Always, move |tx, visit| take(tx, visit, &device, &player)).await
+    }
+
+    /// Gives the device's player up; which one it was. Its vote stays: it is the player's.
+    pub async fn release_player(&self, code: RoomCode, device: &DeviceId) -> Result<PlayerId> {
+        let device = device.clone();
+        self.enter(code, Touch::Always, move |tx, visit| {
+            let Some(player_id) = claims(visit.until).release_left(tx, &device)? else {
+                return Err(no_player());
+            };
+            visit.tell([Event::PlayerReleased { player_id: player_id.clone() }]);
+            Ok(player_id)
+        })
+        .await
+    }
+
+    /// Makes all players free; how many were taken. Each device that had one is told.
+    pub async fn reset_claims(&self, master: &Master) -> Result<usize> {
+        self.lead(master, Touch::Always, |tx, visit| {
+            let taken = visit.claims(tx)?;
+            claims(visit.until).clear(tx)?;
+            let count = taken.len();
+            let reason = Invalidation::ClaimsReset;
+            visit.tell(taken.into_iter().map(|(device_id, player_id)| Event::SlotInvalidated {
+                device_id,
+                player_id,
+                reason,
+            }));
+            visit.tell([Event::ClaimsReset]);
+            Ok(count)
+        })
+        .await
+    }
+}
+
+/// Checks in the order of the seed: the device, the player, then whether the player takes part.
+fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &PlayerId) -> Result<()> {
+    if visit.state.phase == Phase::GameOver {
+        return Err(Error::not_now("the game is over"));
+    }
+    forget_strangers(tx, visit, device)?;
+    let half = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
+    if let Some(has) = claims(visit.until).right_of(tx, device)? {
+        return Err(Error::DeviceAlreadyHasPlayer(has));
+    }
+    let active = visit.state.player(player).map(|player| player.active);
+    let active = active.ok_or_else(|| Error::PlayerNotFound(player.clone()))?;
+    match claims(visit.until).take(tx, device, player)? {
+        Take::LeftHas(has) => return Err(Error::DeviceAlreadyHasPlayer(has)),
+        Take::RightHeldBy(_) => return Err(Error::TakenNow(player.clone())),
+        Take::Taken if !active => return Err(Error::Inactive(player.clone())),
+        Take::Taken => {}
+    }
+    if let Some(lost) = half.filter(|lost| lost != player) {
+        let reason = Invalidation::Replaced;
+        visit.tell([Event::SlotInvalidated { device_id: device.clone(), player_id: lost, reason }]);
+    }
+    visit.tell([Event::PlayerTaken { player_id: player.clone() }]);
+    Ok(())
+}
+
+/// A device that has a player whom somebody else deleted has none.
+fn forget_strangers(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId) -> Result<()> {
+    let has = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
+    let Some(player_id) = has.filter(|player| visit.state.player(player).is_none()) else { return Ok(()) };
+    claims(visit.until).release_left(tx, device)?;
+    let reason = Invalidation::PlayerDeleted;
+    visit.tell([Event::SlotInvalidated { device_id: device.clone(), player_id, reason }]);
+    Ok(())
+}
+
+/// Takes a player away from whoever has it, and says so.
+pub(super) fn evict(
+    tx: &mut Tx<'_, Room>,
+    visit: &mut Visit,
+    player: &PlayerId,
+    reason: Invalidation,
+) -> Result<()> {
+    if let Some(device_id) = claims(visit.until).release_right(tx, player)? {
+        visit.tell([Event::SlotInvalidated { device_id, player_id: player.clone(), reason }]);
+    }
+    Ok(())
+}
+
+/// The player of a device: it must be there and take part.
+pub(super) fn player_of(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<PlayerId> {
+    let player = claims(visit.until).right_of(tx, device)?.ok_or_else(no_player)?;
+    match visit.state.player(&player) {
+        Some(known) if known.active => Ok(player),
+        Some(_) => Err(Error::Inactive(player)),
+        None => Err(no_player()),
+    }
+}
+
+fn no_player() -> Error {
+    Error::NotClaimed { problem: "the device has no player; take one first".into() }
+}

@@ -1,0 +1,35 @@
+//! The end of a room.
+
+use super::{Master, Rooms};
+use crate::party::error::{Error, Result};
+use crate::party::model::Room;
+use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
+use crate::party::service::visit::wipe;
+use crate::party::signal::Wake;
+use emberkeep_hot::Tx;
+
+impl Rooms {
+    /// Closes a room: every key of it goes, its code can be used again, and who follows it is told. It works on a room
+    /// whose state cannot be read, too.
+    pub async fn close(&self, master: &Master) -> Result<()> {
+        let (code, hash) = (master.code, master.hash.clone());
+        let expired = self.scope(code).transact(move |tx| close(tx, &hash)).await?;
+        if expired { Err(Error::RoomExpired(code)) } else { Ok(()) }
+    }
+}
+
+/// Removes the room; `true` if it had expired, then the tombstone stays.
+fn close(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
+    let code = tx.partition().0;
+    let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
+    if !meta.is_of(hash) {
+        return Err(Error::NotMaster(code));
+    }
+    let expired = tx.now() > meta.expires_at;
+    wipe(tx)?;
+    if !expired {
+        tx.del(&ROOM_META.key())?;
+        tx.publish(&ROOM_CHANNEL.key(), &Wake::Closed)?;
+    }
+    Ok(expired)
+}

@@ -1,0 +1,60 @@
+//! New rooms.
+
+use super::Rooms;
+use super::visit::{end_of, entry, wipe};
+use crate::party::error::{Error, Result};
+use crate::party::event::Event;
+use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
+use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
+use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_STATE, group};
+use emberkeep_hot::Tx;
+
+/// A room that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// What people join with.
+    pub room_code: RoomCode,
+    /// Who has it leads the room. It is shown here and never again.
+    pub master_key: MasterKey,
+}
+
+impl Rooms {
+    /// Creates a room. A code that another room has, or had until a day ago, is not used.
+    pub async fn create(&self) -> Result<Created> {
+        for _ in 0..CODE_ATTEMPTS_MAX {
+            let room_code = RoomCode::of_random(self.entropy.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
+            let master_key = MasterKey::of_random(self.entropy.bytes()?);
+            let hash = master_key.hash();
+            if self.scope(room_code).transact(move |tx| create(tx, &hash)).await? {
+                return Ok(Created { room_code, master_key });
+            }
+        }
+        Err(Error::conflict(format!("{CODE_ATTEMPTS_MAX} random codes are all in use; close rooms")))
+    }
+}
+
+/// Writes an empty room, unless its code is in use.
+fn create(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
+    if tx.exists(&ROOM_META.key())? {
+        return Ok(false);
+    }
+    // Whatever stands under the code without a meta is nobody's.
+    wipe(tx)?;
+    let (room_code, now) = (tx.partition().0, tx.now());
+    let until = end_of(now, 0);
+    let meta = Meta {
+        room_code,
+        created_at: now,
+        expires_at: until,
+        master_hash: hash.to_owned(),
+        protocol_version: PROTOCOL_VERSION,
+        extra: Default::default(),
+    };
+    tx.put_until(&ROOM_META.key(), &meta, until + TOMBSTONE_LIFE.as_millis() as i64)?;
+    tx.put_until(&ROOM_STATE.key(), &State::new(room_code), until)?;
+    group().join(tx, &ROOM_STATE.key(), until)?;
+    group().join(tx, &DEVICE_TO_PLAYER.key(), until)?;
+    group().join(tx, &PLAYER_TO_DEVICE.key(), until)?;
+    tx.begin_log(entry(now, Event::RoomCreated)?, until)?;
+    Ok(true)
+}

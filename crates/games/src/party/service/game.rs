@@ -1,0 +1,141 @@
+//! The game, item by item.
+
+use super::claims::player_of;
+use super::visit::{Touch, Visit};
+use super::{Master, Rooms};
+use crate::party::error::{Error, Result};
+use crate::party::event::Event;
+use crate::party::model::*;
+use crate::party::rules;
+use emberkeep_hot::Tx;
+use emberkeep_primitives::ballot::Cast;
+
+/// A vote that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Voted {
+    /// Whose it is.
+    pub player_id: PlayerId,
+    /// Whether it was the last one that was waited for.
+    pub closed: bool,
+}
+
+/// A room in which nothing is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// When something will be: settle then.
+    pub next_deadline: Option<i64>,
+}
+
+impl Rooms {
+    /// Starts the game: the room is set up, two players at least take part, and all of them are taken.
+    pub async fn start_game(&self, master: &Master) -> Result<()> {
+        self.lead(master, Touch::Always, |tx, visit| {
+            let claims = visit.claims(tx)?;
+            let event = rules::start(&mut visit.state, &claims)?;
+            visit.tell([event]);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Opens an item for the vote. It must be the next one of the round; the result of the one before is shown first.
+    pub async fn open_item(&self, master: &Master, round: &RoundId, item: &ItemId) -> Result<()> {
+        let (round, item) = (round.clone(), item.clone());
+        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
+            visit.advance(tx, |state| rules::open(state, &round, &item))
+        };
+        self.lead(master, Touch::Always, act).await
+    }
+
+    /// Votes for the device's player: 1 to k different senders. The first vote counts. With the last one the vote ends.
+    pub async fn submit_vote(
+        &self,
+        code: RoomCode,
+        device: &DeviceId,
+        round: &RoundId,
+        item: &ItemId,
+        selections: Vec<SenderId>,
+    ) -> Result<Voted> {
+        let (device, round, item) = (device.clone(), round.clone(), item.clone());
+        self.enter(code, Touch::Always, move |tx, visit| {
+            vote(tx, visit, &device, (&round, &item), &selections)
+        })
+        .await
+    }
+
+    /// Lets the vote end in ten seconds; when that is. Said again, the first countdown goes on.
+    pub async fn force_close_vote(&self, master: &Master) -> Result<i64> {
+        self.lead(master, Touch::Always, |_, visit| {
+            let (closes_at, event) = rules::force_close(&mut visit.state, visit.now)?;
+            visit.tell(event);
+            Ok(closes_at)
+        })
+        .await
+    }
+
+    /// Shows everybody the result of the item whose vote is over, adds its points and leaves it behind. Optional before
+    /// the next item or round: those do it by themselves.
+    pub async fn reveal(&self, master: &Master) -> Result<()> {
+        self.lead(master, Touch::Always, |tx, visit| visit.advance(tx, rules::reveal)).await
+    }
+
+    /// Goes on after the last item of a round: first to the points of the round, then to the next round, after the last
+    /// one to the end of the game.
+    pub async fn start_next_round(&self, master: &Master) -> Result<()> {
+        self.lead(master, Touch::Always, |tx, visit| visit.advance(tx, rules::next_round)).await
+    }
+
+    /// Does what is due and nothing else: for a server's timer. Two that call it at once do it once.
+    pub async fn settle(&self, code: RoomCode) -> Result<Settled> {
+        self.enter(code, Touch::IfChanged, |_, visit| {
+            let next_deadline = visit.state.game.as_ref().and_then(|game| game.closes_at);
+            Ok(Settled { next_deadline })
+        })
+        .await
+    }
+}
+
+fn vote(
+    tx: &mut Tx<'_, Room>,
+    visit: &mut Visit,
+    device: &DeviceId,
+    place: (&RoundId, &ItemId),
+    selections: &[SenderId],
+) -> Result<Voted> {
+    check_open(&visit.state, place)?;
+    let player = player_of(tx, visit, device)?;
+    let chosen = rules::checked_selections(&visit.state, selections)?;
+    let closes_at = visit.state.game.as_ref().and_then(|game| game.closes_at);
+    let ballot = visit.ballot().ok_or(Error::Late)?;
+    match ballot.cast(tx, &player, &chosen, closes_at)? {
+        Cast::AlreadyVoted => return Err(Error::AlreadyVoted(player)),
+        Cast::Late => return Err(Error::Late),
+        Cast::Counted => {}
+    }
+    let (round_id, item_id) = (place.0.clone(), place.1.clone());
+    visit.tell([Event::PlayerVoted { round_id, item_id, player_id: player.clone() }]);
+    let closed = visit.settle(tx)?;
+    Ok(Voted { player_id: player, closed })
+}
+
+/// The vote on the item must be open: one that was is over, one that was not is not now.
+fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
+    if state.phase == Phase::Lobby {
+        return Err(Error::not_now("the game has not begun"));
+    }
+    if rules::voting(state).is_some_and(|open| (&open.0, &open.1) == (round, item)) {
+        return Ok(());
+    }
+    let (Some(plan), Some(game)) = (&state.setup, &state.game) else {
+        return Err(Error::not_now("no vote is open"));
+    };
+    let next = match game.status {
+        Status::Idle => (game.round, game.item),
+        Status::Vote | Status::RevealWait | Status::RoundScore => (game.round, game.item + 1),
+    };
+    match plan.place_of(round, item) {
+        Some(place) if place < next => Err(Error::Late),
+        Some(_) => Err(Error::not_now(format!("item {item} of round {round} is not open"))),
+        None => Err(Error::invalid("item", format!("{item} of round {round} is none of the game's"))),
+    }
+}

@@ -1,0 +1,163 @@
+//! The operations on rooms. Each is one atomic step: who asks, what is due, the rules, the writes, the events.
+
+mod claims;
+mod close;
+mod create;
+mod follow;
+mod game;
+mod lobby;
+mod sync;
+mod visit;
+
+pub use create::Created;
+pub use game::{Settled, Voted};
+pub use sync::Joined;
+
+use super::entropy::Entropy;
+use super::error::{Error, Result};
+use super::model::{MasterKey, Room, RoomCode};
+use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_ROSTER, ROOM_STATE};
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{Scope, Store, Tx};
+use std::fmt;
+use std::sync::Arc;
+use visit::{Found, Stop, Touch, Visit, visit};
+
+/// The rooms of a store. Cheap to clone.
+///
+/// ```
+/// use emberkeep_games::party::*;
+/// use emberkeep_hot::{Store, embedded::Embedded};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let rooms = Rooms::new(Store::new(std::sync::Arc::new(Embedded::in_memory())));
+/// let created = rooms.create().await?;
+/// let (code, master) = (created.room_code, rooms.master(created.room_code, &created.master_key).await?);
+///
+/// // Two senders, one reel, two players.
+/// let [kim, lee] = ["kim", "lee"].map(|id| SenderId::new(id).expect("a short word"));
+/// let [ann, ben] = ["ann", "ben"].map(|id| PlayerId::new(id).expect("a short word"));
+/// let (round, item) = (RoundId::new("r1")?, ItemId::new("i1")?);
+/// let sender = |id: &SenderId| SetupSender { sender_id: id.clone(), name: id.to_string(), active: true, reels_count: 1 };
+/// rooms.setup(&master, Setup {
+///     senders: vec![sender(&kim), sender(&lee)],
+///     rounds: vec![SetupRound { round_id: round.clone(), items: vec![SetupItem {
+///         item_id: item.clone(), reel_url: "https://example.org/1".into(), k: 1, true_sender_ids: vec![kim.clone()],
+///     }] }],
+///     players: vec![SetupPlayer::new(ann.clone(), "Ann"), SetupPlayer::new(ben.clone(), "Ben")],
+/// }).await?;
+///
+/// // Each on a phone of their own. Nobody takes what is taken.
+/// let [one, two] = ["phone-1", "phone-2"].map(|id| DeviceId::new(id).expect("a short word"));
+/// rooms.take_player(code, &one, &ann).await?;
+/// assert_eq!(rooms.take_player(code, &two, &ann).await, Err(Error::TakenNow(ann.clone())));
+/// rooms.take_player(code, &two, &ben).await?;
+///
+/// rooms.start_game(&master).await?;
+/// rooms.open_item(&master, &round, &item).await?;
+/// rooms.submit_vote(code, &one, &round, &item, vec![kim.clone()]).await?;
+/// let last = rooms.submit_vote(code, &two, &round, &item, vec![lee]).await?;
+/// assert!(last.closed, "all have voted");
+///
+/// // The master sees who knew; the others when it is shown.
+/// assert!(rooms.sync_master(&master, None).await?.current_vote_results.is_some());
+/// rooms.reveal(&master).await?;
+/// assert_eq!(rooms.sync(code, Some(&one)).await?.scores.0[&ann], 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Rooms {
+    store: Store,
+    entropy: Entropy,
+}
+
+/// The proof that somebody leads a room. It is the room's, not the code's: if the room is closed and another one gets its
+/// code, it proves nothing.
+#[derive(Clone)]
+pub struct Master {
+    code: RoomCode,
+    hash: Arc<str>,
+}
+
+impl Master {
+    /// The room.
+    pub fn room_code(&self) -> RoomCode {
+        self.code
+    }
+}
+
+impl fmt::Debug for Master {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Master({})", self.code)
+    }
+}
+
+impl Rooms {
+    /// The rooms of a store.
+    pub fn new(store: Store) -> Rooms {
+        Rooms::with_entropy(store, Entropy::system())
+    }
+
+    /// The rooms of a store, with codes and keys from another source.
+    pub fn with_entropy(store: Store, entropy: Entropy) -> Rooms {
+        Rooms { store, entropy }
+    }
+
+    /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not.
+    pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
+        let master = Master { code, hash: key.hash().into() };
+        self.lead(&master, Touch::IfChanged, |_, _| Ok(())).await?;
+        Ok(master)
+    }
+
+    /// A step of whoever has the room's key.
+    async fn lead<T, A>(&self, master: &Master, touch: Touch, act: A) -> Result<T>
+    where
+        T: Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+    {
+        let hash = master.hash.clone();
+        self.enter(master.code, touch, move |tx, visit| {
+            visit.authorize(&hash)?;
+            act(tx, visit)
+        })
+        .await
+    }
+
+    /// A step in a room.
+    async fn enter<T, A>(&self, code: RoomCode, touch: Touch, act: A) -> Result<T>
+    where
+        T: Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+    {
+        let scope = self.scope(code);
+        loop {
+            let act = act.clone();
+            match scope.transact(move |tx| visit(tx, touch, &act)).await {
+                Ok(Found::Room(value)) => return Ok(value),
+                Ok(Found::Expired) => return Err(Error::RoomExpired(code)),
+                Err(Stop::Refused(error)) => return Err(error),
+                // What was due happens whether or not the call is refused. Then it is asked again: the refusal must be
+                // true of the room as it is now. This ends: what is due is settled once.
+                Err(Stop::SettleFirst) => {
+                    let settle = |tx: &mut Tx<'_, Room>| visit(tx, Touch::IfChanged, &|_, _| Ok(()));
+                    match scope.transact(settle).await {
+                        Ok(_) | Err(Stop::SettleFirst) => {}
+                        Err(Stop::Refused(error)) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A room's scope, told what every step reads.
+    fn scope(&self, code: RoomCode) -> Scope<Room> {
+        let scope = self.store.scope(Room(code));
+        let scope = scope.announce_get(&ROOM_META.key()).announce_get(&ROOM_STATE.key()).announce_log();
+        let scope = scope.announce(&DEVICE_TO_PLAYER.key(), Read::HGetAll);
+        let scope = scope.announce(&PLAYER_TO_DEVICE.key(), Read::HGetAll);
+        scope.announce_members(&ROOM_ROSTER.key())
+    }
+}

@@ -1,0 +1,56 @@
+//! What wakes those who follow a room. The log says what happened; a message only says that something did.
+
+use emberkeep_hot::pubsub::{Event as Message, Subscription};
+use emberkeep_schema::{Codec, Json};
+use serde::{Deserialize, Serialize};
+
+/// A message on a room's channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Wake {
+    /// There are events up to this sequence.
+    Events {
+        /// The newest one.
+        last: u64,
+    },
+    /// The room was closed: its log is gone, this is the last word.
+    Closed,
+}
+
+/// What a follower of a room is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// There are events up to this sequence.
+    Events {
+        /// The newest one.
+        last: u64,
+    },
+    /// Messages were lost: look into the log, or at the state.
+    Missed,
+    /// The room was closed.
+    Closed,
+}
+
+/// Who follows a room.
+pub struct Follower {
+    pub(super) messages: Subscription,
+}
+
+impl Follower {
+    /// What comes next; `None` when the store was closed.
+    pub async fn next(&mut self) -> Option<Signal> {
+        Some(match self.messages.next().await? {
+            Message::Message { payload, .. } => read(&payload),
+            Message::Missed { .. } => Signal::Missed,
+        })
+    }
+}
+
+/// What a foreign client publishes there is no reason to stop listening, but one to look.
+fn read(payload: &[u8]) -> Signal {
+    match Json::<Wake>::decode(payload) {
+        Ok(Wake::Events { last }) => Signal::Events { last },
+        Ok(Wake::Closed) => Signal::Closed,
+        Err(_) => Signal::Missed,
+    }
+}

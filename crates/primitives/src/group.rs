@@ -1,0 +1,148 @@
+//! An expiring group: keys that share one deadline and go together, found without a walk over the keyspace.
+//!
+//! Promises:
+//! 1. After [`extend`](Group::extend) every key that joined ends at the same millisecond, also one that a foreign service
+//!    wrote anew without an end.
+//! 2. [`dissolve`](Group::dissolve) removes every key that joined, in one step.
+//! 3. The roster is a list of names that others can write to: a name that is not of one of the group's own families in
+//!    the step's own partition is dropped, never extended or deleted.
+//!
+//! Keys: the roster, the caller's, a set of the names of the group's keys. A key joins before or after it is written, and
+//! may join again; one that is gone costs its name. The families of the members declare `ttl: given`. The partition's
+//! log belongs to the group if [`with_log`](Group::with_log) says so.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::{Group, group::member};
+//! use emberkeep_schema::{Name, Raw, Set, Text, Utf8, family, partition};
+//!
+//! partition! {
+//!     /// One table in a tavern.
+//!     pub struct Table(Name) as "table";
+//! }
+//! family! {
+//!     /// What somebody ordered.
+//!     pub ORDER = "order:{table}:{guest}" {
+//!         kind: Text<Utf8>, partition: Table, parts: (guest: u32), ttl: given, owner: "tavern"
+//!     }
+//! }
+//! family! {
+//!     /// All keys of a table.
+//!     pub ROSTER = "ember:table:{table}" {
+//!         kind: Set<Raw>, partition: Table, parts: (), ttl: given, owner: "tavern"
+//!     }
+//! }
+//! fn table() -> Group<ROSTER> {
+//!     Group::new(ROSTER.key(), &[member::<ORDER>])
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
+//! let until = store.now().await? + 60_000;
+//! let scope = store.scope(Table(Name::new("corner").expect("a word")));
+//! scope.transact(move |tx| {
+//!     tx.put_until(&ORDER.key(1), &"soup".to_owned(), until)?;
+//!     table().join(tx, &ORDER.key(1), until)?;
+//!     table().join(tx, &ORDER.key(2), until)
+//! }).await?;
+//! scope.transact(move |tx| table().extend(tx, until + 60_000)).await?;
+//! assert_eq!(scope.deadline_of(&ORDER.key(1)).await?, Some(until + 60_000));
+//! assert_eq!(scope.deadline_of(&ROSTER.key()).await?, Some(until + 60_000));
+//! scope.transact(|tx| table().dissolve(tx)).await?;
+//! assert!(!scope.exists(&ORDER.key(1)).await?);
+//! # Ok(())
+//! # }
+//! ```
+
+use emberkeep_hot::command::Write;
+use emberkeep_hot::{Result, Tx};
+use emberkeep_schema::{Family, Given, Key, Partition, Raw, Set};
+
+/// Whether a name is that of a key of one family in the step's partition, see [`member`].
+pub type IsMember<P> = fn(&Tx<'_, P>, &[u8]) -> bool;
+
+/// Says that keys of `F` may belong to a group.
+pub fn member<F: Family<Ttl = Given>>(tx: &Tx<'_, F::Partition>, name: &[u8]) -> bool {
+    tx.owns::<F>(name)
+}
+
+/// The keys of one group.
+pub struct Group<R: Family> {
+    roster: Key<R>,
+    families: Vec<IsMember<R::Partition>>,
+    log: bool,
+}
+
+impl<P, R> Group<R>
+where
+    P: Partition,
+    R: Family<Partition = P, Kind = Set<Raw>, Ttl = Given>,
+{
+    /// The group of a roster, whose keys are of these families.
+    pub fn new(roster: Key<R>, families: &[IsMember<P>]) -> Self {
+        Group { roster, families: families.to_vec(), log: false }
+    }
+
+    /// The same group, to which the partition's log belongs: one that is written by `Tx::record_until`.
+    pub fn with_log(mut self) -> Self {
+        self.log = true;
+        self
+    }
+
+    /// Takes a key in, whether or not it exists yet. `until_ms` is the end of the group.
+    pub fn join<F>(&self, tx: &mut Tx<'_, P>, key: &Key<F>, until_ms: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Ttl = Given>,
+    {
+        let name = tx.raw_name(key).to_vec();
+        tx.sadd_until(&self.roster, &name, until_ms)
+    }
+
+    /// Removes a key, and its name.
+    pub fn remove<F>(&self, tx: &mut Tx<'_, P>, key: &Key<F>) -> Result<()>
+    where
+        F: Family<Partition = P, Ttl = Given>,
+    {
+        let name = tx.raw_name(key).to_vec();
+        tx.del(key)?;
+        tx.srem(&self.roster, &name)
+    }
+
+    /// Moves the end of all keys of the group; how many have joined. None means that the roster was lost.
+    pub fn extend(&self, tx: &mut Tx<'_, P>, until_ms: i64) -> Result<usize> {
+        let names = self.names(tx)?;
+        let joined = names.len();
+        for name in names {
+            tx.raw_write(name.into(), Write::ExpireAt(until_ms))?;
+        }
+        if self.log {
+            tx.log_expire_at(until_ms)?;
+        }
+        tx.expire_at(&self.roster, until_ms)?;
+        Ok(joined)
+    }
+
+    /// Removes all keys of the group, and the roster.
+    pub fn dissolve(&self, tx: &mut Tx<'_, P>) -> Result<()> {
+        for name in self.names(tx)? {
+            tx.raw_write(name.into(), Write::Del)?;
+        }
+        if self.log {
+            tx.drop_log()?;
+        }
+        tx.del(&self.roster)
+    }
+
+    /// The names that are the group's; others are taken off the roster.
+    fn names(&self, tx: &mut Tx<'_, P>) -> Result<Vec<Vec<u8>>> {
+        let (own, strange): (Vec<_>, Vec<_>) = {
+            let names = tx.smembers(&self.roster)?;
+            let tx = &*tx;
+            names.into_iter().partition(|name| self.families.iter().any(|is_member| is_member(tx, name)))
+        };
+        for name in strange {
+            tx.srem(&self.roster, &name)?;
+        }
+        Ok(own)
+    }
+}
