@@ -24,6 +24,7 @@ on_every_engine!(mod reactors = reactors_cases {
     creations_beside_foreign_ones_in_the_same_field_are_decided_once,
     creations_on_many_spots_at_once_all_win,
     a_field_of_a_thousand_takes_no_more_and_can_be_destroyed,
+    a_field_of_more_than_a_step_reads_is_full_of_the_living_only,
     ids_are_counted_up_from_the_counter,
     the_counter_wraps_and_passes_over_the_living,
     a_lost_counter_hands_out_no_living_id,

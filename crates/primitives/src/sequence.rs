@@ -5,7 +5,7 @@
 //! 2. A counter that was lost or is out of range re-enters the range. A counter that is no number is
 //!    [`Corrupt`](emberkeep_hot::Error::Corrupt) and names its key: nobody knows what stood there.
 //! 3. One step looks at [`TRIES_PER_STEP_MAX`] ids at most and keeps how far it came: the caller goes on in a
-//!    further step, and [`Search`] says when the whole range was seen.
+//!    further step, and [`Search`] says when to give up: the whole range was seen, or [`SEARCHED_IDS_MAX`] of it.
 //!
 //! One key, the caller's: the counter holds the id that was handed out last.
 //!
@@ -57,6 +57,10 @@ use std::ops::RangeInclusive;
 /// Ids that one step looks at: keeps a step short where a long run of ids lives.
 pub const TRIES_PER_STEP_MAX: u64 = 64;
 
+/// Ids that one search looks at: a range of a thousand million would keep a caller for hours. The next search goes on
+/// where this one came to.
+pub const SEARCHED_IDS_MAX: u64 = 1 << 20;
+
 /// Ids counted by one key.
 #[derive(Clone, Debug)]
 pub struct Sequence<N: Family> {
@@ -85,19 +89,37 @@ pub struct Search {
     ids: u64,
 }
 
-/// Every id of the range lives.
+/// No free id was found: every one that the search looked at lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all {ids} ids of the range are in use; remove something, or give the pool a wider range")]
+#[error("{}", self.advice())]
 pub struct Exhausted {
-    /// How many there are.
+    /// How many the search looked at.
+    pub looked: u64,
+    /// How many the range has.
     pub ids: u64,
 }
 
+impl Exhausted {
+    fn advice(&self) -> String {
+        let Exhausted { looked, ids } = self;
+        if looked == ids {
+            format!("all {ids} ids of the range are in use; remove something, or give the pool a wider range")
+        } else {
+            format!(
+                "{looked} ids in a row are in use, of {ids}; remove something, or call again to search on"
+            )
+        }
+    }
+}
+
 impl Search {
-    /// Counts what a step looked at. An error when the search has seen the whole range.
+    /// Counts what a step looked at. An error when the search has seen the whole range, or as much as a search may.
     pub fn go_on(&mut self, looked: Looked) -> Result<(), Exhausted> {
         self.left = self.left.saturating_sub(looked.0);
-        if self.left == 0 { Err(Exhausted { ids: self.ids }) } else { Ok(()) }
+        if self.left > 0 {
+            return Ok(());
+        }
+        Err(Exhausted { looked: self.ids.min(SEARCHED_IDS_MAX), ids: self.ids })
     }
 }
 
@@ -116,7 +138,7 @@ where
     /// The start of a search for a free id.
     pub fn search(&self) -> Search {
         let ids = self.len();
-        Search { left: ids, ids }
+        Search { left: ids.min(SEARCHED_IDS_MAX), ids }
     }
 
     /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
@@ -181,5 +203,21 @@ where
 
     fn len(&self) -> u64 {
         self.range.end().abs_diff(*self.range.start()).saturating_add(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_of_a_large_range_ends() {
+        let ids = 1_000_000_001;
+        let mut search = Search { left: SEARCHED_IDS_MAX, ids };
+        let steps = (1..).find(|_| search.go_on(Looked(TRIES_PER_STEP_MAX)).is_err());
+        assert_eq!(steps, Some(SEARCHED_IDS_MAX / TRIES_PER_STEP_MAX));
+        let told = search.go_on(Looked(1)).unwrap_err();
+        assert_eq!(told, Exhausted { looked: SEARCHED_IDS_MAX, ids });
+        assert!(told.to_string().contains("call again"), "{told}");
     }
 }

@@ -42,6 +42,7 @@ on_every_engine!(mod indexes = cases::index {
     an_id_that_comes_back_is_not_pruned,
     a_sweep_mends_what_nobody_reads,
     an_index_that_is_no_set_does_not_stop_a_sweep,
+    a_record_of_another_partition_is_no_member,
 });
 
 on_every_engine!(mod records = cases::record {

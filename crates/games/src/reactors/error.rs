@@ -33,13 +33,15 @@ pub enum Error {
         remaining: Duration,
     },
     /// A living reactor of the same classification stands on the spot.
-    #[error("reactor {id} of the same classification stands on that spot")]
+    #[error(
+        "reactor {id} of the same classification stands on that spot; destroy it first, or choose another spot"
+    )]
     SpotTaken {
         /// Which one.
         id: ReactorId,
     },
     /// The field holds as many reactors as a field may.
-    #[error("the field holds {max} reactors already, as many as a field may; destroy some")]
+    #[error("the field holds {max} reactors or more, as many as a field may; destroy some")]
     FieldFull {
         /// How many that is.
         max: usize,

@@ -186,3 +186,19 @@ pub async fn a_field_of_a_thousand_takes_no_more_and_can_be_destroyed(store: Sto
     assert!(destroyed.reactors.contains(&came));
     assert!(world.indexed().await.is_empty());
 }
+
+pub async fn a_field_of_more_than_a_step_reads_is_full_of_the_living_only(store: Store) {
+    let world = World::new(&store);
+    fill(&world, 1_100).await;
+    let refused = world.reactors.create(world.tenant, world.request(-5)).await;
+    assert_eq!(refused, Err(Error::FieldFull { max: 1_000 }));
+    // A foreign client deletes records and forgets the index: its ghosts keep nobody out.
+    let keys: Vec<_> = (0..200).map(|n| world.raw(&REACTOR.key(ReactorId(1_800_000_000 + n)))).collect();
+    let step =
+        move |tx: &mut Tx<'_, Tenant>| keys.iter().try_for_each(|key| tx.raw_write(key.clone(), Write::Del));
+    world.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    let came = world.create(-5).await;
+    assert_eq!(world.scope.scard(&field_key(&world.field)).await, Ok(901));
+    assert_eq!(world.get(came.id).await, came);
+    world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
+}

@@ -1,6 +1,6 @@
 //! Reading an index, and removing what should not be in it.
 
-use super::Indexed;
+use super::{Indexed, owner, says};
 use bytes::Bytes;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -98,10 +98,10 @@ pub(super) async fn sort<X: Indexed>(
     listing: &mut Listing<X::Value>,
 ) -> Result<Vec<Ghost<X::Member>>> {
     let keys: Vec<_> = members.iter().map(X::record).collect();
-    let mut ghosts = Vec::new();
+    let (owner, mut ghosts) = (owner::<X>(scope), Vec::new());
     for (member, found) in members.iter().zip(scope.get_each(&keys).await?) {
         match found {
-            Ok(Some(value)) if X::home(&value) == *index => listing.living.push(value),
+            Ok(Some(value)) if says::<X>(&value, index, owner.as_ref()) => listing.living.push(value),
             Ok(_) => ghosts.push(Ghost::Id(member.clone())),
             Err(error) => listing.corrupt.push(error),
         }
@@ -122,8 +122,8 @@ pub(super) async fn prune<X: Indexed>(
             Ghost::Rubbish(_) => None,
         });
         let announced = records.fold(scope.clone(), |scope, key| scope.announce_get(&key));
-        let (index, some) = (index.clone(), some.to_vec());
-        pruned += announced.transact(move |tx| remove::<X>(tx, &index, &some)).await?;
+        let (index, owner, some) = (index.clone(), owner::<X>(scope), some.to_vec());
+        pruned += announced.transact(move |tx| remove::<X>(tx, &index, owner.as_ref(), &some)).await?;
     }
     Ok(pruned)
 }
@@ -131,13 +131,14 @@ pub(super) async fn prune<X: Indexed>(
 fn remove<X: Indexed>(
     tx: &mut Tx<'_, X::Partition>,
     index: &Key<X::Index>,
+    owner: Option<&X::Partition>,
     ghosts: &[Ghost<X::Member>],
 ) -> Result<usize> {
     let mut removed = 0;
     for ghost in ghosts {
         match ghost {
             Ghost::Rubbish(bytes) => tx.srem_raw(index, bytes.clone())?,
-            Ghost::Id(member) if !belongs::<X>(tx, index, member)? => tx.srem(index, member)?,
+            Ghost::Id(member) if !belongs::<X>(tx, index, owner, member)? => tx.srem(index, member)?,
             Ghost::Id(_) => continue,
         }
         removed += 1;
@@ -149,11 +150,12 @@ fn remove<X: Indexed>(
 fn belongs<X: Indexed>(
     tx: &mut Tx<'_, X::Partition>,
     index: &Key<X::Index>,
+    owner: Option<&X::Partition>,
     member: &X::Member,
 ) -> Result<bool> {
     match tx.get(&X::record(member)) {
-        Ok(found) => Ok(found.is_some_and(|value| X::home(&value) == *index)),
-        Err(Error::Corrupt { .. } | Error::WrongType { .. }) => Ok(true),
+        Ok(found) => Ok(found.is_some_and(|value| says::<X>(&value, index, owner))),
+        Err(error) if error.is_spoiled() => Ok(true),
         Err(error) => Err(error),
     }
 }

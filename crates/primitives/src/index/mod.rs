@@ -2,7 +2,8 @@
 //!
 //! Promises:
 //! 1. A record and its entry come and go in one step ([`enter`], [`leave`] beside the write of the record).
-//! 2. [`list`] returns living records only, each of which says itself that it belongs there. Entries without such a record
+//! 2. [`list`] returns living records only, each of which says itself that it belongs there, to this index and, where
+//!    records tell it ([`Indexed::partition`]), to this partition. Entries without such a record
 //!    (it ended by TTL, or a foreign client deleted it) are removed, in a step that looks at the record once more: ids
 //!    are used again.
 //! 3. A record that cannot be read does not hide the others: it is told by its key, and its entry stays.
@@ -89,8 +90,8 @@ mod sweep;
 pub use list::{Listing, list, living};
 pub use sweep::{Sweeper, Swept};
 
-use emberkeep_hot::{Result, Tx};
-use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Part, Partition, Set, Text};
+use emberkeep_hot::{Result, Scope, Tx};
+use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Layout, Part, Partition, Piece, Set, Text};
 
 /// How records and their index belong together. Implemented by a marker type of the game, once for each index.
 pub trait Indexed: Send + Sync + 'static {
@@ -116,7 +117,8 @@ pub trait Indexed: Send + Sync + 'static {
     /// The index in which a record belongs.
     fn home(value: &Self::Value) -> Key<Self::Index>;
 
-    /// The partition of a record whose key does not tell it.
+    /// The partition of a record whose key does not tell it. An index whose own key tells the partition holds records of
+    /// that one only.
     fn partition(value: &Self::Value) -> Option<Self::Partition> {
         let _ = value;
         None
@@ -126,6 +128,18 @@ pub trait Indexed: Send + Sync + 'static {
     fn anywhere() -> Option<Self::Partition> {
         None
     }
+}
+
+/// The partition to which an index belongs; `None` where its key stands for all of them.
+fn owner<X: Indexed>(scope: &Scope<X::Partition>) -> Option<X::Partition> {
+    let told = X::Index::DECLARATION.pieces.contains(&Piece::Partition);
+    (told || scope.store().naming().layout() == Layout::Cluster).then(|| scope.partition().clone())
+}
+
+/// Whether a record says that it belongs to an index.
+fn says<X: Indexed>(value: &X::Value, index: &Key<X::Index>, owner: Option<&X::Partition>) -> bool {
+    let strange = || owner.zip(X::partition(value)).is_some_and(|(owner, own)| *owner != own);
+    X::home(value) == *index && !strange()
 }
 
 /// Enters a record into its index; beside the write that creates it.

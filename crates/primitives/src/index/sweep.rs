@@ -236,7 +236,8 @@ fn bring_home<X: Indexed>(
     for (member, _) in records {
         let value = match tx.get(&X::record(member)) {
             Ok(Some(value)) => value,
-            Ok(None) | Err(Error::Corrupt { .. } | Error::WrongType { .. }) => continue,
+            Ok(None) => continue,
+            Err(error) if error.is_spoiled() => continue,
             Err(error) => return Err(error),
         };
         match tx.sismember(&X::home(&value), member) {

@@ -116,10 +116,10 @@ pub async fn released_ids_come_first_and_the_last_one_before_the_others(store: S
 pub async fn when_every_id_lives_the_pool_is_exhausted(store: Store) {
     let things = Things::new(&store, 1, 4);
     things.make_all(4).await;
-    assert_eq!(things.make().await, Err(Exhausted { ids: 4 }));
+    assert_eq!(things.make().await, Err(Exhausted { looked: 4, ids: 4 }));
     things.unmake(3).await;
     assert_eq!(things.make().await, Ok(3));
-    assert_eq!(things.make().await, Err(Exhausted { ids: 4 }));
+    assert_eq!(things.make().await, Err(Exhausted { looked: 4, ids: 4 }));
 }
 
 pub async fn a_pool_larger_than_a_step_is_searched_to_its_end(store: Store) {
@@ -131,7 +131,7 @@ pub async fn a_pool_larger_than_a_step_is_searched_to_its_end(store: Store) {
 
     let things = Things::new(&store, 1, 200);
     things.make_all(200).await;
-    assert_eq!(things.make().await, Err(Exhausted { ids: 200 }));
+    assert_eq!(things.make().await, Err(Exhausted { looked: 200, ids: 200 }));
 }
 
 pub async fn the_one_free_id_is_found_wherever_it_is(store: Store) {
@@ -218,7 +218,7 @@ pub async fn many_ids_rest_to_the_millisecond() {
         things.unmake(*id).await;
     }
     clock.advance(499);
-    assert_eq!(things.make().await, Err(Exhausted { ids: 40 }));
+    assert_eq!(things.make().await, Err(Exhausted { looked: 40, ids: 40 }));
     clock.advance(1);
     let again: HashSet<u32> = things.make_all(40).await.into_iter().collect();
     assert_eq!(again, ids.into_iter().collect());

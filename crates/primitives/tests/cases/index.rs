@@ -199,6 +199,84 @@ pub async fn an_index_that_is_no_set_does_not_stop_a_sweep(store: Store) {
     assert_eq!(members(&scope, 8).await, [2]);
 }
 
+record! {
+    /// A wolf, whose key does not say whose it is.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Wolf {
+        /// Where it lives.
+        pub realm: uuid::Uuid => "realm",
+        /// Its pack.
+        pub pack: u32 => "pack",
+    }
+}
+family! {
+    /// A wolf.
+    pub WOLF = "index-test-wolf:{id}" {
+        kind: Text<Json<Wolf>>, partition: Realm, parts: (id: u64), ttl: persistent, owner: "test"
+    }
+}
+family! {
+    /// The wolves of a pack.
+    pub PACK = "index-test-pack:{realm}:{pack}" {
+        kind: Set<Id<u64>>, partition: Realm, parts: (pack: u32), ttl: persistent, owner: "test", index_of: WOLF,
+    }
+}
+
+/// Wolves by their pack.
+struct ByPack;
+
+impl Indexed for ByPack {
+    type Partition = Realm;
+    type Member = u64;
+    type Value = Wolf;
+    type Codec = Json<Wolf>;
+    type Record = WOLF;
+    type Index = PACK;
+
+    fn record(id: &u64) -> Key<WOLF> {
+        WOLF.key(*id)
+    }
+
+    fn member(record: &Key<WOLF>) -> u64 {
+        WOLF.parts(record).0
+    }
+
+    fn home(wolf: &Wolf) -> Key<PACK> {
+        PACK.key(wolf.pack)
+    }
+
+    fn partition(wolf: &Wolf) -> Option<Realm> {
+        Some(Realm(wolf.realm))
+    }
+
+    fn anywhere() -> Option<Realm> {
+        Some(Realm(uuid::Uuid::nil()))
+    }
+}
+
+pub async fn a_record_of_another_partition_is_no_member(store: Store) {
+    let (ours, theirs) = (store.scope(Realm::new()), store.scope(Realm::new()));
+    let id = uuid::Uuid::new_v4().as_u64_pair().0;
+    let wolf = Wolf { realm: ours.partition().0, pack: 1, extra: Default::default() };
+    let born = wolf.clone();
+    let birth = ours.transact(move |tx| {
+        tx.put(&WOLF.key(id), &born)?;
+        index::enter::<ByPack>(tx, &id, &born)
+    });
+    birth.await.unwrap();
+    let enter = || theirs.transact(move |tx| tx.sadd(&PACK.key(1), &id));
+    enter().await.unwrap();
+    let listed = index::list::<ByPack>(&theirs, &PACK.key(1)).await.unwrap();
+    assert_eq!((listed.living, listed.pruned), (vec![], 1));
+    // The sweep sees it the same way.
+    enter().await.unwrap();
+    let swept = Sweeper::<ByPack>::new(store.clone()).run(Duration::ZERO).await.unwrap();
+    assert_eq!((swept.ghosts, swept.orphans), (1, 0), "{swept:?}");
+    assert_eq!(theirs.exists(&PACK.key(1)).await, Ok(false));
+    let listed = index::list::<ByPack>(&ours, &PACK.key(1)).await.unwrap();
+    assert_eq!((listed.living, listed.pruned), (vec![wolf], 0));
+}
+
 /// With a clock of the test's own.
 pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
     let clock = ManualClock::at(1_000_000);

@@ -108,8 +108,9 @@ impl EffectRequest {
 }
 
 /// Puts an effect on a monster, and gives those that it drove out: effects with a status of the same name; of
-/// [`VENOM`], which stacks, only the one that ends soonest, and only if there are [`VENOMS_MAX`] already. Ticks of
-/// theirs that nobody has run yet are lost.
+/// [`VENOM`], which stacks, only the one that ends soonest, and only if there are [`VENOMS_MAX`] already; and where the
+/// monster bears [`EFFECTS_MAX`], one that has ended and that nobody took off. Ticks of theirs that nobody has run yet
+/// are lost.
 pub fn apply(monster: &mut Monster, effect: StatusEffect) -> Result<Vec<StatusEffect>> {
     living(monster)?;
     let same = |other: &StatusEffect| effect.statuses.0.keys().any(|name| name != VENOM && other.has(name));
@@ -119,8 +120,10 @@ pub fn apply(monster: &mut Monster, effect: StatusEffect) -> Result<Vec<StatusEf
             out.push(take_soonest_venom(&mut kept));
         }
     }
-    if kept.len() >= EFFECTS_MAX {
-        return Err(Error::TooMany { id: monster.id, what: "status effects", max: EFFECTS_MAX });
+    while kept.len() >= EFFECTS_MAX {
+        let ended = take_ended(&mut kept, effect.created_at_ms);
+        let full = Error::TooMany { id: monster.id, what: "status effects", max: EFFECTS_MAX };
+        out.push(ended.ok_or(full)?);
     }
     kept.push(effect);
     monster.effects.0 = kept;
@@ -132,6 +135,12 @@ fn take_soonest_venom(effects: &mut Vec<StatusEffect>) -> StatusEffect {
     let venoms = effects.iter().enumerate().filter(|(_, effect)| effect.has(VENOM));
     let soonest = venoms.min_by_key(|(_, effect)| effect.ends_at().unwrap_or(i64::MAX));
     effects.remove(soonest.expect("the caller counted several").0)
+}
+
+/// The first effect that has ended.
+fn take_ended(effects: &mut Vec<StatusEffect>, now_ms: i64) -> Option<StatusEffect> {
+    let ended = effects.iter().position(|effect| effect.ends_at().is_some_and(|end| end <= now_ms))?;
+    Some(effects.remove(ended))
 }
 
 /// Which effects are to go.
@@ -241,6 +250,22 @@ mod tests {
         assert_eq!(ids(apply(&mut monster, effect(1_000, "S3", 5)).unwrap()), [3]);
         monster.hp = 0;
         assert_eq!(apply(&mut monster, effect(1_001, "S3", 5)), Err(Error::AlreadyDead(monster.id)));
+    }
+
+    #[test]
+    fn an_effect_that_has_ended_makes_room() {
+        let mut monster = monster(10);
+        for n in 0..EFFECTS_MAX {
+            let seconds = if n == 7 { 1 } else { 5 };
+            apply(&mut monster, effect(n as u128, &format!("S{n}"), seconds)).unwrap();
+        }
+        // Nobody has run what is due: one of them ended a second ago.
+        let mut late = effect(999, "ONE MORE", 5);
+        late.created_at_ms += 2_000;
+        assert_eq!(ids(apply(&mut monster, late.clone()).unwrap()), [7]);
+        assert_eq!(monster.effects.len(), EFFECTS_MAX);
+        late.statuses.0 = BTreeMap::from([("AND ONE".into(), 1)]);
+        assert!(matches!(apply(&mut monster, late), Err(Error::TooMany { .. })));
     }
 
     #[test]

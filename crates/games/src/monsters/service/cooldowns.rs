@@ -90,8 +90,3 @@ impl Monsters {
         }
     }
 }
-
-/// Refuses to speak about a monster that is not there.
-fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
-    if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound(id)) }
-}

@@ -68,8 +68,10 @@ impl Monsters {
 
     /// Notes that a monster was hit, which puts its next drop off to a period from now.
     pub async fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Result<DropTimer> {
-        self.scope(tenant)
+        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
+        scope
             .transact(move |tx| {
+                present(tx, id)?;
                 let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer(id))?;
                 rules::record_hit(&mut timer, tx.now());
                 write(tx, id, &timer)?;

@@ -125,6 +125,11 @@ fn existing(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<Monster> {
     tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound(id))
 }
 
+/// Refuses to speak about a monster that is not there.
+fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
+    if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound(id)) }
+}
+
 /// When something happens to the effects of which monster.
 fn effect_deadlines() -> Deadlines<MONSTER_EFFECTS> {
     Deadlines::new(MONSTER_EFFECTS.key())

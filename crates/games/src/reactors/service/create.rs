@@ -32,18 +32,26 @@ impl Reactors {
     ///
     /// [`OnCooldown`](Error::OnCooldown) while the spot cools down, [`SpotTaken`](Error::SpotTaken) while a living
     /// reactor of the same classification stands there, also one that a foreign service created.
+    /// [`FieldFull`](Error::FieldFull) is said of the living only: where the index is full, its ghosts go first.
     pub async fn create(&self, tenant: Tenant, request: CreateRequest) -> Result<Reactor> {
         request.check()?;
         let scope = self.announced(tenant, &request);
-        let mut search = ids().search();
+        let (field, mut search, mut pruned) = (request.field, ids().search(), false);
         loop {
             let request = request.clone();
-            match scope.transact(move |tx| create(tx, &request)).await? {
-                Created::Reactor(reactor) => {
+            match scope.transact(move |tx| create(tx, &request)).await {
+                Ok(Created::Reactor(reactor)) => {
                     self.seen(reactor.id);
                     return Ok(*reactor);
                 }
-                Created::NotYet(looked) => search.go_on(looked)?,
+                Ok(Created::NotYet(looked)) => search.go_on(looked)?,
+                Err(full @ Error::FieldFull { .. }) if !pruned => {
+                    if self.in_field(tenant, field).await?.pruned == 0 {
+                        return Err(full);
+                    }
+                    pruned = true;
+                }
+                Err(error) => return Err(error),
             }
         }
     }

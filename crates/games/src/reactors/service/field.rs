@@ -35,14 +35,7 @@ impl Reactors {
     /// The reactors of a field. Index entries without a reactor of this field are not returned, and are removed; a
     /// record that cannot be read hides none of the others, and is named.
     pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Reactor>> {
-        let scope = self.store.scope(tenant);
-        let mut listing = index::list::<InField>(&scope, &field_key(&field)).await?;
-        let strange = expel(&mut listing, &tenant);
-        if !strange.is_empty() {
-            listing.pruned += strange.len();
-            self.end_some(&scope, field, strange, Ending::Prune).await?;
-        }
-        Ok(listing)
+        Ok(index::list::<InField>(&self.store.scope(tenant), &field_key(&field)).await?)
     }
 
     /// The reactors of a field that have a name.
@@ -55,8 +48,8 @@ impl Reactors {
     /// All reactors of a tenant. On one server this looks at those of every tenant: the seed's index is one for all.
     pub async fn all(&self, tenant: Tenant) -> Result<Listing<Reactor>> {
         let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
-        // They belong there, but they are not this tenant's.
-        expel(&mut listing, &tenant);
+        // On one server the set is one for all tenants: others belong there, but they are not this tenant's.
+        listing.living.retain(|reactor| reactor.is_of(&tenant));
         Ok(listing)
     }
 
@@ -83,7 +76,7 @@ impl Reactors {
         loop {
             let page = scope.members(&field_key(&field), from, DESTROYED_PER_STEP).await?;
             for some in page.members.chunks(DESTROYED_PER_STEP) {
-                let ended = self.end_some(&scope, field, some.to_vec(), Ending::Destroy).await?;
+                let ended = self.end_some(&scope, field, some.to_vec()).await?;
                 destroyed.reactors.extend(ended.reactors);
                 // A page may show an entry again.
                 let fresh = ended.corrupt.into_iter().filter(|error| !destroyed.corrupt.contains(error));
@@ -106,7 +99,6 @@ impl Reactors {
         scope: &Scope<Tenant>,
         field: Field,
         entries: Vec<Member<ReactorId>>,
-        ending: Ending,
     ) -> Result<FieldDestroyed> {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
         let announced =
@@ -117,36 +109,21 @@ impl Reactors {
                     tx.srem_raw(&field_key(&field), bytes.clone())?;
                 }
             }
-            end(tx, &field, &ids, ending, keys)
+            end(tx, &field, &ids, keys)
         };
         Ok(care::run(&announced, step).await?)
     }
 }
 
-/// What becomes of the living among the entries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Destroy,
-    Prune,
-}
-
-/// Ends entries of a field: those of this field as asked, those that are not here by removing the entry.
-fn end(
-    tx: &mut Tx<'_, Tenant>,
-    field: &Field,
-    ids: &[ReactorId],
-    ending: Ending,
-    keys: Keys,
-) -> hot::Result<FieldDestroyed> {
+/// Ends the reactors among some entries of a field; of those that are not here only the entry goes.
+fn end(tx: &mut Tx<'_, Tenant>, field: &Field, ids: &[ReactorId], keys: Keys) -> hot::Result<FieldDestroyed> {
     let records: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
     let mut ended = FieldDestroyed::default();
     for (id, found) in ids.iter().zip(tx.get_each(&records)?) {
         match found {
             Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
-                if ending == Ending::Destroy {
-                    remove(tx, *id, &reactor, keys)?;
-                    ended.reactors.push(reactor);
-                }
+                remove(tx, *id, &reactor, keys)?;
+                ended.reactors.push(reactor);
             }
             Ok(elsewhere) => {
                 leave_field(tx, *id, field, keys)?;
@@ -166,10 +143,4 @@ pub(super) fn forget_empty(tx: &mut Tx<'_, Tenant>, field: &Field) -> hot::Resul
         tx.del(&spots_key(field))?;
     }
     Ok(())
-}
-
-/// Takes other tenants' reactors out of a listing: their keys tell nothing of their tenant.
-fn expel(listing: &mut Listing<Reactor>, tenant: &Tenant) -> Vec<Member<ReactorId>> {
-    let strange = listing.living.extract_if(.., |reactor| !reactor.is_of(tenant));
-    strange.map(|reactor| Member::Known(reactor.id)).collect()
 }

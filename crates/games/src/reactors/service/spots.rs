@@ -67,10 +67,14 @@ pub(super) fn leave(tx: &mut Step<'_>, id: &ReactorId, field: &Field, keys: Keys
     Ok(())
 }
 
-/// The field's index, without what is no id at all.
-fn members(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeSet<ReactorId>> {
+/// The field's index, without what is no id at all. More entries than a step reads are more than a field takes.
+fn members(tx: &mut Step<'_>, field: &Field) -> Result<BTreeSet<ReactorId>> {
     let mut known = BTreeSet::new();
-    for member in tx.smembers_lossy(&field_key(field))? {
+    let members = match tx.smembers_lossy(&field_key(field)) {
+        Err(hot::Error::TooLarge { .. }) => return Err(Error::FieldFull { max: FIELD_REACTORS_MAX }),
+        members => members?,
+    };
+    for member in members {
         match member {
             Member::Known(id) => drop(known.insert(id)),
             Member::Foreign(bytes) => tx.srem_raw(&field_key(field), bytes)?,
