@@ -74,7 +74,7 @@ async fn every_hit_of_both_services_counts_once() {
                             *told.entry(who.0).or_default() += u64::from(hit.actual);
                             kills += u32::from(hit.killed);
                         }
-                        Err(MonsterError::AlreadyDead(_)) => return (told, kills),
+                        Err(MonsterError::AlreadyDead { .. }) => return (told, kills),
                         Err(error) => panic!("{error}"),
                     }
                 }
@@ -101,7 +101,7 @@ async fn every_hit_of_both_services_counts_once() {
     assert_eq!(stored, told);
     assert_eq!(record["x"].as_i64(), Some(-5 + steps), "a step to the right was lost");
     assert_eq!(record["spawnedBy"]["service"], "other", "a field of theirs was lost");
-    let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap().unwrap();
+    let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap();
     assert_eq!((monster.hp, monster.damage.iter().map(|entry| entry.damage).sum()), (0, HP));
 }
 
@@ -139,7 +139,7 @@ async fn both_services_spawn_and_remove_and_no_id_is_given_twice() {
     let mut all: Vec<u64> = living.union(&their_living).copied().collect();
     all.sort_unstable();
     assert_eq!(theirs.in_map(), all);
-    let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().monsters;
+    let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().living;
     assert_eq!(listed.iter().map(|monster| u64::from(monster.id.0)).collect::<Vec<_>>(), all);
 }
 
@@ -150,7 +150,7 @@ async fn what_the_other_monster_service_does_is_seen() {
     let (first, second) = (theirs.spawn(10), theirs.spawn(10));
     // A record that goes without its index is no ghost for us, and the next reader of theirs does not meet it either.
     theirs.lose(first);
-    let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().monsters;
+    let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().living;
     assert_eq!(listed.iter().map(|monster| u64::from(monster.id.0)).collect::<Vec<_>>(), [second]);
     assert_eq!(theirs.in_map(), [second]);
     // Cooldowns, both ways.

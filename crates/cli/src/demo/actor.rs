@@ -55,7 +55,7 @@ impl Actor {
         use monsters::Error::{AlreadyDead, NoDropTimer, NotFound};
         match outcome {
             Ok(said) => Ok(Some(said)),
-            Err(NotFound(_) | AlreadyDead(_) | NoDropTimer(_)) => {
+            Err(NotFound { .. } | AlreadyDead { .. } | NoDropTimer { .. }) => {
                 self.count(Count::Late, 1);
                 Ok(None)
             }

@@ -78,7 +78,7 @@ impl Player {
         let start = Instant::now();
         let outcome = self.actor.world.monsters.damage(target.tenant, target.id, self.who, amount).await;
         self.actor.took(start.elapsed());
-        if let Err(Error::NotFound(_)) = outcome {
+        if let Err(Error::NotFound { .. }) = outcome {
             self.actor.world.roster(target.ground.number).strike_out(target.place, target.id.0);
         }
         let Some(hit) = self.actor.heard(outcome)? else { return Ok(()) };

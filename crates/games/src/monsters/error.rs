@@ -19,15 +19,24 @@ pub enum Error {
         /// What it was and what was expected.
         problem: String,
     },
-    /// The tenant has no such monster. Another tenant's is not there either.
-    #[error("there is no monster {0}; it was removed, or never was")]
-    NotFound(MonsterId),
+    /// The tenant has no such monster: it was removed, never was, or is another tenant's.
+    #[error("monster {id} is not there; list the field again")]
+    NotFound {
+        /// Which one.
+        id: MonsterId,
+    },
     /// The monster is dead, and only the living can do this or have it done to them.
-    #[error("monster {0} is dead; remove it")]
-    AlreadyDead(MonsterId),
+    #[error("monster {id} is dead; remove it")]
+    AlreadyDead {
+        /// Which one.
+        id: MonsterId,
+    },
     /// The monster has no drop timer.
-    #[error("monster {0} has no drop timer; register one first")]
-    NoDropTimer(MonsterId),
+    #[error("monster {id} has no drop timer; register one first")]
+    NoDropTimer {
+        /// Which one.
+        id: MonsterId,
+    },
     /// One more would be more than a monster may have.
     #[error("monster {id} has {max} {what} already, no more are kept; cancel one first")]
     TooMany {

@@ -23,6 +23,6 @@ pub use schema::{
     MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RESTING, MONSTER_MAP, field_key, schema,
 };
 pub use service::{
-    Applied, Destroyed, DropDue, DropTimerRequest, Due, EffectsRun, InField, Monsters, SpawnRequest, Sweep,
+    Applied, DropDue, DropTimerRequest, Due, EffectsRun, FieldDestroyed, Monsters, SpawnRequest, Sweep,
     Swept, TornDown,
 };

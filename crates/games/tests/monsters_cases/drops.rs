@@ -95,7 +95,7 @@ pub async fn a_timer_is_unregistered_once(store: Store) {
     assert_eq!(world.monsters.unregister_drop_timer(world.tenant, id).await, Ok(true));
     assert_eq!(world.monsters.unregister_drop_timer(world.tenant, id).await, Ok(false));
     assert_eq!((world.due(10).await, world.drop_due(id).await), (vec![], None));
-    assert_eq!(world.monsters.record_drop_hit(world.tenant, id).await, Err(Error::NoDropTimer(id)));
+    assert_eq!(world.monsters.record_drop_hit(world.tenant, id).await, Err(Error::NoDropTimer { id }));
 }
 
 pub async fn a_timer_of_a_dead_monster_goes_with_it(store: Store) {

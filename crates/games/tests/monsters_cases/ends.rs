@@ -91,11 +91,11 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     let members = [spoiled, stays].map(|id| Bytes::from(id.to_string()));
     world.foreign(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
 
-    let mut destroyed = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
-    let told: Vec<MonsterId> = destroyed.records.iter().map(|monster| monster.id).collect();
-    assert_eq!((told, &destroyed.stopped), (destroyed.removed.clone(), &None));
-    destroyed.removed.sort();
-    assert_eq!(destroyed.removed, [laden, plain, corpse]);
+    let mut destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
+    let told: Vec<MonsterId> = destroyed.monsters.iter().map(|monster| monster.id).collect();
+    assert_eq!((told, &destroyed.stopped), (destroyed.ids.clone(), &None));
+    destroyed.ids.sort();
+    assert_eq!(destroyed.ids, [laden, plain, corpse]);
     let [told @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };
     assert!(told.to_string().contains(&world.name_of(&MONSTER.key(spoiled))), "{told}");
     assert_eq!(world.indexed(world.field).await, [spoiled.0]);
@@ -105,8 +105,8 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     let mut free = world.free().await;
     free.sort();
     assert_eq!(free, [laden.0, plain.0, corpse.0]);
-    let again = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
-    assert!(again.removed.is_empty());
+    let again = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
+    assert!(again.ids.is_empty());
 }
 
 pub async fn a_field_of_more_than_a_step_reads_is_listed_and_destroyed(store: Store) {
@@ -118,10 +118,10 @@ pub async fn a_field_of_more_than_a_step_reads_is_listed_and_destroyed(store: St
     assert_eq!(world.listed().await.len(), MONSTERS);
     // Two at once: each monster is removed by one of them.
     let (one, other) = tokio::join!(
-        world.monsters.destroy_field(world.tenant, world.field),
-        world.monsters.destroy_field(world.tenant, world.field),
+        world.monsters.destroy_in_field(world.tenant, world.field),
+        world.monsters.destroy_in_field(world.tenant, world.field),
     );
-    assert_eq!(one.unwrap().removed.len() + other.unwrap().removed.len(), MONSTERS);
+    assert_eq!(one.unwrap().ids.len() + other.unwrap().ids.len(), MONSTERS);
     let free = world.scope.llen(&MONSTER_ID_FREE.key()).await;
     assert_eq!((world.listed().await.len(), free), (0, Ok(MONSTERS)));
 }

@@ -24,7 +24,7 @@ pub async fn a_spawned_monster_is_in_its_record_and_in_its_field(store: Store) {
     assert_eq!((tenant.id, tenant.region.as_str(), tenant.major_version), (world.tenant.0, "GMS", 83));
     assert_eq!(world.get(monster.id).await, monster);
     let found = world.monsters.in_field(world.tenant, world.field).await.unwrap();
-    assert_eq!((found.monsters, found.corrupt), (vec![monster], vec![]));
+    assert_eq!((found.living, found.corrupt), (vec![monster], vec![]));
 }
 
 pub async fn a_field_lists_its_own_monsters_only(store: Store) {
@@ -63,7 +63,7 @@ pub async fn a_corrupt_record_does_not_hide_the_others(store: Store) {
     let spoiled = MONSTER.key(MonsterId(ids[1]));
     world.foreign_set(&spoiled, r#"{"uniqueId":"#).await;
     let found = world.monsters.in_field(world.tenant, world.field).await.unwrap();
-    assert_eq!(found.monsters.iter().map(|monster| monster.id.0).collect::<Vec<_>>(), [ids[0], ids[2]]);
+    assert_eq!(found.living.iter().map(|monster| monster.id.0).collect::<Vec<_>>(), [ids[0], ids[2]]);
     let [told @ HotError::Corrupt { .. }] = &found.corrupt[..] else { panic!("{:?}", found.corrupt) };
     assert!(told.to_string().contains(&world.name_of(&spoiled)), "{told}");
     // Left as it is, in the index too.

@@ -30,7 +30,7 @@ pub async fn hits_at_the_same_time_are_all_counted_and_one_kills(store: Store) {
                         taken += u64::from(hit.actual);
                         kills += u32::from(hit.killed);
                     }
-                    Err(error) => assert_eq!(error, Error::AlreadyDead(id)),
+                    Err(error) => assert_eq!(error, Error::AlreadyDead { id }),
                 }
             }
             (CharacterId(player), taken, kills)
@@ -58,12 +58,15 @@ pub async fn a_hit_on_a_corpse_changes_nothing(store: Store) {
     let corpse = world.get(id).await;
     for _ in 0..2 {
         let again = world.monsters.damage(world.tenant, id, BOB, 9).await;
-        assert_eq!(again, Err(Error::AlreadyDead(id)));
+        assert_eq!(again, Err(Error::AlreadyDead { id }));
     }
-    assert_eq!(world.monsters.damage_over_time(world.tenant, id, BOB, 9).await, Err(Error::AlreadyDead(id)));
+    assert_eq!(
+        world.monsters.damage_over_time(world.tenant, id, BOB, 9).await,
+        Err(Error::AlreadyDead { id })
+    );
     assert_eq!(world.get(id).await, corpse);
     assert!(world.remove(id.0).await);
-    assert_eq!(world.monsters.damage(world.tenant, id, BOB, 9).await, Err(Error::NotFound(id)));
+    assert_eq!(world.monsters.damage(world.tenant, id, BOB, 9).await, Err(Error::NotFound { id }));
 }
 
 pub async fn a_hit_of_nothing_is_refused(store: Store) {

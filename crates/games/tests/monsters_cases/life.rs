@@ -23,7 +23,7 @@ pub async fn a_corpse_is_not_healed_and_does_nothing(store: Store) {
     let (monsters, tenant, id) = (&world.monsters, world.tenant, world.spawn(10).await.id);
     world.kill(id).await;
     let corpse = world.get(id).await;
-    let dead = Err(Error::AlreadyDead(id));
+    let dead = Err(Error::AlreadyDead { id });
     assert_eq!(monsters.heal(tenant, id, 5).await.map(drop), dead);
     assert_eq!(monsters.use_mp(tenant, id, 5).await.map(drop), dead);
     assert_eq!(monsters.control(tenant, id, ALICE).await.map(drop), dead);

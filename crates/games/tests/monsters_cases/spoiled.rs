@@ -56,8 +56,8 @@ pub async fn an_id_that_cannot_be_released_stops_no_removal(store: Store) {
         let (one, many) = (world.spawn_laden().await, [world.spawn_id().await, world.spawn_id().await]);
         world.spoil_shared().await;
         assert!(world.remove(one.0).await);
-        let destroyed = world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
-        assert_eq!((destroyed.removed.len(), destroyed.stopped), (many.len(), None));
+        let destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
+        assert_eq!((destroyed.ids.len(), destroyed.stopped), (many.len(), None));
         // Whose the key is nobody knows: it stays, and who wants an id is told of it.
         assert_eq!(world.stored(&MONSTER_ID_FREE.key()).await.as_deref(), Some("no list"));
         let request = SpawnRequest::new(world.field, 1, 1);

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 /// Whatever is done to it, there is no such monster.
 async fn is_nowhere(world: &World, tenant: Tenant, id: MonsterId) {
-    let (monsters, none) = (&world.monsters, Err(Error::NotFound(id)));
-    assert_eq!(monsters.get(tenant, id).await, Ok(None));
+    let (monsters, none) = (&world.monsters, Err(Error::NotFound { id }));
+    assert_eq!(monsters.get(tenant, id).await.map(drop), none);
     assert_eq!(monsters.damage(tenant, id, ALICE, 1).await.map(drop), none);
     assert_eq!(monsters.damage_over_time(tenant, id, ALICE, 1).await.map(drop), none);
     assert_eq!(monsters.damage_leader(tenant, id).await.map(drop), none);
@@ -52,7 +52,7 @@ pub async fn a_monster_of_another_tenant_is_not_found(store: Store) {
     assert_eq!(stranger.listed().await, [0; 0]);
     assert_eq!(world.monsters.due_drops(stranger.tenant, 100).await.unwrap().done, []);
     assert_eq!(world.monsters.run_due_effects(stranger.tenant, 100).await.unwrap().done, []);
-    assert!(world.monsters.destroy_field(stranger.tenant, world.field).await.unwrap().removed.is_empty());
+    assert!(world.monsters.destroy_in_field(stranger.tenant, world.field).await.unwrap().ids.is_empty());
     assert_eq!(world.monsters.teardown(stranger.tenant).await, Ok(TornDown::default()));
     assert_eq!(world.get(id).await, before);
     assert!(world.is_cooling(id, 1).await);

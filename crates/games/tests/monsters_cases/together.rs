@@ -22,7 +22,7 @@ impl Dice {
 
 fn is_fine<T>(outcome: Result<T>) {
     match outcome {
-        Ok(_) | Err(Error::NotFound(_) | Error::AlreadyDead(_) | Error::NoDropTimer(_)) => {}
+        Ok(_) | Err(Error::NotFound { .. } | Error::AlreadyDead { .. } | Error::NoDropTimer { .. }) => {}
         Err(error) => panic!("{error:?}"),
     }
 }
@@ -56,7 +56,7 @@ impl World {
             13 => is_fine(monsters.due_drops(tenant, 10).await),
             14 => is_fine(monsters.record_drop_hit(tenant, id).await),
             _ => match dice.below(8) {
-                0 => is_fine(monsters.destroy_field(tenant, field).await),
+                0 => is_fine(monsters.destroy_in_field(tenant, field).await),
                 1 => is_fine(monsters.clear_cooldowns(tenant, id).await),
                 2 => is_fine(monsters.cancel_effects(tenant, id).await),
                 _ => is_fine(monsters.in_field(tenant, field).await),
@@ -68,7 +68,7 @@ impl World {
     async fn audit(&self) {
         let mut living = BTreeSet::new();
         for id in (FIRST..FIRST + 400).map(MonsterId) {
-            let Some(monster) = self.monsters.get(self.tenant, id).await.unwrap() else {
+            let Some(monster) = self.scope.get(&MONSTER.key(id)).await.unwrap() else {
                 let leftovers = self.stored(&DROP_TIMER.key(id)).await.is_some()
                     || self.scope.exists(&MONSTER_COOLDOWNS.key(id)).await.unwrap();
                 assert!(!leftovers, "{id} left something behind");
@@ -120,7 +120,7 @@ pub async fn whatever_many_do_at_once_everything_stays_together(store: Store) {
         player.await.unwrap();
     }
     // The first one stands in none of the maps of the audit.
-    world.monsters.destroy_field(world.tenant, world.field).await.unwrap();
+    world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
     world.audit().await;
     assert!(world.monsters.teardown(world.tenant).await.is_ok());
     assert_eq!(world.keys().await, [""; 0]);

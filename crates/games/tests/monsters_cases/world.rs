@@ -52,7 +52,7 @@ impl World {
     }
 
     pub async fn get(&self, id: MonsterId) -> Monster {
-        self.monsters.get(self.tenant, id).await.unwrap().expect("the monster is there")
+        self.monsters.get(self.tenant, id).await.expect("the monster is there")
     }
 
     pub async fn kill(&self, id: MonsterId) {
@@ -71,7 +71,7 @@ impl World {
     pub async fn listed_in(&self, field: Field) -> Vec<u32> {
         let found = self.monsters.in_field(self.tenant, field).await.unwrap();
         assert_eq!(found.corrupt, []);
-        found.monsters.iter().map(|monster| monster.id.0).collect()
+        found.living.iter().map(|monster| monster.id.0).collect()
     }
 
     /// Members of a field's index, living or not.

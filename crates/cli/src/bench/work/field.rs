@@ -72,7 +72,7 @@ fn calls_of_one(redis: &Peer, tenant: Tenant) -> Result<u64> {
     let field = targets_field(tenant);
     runtime.block_on(monsters.in_field(tenant, field))?;
     let before = sent(redis)?;
-    let found = runtime.block_on(monsters.in_field(tenant, field))?.monsters.len() as u64;
+    let found = runtime.block_on(monsters.in_field(tenant, field))?.living.len() as u64;
     let calls = sent(redis)? - before;
     runtime.block_on(store.close())?;
     ensure!(found == MONSTERS, "{found} monsters were read, expected {MONSTERS}");
@@ -92,7 +92,7 @@ fn by_us(url: &str, tenant: Tenant, time: Duration) -> Result<f64> {
         let store = Store::new(RedisEngine::connect(url).await?);
         let (monsters, field) = (Monsters::new(store.clone()), targets_field(tenant));
         let read = async |_| {
-            let found = monsters.in_field(tenant, field).await?.monsters.len() as u64;
+            let found = monsters.in_field(tenant, field).await?.living.len() as u64;
             ensure!(found == MONSTERS, "{found} monsters were read, expected {MONSTERS}");
             Ok(())
         };

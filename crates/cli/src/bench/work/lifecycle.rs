@@ -51,7 +51,7 @@ fn by_us(url: &str, time: Duration) -> Result<f64> {
         let (monsters, tenant) = (Monsters::new(store.clone()), Tenant(Uuid::new_v4()));
         let ours = monsters.clone();
         let rate = rate(time, move || live(ours.clone(), tenant)).await?;
-        ensure!(monsters.in_field(tenant, field()).await?.monsters.is_empty(), "somebody was left behind");
+        ensure!(monsters.in_field(tenant, field()).await?.living.is_empty(), "somebody was left behind");
         monsters.teardown(tenant).await?;
         store.close().await?;
         Ok(rate)

@@ -164,7 +164,7 @@ fn read(place: &Place, tenant: Tenant, entries: u64, over: &AtomicBool) -> Resul
 /// Fails unless the living are listed, all of them and nobody else.
 async fn check_and_clean(store: &Store, monsters: &Monsters, tenant: Tenant, entries: u64) -> Result<()> {
     let field = targets::monster(tenant, 0, 0).field();
-    let listed = monsters.in_field(tenant, field).await?.monsters.len() as u64;
+    let listed = monsters.in_field(tenant, field).await?.living.len() as u64;
     let entered = store.scope(tenant).scard(&field_key(&field)).await? as u64;
     let living = entries / LIVING_EVERY;
     ensure!((listed, entered) == (living, living), "{listed} of {living} listed, {entered} entries");

@@ -52,7 +52,7 @@ async fn work(monsters: &Monsters, count: u64, time: Duration) -> Result<Found> 
     };
     let hits = nanos_per_operation(Counts::Core, time, hit).await?;
     let list = async |number: u64| {
-        let found = monsters.in_field(tenant, field(scattered(number) % count)).await?.monsters.len() as u64;
+        let found = monsters.in_field(tenant, field(scattered(number) % count)).await?.living.len() as u64;
         ensure!(found == PER_FIELD.min(count), "a field of {found}, expected {PER_FIELD}");
         Ok(())
     };

@@ -35,10 +35,10 @@ async fn list(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
     let outcome = world.monsters.in_field(world.plan.tenant(ground.tenant), ground.field).await;
     let Some(listed) = actor.heard(outcome)? else { return Ok(()) };
     readable(actor, &listed.corrupt);
-    if let Some(stray) = listed.monsters.iter().find(|monster| monster.field() != ground.field) {
+    if let Some(stray) = listed.living.iter().find(|monster| monster.field() != ground.field) {
         world.violated(format!("monster {} was listed in a field that it is not in", stray.id));
     }
-    let living = listed.monsters.iter().filter(|monster| monster.is_alive()).map(|monster| monster.id.0);
+    let living = listed.living.iter().filter(|monster| monster.is_alive()).map(|monster| monster.id.0);
     world.roster(ground.number).refresh(&mut actor.random, living);
     Ok(())
 }

@@ -25,14 +25,14 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
 
 async fn tear_down(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
     let world = actor.world.clone();
-    let outcome = world.monsters.destroy_field(world.plan.tenant(ground.tenant), ground.field).await;
+    let outcome = world.monsters.destroy_in_field(world.plan.tenant(ground.tenant), ground.field).await;
     let Some(destroyed) = actor.heard(outcome)? else { return Ok(()) };
     readable(actor, &destroyed.corrupt);
-    destroyed.records.iter().for_each(|monster| actor.removed(ground.tenant, monster));
+    destroyed.monsters.iter().for_each(|monster| actor.removed(ground.tenant, monster));
     destroy_reactors(actor, ground).await?;
     world.roster(ground.number).clear();
     actor.count(Count::Teardowns, 1);
-    for _ in &destroyed.records {
+    for _ in &destroyed.monsters {
         let next = actor.spawn(ground).await?;
         world.roster(ground.number).enter(&mut actor.random, next.0);
     }

@@ -21,7 +21,7 @@ pub struct Hit {
 /// Takes health: `min(hp, amount)`, and remembers who did it. A corpse is not changed.
 pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
     if monster.hp == 0 {
-        return Err(Error::AlreadyDead(monster.id));
+        return Err(Error::AlreadyDead { id: monster.id });
     }
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp);
     monster.hp -= actual;
@@ -33,7 +33,7 @@ pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Res
 /// ([`CharacterId`] 0), so that the entries sum up to the health that is gone.
 pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
     if monster.hp == 0 {
-        return Err(Error::AlreadyDead(monster.id));
+        return Err(Error::AlreadyDead { id: monster.id });
     }
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp - 1);
     if actual > 0 {
@@ -117,8 +117,8 @@ mod tests {
         let mut monster = monster(1);
         strike(&mut monster, CharacterId(1), 1).unwrap();
         let corpse = monster.clone();
-        assert_eq!(strike(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead(corpse.id)));
-        assert_eq!(drain(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead(corpse.id)));
+        assert_eq!(strike(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead { id: corpse.id }));
+        assert_eq!(drain(&mut monster, CharacterId(2), 5), Err(Error::AlreadyDead { id: corpse.id }));
         assert_eq!(monster, corpse);
     }
 

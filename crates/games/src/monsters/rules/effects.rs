@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(monster, before);
         assert_eq!(ids(apply(&mut monster, effect(1_000, "S3", 5)).unwrap()), [3]);
         monster.hp = 0;
-        assert_eq!(apply(&mut monster, effect(1_001, "S3", 5)), Err(Error::AlreadyDead(monster.id)));
+        assert_eq!(apply(&mut monster, effect(1_001, "S3", 5)), Err(Error::AlreadyDead { id: monster.id }));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Position {
 
 /// Refuses what only the living can do.
 pub fn living(monster: &Monster) -> Result<()> {
-    if monster.is_alive() { Ok(()) } else { Err(Error::AlreadyDead(monster.id)) }
+    if monster.is_alive() { Ok(()) } else { Err(Error::AlreadyDead { id: monster.id }) }
 }
 
 /// Gives health back, up to the full. A corpse stays one.
@@ -121,7 +121,7 @@ mod tests {
     fn a_corpse_does_nothing() {
         let mut corpse = monster(10);
         corpse.hp = 0;
-        let (before, dead) = (corpse.clone(), Error::AlreadyDead(corpse.id));
+        let (before, dead) = (corpse.clone(), Error::AlreadyDead { id: corpse.id });
         assert_eq!(heal(&mut corpse, 5), Err(dead.clone()));
         assert_eq!(use_mp(&mut corpse, 5), Err(dead.clone()));
         assert_eq!(walk(&mut corpse, Position { x: 3, ..Position::default() }), Err(dead.clone()));

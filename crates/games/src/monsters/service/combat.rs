@@ -7,8 +7,8 @@ use crate::world::CharacterId;
 
 impl Monsters {
     /// A monster, dead ones that were not removed included.
-    pub async fn get(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
-        Ok(self.scope(tenant).get(&MONSTER.key(id)).await?)
+    pub async fn get(&self, tenant: Tenant, id: MonsterId) -> Result<Monster> {
+        self.scope(tenant).get(&MONSTER.key(id)).await?.ok_or(Error::NotFound { id })
     }
 
     /// Hits a monster. `amount` must be at least 1; more than the health that is left kills. Exactly one caller ever
@@ -43,7 +43,7 @@ impl Monsters {
 
     /// Who did most damage in sum, and how much; of equals, who hit first. `None` if nobody hit it.
     pub async fn damage_leader(&self, tenant: Tenant, id: MonsterId) -> Result<Option<(CharacterId, u64)>> {
-        let monster = self.get(tenant, id).await?.ok_or(Error::NotFound(id))?;
+        let monster = self.get(tenant, id).await?;
         Ok(rules::damage_leader(&monster.damage))
     }
 
@@ -106,7 +106,7 @@ fn strike(
     keys: Keys,
 ) -> Result<Hit> {
     let key = MONSTER.key(id);
-    let mut monster = tx.get(&key)?.ok_or(Error::NotFound(id))?;
+    let mut monster = tx.get(&key)?.ok_or(Error::NotFound { id })?;
     let hit = rules::strike(&mut monster, character, amount)?;
     tx.put(&key, &monster)?;
     if hit.killed {

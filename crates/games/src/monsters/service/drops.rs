@@ -72,7 +72,7 @@ impl Monsters {
         scope
             .transact(move |tx| {
                 present(tx, id)?;
-                let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer(id))?;
+                let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer { id })?;
                 rules::record_hit(&mut timer, tx.now());
                 write(tx, id, &timer)?;
                 Ok(timer)

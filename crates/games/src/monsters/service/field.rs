@@ -4,23 +4,13 @@ use super::*;
 use crate::monsters::rules::{self, Position};
 use crate::monsters::schema::ByField;
 use crate::world::Field;
-use emberkeep_primitives::index;
-
-/// The monsters of a field.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InField {
-    /// Those that are there, dead ones that were not removed included, in the order of their ids.
-    pub monsters: Vec<Monster>,
-    /// Records that could not be read, each error with its key. They do not hide the others.
-    pub corrupt: Vec<hot::Error>,
-}
+use emberkeep_primitives::index::{self, Listing};
 
 impl Monsters {
-    /// The monsters of a field. Entries of its index without a monster that says it is there are not returned, and
-    /// are removed.
-    pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<InField> {
-        let listing = index::list::<ByField>(&self.scope(tenant), &field_key(&field)).await?;
-        Ok(InField { monsters: listing.living, corrupt: listing.corrupt })
+    /// The monsters of a field, dead ones that were not removed included. Index entries without a monster that says it
+    /// is there are not returned, and are removed; a record that cannot be read hides none of the others, and is named.
+    pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Monster>> {
+        Ok(index::list::<ByField>(&self.scope(tenant), &field_key(&field)).await?)
     }
 
     /// Moves a living monster within its field.

@@ -15,8 +15,7 @@ mod tidy;
 pub use drops::{DropDue, DropTimerRequest};
 pub use due::Due;
 pub use effects::{Applied, EffectsRun};
-pub use field::InField;
-pub use remove::Destroyed;
+pub use remove::FieldDestroyed;
 pub use spawn::SpawnRequest;
 pub use sweep::{Sweep, Swept};
 pub use teardown::TornDown;
@@ -68,7 +67,7 @@ type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
 ///
 /// // The last hit kills once; the corpse knows who did most, in sum.
 /// assert!(monsters.damage(tenant, id, alice, 999).await?.killed);
-/// assert_eq!(monsters.damage(tenant, id, bob, 1).await, Err(Error::AlreadyDead(id)));
+/// assert_eq!(monsters.damage(tenant, id, bob, 1).await, Err(Error::AlreadyDead { id }));
 /// assert_eq!(monsters.damage_leader(tenant, id).await?, Some((bob, 30)));
 /// assert!(monsters.remove(tenant, id).await?);
 /// assert!(!monsters.remove(tenant, id).await?, "one caller removed it");
@@ -115,19 +114,20 @@ impl Monsters {
         rule: impl Fn(&mut Monster) -> Result<Change<T>> + Send + 'static,
     ) -> Result<T> {
         let key = MONSTER.key(id);
-        let step = move |tx: &mut Tx<'_, Tenant>| record::update(tx, &key, &rule)?.ok_or(Error::NotFound(id));
+        let step =
+            move |tx: &mut Tx<'_, Tenant>| record::update(tx, &key, &rule)?.ok_or(Error::NotFound { id });
         self.scope(tenant).transact(step).await
     }
 }
 
 /// A monster that must be there.
 fn existing(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<Monster> {
-    tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound(id))
+    tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound { id })
 }
 
 /// Refuses to speak about a monster that is not there.
 fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
-    if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound(id)) }
+    if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound { id }) }
 }
 
 /// When something happens to the effects of which monster.

@@ -11,13 +11,13 @@ use emberkeep_primitives::cooldown::CLEARED_PER_STEP_MAX;
 use emberkeep_primitives::index;
 use std::collections::BTreeSet;
 
-/// What became of a field's monsters.
+/// A field that was emptied.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Destroyed {
-    /// Those that this call removed.
-    pub removed: Vec<MonsterId>,
-    /// The same, as they were at their end.
-    pub records: Vec<Monster>,
+pub struct FieldDestroyed {
+    /// The monsters that this call removed, as they were at their end.
+    pub monsters: Vec<Monster>,
+    /// The ids under which they stood, in the same order: a record that a foreign client wrote may name another one.
+    pub ids: Vec<MonsterId>,
     /// Cooldowns that went with them.
     pub cooldowns: usize,
     /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
@@ -64,8 +64,9 @@ impl Monsters {
     }
 
     /// Removes the monsters that are in a field now, in bounded steps, each monster whole. Whoever is spawned meanwhile
-    /// stays.
-    pub async fn destroy_field(&self, tenant: Tenant, field: Field) -> Result<Destroyed> {
+    /// stays. What keeps it from going on after it has removed some is no error but
+    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
         let (scope, index) = (self.scope(tenant), field_key(&field));
         // Each once: a page may repeat what an earlier one gave.
         let (mut members, mut from) = (BTreeSet::new(), None);
@@ -86,8 +87,8 @@ impl Monsters {
         tenant: Tenant,
         mut wanted: Vec<MonsterId>,
         field: Option<Field>,
-    ) -> Result<Destroyed> {
-        let mut all = Destroyed::default();
+    ) -> Result<FieldDestroyed> {
+        let mut all = FieldDestroyed::default();
         while !wanted.is_empty() {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_STEP));
             let scope = some.iter().fold(self.scope(tenant), |scope, id| announced(scope, *id));
@@ -95,14 +96,14 @@ impl Monsters {
             let step = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
             let batch = match care::run(&scope, step).await {
                 Ok(batch) => batch,
-                Err(error) if all.removed.is_empty() => return Err(error),
+                Err(error) if all.ids.is_empty() => return Err(error),
                 Err(error) => {
                     all.stopped = Some(error);
                     break;
                 }
             };
-            all.removed.extend(batch.destroyed.removed);
-            all.records.extend(batch.destroyed.records);
+            all.ids.extend(batch.destroyed.ids);
+            all.monsters.extend(batch.destroyed.monsters);
             all.cooldowns += batch.destroyed.cooldowns;
             all.corrupt.extend(batch.destroyed.corrupt);
             wanted.extend(batch.left);
@@ -122,7 +123,7 @@ pub(super) fn known_cooldowns() -> Read {
 }
 
 struct Batch {
-    destroyed: Destroyed,
+    destroyed: FieldDestroyed,
     /// Those that a further step must remove.
     left: Vec<MonsterId>,
 }
@@ -134,7 +135,7 @@ fn remove_some(
     field: Option<Field>,
     keys: Keys,
 ) -> Result<Batch> {
-    let mut batch = Batch { destroyed: Destroyed::default(), left: Vec::new() };
+    let mut batch = Batch { destroyed: FieldDestroyed::default(), left: Vec::new() };
     let mut markers = 0;
     for (at, id) in some.iter().enumerate() {
         if markers >= MARKERS_PER_STEP {
@@ -145,8 +146,8 @@ fn remove_some(
             Ok(Removal::Done(monster, cleared)) => {
                 markers += cleared;
                 batch.destroyed.cooldowns += cleared;
-                batch.destroyed.removed.push(*id);
-                batch.destroyed.records.push(*monster);
+                batch.destroyed.ids.push(*id);
+                batch.destroyed.monsters.push(*monster);
             }
             Ok(Removal::Absent) => {}
             Ok(Removal::NotYet) => {

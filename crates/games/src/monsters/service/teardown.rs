@@ -121,7 +121,7 @@ impl Monsters {
     /// Removes monsters, also those whose record nobody can read.
     async fn remove_every(&self, tenant: Tenant, ids: Vec<MonsterId>, torn: &mut TornDown) -> Result<()> {
         let destroyed = self.remove_all(tenant, ids.clone(), None).await?;
-        torn.monsters += destroyed.removed.len();
+        torn.monsters += destroyed.ids.len();
         torn.cooldowns += destroyed.cooldowns;
         if let Some(error) = destroyed.stopped {
             return Err(error);
@@ -129,7 +129,7 @@ impl Monsters {
         if destroyed.corrupt.is_empty() {
             return Ok(());
         }
-        let removed: BTreeSet<_> = destroyed.removed.into_iter().collect();
+        let removed: BTreeSet<_> = destroyed.ids.into_iter().collect();
         for id in ids.into_iter().filter(|id| !removed.contains(id)) {
             let pool = self.ids();
             let step = move |tx: &mut Tx<'_, Tenant>, keys| raze(tx, &pool, id, keys);
