@@ -53,16 +53,12 @@
 //! # }
 //! ```
 
+use crate::limits::{CLEARED_PER_STEP_MAX, TIDIED_PER_START};
 use emberkeep_hot::command::ZSlice;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Tx};
 use emberkeep_schema::{Codec, Family, Given, Key, Number, Partition, Refresh, SortedSet, Text, Ttl};
 use std::time::Duration;
-
-/// Markers that one step clears.
-pub const CLEARED_PER_STEP_MAX: usize = 256;
-/// Ended entries that a start takes out of the index: more than it puts in, so that the index stays short.
-const TIDIED_PER_START: usize = 4;
 
 /// The cooldowns of one owner.
 #[derive(Clone)]

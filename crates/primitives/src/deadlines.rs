@@ -42,13 +42,11 @@
 //! # }
 //! ```
 
+use crate::limits::DUE_PER_STEP_MAX;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
-
-/// Due deadlines that one look reads at most.
-pub const DUE_PER_STEP_MAX: usize = 256;
 
 /// What is due when.
 #[derive(Clone, Debug)]

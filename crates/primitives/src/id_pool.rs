@@ -62,15 +62,13 @@
 //! ```
 
 use crate::deadlines::Deadlines;
-use crate::sequence::{Looked, Search, Sequence, TRIES_PER_STEP_MAX, Taken};
+use crate::limits::{RESTED_PER_STEP, TRIES_PER_STEP_MAX};
+use crate::sequence::{Looked, Search, Sequence, Taken};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Id, Key, List, Number, Part, Partition, SortedSet, Text};
 use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// Rested ids that one step moves into the free list: more than it takes, so that none stays behind for long.
-const RESTED_PER_STEP: usize = 16;
 
 /// A sequence whose released ids are handed out again, the last one first.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ pub mod group;
 pub mod id_pool;
 pub mod index;
 pub mod life;
+pub mod limits;
 pub mod record;
 pub mod sequence;
 

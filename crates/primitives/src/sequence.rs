@@ -49,17 +49,11 @@
 //! # }
 //! ```
 
+use crate::limits::{SEARCHED_IDS_MAX, TRIES_PER_STEP_MAX};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Key, Number, Part, Partition, Text};
 use std::ops::RangeInclusive;
-
-/// Ids that one step looks at: keeps a step short where a long run of ids lives.
-pub const TRIES_PER_STEP_MAX: u64 = 64;
-
-/// Ids that one search looks at: a range of a thousand million would keep a caller for hours. The next search goes on
-/// where this one came to.
-pub const SEARCHED_IDS_MAX: u64 = 1 << 20;
 
 /// Ids counted by one key.
 #[derive(Clone, Debug)]

@@ -1,6 +1,10 @@
 //! Every bound of the monsters, units and qualifiers last.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
+
+/// Ids of monsters.
+pub const IDS: RangeInclusive<i64> = 1_000_000_000..=2_000_000_000;
 
 /// Entries that a monster remembers before the oldest are merged.
 pub const DAMAGE_ENTRIES_MAX: usize = 512;

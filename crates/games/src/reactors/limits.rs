@@ -13,5 +13,15 @@ pub const COOLDOWN_MAX: Duration = Duration::from_millis(DELAY_MS_MAX as u64);
 pub const COOLDOWNS_LIFE: Duration = Duration::from_secs(50 * 24 * 3_600);
 /// Most reactors that a field takes: what one step may read.
 pub const FIELD_REACTORS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
+/// Ids after the last one seen that a creation asks about beforehand, so that the one it gets is among them.
+pub const FORESEEN_IDS: u32 = 4;
+/// Reactors that one step destroys.
+pub const DESTROYED_PER_STEP: usize = 64;
+/// Keys that a teardown looks at in one go, about.
+pub const TEARDOWN_KEYS: usize = 512;
+/// Keys that one turn of the sweep looks at, about.
+pub const SWEEP_KEYS: usize = 128;
+/// Things that one step of the sweep mends.
+pub const MENDED_PER_STEP: usize = 32;
 
 const _: () = assert!(COOLDOWNS_LIFE.as_millis() >= COOLDOWN_MAX.as_millis());

@@ -1,16 +1,12 @@
 //! Reading an index, and removing what should not be in it.
 
 use super::{Indexed, owner, says};
+use crate::limits::{LISTED_PER_READ, PRUNED_PER_STEP};
 use bytes::Bytes;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::Key;
 use std::collections::BTreeSet;
-
-/// Entries, and records, that one read asks for.
-const PAGE: usize = 1_000;
-/// Entries that one step removes: each is a record that it looks at once more.
-pub(super) const PRUNED_PER_STEP: usize = 64;
 
 /// What an index holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +59,7 @@ async fn look<X: Indexed>(
 ) -> Result<(Listing<X::Value>, Vec<Ghost<X::Member>>)> {
     let mut listing = Listing { living: Vec::new(), corrupt: Vec::new(), pruned: 0 };
     let (members, mut ghosts) = members::<X>(scope, index).await?;
-    for members in members.chunks(PAGE) {
+    for members in members.chunks(LISTED_PER_READ) {
         ghosts.extend(sort::<X>(scope, index, members, &mut listing).await?);
     }
     Ok((listing, ghosts))
@@ -76,7 +72,7 @@ async fn members<X: Indexed>(
 ) -> Result<(Vec<X::Member>, Vec<Ghost<X::Member>>)> {
     let (mut ids, mut rubbish, mut from) = (BTreeSet::new(), BTreeSet::new(), None);
     loop {
-        let page = scope.members(index, from, PAGE).await?;
+        let page = scope.members(index, from, LISTED_PER_READ).await?;
         for member in page.members {
             match member {
                 Member::Known(id) => drop(ids.insert(id)),

@@ -1,10 +1,11 @@
 //! The sweep: every index of a family and every record, in bounded turns.
 //!
-//! Budget of a turn: one page of a scan, or [`TURN`] entries or records with the steps that mend them. It holds nothing
+//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the steps that mend them. It holds nothing
 //! between turns, so it may be dropped at any time; what a turn mended stays. Two sweeps at once only do the work twice.
 
-use super::list::{Ghost, Listing, PRUNED_PER_STEP, prune, sort};
+use super::list::{Ghost, Listing, prune, sort};
 use super::{Indexed, enter};
+use crate::limits::{PRUNED_PER_STEP, SWEPT_PER_TURN};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::{Cursor, MemberCursor};
 use emberkeep_hot::store::Member;
@@ -12,9 +13,6 @@ use emberkeep_hot::{Error, Result, Scope, Store, Tx};
 use emberkeep_schema::{Codec, Id, Key};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
-
-/// Entries or records that one turn looks at.
-const TURN: usize = 128;
 
 /// One walk over all indexes and records of `X`.
 pub struct Sweeper<X: Indexed> {
@@ -102,14 +100,14 @@ impl<X: Indexed> Sweeper<X> {
     }
 
     async fn find_indexes(&mut self, from: Option<Cursor>) -> Result<()> {
-        let page = self.store.scan::<X::Index>(from, TURN).await?;
+        let page = self.store.scan::<X::Index>(from, SWEPT_PER_TURN).await?;
         let found = page.keys.into_iter().filter_map(located::<X, _>).collect();
         self.stage = Stage::Entries { found, at: None, keys: Walk::of(page.next) };
         Ok(())
     }
 
     async fn find_records(&mut self, from: Option<Cursor>) -> Result<()> {
-        let page = self.store.scan::<X::Record>(from, TURN).await?;
+        let page = self.store.scan::<X::Record>(from, SWEPT_PER_TURN).await?;
         let found = page.keys.into_iter().filter_map(located::<X, _>).collect();
         self.stage = Stage::Records { found, keys: Walk::of(page.next) };
         Ok(())
@@ -120,7 +118,7 @@ impl<X: Indexed> Sweeper<X> {
         let Stage::Entries { found, at, .. } = &mut self.stage else { return Ok(()) };
         let Some((partition, index)) = found.front() else { return Ok(()) };
         let (scope, index) = (self.store.scope(partition.clone()), index.clone());
-        let page = match scope.members(&index, at.clone(), TURN).await {
+        let page = match scope.members(&index, at.clone(), SWEPT_PER_TURN).await {
             // Somebody else's: told, and not ours to mend.
             Err(error @ Error::WrongType { .. }) => {
                 self.swept.corrupt.push(error);

@@ -21,18 +21,14 @@ pub use sweep::{Sweep, Swept};
 pub use teardown::TornDown;
 
 use super::error::{Error, Result};
-use super::limits::REUSE_AFTER_MAX;
+use super::limits::{IDS, REUSE_AFTER_MAX};
 use super::model::{Monster, MonsterId};
 use super::schema::*;
 use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::record::{self, Change};
 use emberkeep_primitives::{Deadlines, IdPool, RestingPool};
-use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// Ids of monsters.
-const IDS: RangeInclusive<i64> = 1_000_000_000..=2_000_000_000;
 
 /// The ids of a tenant's monsters.
 type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;

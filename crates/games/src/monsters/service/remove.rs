@@ -7,8 +7,8 @@ use crate::monsters::limits::{MARKERS_PER_STEP, MONSTERS_PER_STEP};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
-use emberkeep_primitives::cooldown::CLEARED_PER_STEP_MAX;
 use emberkeep_primitives::index;
+use emberkeep_primitives::limits::CLEARED_PER_STEP_MAX;
 use std::collections::BTreeSet;
 
 /// A field that was emptied.

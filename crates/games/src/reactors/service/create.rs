@@ -2,6 +2,7 @@
 
 use super::{Reactors, spots};
 use crate::reactors::error::{Error, Result};
+use crate::reactors::limits::FORESEEN_IDS;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::request::CreateRequest;
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, field_key, ids};
@@ -10,9 +11,6 @@ use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::{Taken, sequence::Looked};
 use std::sync::atomic::Ordering;
-
-/// Ids after the last one seen that a creation asks about beforehand, so that the one it gets is among them.
-const FORESEEN_IDS: u32 = 4;
 
 impl Reactors {
     /// Takes the next free id. It stays the caller's until ids have come round once, or is used by

@@ -5,6 +5,7 @@ use super::destroy::{leave_all, leave_field, remove};
 use crate::care::{self, Keys};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
+use crate::reactors::limits::DESTROYED_PER_STEP;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
 use crate::world::{Field, Tenant};
@@ -13,9 +14,6 @@ use emberkeep_hot::store::Member;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index::{self, Listing};
 use emberkeep_schema::Key;
-
-/// Reactors that one step destroys.
-const DESTROYED_PER_STEP: usize = 64;
 
 /// A field that was emptied.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,7 +5,7 @@
 //!    finds them.
 //! 3. What is remembered of where reactors stand becomes what their records say.
 //!
-//! Budget of a turn: one page of [`PAGE`] keys and the steps that mend what is wrong with them. It stops when it has
+//! Budget of a turn: one page of [`SWEEP_KEYS`] keys and the steps that mend what is wrong with them. It stops when it has
 //! seen everything. Nothing is held between turns: it may be dropped at any time, what was mended stays, and two
 //! sweeps at once only do the work twice.
 
@@ -14,6 +14,7 @@ use super::spots;
 use crate::pages::{Pages, by_tenant, told};
 use crate::reactors::error::Result;
 use crate::reactors::indexes::{InAll, InField};
+use crate::reactors::limits::{MENDED_PER_STEP, SWEEP_KEYS};
 use crate::reactors::model::{ReactorId, Spot};
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_SPOTS, SpotText, cooldown_key, cooldowns, cooldowns_key, cooling,
@@ -25,11 +26,6 @@ use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::index::{self, Sweeper};
 use emberkeep_schema::{Codec, Key};
 use std::time::Duration;
-
-/// Keys that one turn looks at.
-const PAGE: usize = 128;
-/// Things that one step mends.
-const MENDED_PER_STEP: usize = 32;
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,14 +102,14 @@ impl Sweep {
             Stage::All(sweeper) => {
                 let goes_on = sweeper.turn().await?;
                 self.swept.all = sweeper.swept().clone();
-                (!goes_on).then(|| Stage::Cooldowns(Pages::new(&self.store, None, PAGE)))
+                (!goes_on).then(|| Stage::Cooldowns(Pages::new(&self.store, None, SWEEP_KEYS)))
             }
             Stage::Cooldowns(pages) => match pages.next().await? {
                 Some(markers) => {
                     self.swept.cooldowns += adopt(&self.store, markers).await?;
                     None
                 }
-                None => Some(Stage::Spots(Pages::new(&self.store, None, PAGE))),
+                None => Some(Stage::Spots(Pages::new(&self.store, None, SWEEP_KEYS))),
             },
             Stage::Spots(pages) => match pages.next().await? {
                 Some(fields) => {

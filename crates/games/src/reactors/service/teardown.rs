@@ -3,7 +3,7 @@
 //! What has to go is found by walking the keyspace in pages, not by the indexes alone: what fell out of every index,
 //! and cooldowns that a foreign service started, must go too.
 //!
-//! Budget: one page of [`PAGE`] keys, then the steps that end what was found in it; nobody waits for longer than one
+//! Budget: one page of [`TEARDOWN_KEYS`] keys, then the steps that end what was found in it; nobody waits for longer than one
 //! of them. It stops at the end of the walk. What was ended before an error, or before the future was dropped, is
 //! whole and stays ended; call again for the rest. What others create meanwhile may stay.
 
@@ -14,6 +14,7 @@ use crate::care::{self, Keys};
 use crate::pages::{Pages, by_tenant, told};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{ANYWHERE, InAll};
+use crate::reactors::limits::TEARDOWN_KEYS;
 use crate::reactors::model::ReactorId;
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldowned_field,
@@ -23,9 +24,6 @@ use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index;
 use emberkeep_schema::{Family, Id, Key, Set};
-
-/// Keys that are looked at in one go.
-const PAGE: usize = 512;
 
 /// What a teardown removed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +65,7 @@ impl Reactors {
 
     /// Destroys what the fields list.
     async fn empty_fields(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut pages = Pages::<REACTOR_MAP>::new(&self.store, whose, PAGE);
+        let mut pages = Pages::<REACTOR_MAP>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             for (tenant, index) in told(page) {
                 let destroyed = match self.destroy_in_field(tenant, field_of(&index)).await {
@@ -92,7 +90,7 @@ impl Reactors {
 
     /// Removes records that no field lists; `true` if some of them could not be read.
     async fn end_unlisted(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<bool> {
-        let mut pages = Pages::<REACTOR>::new(&self.store, whose, PAGE);
+        let mut pages = Pages::<REACTOR>::new(&self.store, whose, TEARDOWN_KEYS);
         let mut unread = false;
         while let Some(page) = pages.next().await? {
             for (tenant, keys) in by_tenant(page) {
@@ -119,13 +117,13 @@ impl Reactors {
 
     /// Clears cooldowns: those that the fields list, then those that only have a marker.
     async fn end_cooldowns(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut indexes = Pages::<REACTOR_COOLDOWNS>::new(&self.store, whose, PAGE);
+        let mut indexes = Pages::<REACTOR_COOLDOWNS>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = indexes.next().await? {
             for (tenant, index) in told(page) {
                 torn.cooldowns += self.clear_cooldowns(tenant, cooldowned_field(&index)).await?;
             }
         }
-        let mut markers = Pages::<REACTOR_COOLDOWN>::new(&self.store, whose, PAGE);
+        let mut markers = Pages::<REACTOR_COOLDOWN>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = markers.next().await? {
             for (tenant, marker) in told(page) {
                 let (field, spot) = cooling(&marker);
@@ -137,14 +135,14 @@ impl Reactors {
 
     /// Removes what is remembered of empty fields, and ghosts from the set of all.
     async fn end_hints(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut pages = Pages::<REACTOR_SPOTS>::new(&self.store, whose, PAGE);
+        let mut pages = Pages::<REACTOR_SPOTS>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             for (tenant, key) in told(page) {
                 let field = spotted_field(&key);
                 self.store.scope(tenant).transact(move |tx| forget_empty(tx, &field)).await?;
             }
         }
-        let mut pages = Pages::<REACTORS_ALL>::new(&self.store, whose, PAGE);
+        let mut pages = Pages::<REACTORS_ALL>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             // Where the set is one for all tenants, its ghosts are not this tenant's business.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || whose.is_none()) {
