@@ -2,9 +2,7 @@
 
 mod monsters_cases;
 
-use emberkeep_hot::Store;
-use emberkeep_hot_redis::RedisEngine;
-use emberkeep_testkit::{on_every_engine, scratch, shared_cluster, shared_redis};
+use emberkeep_testkit::{on_every_engine, on_two_connections, scratch, unlisted};
 
 // One suite: sweeps and teardowns look at the whole store, so cases on a server must not run beside each other.
 on_every_engine!(mod monsters = monsters_cases {
@@ -117,40 +115,13 @@ async fn a_store_that_cannot_be_asked_is_an_error() {
     monsters_cases::a_store_that_cannot_be_asked_is_an_error().await;
 }
 
-/// Two connections are two processes: neither knows what the other one does.
-async fn on_two_connections(url: &str) {
-    let connect =
-        || async { Store::new(RedisEngine::connect(url).await.expect("the server of the test is up")) };
-    monsters_cases::two_processes_share_what_is_due(connect().await, connect().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_share_what_is_due_on_redis() {
-    let Some(server) = shared_redis() else { return };
-    on_two_connections(&server.fresh_db()).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_share_what_is_due_on_a_cluster() {
-    let Some(cluster) = shared_cluster() else { return };
-    let nodes: Vec<String> = cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-    // A prefix of its own: the cases beside it sweep and tear down the whole store.
-    on_two_connections(&format!("redis+cluster://{}?prefix=two/", nodes.join(","))).await;
-}
+on_two_connections!(mod two_monster_processes = monsters_cases {
+    two_processes_share_what_is_due,
+});
 
 /// A case that is written and not listed would never run.
 #[test]
 fn every_case_is_listed() {
-    let listed = include_str!("monsters.rs");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/monsters_cases");
-    for file in std::fs::read_dir(folder).expect("the folder of the cases") {
-        let text = std::fs::read_to_string(file.expect("a file").path()).expect("a source file");
-        for rest in text.split("\npub async fn ").skip(1) {
-            let name = rest.split('(').next().unwrap_or(rest);
-            assert!(
-                listed.contains(&format!("    {name},\n")) || listed.contains(&format!("::{name}(")),
-                "{name}"
-            );
-        }
-    }
+    assert_eq!(unlisted(include_str!("monsters.rs"), folder), [""; 0]);
 }

@@ -6,7 +6,7 @@ use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL};
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::{Store, engine::Stats};
-use emberkeep_testkit::on_every_engine;
+use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted};
 use proptest::prelude::*;
 use reactors_cases::World;
 use std::sync::Arc;
@@ -191,4 +191,15 @@ async fn a_creation_takes_two_round_trips() {
         world.create(x).await;
     }
     assert_eq!(calls(before, store.stats()), 20, "each creation reads once and commits once");
+}
+
+on_two_connections!(mod two_reactor_processes = reactors_cases {
+    of_two_processes_one_creates_and_one_destroys,
+});
+
+/// A case that is written and not listed would never run.
+#[test]
+fn every_case_is_listed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reactors_cases");
+    assert_eq!(unlisted(include_str!("reactors.rs"), folder), [""; 0]);
 }

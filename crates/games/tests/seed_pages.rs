@@ -1,4 +1,4 @@
-//! The pages of `docs/seeds` name tests and calls: each of them must exist.
+//! The pages of `docs/seeds` name tests, calls and families: each of them must exist.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,37 +19,130 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names of all functions of the project.
-fn functions() -> HashSet<String> {
-    let mut sources = Vec::new();
-    files(&root().join("crates"), "rs", &mut sources);
-    let mut names = HashSet::new();
-    for source in sources {
-        let text = fs::read_to_string(&source).expect("a readable file");
-        for after in text.split("fn ").skip(1) {
-            names.insert(after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
-        }
-    }
-    names
+/// The sources below a folder.
+fn sources(folder: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    files(&root().join(folder), "rs", &mut found);
+    found.iter().map(|path| fs::read_to_string(path).expect("a readable file")).collect()
 }
 
-/// Words in backticks that look like the name of a test: small letters and at least three underscores.
-fn named(page: &str) -> Vec<&str> {
-    let quoted = page.split('`').skip(1).step_by(2);
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    quoted.filter(|word| word.chars().all(plain) && word.matches('_').count() >= 3).collect()
+/// The tests and cases of all crates: files in folders of tests, and what stands behind the production code of others.
+fn tests() -> Vec<String> {
+    let mut found = Vec::new();
+    files(&root().join("crates"), "rs", &mut found);
+    let part = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("a readable file");
+        let of_tests = path.components().any(|part| part.as_os_str() == "tests");
+        if of_tests { Some(text) } else { text.split_once("#[cfg(test)]").map(|(_, tests)| tests.to_owned()) }
+    };
+    found.iter().filter_map(part).collect()
+}
+
+/// The words that follow a word, in all these texts.
+fn after(word: &str, texts: &[String]) -> HashSet<String> {
+    let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    texts.iter().flat_map(|text| text.split(word).skip(1)).map(name).collect()
+}
+
+/// Words in backticks.
+fn quoted(page: &str) -> impl Iterator<Item = &str> {
+    page.split('`').skip(1).step_by(2)
+}
+
+/// Small letters and underscores: the name of a call or a test.
+fn is_function(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// What a page's game has.
+struct Game {
+    /// Its public functions.
+    calls: HashSet<String>,
+    /// Fields of its public types, and words of the seed that are neither calls nor tests.
+    words: HashSet<String>,
+    /// Everything else that one of our files defines.
+    functions: HashSet<String>,
+    text: String,
+}
+
+impl Game {
+    fn new(name: &str) -> Game {
+        let (own, all) = (sources(&format!("crates/games/src/{name}")), sources("crates"));
+        let mut calls = after("pub fn ", &own);
+        calls.extend(after("pub async fn ", &own));
+        let mut words = after("    pub ", &own);
+        words.insert("null".into());
+        Game { calls, words, functions: after("fn ", &all), text: own.concat() }
+    }
+
+    /// Whether a word of a page is what it seems to be. A name of three words and more is a test.
+    fn knows(&self, word: &str) -> bool {
+        match word.split_once("::") {
+            None if is_function(word) && word.matches('_').count() >= 3 => self.functions.contains(word),
+            None if is_function(word) => {
+                self.calls.contains(word) || self.words.contains(word) || self.functions.contains(word)
+            }
+            // `Service::method` or `Request::field`; a path of modules is no call.
+            Some((of, member)) if of.starts_with(char::is_uppercase) && is_function(member) => {
+                let defines = self.text.contains(&format!("pub struct {of}"));
+                defines && (self.calls.contains(member) || self.words.contains(member))
+            }
+            _ => true,
+        }
+    }
+}
+
+fn pages() -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    files(&root().join("docs/seeds"), "md", &mut pages);
+    assert!(!pages.is_empty(), "the pages were found");
+    let named = |path: &PathBuf| {
+        let name = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).expect("a readable page"))
+    };
+    pages.iter().map(named).collect()
 }
 
 #[test]
-fn every_test_that_a_page_names_exists() {
-    let (functions, mut pages) = (functions(), Vec::new());
-    files(&root().join("docs/seeds"), "md", &mut pages);
-    assert!(!pages.is_empty(), "the pages were found");
-    for page in pages {
-        let text = fs::read_to_string(&page).expect("a readable page");
-        let names = named(&text);
-        assert!(!names.is_empty(), "{} names no test", page.display());
-        let missing: Vec<_> = names.iter().filter(|name| !functions.contains(**name)).collect();
-        assert!(missing.is_empty(), "{} names what is not there: {missing:#?}", page.display());
+fn every_test_and_every_call_that_a_page_names_exists() {
+    for (name, text) in pages() {
+        let game = Game::new(&name);
+        assert!(
+            quoted(&text).filter(|word| is_function(word)).count() > 20,
+            "{name}.md names tests and calls"
+        );
+        let missing: Vec<_> = quoted(&text).filter(|word| !game.knows(word)).collect();
+        assert!(missing.is_empty(), "{name}.md names what is not there: {missing:#?}");
+    }
+}
+
+/// The last column of a table, where it says what holds a line: nothing but tests stands there.
+#[test]
+fn what_holds_a_line_is_a_test() {
+    let tests = after("fn ", &tests());
+    for (name, text) in pages() {
+        let mut held = false;
+        for row in text.lines() {
+            held = if row.starts_with('|') { held || row.ends_with("| held by |") } else { false };
+            let Some(cell) = row.trim_end_matches('|').rsplit('|').next().filter(|_| held) else { continue };
+            for word in quoted(cell).filter(|word| is_function(word)) {
+                assert!(tests.contains(word), "{name}.md: {word} holds a line and is no test");
+            }
+        }
+    }
+}
+
+/// Families are named by their constants.
+#[test]
+fn every_family_that_a_page_names_exists() {
+    for (name, text) in pages() {
+        let game = Game::new(&name);
+        let mut named = 0;
+        for after in text.split("family `").skip(1) {
+            let family = after.split('`').next().unwrap_or(after);
+            assert!(game.text.contains(&format!("pub {family} = \"")), "{name}.md: no family {family}");
+            named += 1;
+        }
+        assert!(named > 0, "{name}.md names families");
     }
 }

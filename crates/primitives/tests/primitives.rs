@@ -2,7 +2,7 @@
 
 mod cases;
 
-use emberkeep_testkit::on_every_engine;
+use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted};
 
 on_every_engine!(mod id_pools = cases::id_pool {
     ids_are_counted_and_the_counter_wraps,
@@ -66,4 +66,19 @@ async fn cooldowns_end_and_their_index_stays_short() {
 #[tokio::test]
 async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
     cases::index::a_record_that_ended_by_its_ttl_is_no_ghost().await;
+}
+
+on_two_connections!(mod two_id_processes = cases::id_pool {
+    two_processes_take_different_ids,
+});
+
+on_two_connections!(mod two_deadline_processes = cases::deadlines {
+    two_processes_share_what_is_due,
+});
+
+/// A case that is written and not listed would never run.
+#[test]
+fn every_case_is_listed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
+    assert_eq!(unlisted(include_str!("primitives.rs"), folder), [""; 0]);
 }

@@ -33,6 +33,7 @@ mod resp;
 mod scratch;
 mod shared;
 mod unavailable;
+mod unlisted;
 
 pub use cluster::{RedisCluster, SlotMigration, key_slot};
 pub use options::{Flavor, RedisOptions};
@@ -46,3 +47,4 @@ pub use resp::Resp;
 pub use scratch::{Scratch, scratch};
 pub use shared::{shared_cluster, shared_redis, shared_valkey};
 pub use unavailable::Unavailable;
+pub use unlisted::unlisted;

@@ -1,4 +1,4 @@
-//! The runner of cases: async functions of a `Store`, each of which brings a partition of its own.
+//! The runners of cases: async functions of a `Store`, or of two, each of which brings a partition of its own.
 
 /// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test for all of
 /// them, which says how many there are and names those that fail).
@@ -53,6 +53,45 @@ macro_rules! on_every_engine {
                 let nodes: Vec<String> =
                     cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
                 run_all("cluster", &format!("redis+cluster://{}", nodes.join(","))).await;
+            }
+        }
+    };
+}
+
+/// Runs cases of two stores on a real Redis and on a real Redis Cluster. Each store has an engine and connections of its
+/// own, as two processes have: neither knows what the other one does.
+///
+/// `on_two_connections!(mod two_voters = cases::ballot { one_of_two_votes });` runs `cases::ballot::one_of_two_votes` with
+/// two stores. On the Cluster, which has one database, the suite's name is the prefix of its keys: cases beside it may
+/// sweep the whole store.
+#[macro_export]
+macro_rules! on_two_connections {
+    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+        mod $suite {
+            use super::$($cases)::+ as cases;
+            use emberkeep_hot::Store;
+
+            async fn connect(url: &str) -> Store {
+                let engine = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                Store::new(engine.expect("the server of the test is up"))
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn every_case_on_redis() {
+                let Some(server) = $crate::shared_redis() else { return };
+                $(
+                    let url = server.fresh_db();
+                    cases::$case(connect(&url).await, connect(&url).await).await;
+                )*
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn every_case_on_a_cluster() {
+                let Some(cluster) = $crate::shared_cluster() else { return };
+                let nodes: Vec<String> =
+                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+                let url = format!("redis+cluster://{}?prefix={}/", nodes.join(","), stringify!($suite));
+                $(cases::$case(connect(&url).await, connect(&url).await).await;)*
             }
         }
     };

@@ -2,8 +2,8 @@
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{
-    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, cooldown_key, cooldowns_key, field_key,
-    spots_key,
+    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, Reactors, cooldown_key, cooldowns_key,
+    field_key, spots_key,
 };
 use emberkeep_games::world::Field;
 use emberkeep_hot::Store;
@@ -135,4 +135,34 @@ pub async fn a_field_with_spoiled_hints_is_destroyed(store: Store) {
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((destroyed.reactors.len(), destroyed.cooldowns, destroyed.stopped), (1, 1, None));
     assert!(!world.cools_down(2).await);
+}
+
+/// Each spot is fought for by both processes at once, and so is the end of whoever stands there.
+pub async fn of_two_processes_one_creates_and_one_destroys(one: Store, other: Store) {
+    const SPOTS: i16 = 40;
+    let world = World::new(&one);
+    let twin = World {
+        reactors: Reactors::new(other.clone()),
+        store: other.clone(),
+        scope: other.scope(world.tenant),
+        ..world.clone()
+    };
+    let (mut created, mut destroyed) = (0, 0);
+    for x in 0..SPOTS {
+        let (mine, theirs) = tokio::join!(
+            world.reactors.create(world.tenant, world.request(x)),
+            twin.reactors.create(twin.tenant, twin.request(x)),
+        );
+        let (winner, loser) = if mine.is_ok() { (mine, theirs) } else { (theirs, mine) };
+        let id = winner.unwrap().id;
+        assert_eq!(loser, Err(Error::SpotTaken { id }));
+        created += 1;
+        let (mine, theirs) =
+            tokio::join!(world.reactors.destroy(world.tenant, id), twin.reactors.destroy(twin.tenant, id),);
+        let lost =
+            [mine, theirs].into_iter().filter(|outcome| *outcome == Err(Error::NotFound { id })).count();
+        assert_eq!(lost, 1, "reactor {id}");
+        destroyed += 1;
+    }
+    assert_eq!((created, destroyed, world.indexed().await), (SPOTS, SPOTS, vec![]));
 }

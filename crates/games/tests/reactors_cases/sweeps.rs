@@ -8,7 +8,7 @@ use emberkeep_hot::command::Write;
 use std::time::Duration;
 
 /// A whole sweep over the store.
-pub async fn sweep(world: &World) -> Swept {
+pub(super) async fn sweep(world: &World) -> Swept {
     world.reactors.sweep().run(Duration::ZERO).await.unwrap()
 }
 

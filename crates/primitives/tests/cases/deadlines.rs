@@ -52,13 +52,24 @@ pub async fn a_later_word_replaces_an_earlier_one(store: Store) {
 
 pub async fn each_deadline_is_handed_to_one_caller(store: Store) {
     let scope = store.scope(Realm::new());
-    scope
+    share(vec![scope; 8]).await;
+}
+
+pub async fn two_processes_share_what_is_due(one: Store, other: Store) {
+    let realm = Realm::new();
+    let (one, other) = (one.scope(realm), other.scope(realm));
+    share(vec![one.clone(), other.clone(), one, other]).await;
+}
+
+/// Lets callers pop as long as there is something, and sees that each deadline came to one of them.
+async fn share(callers: Vec<Scope<Realm>>) {
+    callers[0]
         .transact(|tx| (0..400).try_for_each(|what| Deadlines::new(DUE.key()).set(tx, &what, PAST)))
         .await
         .unwrap_or_else(|error: Error| panic!("{error}"));
-    let callers: Vec<_> = (0..8)
-        .map(|_| {
-            let scope = scope.clone();
+    let callers: Vec<_> = callers
+        .into_iter()
+        .map(|scope| {
             tokio::spawn(async move {
                 let mut mine = Vec::new();
                 loop {

@@ -52,6 +52,12 @@ impl Things {
         Things { scope: pool.announced(store.scope(Realm::new())), pool }
     }
 
+    /// The same things, of another process.
+    fn through(&self, store: &Store) -> Things {
+        let scope = self.pool.announced(store.scope(*self.scope.partition()));
+        Things { scope, pool: self.pool.clone() }
+    }
+
     async fn make(&self) -> Result<u32, Exhausted> {
         let mut search = self.pool.search();
         loop {
@@ -161,11 +167,21 @@ pub async fn an_id_outside_of_the_range_is_not_taken_in(store: Store) {
 }
 
 pub async fn takers_at_the_same_time_get_different_ids(store: Store) {
-    let things = Things::new(&store, 1, 10_000);
-    let mut takers = Vec::new();
-    for _ in 0..8 {
-        let things = things.clone();
-        takers.push(tokio::spawn(async move {
+    take_at_once(vec![Things::new(&store, 1, 10_000); 8]).await;
+}
+
+pub async fn two_processes_take_different_ids(one: Store, other: Store) {
+    let things = Things::new(&one, 1, 10_000);
+    let theirs = things.through(&other);
+    take_at_once(vec![things.clone(), theirs.clone(), things, theirs]).await;
+}
+
+/// Lets each taker make 20 things and end 10 of them, and sees that no id is held twice, or held and free.
+async fn take_at_once(takers: Vec<Things>) {
+    let (things, count) = (takers[0].clone(), takers.len());
+    let mut running = Vec::new();
+    for things in takers {
+        running.push(tokio::spawn(async move {
             let mut ids = things.make_all(20).await;
             for id in ids.split_off(10) {
                 things.unmake(id).await;
@@ -174,14 +190,14 @@ pub async fn takers_at_the_same_time_get_different_ids(store: Store) {
         }));
     }
     let mut held = Vec::new();
-    for taker in takers {
+    for taker in running {
         held.extend(taker.await.unwrap());
     }
     let free = things.free().await;
     let all: HashSet<u32> = held.iter().chain(&free).copied().collect();
     assert_eq!(
         (held.len(), all.len()),
-        (80, held.len() + free.len()),
+        (10 * count, held.len() + free.len()),
         "an id is held twice, or held and free"
     );
 }
