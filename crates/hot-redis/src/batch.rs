@@ -5,23 +5,26 @@
 //! not hold up the others of the same call.
 
 use crate::clock::Clock;
+use crate::distinct::Distinct;
 use crate::group::Group;
+use crate::inferred::shows_absence;
 use crate::job::{Job, Time};
 use crate::known::Known;
 use crate::limits::*;
-use crate::view::View;
+use crate::merge::{join_ranges, push_merged};
+use crate::view::{Reads, View};
 use emberkeep_hot::command::*;
-use emberkeep_hot::limits::{BODY_WARN, INCREMENT_MAX};
+use emberkeep_hot::limits::BODY_WARN;
 use emberkeep_hot::tx::RawTx;
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use std::time::Instant;
 
 pub(crate) type Map<V> = HashMap<RawKey, V, RandomState>;
 /// Keys of one step: mostly one or two.
-pub(crate) type Keys = SmallVec<[RawKey; 2]>;
+pub(crate) type Keys = Distinct<RawKey>;
 /// Places of groups.
 type Touched = SmallVec<[usize; 4]>;
 
@@ -29,7 +32,7 @@ type Touched = SmallVec<[usize; 4]>;
 pub(crate) struct Batch {
     pub(crate) groups: Vec<Group>,
     /// Reads that steps still miss; made after the writes of the same call.
-    pub(crate) fetches: Vec<(RawKey, Read)>,
+    pub(crate) fetches: Distinct<(RawKey, Read)>,
     /// The steps that miss them.
     pub(crate) waiting: Vec<Job>,
     /// Steps that must go into a later commit.
@@ -53,7 +56,7 @@ impl Batch {
     pub(crate) fn new(now: Instant) -> Batch {
         Batch {
             groups: vec![],
-            fetches: vec![],
+            fetches: Distinct::default(),
             waiting: vec![],
             deferred: vec![],
             estimate_ms: None,
@@ -158,29 +161,21 @@ impl Batch {
             return false;
         }
         for (key, read) in &job.announced {
-            self.want(key, read);
+            self.fetches.add((key.clone(), read.clone()));
         }
         true
     }
 
     /// All reads of the step so far, and those it misses: together they come from one moment.
-    fn fetch(&mut self, reads: Vec<(RawKey, Read, Reply)>, missing: Vec<(RawKey, Read)>) {
-        for (key, read, _) in &reads {
-            self.want(key, read);
-        }
-        missing.iter().for_each(|(key, read)| self.want(key, read));
-    }
-
-    fn want(&mut self, key: &RawKey, read: &Read) {
-        if !self.fetches.iter().any(|(k, r)| k == key && r == read) {
-            self.fetches.push((key.clone(), read.clone()));
-        }
+    fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
+        self.fetches.extend(reads.into_vec().into_iter().map(|(key, read, _)| (key, read)));
+        self.fetches.extend(missing);
     }
 
     fn sort_in(
         &mut self,
         mut job: Job,
-        reads: Vec<(RawKey, Read, Reply)>,
+        reads: Reads,
         layered: Keys,
         mut effects: Effects,
         known: &Known,
@@ -236,30 +231,19 @@ impl Batch {
         job.not_before.is_some() || keys.iter().any(|key| known.is_busy(key, self.started))
     }
 
-    fn join(
-        &mut self,
-        job: Job,
-        keys: Keys,
-        touched: Touched,
-        reads: Vec<(RawKey, Read, Reply)>,
-        effects: Effects,
-    ) {
+    fn join(&mut self, job: Job, keys: Keys, touched: Touched, reads: Reads, effects: Effects) {
         let home = self.home_of(&touched);
         for (key, write) in effects.writes {
             push_merged(self.writes.entry_ref(&key).or_default(), write);
         }
         let group = &mut self.groups[home];
-        for key in keys {
+        for key in keys.into_vec() {
             if let Entry::Vacant(vacant) = self.by_key.entry(key) {
                 group.keys.push(vacant.key().clone());
                 vacant.insert(home);
             }
         }
-        for read in reads {
-            if !group.reads.contains(&read) {
-                group.reads.push(read);
-            }
-        }
+        group.reads.extend(reads.into_vec());
         group.sealed |= job.alone;
         group.effects.log.extend(effects.log);
         group.effects.messages.extend(effects.messages);
@@ -285,11 +269,17 @@ impl Batch {
     /// Closes the batch: every group gets its merged writes.
     pub(crate) fn close(&mut self) {
         self.groups.retain(|group| !group.jobs.is_empty());
-        for group in &mut self.groups {
-            group.required = group.keys.iter().filter_map(|key| self.required.of(key)).collect();
-            for key in &group.keys {
-                if let Some(writes) = self.writes.remove(key) {
-                    group.effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
+        for Group { keys, reads, effects, required, .. } in &mut self.groups {
+            join_ranges(reads);
+            *required = keys.iter().filter_map(|key| self.required.of(key)).collect();
+            let absent =
+                reads.iter().filter(|(_, read, reply)| shows_absence(read, reply)).map(|(key, ..)| key);
+            let absent: HashSet<&RawKey, RandomState> = absent.collect();
+            for key in keys.iter() {
+                let writes = self.writes.remove(key).unwrap_or_default();
+                // What is proved to be absent need not be deleted.
+                if writes[..] != [Write::Del] || !absent.contains(key) {
+                    effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
                 }
             }
         }
@@ -307,25 +297,9 @@ fn bytes_of(effects: &Effects) -> usize {
 fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Keys, effects: &Effects) -> Keys {
     let mut keys = layered;
     for key in reads.iter().map(|(key, _, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
-        if !keys.contains(key) {
+        if keys.find(&key).is_none() {
             keys.push(key.clone());
         }
     }
     keys
-}
-
-/// Appends a write of one key, dropping what it makes void.
-fn push_merged(writes: &mut Vec<Write>, write: Write) {
-    match (&write, writes.last_mut()) {
-        (Write::Del | Write::Set(_, Expiry::Never | Expiry::At(_)), _) => {
-            writes.clear();
-            writes.push(write);
-        }
-        // A SET that keeps the deadline inherits that of the SET before it.
-        (Write::Set(value, Expiry::Keep), Some(Write::Set(before, _))) => *before = value.clone(),
-        (Write::IncrBy(by), Some(Write::IncrBy(sum))) if sum.saturating_add(*by).abs() <= INCREMENT_MAX => {
-            *sum += by
-        }
-        _ => writes.push(write),
-    }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Landed {
     pub(crate) groups: Vec<Group>,
     pub(crate) fetches: Vec<(RawKey, Read)>,
     pub(crate) waiting: Vec<Job>,
+    /// The tick at which it was sent.
+    pub(crate) tick: u64,
 }
 
 impl Landed {
@@ -159,7 +161,8 @@ impl Combiner {
     }
 
     fn send(&mut self, batch: Batch) {
-        let Batch { groups, fetches, waiting, estimate_ms, .. } = batch;
+        let Batch { mut groups, fetches, waiting, estimate_ms, .. } = batch;
+        let fetches = fetches.into_vec();
         let check_rights = self.rights.must_be_checked(&groups, Instant::now());
         let call = self.call_of(&groups, &fetches, check_rights);
         let writing = || groups.iter().filter(|group| !group.effects.is_empty());
@@ -168,7 +171,7 @@ impl Combiner {
         let jobs = groups.iter().flat_map(|group| &group.jobs).chain(&waiting);
         let deadline = jobs.map(|job| job.deadline).max().unwrap_or_else(Instant::now);
         self.count(&groups, &fetches);
-        self.predict(&groups);
+        let tick = self.predict(&mut groups);
         let lane = (!claims.is_empty()).then(|| self.take_lane());
         let clock = self.clock.clone();
         let flight = Flight {
@@ -185,7 +188,7 @@ impl Combiner {
         let (shared, partition) = (self.shared.clone(), self.partition.clone());
         self.flights.push(Box::pin(async move {
             let outcome = flight.fly(&shared, &partition).await;
-            Landed { flight, outcome, groups, fetches, waiting }
+            Landed { flight, outcome, groups, fetches, waiting, tick }
         }));
     }
 
@@ -227,17 +230,17 @@ impl Combiner {
         }
     }
 
-    /// From now on guesses are what these commits will leave behind.
-    fn predict(&mut self, groups: &[Group]) {
+    /// From now on guesses are what these commits will leave behind. Answers their tick.
+    fn predict(&mut self, groups: &mut [Group]) -> u64 {
+        let tick = self.known.tick();
         for group in groups {
-            let writes = &group.effects.writes;
-            for key in group.written() {
-                let of_key: Vec<_> =
-                    writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w.clone()).collect();
-                self.known.sent(key, &of_key);
+            group.tick = tick;
+            for of_key in group.effects.writes.chunk_by(|(key, _), (next, _)| key == next) {
+                self.known.sent(&of_key[0].0, of_key);
             }
         }
         self.known.advance();
+        tick
     }
 
     fn take_lane(&mut self) -> Lane {

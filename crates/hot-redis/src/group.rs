@@ -1,6 +1,7 @@
 //! Steps of one commit that share keys: validated, written and answered as one.
 
 use crate::job::Job;
+use crate::view::Reads;
 use emberkeep_hot::command::*;
 
 /// Steps that share keys.
@@ -8,10 +9,12 @@ use emberkeep_hot::command::*;
 pub(crate) struct Group {
     pub(crate) jobs: Vec<Job>,
     pub(crate) keys: Vec<RawKey>,
-    pub(crate) reads: Vec<(RawKey, Read, Reply)>,
+    pub(crate) reads: Reads,
     pub(crate) effects: Effects,
     /// What its steps ask of the state below, also by writes that later ones cover.
     pub(crate) required: Vec<Requirement>,
+    /// The tick of the call that carries it.
+    pub(crate) tick: u64,
     /// A step that must be alone is in here.
     pub(crate) sealed: bool,
 }
@@ -61,7 +64,7 @@ impl Group {
     pub(crate) fn absorb(&mut self, other: Group) {
         self.jobs.extend(other.jobs);
         self.keys.extend(other.keys);
-        self.reads.extend(other.reads);
+        self.reads.extend(other.reads.into_vec());
         self.effects.log.extend(other.effects.log);
         self.effects.messages.extend(other.effects.messages);
         self.sealed |= other.sealed;

@@ -1,6 +1,8 @@
 //! A step on its way through the engine.
 
+use crate::distinct::Named;
 use crate::limits::MISSES_BEFORE_TIME_IS_KEPT;
+use crate::view::Reads;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
@@ -11,7 +13,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Replies that came from one atomic call.
-pub(crate) type Seen = Arc<Vec<(RawKey, Read, Reply)>>;
+pub(crate) type Seen = Arc<Reads>;
 
 /// What a run was told of the time.
 #[derive(Clone, Copy)]
@@ -124,7 +126,7 @@ impl Job {
     /// Whether all of this came from one atomic call.
     pub(crate) fn has_fresh(&self, reads: &[(RawKey, Read, Reply)]) -> bool {
         let fresh = self.fresh.as_ref();
-        reads.iter().all(|read| fresh.is_some_and(|fresh| fresh.contains(read)))
+        reads.iter().all(|read| fresh.and_then(|fresh| fresh.find(&read.name())).is_some_and(|f| f == read))
     }
 
     /// Whether its call is its own.

@@ -3,12 +3,12 @@
 //! A guess for a key that others keep changing costs a commit that fails; so after a stale answer a key's guesses
 //! are used only at once, while they are fresh, and otherwise read again, until it has been quiet for a while.
 
+use crate::inferred::{carried, drop_covered, inferred};
 use crate::limits::{CONTENDED, KNOWN_BYTES_MAX, KNOWN_KEYS_MAX, KNOWN_READS_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write};
-use emberkeep_hot::tx::{Base, read_through};
-use emberkeep_hot::{Error, Result};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::time::Instant;
 
 /// What a guess weighs beside its reply.
@@ -30,8 +30,8 @@ struct KnownKey {
     reads: Vec<(Read, Reply)>,
     contended_until: Option<Instant>,
     fresh_at: u64,
-    /// Commits in flight that write the key.
-    in_flight: u32,
+    /// What commits in flight write to the key, each with the tick at which it was sent.
+    in_flight: SmallVec<[(u64, Vec<Write>); 2]>,
     /// Somebody else has the turn until about then.
     wait_until: Option<Instant>,
 }
@@ -40,38 +40,49 @@ impl KnownKey {
     fn is_contended(&self, now: Instant) -> bool {
         self.contended_until.is_some_and(|until| now < until)
     }
+
+    fn bytes(&self) -> usize {
+        self.reads.iter().map(|(_, reply)| reply.bytes() + READ_BYTES).sum()
+    }
+
+    /// Keeps a reply, in the place of an older one.
+    fn keep(&mut self, read: Read, reply: Reply) {
+        if let Some((_, old)) = self.reads.iter_mut().find(|(r, _)| *r == read) {
+            *old = reply;
+            return;
+        }
+        drop_covered(&mut self.reads, &read);
+        if self.reads.len() >= KNOWN_READS_MAX {
+            self.reads.remove(0);
+        }
+        self.reads.push((read, reply));
+    }
 }
 
 impl Known {
     /// A guess, if there is one worth trying.
-    pub(crate) fn guess(&self, key: &RawKey, read: &Read, now: Instant) -> Option<&Reply> {
+    pub(crate) fn guess(&self, key: &RawKey, read: &Read, now: Instant) -> Option<Reply> {
         let known = self.keys.get(key)?;
         if known.fresh_at != self.tick && known.is_contended(now) {
             return None;
         }
-        known.reads.iter().find(|(r, _)| r == read).map(|(_, reply)| reply)
+        inferred(&known.reads, read)
     }
 
-    /// A reply that was just seen.
-    pub(crate) fn saw(&mut self, key: &RawKey, read: &Read, reply: Reply) {
+    /// A reply that came with the call of this tick. What the commits behind that call will leave is the better guess.
+    pub(crate) fn saw(&mut self, key: &RawKey, read: &Read, reply: Reply, tick: u64) {
         let known = self.keys.entry_ref(key).or_default();
         known.fresh_at = self.tick;
-        match known.reads.iter_mut().find(|(r, _)| r == read) {
-            // What a commit on its way will leave behind is the better guess.
-            Some(_) if known.in_flight > 0 => {}
-            Some((_, old)) => {
-                self.bytes = self.bytes + reply.bytes() - old.bytes();
-                *old = reply;
-            }
-            None => {
-                if known.reads.len() >= KNOWN_READS_MAX {
-                    let (_, oldest) = known.reads.remove(0);
-                    self.bytes -= oldest.bytes() + READ_BYTES;
-                }
-                self.bytes += reply.bytes() + READ_BYTES;
-                known.reads.push((read.clone(), reply));
-            }
+        let before = known.bytes();
+        let behind = known.in_flight.iter().filter(|(sent, _)| *sent > tick).flat_map(|(_, writes)| writes);
+        let behind: Vec<&Write> = behind.collect();
+        if behind.is_empty() {
+            known.keep(read.clone(), reply);
+        } else if inferred(&known.reads, read).is_none() {
+            let after = carried(key, &[(read.clone(), reply)], &behind);
+            after.into_iter().for_each(|(read, reply)| known.keep(read, reply));
         }
+        self.bytes = self.bytes + known.bytes() - before;
     }
 
     /// A guess proved wrong: others write this key.
@@ -79,8 +90,8 @@ impl Known {
         self.calm_from = self.calm_from.max(Some(now + CONTENDED));
         let known = self.keys.entry_ref(key).or_default();
         known.contended_until = Some(now + CONTENDED);
-        let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
-        self.bytes -= dropped;
+        self.bytes -= known.bytes();
+        known.reads.clear();
     }
 
     /// Somebody else has the turn on these keys.
@@ -101,44 +112,44 @@ impl Known {
 
     /// Whether a commit on its way writes this key while others do too: guessing its outcome is in vain.
     pub(crate) fn is_busy(&self, key: &RawKey, now: Instant) -> bool {
-        self.keys.get(key).is_some_and(|known| known.in_flight > 0 && known.is_contended(now))
+        self.keys.get(key).is_some_and(|known| !known.in_flight.is_empty() && known.is_contended(now))
     }
 
-    /// A commit with these writes of the key was sent: guesses become what it will leave behind.
-    pub(crate) fn sent(&mut self, key: &RawKey, writes: &[Write]) {
+    /// A commit with these writes of the key is sent: guesses become what it will leave behind.
+    pub(crate) fn sent(&mut self, key: &RawKey, writes: &[(RawKey, Write)]) {
         let known = self.keys.entry_ref(key).or_default();
-        known.in_flight += 1;
-        let writes: Vec<&Write> = writes.iter().collect();
-        let before = std::mem::take(&mut known.reads);
-        self.bytes -= before.iter().map(|(_, reply)| reply.bytes() + READ_BYTES).sum::<usize>();
-        let after = before.iter().filter_map(|(read, _)| {
-            let reply = read_through(&mut Replies(&before), key, &writes, read).ok()?;
-            Some((read.clone(), reply))
-        });
-        known.reads = after.collect();
-        self.bytes += known.reads.iter().map(|(_, reply)| reply.bytes() + READ_BYTES).sum::<usize>();
+        let before = known.bytes();
+        let writes: Vec<&Write> = writes.iter().map(|(_, write)| write).collect();
+        known.reads = carried(key, &known.reads, &writes);
+        known.in_flight.push((self.tick, writes.into_iter().cloned().collect()));
+        self.bytes = self.bytes + known.bytes() - before;
     }
 
-    /// A commit that wrote the key came back; `false` = it did not happen, so the guesses are void.
-    pub(crate) fn landed(&mut self, key: &RawKey, committed: bool) {
+    /// A commit of this tick that wrote the key came back; `false` = it did not happen, so the guesses are void.
+    pub(crate) fn landed(&mut self, key: &RawKey, tick: u64, committed: bool) {
         let Some(known) = self.keys.get_mut(key) else { return };
-        known.in_flight = known.in_flight.saturating_sub(1);
-        if committed && known.in_flight == 0 {
+        known.in_flight.retain(|(sent, _)| *sent != tick);
+        if committed && known.in_flight.is_empty() {
             // As good as if it had been read just now: another read before the next commit would be in vain.
             known.fresh_at = self.tick;
         }
         if !committed {
-            let dropped: usize = known.reads.drain(..).map(|(_, reply)| reply.bytes() + READ_BYTES).sum();
-            self.bytes -= dropped;
+            self.bytes -= known.bytes();
+            known.reads.clear();
         }
     }
 
-    /// A commit was sent. Forgets everything when that has become too much.
+    /// The tick of the call that is made now.
+    pub(crate) fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// A call was sent. Forgets everything when that has become too much.
     pub(crate) fn advance(&mut self) {
         self.tick += 1;
         if self.bytes > KNOWN_BYTES_MAX || self.keys.len() > KNOWN_KEYS_MAX {
             self.forget_guesses();
-            self.keys.retain(|_, known| known.in_flight > 0);
+            self.keys.retain(|_, known| !known.in_flight.is_empty());
         }
     }
 
@@ -146,24 +157,6 @@ impl Known {
     pub(crate) fn forget_guesses(&mut self) {
         self.keys.values_mut().for_each(|known| known.reads.clear());
         self.bytes = 0;
-    }
-}
-
-/// Replies as a base, to carry them over one's own writes.
-struct Replies<'a>(&'a [(Read, Reply)]);
-
-impl Base for Replies<'_> {
-    fn read(&mut self, _key: &RawKey, read: &Read) -> Result<Reply> {
-        let found = self.0.iter().find(|(r, _)| r == read);
-        found.map(|(_, reply)| reply.clone()).ok_or(Error::Suspended)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
-    }
-
-    fn now(&mut self) -> i64 {
-        0
     }
 }
 
@@ -180,27 +173,45 @@ mod tests {
     #[test]
     fn a_guess_follows_our_own_commits() {
         let (mut known, key, now) = (Known::default(), RawKey::from_static(b"k"), Instant::now());
-        known.saw(&key, &Read::Get, blob("1"));
-        known.sent(&key, &[Write::Set(Bytes::from_static(b"2"), Expiry::Keep)]);
+        known.saw(&key, &Read::Get, blob("1"), 0);
+        known.sent(&key, &[(key.clone(), Write::Set(Bytes::from_static(b"2"), Expiry::Keep))]);
         known.advance();
-        assert_eq!(known.guess(&key, &Read::Get, now), Some(&blob("2")));
-        known.landed(&key, false);
+        assert_eq!(known.guess(&key, &Read::Get, now), Some(blob("2")));
+        known.landed(&key, 0, false);
         assert_eq!(known.guess(&key, &Read::Get, now), None, "the commit did not happen");
+    }
+
+    #[test]
+    fn a_reply_is_carried_over_the_commits_behind_it() {
+        let (mut known, key, now) = (Known::default(), RawKey::from_static(b"k"), Instant::now());
+        let list = |elements: &[&'static str]| {
+            Reply::List(elements.iter().map(|e| Bytes::from_static(e.as_bytes())).collect())
+        };
+        let read = known.tick();
+        known.advance();
+        let commit = known.tick();
+        known.sent(&key, &[(key.clone(), Write::LPush(vec![Bytes::from_static(b"new")]))]);
+        known.advance();
+        known.saw(&key, &Read::LRange(0, 7), list(&["old"]), read);
+        assert_eq!(known.guess(&key, &Read::LRange(0, 7), now), Some(list(&["new", "old"])));
+        known.landed(&key, commit, true);
+        known.saw(&key, &Read::LRange(0, 7), list(&["newer", "new", "old"]), commit);
+        assert_eq!(known.guess(&key, &Read::LRange(0, 0), now), Some(list(&["newer"])));
     }
 
     #[test]
     fn memory_is_bounded_also_for_keys_that_are_never_read() {
         let mut known = Known::default();
-        for n in 0..2 * KNOWN_KEYS_MAX {
+        for n in 0..2 * KNOWN_KEYS_MAX as u64 {
             let key = RawKey::from(n.to_string());
-            known.sent(&key, &[Write::IncrBy(1)]);
+            known.sent(&key, &[(key.clone(), Write::IncrBy(1))]);
             known.advance();
-            known.landed(&key, true);
+            known.landed(&key, n, true);
         }
         assert!(known.keys.len() <= KNOWN_KEYS_MAX + 1, "{}", known.keys.len());
         let key = RawKey::from_static(b"k");
         for n in 0..10 * KNOWN_READS_MAX {
-            known.saw(&key, &Read::LRange(0, n as i64), blob("x"));
+            known.saw(&key, &Read::LRange(-1 - n as i64, -1), blob("x"), 0);
         }
         assert_eq!(known.keys[&key].reads.len(), KNOWN_READS_MAX);
         assert_eq!(known.bytes, KNOWN_READS_MAX * (1 + READ_BYTES));
@@ -210,7 +221,7 @@ mod tests {
     fn after_a_stale_answer_a_guess_is_used_only_while_fresh() {
         let (mut known, key, now) = (Known::default(), RawKey::from_static(b"k"), Instant::now());
         known.contended(&key, now);
-        known.saw(&key, &Read::Get, blob("seen with the stale answer"));
+        known.saw(&key, &Read::Get, blob("seen with the stale answer"), 0);
         assert!(known.guess(&key, &Read::Get, now).is_some());
         known.advance();
         assert_eq!(known.guess(&key, &Read::Get, now), None);

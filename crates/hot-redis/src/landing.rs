@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::job::{Job, Seen};
 use crate::limits::*;
 use crate::shared::add;
+use crate::view::Reads;
 use crate::wire::{self, Answer, Call, GroupAnswer, Status};
 use emberkeep_hot::command::{Kind, RawKey, Read, wrong_type};
 use emberkeep_hot::{Error, show};
@@ -17,7 +18,7 @@ use std::time::Instant;
 impl Combiner {
     /// Takes a commit back.
     pub(crate) fn land(&mut self, landed: Landed) {
-        let Landed { flight, outcome, groups, fetches, waiting } = landed;
+        let Landed { flight, outcome, groups, fetches, waiting, tick } = landed;
         let Flight { call, lane, check_rights, .. } = flight;
         match outcome {
             Outcome::Answer(answer, unconfirmed) => {
@@ -25,7 +26,7 @@ impl Combiner {
                 if check_rights {
                     self.checked(&answer, &groups);
                 }
-                self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting));
+                self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting, tick));
             }
             Outcome::Executed { committed, unconfirmed } => {
                 self.forget();
@@ -78,7 +79,7 @@ impl Combiner {
         answer: Answer,
         unconfirmed: Option<&str>,
         groups: Vec<Group>,
-        (fetches, waiting): (Vec<(RawKey, Read)>, Vec<Job>),
+        (fetches, waiting, tick): (Vec<(RawKey, Read)>, Vec<Job>, u64),
     ) {
         let failed = match answer.status {
             Status::Done => None,
@@ -99,7 +100,7 @@ impl Combiner {
             }
         }
         if complete {
-            self.fetched(fetches, answer.fetched, waiting);
+            self.fetched(fetches, answer.fetched, waiting, tick);
         } else {
             self.requeue(waiting, None);
         }
@@ -136,13 +137,13 @@ impl Combiner {
     }
 
     /// Replies to the reads that steps missed.
-    fn fetched(&mut self, fetches: Vec<(RawKey, Read)>, values: Vec<Value>, waiting: Vec<Job>) {
-        let mut seen = Vec::with_capacity(fetches.len());
+    fn fetched(&mut self, fetches: Vec<(RawKey, Read)>, values: Vec<Value>, waiting: Vec<Job>, tick: u64) {
+        let mut seen = Reads::default();
         let mut refusal = None;
         for ((key, read), value) in fetches.into_iter().zip(values) {
             match wire::reply(&read, value) {
                 Ok(reply) => {
-                    self.known.saw(&key, &read, reply.clone());
+                    self.known.saw(&key, &read, reply.clone(), tick);
                     seen.push((key, read, reply));
                 }
                 Err(text) => refusal = Some(Failure::of_text(&self.shared.name, &text)),
@@ -167,7 +168,7 @@ impl Combiner {
 
     fn committed(&mut self, group: Group, unconfirmed: Option<&str>) {
         add(&self.shared.counters.committed, group.jobs.len() as u64);
-        group.written().for_each(|key| self.known.landed(key, true));
+        group.written().for_each(|key| self.known.landed(key, group.tick, true));
         match unconfirmed {
             Some(reason) if !group.effects.is_empty() => {
                 let error =
@@ -183,16 +184,18 @@ impl Combiner {
         add(&self.shared.counters.conflicts, group.jobs.len() as u64);
         self.void(&group);
         let now = Instant::now();
-        let mut seen = Vec::with_capacity(replies.len());
-        for ((key, read, before), value) in std::mem::take(&mut group.reads).into_iter().zip(replies) {
+        let mut seen = Reads::default();
+        for ((key, read, before), value) in
+            std::mem::take(&mut group.reads).into_vec().into_iter().zip(replies)
+        {
             let Ok(reply) = wire::reply(&read, value) else { continue };
             if reply != before {
                 self.known.contended(&key, now);
             }
             seen.push((key, read, reply));
         }
-        for (key, read, reply) in &seen {
-            self.known.saw(key, read, reply.clone());
+        for (key, read, reply) in seen.iter() {
+            self.known.saw(key, read, reply.clone(), group.tick);
         }
         let seen: Seen = Arc::new(seen);
         for mut job in group.jobs.into_iter().rev() {
@@ -253,7 +256,7 @@ impl Combiner {
 
     /// The group's writes did not happen.
     fn void(&mut self, group: &Group) {
-        group.written().for_each(|key| self.known.landed(key, false));
+        group.written().for_each(|key| self.known.landed(key, group.tick, false));
     }
 
     fn not_executed(&mut self, groups: Vec<Group>, waiting: Vec<Job>, reason: &str) {

@@ -11,7 +11,7 @@ pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Reads that steps still miss, in one call; a single step may ask for more.
 pub const BATCH_FETCHES_MAX: usize = 512;
 /// Most keys in one commit.
-pub const BATCH_KEYS_MAX: usize = 64;
+pub const BATCH_KEYS_MAX: usize = 256;
 /// Commits of one partition in flight at a time, each on its own lane.
 pub const LANES_MAX: usize = 2;
 /// Stale answers after which a step asks for the turn.
@@ -57,6 +57,10 @@ pub const KNOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const KNOWN_KEYS_MAX: usize = 65_536;
 /// Different reads of one key that are remembered: each is carried over every own write of the key.
 pub const KNOWN_READS_MAX: usize = 64;
+/// Elements at the head of a list that are remembered when others were taken away.
+pub const KNOWN_HEAD_MAX: usize = 256;
+/// Longest text that is remembered although nobody has read it, because we wrote it.
+pub const KNOWN_TEXT_BYTES_MAX: usize = 4 * 1024;
 /// A partition without work for this long gives its memory back.
 pub const PARTITION_IDLE: Duration = Duration::from_secs(30);
 /// Time a caller waits beyond its deadline for an answer that is on its way.

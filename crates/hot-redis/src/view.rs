@@ -2,12 +2,16 @@
 
 use crate::batch::{Batch, Keys, Map};
 use crate::clock::Clock;
+use crate::distinct::Distinct;
 use crate::known::Known;
 use bytes::Bytes;
 use emberkeep_hot::command::*;
 use emberkeep_hot::tx::{Base, read_through};
 use emberkeep_hot::{Error, Result};
 use std::time::Instant;
+
+/// Reads of the state below, and what they answered.
+pub(crate) type Reads = Distinct<(RawKey, Read, Reply)>;
 
 /// One run's view, and what the run looked at.
 pub(crate) struct View<'a> {
@@ -18,7 +22,7 @@ pub(crate) struct View<'a> {
     now_ms: &'a mut Option<i64>,
     estimate_ms: &'a mut Option<i64>,
     /// Reads of the state below, as the commit will validate them.
-    pub(crate) reads: Vec<(RawKey, Read, Reply)>,
+    pub(crate) reads: Reads,
     /// Reads that are not known: one, or several of those that are made together.
     pub(crate) missing: Vec<(RawKey, Read)>,
     /// Keys of which a read saw another step's writes: the step shares that one's fate.
@@ -37,9 +41,9 @@ impl<'a> View<'a> {
             started: batch.started,
             now_ms: &mut batch.now_ms,
             estimate_ms: &mut batch.estimate_ms,
-            reads: vec![],
+            reads: Reads::default(),
             missing: vec![],
-            layered: Keys::new(),
+            layered: Keys::default(),
             used_now: false,
             scratch: None,
         }
@@ -47,13 +51,13 @@ impl<'a> View<'a> {
 
     /// A read of the state below every write of this commit.
     fn below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        if let Some((_, _, reply)) = self.reads.iter().find(|(k, r, _)| k == key && r == read) {
+        if let Some((_, _, reply)) = self.reads.find(&(key, read)) {
             return Ok(reply.clone());
         }
         match self.known.guess(key, read, self.started) {
             Some(reply) => {
                 self.reads.push((key.clone(), read.clone(), reply.clone()));
-                Ok(reply.clone())
+                Ok(reply)
             }
             None => {
                 self.missing.push((key.clone(), read.clone()));
@@ -64,7 +68,7 @@ impl<'a> View<'a> {
 
     /// A read of this key sees what steps before have written.
     fn layer(&mut self, key: &RawKey) {
-        if !self.layered.contains(key) {
+        if self.layered.find(&key).is_none() {
             self.layered.push(key.clone());
         }
     }
@@ -104,6 +108,10 @@ impl Base for View<'_> {
             *self.estimate_ms = Some(self.clock.estimate_ms());
         }
         *self.now_ms.get_or_insert_with(|| self.clock.now_ms())
+    }
+
+    fn is_far(&self) -> bool {
+        true
     }
 }
 

@@ -1,8 +1,9 @@
 //! Steps on a real Redis: the first things that must hold.
 
-use emberkeep_hot::{Error, Store};
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{Error, Store, Tx};
 use emberkeep_hot_redis::RedisEngine;
-use emberkeep_schema::{Name, Number, Set, Text, Utf8, family, partition};
+use emberkeep_schema::{List, Name, Number, Set, Text, Utf8, family, partition};
 
 partition! {
     /// A room of the test.
@@ -15,6 +16,11 @@ family! {
 family! {
     /// Members.
     pub MEMBERS = "members:{room}" { kind: Set<Utf8>, partition: Room, parts: (), ttl: refresh(60_000), owner: "test" }
+}
+
+family! {
+    /// A queue.
+    pub QUEUE = "queue:{room}" { kind: List<Number<i64>>, partition: Room, parts: (), ttl: persistent, owner: "test" }
 }
 
 async fn store() -> Option<Store> {
@@ -53,6 +59,54 @@ async fn many_tasks_on_one_key_lose_no_update() {
     let stats = store.stats();
     assert_eq!(stats.committed, 64 * 200);
     assert!(stats.combined_commits > 0, "{stats:?}");
+}
+
+/// Calls for steps so far.
+fn calls(store: &Store) -> u64 {
+    let stats = store.stats();
+    stats.commit_calls + stats.read_calls
+}
+
+#[tokio::test]
+async fn steps_that_each_take_the_next_of_a_list_share_their_calls() {
+    let Some(server) = emberkeep_testkit::shared_redis() else { return };
+    let url = server.fresh_db();
+    let scope = Store::new(RedisEngine::connect(&url).await.expect("connects")).scope(room("queue"));
+    let fill = |tx: &mut Tx<'_, Room>| (0..96).try_for_each(|n| tx.rpush(&QUEUE.key(), &n));
+    scope.transact(fill).await.expect("a plain step");
+    let fresh = Store::new(RedisEngine::connect(&url).await.expect("connects"));
+    let scope = fresh.scope(room("queue")).announce(&QUEUE.key(), Read::LRange(0, 95));
+    let takes = (0..64).map(|_| scope.transact(|tx| tx.lpop(&QUEUE.key())));
+    let taken = futures_util::future::join_all(takes).await;
+    let taken: Vec<i64> = taken.into_iter().map(|n| n.expect("a plain step").expect("one is left")).collect();
+    assert_eq!(taken, (0..64).collect::<Vec<_>>(), "in the order of the callers, each once");
+    assert!(calls(&fresh) <= 4, "{:?}", fresh.stats());
+    assert_eq!(scope.transact(|tx| tx.lrange(&QUEUE.key(), 0, 0)).await, Ok(vec![64]));
+}
+
+#[tokio::test]
+async fn what_the_steps_behind_will_read_is_asked_for_at_once() {
+    let Some(store) = store().await else { return };
+    let scope = store.scope(room("numbers"));
+    let take = |tx: &mut Tx<'_, Room>| {
+        let next = tx.get(&COUNT.key(0))?.unwrap_or(0) as u32 + 1;
+        match tx.exists(&COUNT.key(next)) {
+            Ok(taken) => assert!(!taken, "nobody else takes numbers"),
+            Err(error) => {
+                for later in 1..32 {
+                    tx.foresee(|tx| tx.exists(&COUNT.key(next + later)));
+                }
+                return Err(error);
+            }
+        }
+        tx.put(&COUNT.key(next), &1)?;
+        tx.put(&COUNT.key(0), &i64::from(next))?;
+        Ok::<_, Error>(next)
+    };
+    let taken = futures_util::future::join_all((0..128).map(|_| scope.transact(take))).await;
+    let taken: Vec<u32> = taken.into_iter().map(|n| n.expect("a plain step")).collect();
+    assert_eq!(taken, (1..=128).collect::<Vec<_>>());
+    assert!(calls(&store) <= 8, "{:?}", store.stats());
 }
 
 #[tokio::test]

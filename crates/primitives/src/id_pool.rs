@@ -62,7 +62,7 @@
 //! ```
 
 use crate::deadlines::Deadlines;
-use crate::limits::{RESTED_PER_STEP, TRIES_PER_STEP_MAX};
+use crate::limits::{FORESEEN_IDS, FREE_ANNOUNCED, RESTED_PER_STEP, TRIES_PER_STEP_MAX};
 use crate::sequence::{Looked, Search, Sequence, Taken};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -115,7 +115,7 @@ where
 
     /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
     pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        self.sequence.announced(scope.announce(&self.free, Read::LRange(0, 0)))
+        self.sequence.announced(scope.announce(&self.free, Read::LRange(0, FREE_ANNOUNCED as i64 - 1)))
     }
 
     /// Takes a free id. `lives` is asked about each candidate and should look at the record's key.
@@ -130,11 +130,37 @@ where
         while tries > 0 {
             match self.pop(tx)? {
                 Popped::Nothing => return self.sequence.count_on(tx, tries, lives),
-                Popped::Id(id) if !lives(tx, &id)? => return Ok(Taken::Id(id)),
-                Popped::Id(_) | Popped::Rubbish => tries -= 1,
+                Popped::Id(id) => match lives(tx, &id) {
+                    Ok(false) => return Ok(Taken::Id(id)),
+                    Ok(true) => tries -= 1,
+                    Err(Error::Suspended) => {
+                        self.foresee(tx, lives);
+                        return Err(Error::Suspended);
+                    }
+                    Err(error) => return Err(error),
+                },
+                Popped::Rubbish => tries -= 1,
             }
         }
         Ok(Taken::NotYet(Looked(0)))
+    }
+
+    /// Asks about the ids that the steps behind this one will be given, if that costs nothing but words: those of the
+    /// free list, and after its end the next of the counter.
+    fn foresee(&self, tx: &mut Tx<'_, P>, mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>) {
+        for asked in 0..FORESEEN_IDS {
+            match tx.foresee(|tx| self.pop(tx)) {
+                Some(Ok(Popped::Id(id))) => drop(tx.foresee(|tx| lives(tx, &id))),
+                Some(Ok(Popped::Rubbish)) => {}
+                Some(Ok(Popped::Nothing)) => {
+                    if let Some(Ok(last)) = tx.foresee(|tx| self.sequence.last(tx)) {
+                        self.sequence.foresee(tx, last, FORESEEN_IDS - asked, lives);
+                    }
+                    return;
+                }
+                Some(Err(_)) | None => return,
+            }
+        }
     }
 
     /// Gives an id back. The caller's step must be the one that ended its life: then it is pushed exactly once.

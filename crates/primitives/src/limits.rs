@@ -15,6 +15,10 @@ pub const TRIES_PER_STEP_MAX: u64 = 64;
 pub const SEARCHED_IDS_MAX: u64 = 1 << 20;
 /// Rested ids that one step moves into the free list: more than it takes, so that none stays behind for long.
 pub const RESTED_PER_STEP: usize = 16;
+/// Ids that are asked about beside one about which nothing is known: those that the steps behind this one will be given.
+pub const FORESEEN_IDS: usize = 31;
+/// Elements of the free list that are asked for at once: the head for this step, the others for those behind it.
+pub const FREE_ANNOUNCED: usize = 32;
 
 /// Entries of an index, and records, that one read asks for.
 pub const LISTED_PER_READ: usize = 1_000;

@@ -49,7 +49,7 @@
 //! # }
 //! ```
 
-use crate::limits::{SEARCHED_IDS_MAX, TRIES_PER_STEP_MAX};
+use crate::limits::{FORESEEN_IDS, SEARCHED_IDS_MAX, TRIES_PER_STEP_MAX};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Key, Number, Part, Partition, Text};
@@ -166,20 +166,50 @@ where
         tries: u64,
         mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
     ) -> Result<Taken<I>> {
-        let mut number = tx.get(&self.next)?;
+        let mut number = self.last(tx)?;
         let tries = tries.min(self.len());
         for _ in 0..tries {
             let (here, id) = self.after(number)?;
             number = Some(here);
-            if !lives(tx, &id)? {
-                tx.put(&self.next, &here)?;
-                return Ok(Taken::Id(id));
+            match lives(tx, &id) {
+                Ok(true) => {}
+                Ok(false) => {
+                    tx.put(&self.next, &here)?;
+                    return Ok(Taken::Id(id));
+                }
+                Err(Error::Suspended) => {
+                    self.foresee(tx, number, FORESEEN_IDS, lives);
+                    return Err(Error::Suspended);
+                }
+                Err(error) => return Err(error),
             }
         }
         if let Some(seen) = number {
             tx.put(&self.next, &seen)?;
         }
         Ok(Taken::NotYet(Looked(tries)))
+    }
+
+    /// The number that was handed out last.
+    pub(crate) fn last(&self, tx: &mut Tx<'_, P>) -> Result<Option<i64>> {
+        tx.get(&self.next)
+    }
+
+    /// Asks about the ids after this number, if that costs nothing but words.
+    pub(crate) fn foresee<I: Part>(
+        &self,
+        tx: &mut Tx<'_, P>,
+        mut last: Option<i64>,
+        ids: usize,
+        mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
+    ) {
+        for _ in 0..ids {
+            let Ok((number, id)) = self.after(last) else { return };
+            if tx.foresee(|tx| lives(tx, &id)).is_none() {
+                return;
+            }
+            last = Some(number);
+        }
     }
 
     /// The number after the one that was handed out last, and its id.

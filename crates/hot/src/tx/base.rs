@@ -15,6 +15,11 @@ pub trait Base {
 
     /// The engine's time in milliseconds since 1970, one value for the whole run of the body.
     fn now(&mut self) -> i64;
+
+    /// Whether a read that is not known costs a round trip: then more of them may be asked for at once.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// Reads that must be a number.

@@ -7,6 +7,7 @@ mod base;
 pub(crate) mod overlay;
 
 pub use base::Base;
+pub use overlay::absent;
 
 use crate::command::*;
 use crate::error::{Error, Result, show};
@@ -108,6 +109,20 @@ impl<'a> RawTx<'a> {
         let text = self.base.text(key);
         self.suspended |= matches!(text, Err(Error::Suspended));
         text
+    }
+
+    /// Begins to look at what steps behind this one will read. Only in a run that has ended for want of a read, on an
+    /// engine that is far away: reads that are not known are asked for beside that one, and the effects of such a run
+    /// are discarded anyway. `false` = there is no use in it.
+    pub fn look_ahead(&mut self) -> bool {
+        let useful = self.suspended && self.base.is_far();
+        self.suspended &= !useful;
+        useful
+    }
+
+    /// Ends what [`look_ahead`](RawTx::look_ahead) began.
+    pub fn look_back(&mut self) {
+        self.suspended = true;
     }
 
     /// Buffers a write.

@@ -43,6 +43,8 @@ trait Access {
     fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()>;
     fn now(&mut self) -> i64;
     fn random(&mut self) -> u64;
+    fn look_ahead(&mut self) -> bool;
+    fn look_back(&mut self);
 }
 
 impl Access for RawTx<'_> {
@@ -69,6 +71,12 @@ impl Access for RawTx<'_> {
     }
     fn random(&mut self) -> u64 {
         RawTx::random(self)
+    }
+    fn look_ahead(&mut self) -> bool {
+        RawTx::look_ahead(self)
+    }
+    fn look_back(&mut self) {
+        RawTx::look_back(self)
     }
 }
 
@@ -280,6 +288,18 @@ impl<'a, P: Partition> Tx<'a, P> {
     {
         let payload = encoded::<F, C>(message)?;
         self.raw.publish(self.key(channel), payload)
+    }
+
+    /// After a read that is not known: looks at what the steps behind this one will read, so that it is asked for in the
+    /// same round trip. Without it, steps that each take the next of something go one by one on engines that are far
+    /// away. Whatever `look` reads or writes has no other effect, and on engines in process it is not run: `None`.
+    pub fn foresee<T>(&mut self, look: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if !self.raw.look_ahead() {
+            return None;
+        }
+        let seen = look(self);
+        self.raw.look_back();
+        Some(seen)
     }
 
     /// A read in the words of the vocabulary, for tools that know no family.

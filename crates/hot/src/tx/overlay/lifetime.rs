@@ -4,16 +4,40 @@ use super::*;
 
 /// Exists and deadline, by walking the writes one by one: a collection that lost its last member is gone with
 /// its deadline, also if a later write of the same body makes it anew.
+///
+/// The base is asked only where it shows: a guess of what a commit leaves behind has no other reply to go by.
 pub(super) fn lifetime(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
-    let mut life = Life::of_base(base, key)?;
-    for (done, write) in writes.iter().enumerate() {
-        life.apply(base, key, &writes[..=done], write)?;
+    if *read == Read::Exists
+        && let Some(exists) = existence(writes)
+    {
+        return Ok(Reply::Int(exists as i64));
+    }
+    let settles =
+        |write: &&&Write| matches!(write, Write::Del | Write::Set(_, Expiry::Never | Expiry::At(_)));
+    let settled = writes.len() - writes.iter().rev().take_while(|write| !settles(write)).count();
+    let mut life = match settled {
+        0 => Life::of_base(base, key)?,
+        _ => Life { exists: false, deadline: None },
+    };
+    for done in settled.saturating_sub(1)..writes.len() {
+        life.apply(base, key, &writes[..=done], writes[done])?;
     }
     Ok(Reply::Int(match (read, life.exists) {
         (Read::Exists, exists) => exists as i64,
         (_, false) => -2,
         (_, true) => life.deadline.unwrap_or(-1),
     }))
+}
+
+/// Whether the key lives for certain or is gone for certain, whatever the base says.
+fn existence(writes: &[&Write]) -> Option<bool> {
+    use Write::*;
+    let last = writes.iter().rev().find(|write| !matches!(write, ExpireAt(_) | Persist))?;
+    match last {
+        Set(..) | IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_) => Some(true),
+        Del => Some(false),
+        _ => None,
+    }
 }
 
 struct Life {

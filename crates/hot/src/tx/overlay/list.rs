@@ -54,6 +54,9 @@ impl ListView {
 }
 
 pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
+    if let Some(reply) = read_head(below, writes, read)? {
+        return Ok(reply);
+    }
     // The writes before a DEL or SET do not matter, and neither does the base then.
     let len = below.int(Read::LLen)? as usize;
     let mut view = ListView { front: VecDeque::new(), base: 0..len, back: VecDeque::new() };
@@ -80,4 +83,56 @@ pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -
     let skip = from.saturating_sub(front + base);
     list.extend(view.back.iter().skip(skip).take(to + 1 - from - list.len()).cloned());
     Ok(Reply::List(list))
+}
+
+/// A list of which only the head was touched: what was pushed there, and where the rest of the base begins.
+#[derive(Default)]
+struct Head {
+    front: VecDeque<Bytes>,
+    taken: usize,
+}
+
+impl Head {
+    /// `None` if the writes touch more than the head.
+    fn of(writes: &[&Write]) -> Option<Head> {
+        let mut head = Head::default();
+        for write in writes {
+            match write {
+                Write::LPush(values) => values.iter().for_each(|v| head.front.push_front(v.clone())),
+                Write::LPop(count) => {
+                    let pushed = head.front.len().min(*count);
+                    head.front.drain(..pushed);
+                    // Beyond the end there is nothing to take, and nothing to find either.
+                    head.taken = head.taken.checked_add(count - pushed)?;
+                }
+                Write::ExpireAt(_) | Write::Persist => {}
+                _ => return None,
+            }
+        }
+        Some(head)
+    }
+}
+
+/// A range from the head of a list of which only the head was touched. Its length is not asked for: steps that take from
+/// the head would then depend on what others do at its tail. `None` where more must be known.
+fn read_head(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
+    let Read::LRange(start, stop) = read else { return Ok(None) };
+    let (Ok(from), Ok(to)) = (usize::try_from(*start), usize::try_from(*stop)) else { return Ok(None) };
+    let Some(head) = Head::of(writes) else { return Ok(None) };
+    if from > to || to - from >= REPLY_ELEMENTS_MAX {
+        return Ok(None);
+    }
+    let mut list: Vec<Bytes> = head.front.iter().skip(from).take(to + 1 - from).cloned().collect();
+    let front = head.front.len();
+    if to >= front {
+        let first = head.taken.saturating_add(from.saturating_sub(front));
+        let last = head.taken.saturating_add(to - front);
+        let (Ok(first), Ok(last)) = (i64::try_from(first), i64::try_from(last)) else { return Ok(None) };
+        let ask = Read::LRange(first, last);
+        match below.ask(ask.clone())?.checked(below.key, &ask)? {
+            Reply::List(part) => list.extend(part),
+            other => return Err(mismatch(&ask, &other)),
+        }
+    }
+    Ok(Some(Reply::List(list)))
 }

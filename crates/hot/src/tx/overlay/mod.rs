@@ -79,7 +79,7 @@ impl Below<'_> {
 }
 
 /// What an absent key answers.
-fn absent(read: &Read) -> Reply {
+pub fn absent(read: &Read) -> Reply {
     use Read::*;
     match read {
         Get | HGet(_) | ZScore(_) => Reply::Nil,

@@ -1,0 +1,129 @@
+//! Steps of one commit that do the same to the same key do it once: their writes and their ranges are put together.
+
+use crate::view::Reads;
+use emberkeep_hot::command::{Expiry, RawKey, Read, Reply, Write};
+use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
+
+/// Appends a write of one key, dropping what it makes void and joining what can be one command.
+pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
+    use Write::*;
+    if matches!(write, Del | Set(_, Expiry::Never | Expiry::At(_))) {
+        writes.clear();
+        return writes.push(write);
+    }
+    match (write, writes.last_mut()) {
+        // A SET that keeps the deadline inherits that of the SET before it.
+        (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
+        (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
+        (SAdd(new), Some(SAdd(old)))
+        | (SRem(new), Some(SRem(old)))
+        | (ZRem(new), Some(ZRem(old)))
+        | (HDel(new), Some(HDel(old)))
+        | (LPush(new), Some(LPush(old)))
+        | (RPush(new), Some(RPush(old)))
+            if old.len() + new.len() <= COMMAND_ARGUMENTS_MAX =>
+        {
+            old.extend(new)
+        }
+        (LPop(new), Some(LPop(old))) if old.checked_add(new).is_some_and(|n| n <= REPLY_ELEMENTS_MAX) => {
+            *old += new
+        }
+        (LPop(count), Some(LPush(pushed))) if count < pushed.len() => pushed.truncate(pushed.len() - count),
+        (LPop(count), Some(LPush(pushed))) if count == pushed.len() => drop(writes.pop()),
+        (write, _) => writes.push(write),
+    }
+}
+
+/// Ranges of one list that follow one another become one: steps that each took the next element have asked for it one
+/// by one, and the server is asked once.
+pub(crate) fn join_ranges(reads: &mut Reads) {
+    let ranges = reads.iter().filter(|(_, read, _)| matches!(read, Read::LRange(0.., 0..))).count();
+    if ranges < 2 {
+        return;
+    }
+    let all = std::mem::take(reads).into_vec();
+    let is_range = |read: &(RawKey, Read, Reply)| matches!(read, (_, Read::LRange(0.., 0..), Reply::List(_)));
+    let (mut ranges, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_range);
+    ranges.sort_by(|a, b| (&a.0, first_of(&a.1)).cmp(&(&b.0, first_of(&b.1))));
+    let mut joined: Vec<(RawKey, Read, Reply)> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        if !joined.last_mut().is_some_and(|last| extend(last, &range)) {
+            joined.push(range);
+        }
+    }
+    reads.extend(others.into_iter().chain(joined));
+}
+
+fn first_of(read: &Read) -> i64 {
+    if let Read::LRange(first, _) = read { *first } else { 0 }
+}
+
+/// Adds a range to the one before it, if it begins where that one ends and nothing is missing in between.
+fn extend(before: &mut (RawKey, Read, Reply), next: &(RawKey, Read, Reply)) -> bool {
+    let (key, Read::LRange(first, last), Reply::List(list)) = before else { return false };
+    let (next_key, Read::LRange(from, to), Reply::List(more)) = next else { return false };
+    let full = list.len() as i64 == *last - *first + 1;
+    let fits = list.len() + more.len() < REPLY_ELEMENTS_MAX && to - *first < REPLY_ELEMENTS_MAX as i64;
+    let follows = key == next_key && full && fits && *from == *last + 1;
+    if follows {
+        list.extend(more.iter().cloned());
+        *last = *to;
+    }
+    follows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn words(words: &[&'static str]) -> Vec<Bytes> {
+        words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
+    }
+
+    fn merged(writes: impl IntoIterator<Item = Write>) -> Vec<Write> {
+        let mut merged = vec![];
+        writes.into_iter().for_each(|write| push_merged(&mut merged, write));
+        merged
+    }
+
+    #[test]
+    fn equal_commands_become_one() {
+        use Write::*;
+        let two = |make: fn(Vec<Bytes>) -> Write| [make(words(&["a"])), make(words(&["b"]))];
+        for make in [SAdd, SRem, ZRem, HDel, LPush, RPush] {
+            assert_eq!(merged(two(make)), [make(words(&["a", "b"]))]);
+        }
+        assert_eq!(merged([SAdd(words(&["a"])), SRem(words(&["a"]))]).len(), 2, "their order matters");
+        let long: Vec<Bytes> = (0..COMMAND_ARGUMENTS_MAX).map(|n| Bytes::from(n.to_string())).collect();
+        assert_eq!(merged([SAdd(long), SAdd(words(&["a"]))]).len(), 2, "a command has its limit");
+    }
+
+    #[test]
+    fn what_is_pushed_and_taken_again_is_not_sent() {
+        use Write::*;
+        assert_eq!(merged([LPop(1), LPop(2)]), [LPop(3)]);
+        assert_eq!(merged([LPush(words(&["a", "b"])), LPop(1)]), [LPush(words(&["a"]))]);
+        assert_eq!(merged([LPop(1), LPush(words(&["a"])), LPop(1), LPop(1)]), [LPop(2)]);
+        assert_eq!(merged([LPush(words(&["a"])), LPop(2)]).len(), 2, "it takes from below as well");
+    }
+
+    #[test]
+    fn ranges_that_follow_one_another_become_one() {
+        let key = RawKey::from_static(b"k");
+        let range =
+            |from, to, list: &[&'static str]| (key.clone(), Read::LRange(from, to), Reply::List(words(list)));
+        let joined = |ranges: Vec<(RawKey, Read, Reply)>| {
+            let mut reads: Reads = ranges.into_iter().collect();
+            join_ranges(&mut reads);
+            reads.into_vec()
+        };
+        let other = (key.clone(), Read::LLen, Reply::Int(9));
+        let all = vec![range(1, 1, &["b"]), other.clone(), range(0, 0, &["a"]), range(2, 2, &[])];
+        assert_eq!(joined(all), [other, range(0, 2, &["a", "b"])]);
+        let apart = vec![range(0, 0, &["a"]), range(2, 2, &["c"])];
+        assert_eq!(joined(apart.clone()), apart, "nobody looked at what is in between");
+        let ended = vec![range(0, 0, &[]), range(1, 1, &[])];
+        assert_eq!(joined(ended.clone()), ended);
+    }
+}
