@@ -48,10 +48,16 @@ impl Clock {
     pub(crate) fn now_ms(&self) -> i64 {
         let estimate = self.estimate_ms();
         if self.observed_ms.load(Ordering::Relaxed) < 0 {
-            // Borrowed from another server, so perhaps far off: the commit will tell, and nobody will have seen it.
+            // Borrowed from another server, so perhaps far off: the commit will tell. If it refuses, nobody has seen it.
             return estimate;
         }
         self.latest_ms.fetch_max(estimate, Ordering::Relaxed).max(estimate)
+    }
+
+    /// A commit with this estimate was not refused: bodies have seen it, also if it was borrowed, and later ones see none
+    /// before it.
+    pub(crate) fn accepted(&self, estimate_ms: i64) {
+        self.latest_ms.fetch_max(estimate_ms, Ordering::Relaxed);
     }
 
     /// Whether the server's time was not seen for a while.
@@ -70,6 +76,16 @@ mod tests {
         assert!(clock.now_ms() >= 5_000_000);
         clock.observe(1_000_000, Instant::now());
         assert!(clock.now_ms() < 2_000_000);
+    }
+
+    #[test]
+    fn a_borrowed_time_that_a_commit_accepted_is_not_taken_back() {
+        let clock = Clock::new(1_000_050);
+        let seen = clock.now_ms();
+        clock.observe(1_000_000, Instant::now());
+        clock.accepted(seen);
+        assert!(clock.now_ms() >= seen, "the step that saw it has been answered");
+        assert!(clock.estimate_ms() < seen, "the estimate follows the server");
     }
 
     #[test]

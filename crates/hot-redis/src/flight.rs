@@ -6,7 +6,7 @@ use crate::job::Claim;
 use crate::limits::*;
 use crate::node::{ALWAYS, Node};
 use crate::shared::{Shared, add};
-use crate::wire::{Answer, Call, Envelope};
+use crate::wire::{Answer, Call, Envelope, Status};
 use bytes::Bytes;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::RawKey;
@@ -75,6 +75,9 @@ impl Flight {
             (Ok(value), _) => match Answer::parse(value) {
                 Some(answer) => {
                     answer.time_ms.iter().for_each(|time| self.clock.observe(*time, sent));
+                    if !matches!(answer.status, Status::ClocksDiffer) {
+                        self.estimate_ms.iter().for_each(|estimate| self.clock.accepted(*estimate));
+                    }
                     let unconfirmed =
                         if answer.is_committed() { self.confirm(shared, &node).await } else { None };
                     Outcome::Answer(answer, unconfirmed)
@@ -144,6 +147,7 @@ impl Flight {
             match answer.await {
                 (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
                 (Ok(Value::BulkString(bits)), node) => {
+                    self.estimate_ms.iter().for_each(|estimate| self.clock.accepted(*estimate));
                     let unconfirmed = self.confirm(shared, &node).await;
                     let committed = bits.iter().map(|bit| *bit == b'1').collect();
                     return Outcome::Executed { committed, unconfirmed };
