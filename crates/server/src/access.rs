@@ -1,0 +1,117 @@
+//! Who may call which route. A group of routes is fenced by what it needs, and the document says the same.
+
+use crate::app::App;
+use crate::auth::{Role, Shown};
+use crate::problem::{Body, Problem};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use utoipa::PartialSchema as _;
+use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The name of the security scheme in the document.
+pub(crate) const SCHEME: &str = "token";
+
+/// What a route needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing: the game's own clients call it, or it says nothing about the game.
+    Public,
+    /// A token of at least this role.
+    Token(Role),
+}
+
+/// Problems that every route can answer with.
+const COMMON: &[(StatusCode, &str)] = &[
+    (StatusCode::BAD_REQUEST, "The body is no JSON"),
+    (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is not declared as JSON"),
+    (StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense"),
+    (StatusCode::INTERNAL_SERVER_ERROR, "A stored value is spoiled, or the server is at fault"),
+    (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be reached, or the outcome is unknown"),
+    (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
+];
+
+/// The routes behind their fence.
+pub(crate) fn fenced(app: &App, access: Access, mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for operation in operations(routes.get_openapi_mut()) {
+        describe(operation, access);
+    }
+    match access {
+        Access::Public => routes,
+        Access::Token(role) => routes.route_layer(from_fn_with_state((app.clone(), role), require)),
+    }
+}
+
+/// Every operation of a document.
+pub(crate) fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = &mut Operation> {
+    document.paths.paths.values_mut().flat_map(|item| {
+        [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch]
+            .into_iter()
+            .filter_map(Option::as_mut)
+    })
+}
+
+fn describe(operation: &mut Operation, access: Access) {
+    for (status, what) in COMMON {
+        add_response(operation, *status, what);
+    }
+    let Access::Token(role) = access else {
+        operation.security = Some(vec![]);
+        return;
+    };
+    add_response(operation, StatusCode::UNAUTHORIZED, "No token, or one that is not known");
+    add_response(operation, StatusCode::FORBIDDEN, "The token's role does not allow it");
+    operation.security = Some(vec![SecurityRequirement::new(SCHEME, Vec::<String>::new())]);
+    let role = serde_json::to_value(role).unwrap_or_default();
+    operation.extensions = Some(ExtensionsBuilder::new().add("x-role", role).build());
+}
+
+fn add_response(operation: &mut Operation, status: StatusCode, what: &str) {
+    let known = &mut operation.responses.responses;
+    if !known.contains_key(status.as_str()) {
+        let schema = RefOr::Ref(Ref::from_schema_name("Problem"));
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new().description(what).content("application/json", content).build();
+        known.insert(status.as_str().to_owned(), RefOr::T(response));
+    }
+}
+
+/// The schema that all problems have, for the document's components.
+pub(crate) fn problem_schema() -> RefOr<utoipa::openapi::Schema> {
+    Body::schema()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+async fn require(State((app, role)): State<(App, Role)>, mut request: Request, next: Next) -> Response {
+    match app.tokens.look_up(bearer(request.headers())) {
+        Shown::Open => next.run(request).await,
+        Shown::Known(caller) if caller.role >= role => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Shown::Known(caller) => {
+            let message =
+                format!("{} is {:?}, this needs {role:?}; use another token", caller.name, caller.role);
+            Problem::new(StatusCode::FORBIDDEN, "forbidden", message).into_response()
+        }
+        Shown::Unknown => unauthorized(),
+    }
+}
+
+fn unauthorized() -> Response {
+    let message = "this needs a known token; send Authorization: Bearer ek_…";
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message).into_response();
+    let challenge = axum::http::HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(axum::http::header::WWW_AUTHENTICATE, challenge);
+    response
+}

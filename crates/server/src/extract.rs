@@ -1,0 +1,76 @@
+//! Path, query and body of a request, with refusals in our shape.
+//!
+//! A body that is no JSON is 400; one that is JSON but not what the route takes is 422, and so is a path or query that
+//! cannot be read. Unknown fields are refused where the type says `deny_unknown_fields`, which every command does.
+
+use crate::limits::BODY_BYTES_MAX;
+use crate::problem::Problem;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+/// The parts of the path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Path(value)),
+            Err(rejection) => Err(Problem::invalid(rejection.body_text())),
+        }
+    }
+}
+
+/// The query.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match axum::extract::Query::from_request_parts(parts, state).await {
+            Ok(axum::extract::Query(value)) => Ok(Query(value)),
+            Err(rejection) => Err(Problem::invalid(rejection.body_text())),
+        }
+    }
+}
+
+/// The body as JSON.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        check_media_type(&request)?;
+        let bytes =
+            axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| too_large())?;
+        serde_json::from_slice(&bytes).map(Json).map_err(unreadable)
+    }
+}
+
+fn check_media_type(request: &Request) -> Result<(), Problem> {
+    let found = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = found.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = format!("the body's Content-Type is {found:?}, expected application/json");
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
+}
+
+fn too_large() -> Problem {
+    let message = format!("the body has more than {BODY_BYTES_MAX} bytes, or broke off");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+}
+
+fn unreadable(error: serde_json::Error) -> Problem {
+    match error.classify() {
+        Category::Data => Problem::invalid(format!("the body is not what this route takes: {error}")),
+        _ => Problem::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is no JSON: {error}")),
+    }
+}

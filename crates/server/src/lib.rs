@@ -1,0 +1,24 @@
+//! Games over HTTP and WebSocket.
+//!
+//! **Responsible for**: routes, their document, who may call them, what is counted, sockets, listening and ending. The only
+//! crate that knows HTTP.
+//!
+//! **Not responsible for**: any rule of a game, any engine by name, reading settings from anywhere.
+//!
+//! The order in which a request passes: [`observe`] (request id, counters, log line) → [`access`] (token and role) →
+//! [`extract`] (path, query, body) → a handler in `routes` → the game. Whatever goes wrong on the way becomes a
+//! [`problem::Problem`], in one shape.
+
+mod access;
+mod app;
+pub mod auth;
+mod extract;
+pub mod limits;
+mod listen;
+mod metrics;
+mod observe;
+pub mod problem;
+mod routes;
+
+pub use listen::{ListenError, Listening, Settings, Tls, listen};
+pub use routes::document;

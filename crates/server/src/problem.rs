@@ -1,0 +1,160 @@
+//! What a caller is told when something is wrong: one shape, and the one place that knows which error has which status.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use axum::response::{IntoResponse, Response};
+use emberkeep_games::{monsters, reactors};
+use emberkeep_hot as hot;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// What went wrong, as it is sent.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Body {
+    /// A stable word for programs.
+    #[schema(examples("not_found"))]
+    pub error: &'static str,
+    /// What was wrong and what to do about it, for people.
+    pub message: String,
+    /// What belongs to the word, such as ids.
+    #[schema(value_type = Object)]
+    pub details: Map<String, Value>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: Body,
+}
+
+impl Problem {
+    /// A problem without details.
+    pub fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Problem {
+        let body = Body { error, message: message.into(), details: Map::new() };
+        Problem { status, retry_after: None, body }
+    }
+
+    /// The request itself makes no sense.
+    pub fn invalid(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
+    }
+
+    /// Something that is not there.
+    pub fn not_found(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// The same problem with a detail.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Problem {
+        self.body.details.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same problem, worth another try after a while.
+    pub fn retry_after(mut self, wait: Duration) -> Problem {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// The stable word.
+    pub fn error(&self) -> &'static str {
+        self.body.error
+    }
+}
+
+/// The stable word of the problem in a response, for whoever counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told(pub(crate) &'static str);
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let told = Told(self.body.error);
+        let mut response = (self.status, Json(self.body)).into_response();
+        response.extensions_mut().insert(told);
+        if let Some(wait) = self.retry_after {
+            // Rounded up: who comes then does not come in vain.
+            let seconds = wait.as_millis().div_ceil(1_000).clamp(1, u128::from(u32::MAX));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds as u32));
+        }
+        response
+    }
+}
+
+/// A second is enough for a failover to begin, and short for a person who waits.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+impl From<hot::Error> for Problem {
+    fn from(error: hot::Error) -> Problem {
+        use hot::Error as E;
+        let (status, word) = match &error {
+            E::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
+            E::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            E::TooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "too_large"),
+            E::OutOfMemory { .. } | E::LogFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            E::OutcomeUnknown { .. } => (StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown"),
+            E::Unavailable { .. } | E::Denied { .. } | E::Closed | E::JournalStopped { .. } => {
+                (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
+            }
+            E::WrongType { .. } | E::Corrupt { .. } => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "stored_value_spoiled")
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        if status.is_server_error() {
+            tracing::warn!(error = word, "{error}");
+        }
+        let problem = Problem::new(status, word, error.to_string());
+        match &error {
+            E::WrongType { key, .. } | E::Corrupt { key, .. } => problem.with("key", key.as_str()),
+            E::Conflict { .. } | E::Unavailable { .. } => problem.retry_after(STORE_RETRY),
+            _ => problem,
+        }
+    }
+}
+
+impl From<monsters::Error> for Problem {
+    fn from(error: monsters::Error) -> Problem {
+        use monsters::Error as E;
+        let message = error.to_string();
+        let conflict = |word| Problem::new(StatusCode::CONFLICT, word, message.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => Problem::invalid(message).with("what", what),
+            E::NotFound(id) => Problem::not_found(message).with("monster", id.0),
+            E::NoDropTimer(id) => {
+                Problem::new(StatusCode::NOT_FOUND, "no_drop_timer", message).with("monster", id.0)
+            }
+            E::AlreadyDead(id) => conflict("already_dead").with("monster", id.0),
+            E::TooMany { id, what, max } => {
+                conflict("too_many").with("monster", id.0).with("what", what).with("max", max)
+            }
+            E::Exhausted(_) => conflict("exhausted"),
+            _ => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
+        }
+    }
+}
+
+impl From<reactors::Error> for Problem {
+    fn from(error: reactors::Error) -> Problem {
+        use reactors::Error as E;
+        let message = error.to_string();
+        let conflict = |word| Problem::new(StatusCode::CONFLICT, word, message.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => Problem::invalid(message).with("what", what),
+            E::NotFound { id } => Problem::not_found(message).with("reactor", id.0),
+            E::OnCooldown { remaining } => Problem::new(StatusCode::LOCKED, "on_cooldown", message)
+                .with("remainingMs", u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX))
+                .retry_after(remaining),
+            E::SpotTaken { id } => conflict("spot_taken").with("reactor", id.0),
+            E::FieldFull { max } => conflict("field_full").with("max", max),
+            E::Exhausted(_) => conflict("exhausted"),
+            E::Conflict { current } => conflict("changed").with("current", json!(current)),
+            _ => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
+        }
+    }
+}
