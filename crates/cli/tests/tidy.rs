@@ -10,6 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hot-redis", &["hot", "schema"]),
     ("primitives", &["hot", "schema"]),
     ("games", &["hot", "schema", "primitives"]),
+    ("server", &["games", "hot", "primitives", "schema"]),
     ("testkit", &[]),
 ];
 
@@ -43,7 +44,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn library_sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for name in ["schema", "hot", "hot-redis", "primitives", "games", "emberkeep"] {
+    for name in ["schema", "hot", "hot-redis", "primitives", "games", "emberkeep", "server"] {
         sources(&root().join("crates").join(name).join("src"), &mut found);
     }
     // Folders and files of tests may do as they like.

@@ -17,35 +17,41 @@ use utoipa_axum::router::OpenApiRouter;
 /// The name of the security scheme in the document.
 pub(crate) const SCHEME: &str = "token";
 
-/// What a route needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Nothing: the game's own clients call it, or it says nothing about the game.
-    Public,
-    /// A token of at least this role.
-    Token(Role),
-}
-
-/// Problems that every route can answer with.
-const COMMON: &[(StatusCode, &str)] = &[
+/// Problems of every route that takes a body.
+const OF_BODIES: &[(StatusCode, &str)] = &[
     (StatusCode::BAD_REQUEST, "The body is no JSON"),
     (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is not declared as JSON"),
-    (StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense"),
+];
+/// The problem of every route that takes anything.
+const OF_INPUT: (StatusCode, &str) = (StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense");
+/// Problems of every route that asks the store.
+const OF_THE_STORE: &[(StatusCode, &str)] = &[
+    (StatusCode::CONFLICT, "The state of things does not allow it, or others kept changing it"),
     (StatusCode::INTERNAL_SERVER_ERROR, "A stored value is spoiled, or the server is at fault"),
     (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be reached, or the outcome is unknown"),
     (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
 ];
+/// Problems of every route that needs a token.
+const OF_TOKENS: &[(StatusCode, &str)] = &[
+    (StatusCode::UNAUTHORIZED, "No token, or one that is not known"),
+    (StatusCode::FORBIDDEN, "The token's role does not allow it"),
+];
 
 /// The routes behind their fence.
-pub(crate) fn fenced(app: &App, access: Access, mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
+pub(crate) fn fenced(app: &App, role: Role, mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
     for operation in operations(routes.get_openapi_mut()) {
-        describe(operation, access);
+        describe(operation, role);
     }
-    match access {
-        Access::Public => routes,
-        Access::Token(role) => routes.route_layer(from_fn_with_state((app.clone(), role), require)),
+    routes.route_layer(from_fn_with_state((app.clone(), role), require))
+}
+
+/// Routes that ask no store and need nothing: what they answer, they say themselves.
+pub(crate) fn plain(mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for operation in operations(routes.get_openapi_mut()) {
+        operation.security = Some(vec![]);
     }
+    routes
 }
 
 /// Every operation of a document.
@@ -57,16 +63,16 @@ pub(crate) fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterat
     })
 }
 
-fn describe(operation: &mut Operation, access: Access) {
-    for (status, what) in COMMON {
+fn describe(operation: &mut Operation, role: Role) {
+    let bodies = if operation.request_body.is_some() { OF_BODIES } else { &[] };
+    let takes_something = operation.request_body.is_some() || operation.parameters.is_some();
+    let input = takes_something.then_some(&OF_INPUT);
+    for (status, what) in bodies.iter().chain(input).chain(OF_THE_STORE) {
         add_response(operation, *status, what);
     }
-    let Access::Token(role) = access else {
-        operation.security = Some(vec![]);
-        return;
-    };
-    add_response(operation, StatusCode::UNAUTHORIZED, "No token, or one that is not known");
-    add_response(operation, StatusCode::FORBIDDEN, "The token's role does not allow it");
+    for (status, what) in OF_TOKENS {
+        add_response(operation, *status, what);
+    }
     operation.security = Some(vec![SecurityRequirement::new(SCHEME, Vec::<String>::new())]);
     let role = serde_json::to_value(role).unwrap_or_default();
     operation.extensions = Some(ExtensionsBuilder::new().add("x-role", role).build());

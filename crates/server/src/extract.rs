@@ -8,8 +8,10 @@ use crate::problem::Problem;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
-use serde::de::DeserializeOwned;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
+use std::error::Error;
 
 /// The parts of the path.
 pub(crate) struct Path<T>(pub(crate) T);
@@ -47,8 +49,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         check_media_type(&request)?;
-        let bytes =
-            axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| too_large())?;
+        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
+        let bytes = body.map_err(|error| unread(&*error))?.to_bytes();
+        // Serde takes a list for a struct, too: fields without names. Nobody should come to rely on it.
+        if bytes.trim_ascii_start().first() == Some(&b'[')
+            && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
+        {
+            return Err(Problem::invalid(
+                "the body is not what this route takes: a list, expected an object",
+            ));
+        }
         serde_json::from_slice(&bytes).map(Json).map_err(unreadable)
     }
 }
@@ -63,9 +73,13 @@ fn check_media_type(request: &Request) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
 }
 
-fn too_large() -> Problem {
-    let message = format!("the body has more than {BODY_BYTES_MAX} bytes, or broke off");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+fn unread(error: &(dyn Error + 'static)) -> Problem {
+    if error.is::<LengthLimitError>() {
+        let message =
+            format!("the body has more than {BODY_BYTES_MAX} bytes, which is the most that is read");
+        return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message);
+    }
+    Problem::new(StatusCode::BAD_REQUEST, "body_broke_off", format!("the body broke off: {error}"))
 }
 
 fn unreadable(error: serde_json::Error) -> Problem {

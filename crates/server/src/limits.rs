@@ -6,6 +6,12 @@ use std::time::Duration;
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Characters of a request id that a caller may choose.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
+/// Entries of a page of a list, if the caller does not say.
+pub const PAGE_ENTRIES_DEFAULT: usize = 100;
+/// Entries of a page of a list, about.
+pub const PAGE_ENTRIES_MAX: usize = 1_000;
+/// Turns of a sweep that one call makes.
+pub const SWEEP_TURNS_MAX: u16 = 1_000;
 /// Entries that one call of something due handles.
 pub const DUE_LIMIT_MAX: usize = 1_000;
 /// Time for requests in flight to end after the server was told to.

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::auth::{self, Tokens};
 use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE};
+use crate::origins::{OriginError, Origins};
 use crate::routes;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -22,6 +23,15 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// The file of tokens; without one everybody who reaches the server may use it.
     pub tokens: Option<PathBuf>,
+    /// Origins of pages whose scripts may call the server, such as `https://play.example`; `*` is every page.
+    pub origins: Vec<String>,
+}
+
+impl Settings {
+    /// Plain HTTP on an address, without tokens, for no foreign page.
+    pub fn new(http: SocketAddr) -> Settings {
+        Settings { http, tls: None, tokens: None, origins: Vec::new() }
+    }
 }
 
 /// Certificate and key, in PEM. Replaced files are read again while the server runs.
@@ -56,6 +66,9 @@ pub enum ListenError {
     /// The tokens cannot be read.
     #[error(transparent)]
     Tokens(#[from] auth::FileError),
+    /// An origin of foreign pages is none.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Address {
@@ -83,6 +96,7 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         None if is_loopback(settings.http.ip()) => Tokens::open(),
         None => return Err(ListenError::OpenToAll { address: settings.http }),
     };
+    let origins = Origins::read(&settings.origins)?;
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
@@ -91,7 +105,7 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         Some(tls) => Some(tls.load().await?),
         None => None,
     };
-    let service = routes::router(App::new(store.clone(), tokens.clone()));
+    let service = routes::router(App::new(store.clone(), tokens.clone(), origins));
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
     let serving = match &tls {

@@ -1,5 +1,6 @@
 //! What a caller is told when something is wrong: one shape, and the one place that knows which error has which status.
 
+use crate::routes::whole_ms;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +13,7 @@ use utoipa::ToSchema;
 
 /// What went wrong, as it is sent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Problem)]
 pub struct Body {
     /// A stable word for programs.
     #[schema(examples("not_found"))]
@@ -63,6 +65,16 @@ impl Problem {
     /// The stable word.
     pub fn error(&self) -> &'static str {
         self.body.error
+    }
+
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What is sent, for an answer that tells of problems without being one.
+    pub fn into_body(self) -> Body {
+        self.body
     }
 }
 
@@ -124,11 +136,11 @@ impl From<monsters::Error> for Problem {
         match error {
             E::Store(error) => error.into(),
             E::Invalid { what, .. } => Problem::invalid(message).with("what", what),
-            E::NotFound(id) => Problem::not_found(message).with("monster", id.0),
-            E::NoDropTimer(id) => {
+            E::NotFound { id } => Problem::not_found(message).with("monster", id.0),
+            E::NoDropTimer { id } => {
                 Problem::new(StatusCode::NOT_FOUND, "no_drop_timer", message).with("monster", id.0)
             }
-            E::AlreadyDead(id) => conflict("already_dead").with("monster", id.0),
+            E::AlreadyDead { id } => conflict("already_dead").with("monster", id.0),
             E::TooMany { id, what, max } => {
                 conflict("too_many").with("monster", id.0).with("what", what).with("max", max)
             }
@@ -147,14 +159,21 @@ impl From<reactors::Error> for Problem {
             E::Store(error) => error.into(),
             E::Invalid { what, .. } => Problem::invalid(message).with("what", what),
             E::NotFound { id } => Problem::not_found(message).with("reactor", id.0),
-            E::OnCooldown { remaining } => Problem::new(StatusCode::LOCKED, "on_cooldown", message)
-                .with("remainingMs", u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX))
-                .retry_after(remaining),
+            E::OnCooldown { remaining } => on_cooldown(message, remaining),
             E::SpotTaken { id } => conflict("spot_taken").with("reactor", id.0),
             E::FieldFull { max } => conflict("field_full").with("max", max),
             E::Exhausted(_) => conflict("exhausted"),
             E::Conflict { current } => conflict("changed").with("current", json!(current)),
             _ => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
         }
+    }
+}
+
+/// A marker without an end, which only other services set, says nothing about when to come back.
+fn on_cooldown(message: String, remaining: Duration) -> Problem {
+    let problem = Problem::new(StatusCode::LOCKED, "on_cooldown", message);
+    match whole_ms(remaining) {
+        Some(ms) => problem.with("remainingMs", ms).retry_after(remaining),
+        None => problem.with("remainingMs", Value::Null),
     }
 }

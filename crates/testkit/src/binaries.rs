@@ -32,6 +32,26 @@ impl Flavor {
     }
 }
 
+/// Finds Chromium, or a browser that takes the same arguments.
+pub(crate) fn chromium() -> Result<PathBuf, Unavailable> {
+    const VARIABLE: &str = "EMBERKEEP_CHROMIUM";
+    if let Some(path) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return existing(PathBuf::from(path)).ok_or_else(|| not_found("chromium", VARIABLE));
+    }
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find_map(on_path).ok_or_else(|| not_found("chromium", VARIABLE))
+}
+
+/// Finds schemathesis, which `./test` installs beside the servers.
+pub fn schemathesis() -> Result<PathBuf, Unavailable> {
+    const VARIABLE: &str = "EMBERKEEP_SCHEMATHESIS";
+    if let Some(path) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return existing(PathBuf::from(path)).ok_or_else(|| not_found("schemathesis", VARIABLE));
+    }
+    let installed = workspace().join(".servers/schemathesis/bin/schemathesis");
+    existing(installed).or_else(|| on_path("schemathesis")).ok_or_else(|| not_found("schemathesis", VARIABLE))
+}
+
 fn not_found(name: &str, variable: &str) -> Unavailable {
     Unavailable::NotFound(format!(
         "{name} not found: looked at ${variable}, PATH and .servers (run ./test once)"

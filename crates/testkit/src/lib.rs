@@ -1,8 +1,8 @@
 //! Starts real servers for tests, on free loopback ports, and stops them again.
 //!
 //! Responsible for: Redis and Valkey (standalone and cluster), a TCP proxy that loses and delays
-//! traffic on purpose, scratch folders, free ports, a plain blocking client, lines that outlive a test
-//! ([`report!`]), and the one policy for a server that cannot be had ([`require`]).
+//! traffic on purpose, certificates, a browser, scratch folders, free ports, a plain blocking client, lines that outlive
+//! a test ([`report!`]), and the one policy for a server that cannot be had ([`require`]).
 //!
 //! Not responsible for: anything under test. This crate depends on no other crate of the workspace,
 //! so a fault in ours cannot hide itself in the instrument that looks for it.
@@ -18,6 +18,8 @@
 //! ```
 
 mod binaries;
+mod browser;
+mod certificates;
 mod cluster;
 mod launch;
 mod on_every_engine;
@@ -35,6 +37,9 @@ mod shared;
 mod unavailable;
 mod unlisted;
 
+pub use binaries::schemathesis;
+pub use browser::{Page, open_page};
+pub use certificates::Certificates;
 pub use cluster::{RedisCluster, SlotMigration, key_slot};
 pub use options::{Flavor, RedisOptions};
 pub use port::{free_port, free_port_with_bus};

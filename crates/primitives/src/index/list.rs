@@ -3,6 +3,7 @@
 use super::{Indexed, owner, says};
 use crate::limits::{LISTED_PER_READ, PRUNED_PER_STEP};
 use bytes::Bytes;
+use emberkeep_hot::engine::MemberCursor;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::Key;
@@ -34,14 +35,29 @@ pub async fn list<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
 ) -> Result<Listing<X::Value>> {
-    let (mut listing, ghosts) = look::<X>(scope, index).await?;
-    match prune::<X>(scope, index, ghosts).await {
-        Ok(pruned) => listing.pruned = pruned,
-        // What was read is true without it, and the next reader meets the same ghosts.
-        Err(error) if error.is_transient() => {}
-        Err(error) => return Err(error),
-    }
-    Ok(listing)
+    settle::<X>(scope, index, look::<X>(scope, index).await?).await
+}
+
+/// A part of what an index holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexPage<V> {
+    /// Records of this page, possibly none although more follow; one may stand on two pages.
+    pub listing: Listing<V>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<MemberCursor>,
+}
+
+/// Reads about `count` entries of an index of any size, and removes the ghosts among them. For the owner of the index.
+pub async fn page<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+    from: Option<MemberCursor>,
+    count: usize,
+) -> Result<IndexPage<X::Value>> {
+    let page = scope.members(index, from, count).await?;
+    let (ids, ghosts) = sorted::<X>(page.members);
+    let listing = settle::<X>(scope, index, look_at::<X>(scope, index, ids, ghosts).await?).await?;
+    Ok(IndexPage { listing, next: page.next })
 }
 
 /// Reads an index without touching it. For those who may only read.
@@ -57,12 +73,37 @@ async fn look<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
 ) -> Result<(Listing<X::Value>, Vec<Ghost<X::Member>>)> {
+    let (members, ghosts) = members::<X>(scope, index).await?;
+    look_at::<X>(scope, index, members, ghosts).await
+}
+
+/// The same, of some entries.
+async fn look_at<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+    members: Vec<X::Member>,
+    mut ghosts: Vec<Ghost<X::Member>>,
+) -> Result<(Listing<X::Value>, Vec<Ghost<X::Member>>)> {
     let mut listing = Listing { living: Vec::new(), corrupt: Vec::new(), pruned: 0 };
-    let (members, mut ghosts) = members::<X>(scope, index).await?;
     for members in members.chunks(LISTED_PER_READ) {
         ghosts.extend(sort::<X>(scope, index, members, &mut listing).await?);
     }
     Ok((listing, ghosts))
+}
+
+/// Removes the ghosts that were seen.
+async fn settle<X: Indexed>(
+    scope: &Scope<X::Partition>,
+    index: &Key<X::Index>,
+    (mut listing, ghosts): (Listing<X::Value>, Vec<Ghost<X::Member>>),
+) -> Result<Listing<X::Value>> {
+    match prune::<X>(scope, index, ghosts).await {
+        Ok(pruned) => listing.pruned = pruned,
+        // What was read is true without it, and the next reader meets the same ghosts.
+        Err(error) if error.is_transient() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(listing)
 }
 
 /// All entries, each once: ids in order, and what is none.
@@ -70,20 +111,26 @@ async fn members<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
 ) -> Result<(Vec<X::Member>, Vec<Ghost<X::Member>>)> {
-    let (mut ids, mut rubbish, mut from) = (BTreeSet::new(), BTreeSet::new(), None);
+    let (mut members, mut from) = (Vec::new(), None);
     loop {
         let page = scope.members(index, from, LISTED_PER_READ).await?;
-        for member in page.members {
-            match member {
-                Member::Known(id) => drop(ids.insert(id)),
-                Member::Foreign(bytes) => drop(rubbish.insert(Ghost::Rubbish(bytes))),
-            }
-        }
+        members.extend(page.members);
         from = page.next;
         if from.is_none() {
-            return Ok((ids.into_iter().collect(), rubbish.into_iter().collect()));
+            return Ok(sorted::<X>(members));
         }
     }
+}
+
+fn sorted<X: Indexed>(members: Vec<Member<X::Member>>) -> (Vec<X::Member>, Vec<Ghost<X::Member>>) {
+    let (mut ids, mut rubbish) = (BTreeSet::new(), BTreeSet::new());
+    for member in members {
+        match member {
+            Member::Known(id) => drop(ids.insert(id)),
+            Member::Foreign(bytes) => drop(rubbish.insert(Ghost::Rubbish(bytes))),
+        }
+    }
+    (ids.into_iter().collect(), rubbish.into_iter().collect())
 }
 
 /// Reads the records of some entries in one round trip. Gives the entries that have none here.

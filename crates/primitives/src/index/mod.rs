@@ -87,7 +87,7 @@
 mod list;
 mod sweep;
 
-pub use list::{Listing, list, living};
+pub use list::{IndexPage, Listing, list, living, page};
 pub use sweep::{Sweeper, Swept};
 
 use emberkeep_hot::{Result, Scope, Tx};

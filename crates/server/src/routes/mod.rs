@@ -1,55 +1,74 @@
 //! The routes, and the document that is made from them.
 
+mod answers;
 mod documents;
 mod health;
 mod monsters;
+mod paging;
+mod place;
+mod reactors;
+mod shape;
+pub(crate) mod sweeping;
 
-use crate::access::{self, Access, fenced};
+pub(crate) use answers::whole_ms;
+
+use crate::access::{self, plain};
 use crate::app::App;
 use crate::auth::{Role, Tokens};
 use crate::observe::observe;
+use crate::origins::Origins;
 use crate::problem::Problem;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use emberkeep_hot::Store;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-const READ: Access = Access::Token(Role::ReadOnly);
-const PLAY: Access = Access::Token(Role::Service);
-const RULE: Access = Access::Token(Role::Admin);
+/// Looking on.
+const READ: Role = Role::ReadOnly;
+/// What games do.
+const PLAY: Role = Role::Service;
+/// What concerns whole tenants, or everybody.
+const RULE: Role = Role::Admin;
+
+const ABOUT: &str = "Hot state of multiplayer games. Every problem is `{error, message, details}`: a stable word for \
+programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it.";
 
 /// The whole service.
 pub(crate) fn router(app: App) -> Router {
     let (router, document) = documented(&app).split_for_parts();
-    router
-        .merge(documents::routes(&document))
-        .fallback(no_such_route)
-        .method_not_allowed_fallback(no_such_method)
-        .layer(from_fn_with_state(app.clone(), observe))
-        .with_state(app)
+    // Only the first counts, and all are the same.
+    let _ = app.document.set(documents::written(&document));
+    let router = router.fallback(no_such_route).method_not_allowed_fallback(no_such_method);
+    // Without origins there is nothing to tell browsers, and nothing to do for each request.
+    let router = if app.origins.is_empty() { router } else { router.layer(app.origins.layer()) };
+    router.layer(from_fn_with_state(app.clone(), observe)).with_state(app)
 }
 
 /// The document of all routes, as it is served at `/openapi.json`.
-pub fn document(store: Store) -> OpenApi {
-    documented(&App::new(store, Tokens::open())).into_openapi()
+pub fn document(store: Store) -> serde_json::Value {
+    let app = App::new(store, Tokens::open(), Origins::none());
+    documents::finished(&documented(&app).into_openapi())
 }
 
 fn documented(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(head())
-        .merge(fenced(app, Access::Public, health::routes()))
+        .merge(plain(health::routes()))
+        .merge(plain(documents::routes()))
         .merge(monsters::routes(app))
+        .merge(reactors::routes(app))
 }
 
 fn head() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Emberkeep")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Hot state of multiplayer games."))
+        .description(Some(ABOUT))
         .build();
-    let mut head = OpenApiBuilder::new().info(info).build();
+    let mut head = OpenApiBuilder::new().info(info).tags(Some(tags())).build();
     let token = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some("A token of `emberkeep token new`. `x-role` says which role a route needs."))
@@ -59,6 +78,16 @@ fn head() -> OpenApi {
     components.schemas.insert("Problem".into(), access::problem_schema());
     head.components = Some(components);
     head
+}
+
+/// The groups of the document, in the order in which they are shown.
+fn tags() -> Vec<Tag> {
+    let groups = [
+        ("monsters", "Instances on a map: who hurts them, what weighs on them, what they drop."),
+        ("reactors", "Objects on a map that do something when they are hit."),
+        ("server", "Whether the server works, what it counts, and this document."),
+    ];
+    groups.map(|(name, what)| TagBuilder::new().name(name).description(Some(what)).build()).into()
 }
 
 async fn no_such_route(uri: Uri) -> Problem {

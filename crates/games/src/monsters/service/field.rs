@@ -4,9 +4,22 @@ use super::*;
 use crate::monsters::rules::{self, Position};
 use crate::monsters::schema::ByField;
 use crate::world::Field;
-use emberkeep_primitives::index::{self, Listing};
+use emberkeep_hot::engine::MemberCursor;
+use emberkeep_primitives::index::{self, IndexPage, Listing};
 
 impl Monsters {
+    /// About `count` monsters of a field of any size; over all pages, every one that is there throughout. Ghosts are
+    /// dealt with as by [`in_field`](Monsters::in_field).
+    pub async fn field_page(
+        &self,
+        tenant: Tenant,
+        field: Field,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Result<IndexPage<Monster>> {
+        Ok(index::page::<ByField>(&self.scope(tenant), &field_key(&field), from, count).await?)
+    }
+
     /// The monsters of a field, dead ones that were not removed included. Index entries without a monster that says it
     /// is there are not returned, and are removed; a record that cannot be read hides none of the others, and is named.
     pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Monster>> {

@@ -10,9 +10,10 @@ use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::MemberCursor;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{self as hot, Scope, Tx};
-use emberkeep_primitives::index::{self, Listing};
+use emberkeep_primitives::index::{self, IndexPage, Listing};
 use emberkeep_schema::Key;
 
 /// A field that was emptied.
@@ -49,6 +50,20 @@ impl Reactors {
         // On one server the set is one for all tenants: others belong there, but they are not this tenant's.
         listing.living.retain(|reactor| reactor.is_of(&tenant));
         Ok(listing)
+    }
+
+    /// Some reactors of a tenant: of about `count` that are looked at, those that are its own, possibly none although
+    /// more follow. Over all pages, every one that is there throughout.
+    pub async fn page(
+        &self,
+        tenant: Tenant,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Result<IndexPage<Reactor>> {
+        let scope = self.store.scope(tenant);
+        let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
+        page.listing.living.retain(|reactor| reactor.is_of(&tenant));
+        Ok(page)
     }
 
     /// Destroys every reactor of a field. No cooldown is recorded, and those of the field are cleared.

@@ -1,0 +1,91 @@
+//! Whose pages may call the server from a browser.
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, Method};
+use std::sync::Arc;
+use std::time::Duration;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+/// Headers that the games' own clients send and read, besides the usual ones.
+const MASTER_KEY: HeaderName = HeaderName::from_static("x-master-key");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// How long a browser may remember what it was told.
+const REMEMBERED: Duration = Duration::from_secs(600);
+
+/// Origins whose pages may call. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Origins(Arc<Allowed>);
+
+#[derive(Debug)]
+enum Allowed {
+    All,
+    These(Vec<HeaderValue>),
+}
+
+/// An origin that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("{origin:?} is no origin; expected `*`, or a scheme and a host such as https://play.example:8443")]
+pub struct OriginError {
+    origin: String,
+}
+
+impl Origins {
+    /// No foreign page may call.
+    pub(crate) fn none() -> Origins {
+        Origins(Arc::new(Allowed::These(Vec::new())))
+    }
+
+    /// The origins of the settings.
+    pub(crate) fn read(origins: &[String]) -> Result<Origins, OriginError> {
+        if origins.iter().any(|origin| origin == "*") {
+            return Ok(Origins(Arc::new(Allowed::All)));
+        }
+        let these = origins.iter().map(|origin| read(origin)).collect::<Result<_, _>>()?;
+        Ok(Origins(Arc::new(Allowed::These(these))))
+    }
+
+    /// What browsers are told.
+    pub(crate) fn layer(&self) -> CorsLayer {
+        let origins = match &*self.0 {
+            Allowed::All => AllowOrigin::any(),
+            Allowed::These(these) => AllowOrigin::list(these.iter().cloned()),
+        };
+        CorsLayer::new()
+            .allow_origin(origins)
+            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+            .allow_headers([AUTHORIZATION, CONTENT_TYPE, MASTER_KEY, REQUEST_ID])
+            .expose_headers([LOCATION, RETRY_AFTER, REQUEST_ID])
+            .max_age(REMEMBERED)
+    }
+
+    /// Whether no page of another origin may call.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&*self.0, Allowed::These(these) if these.is_empty())
+    }
+}
+
+fn read(origin: &str) -> Result<HeaderValue, OriginError> {
+    let wrong = || OriginError { origin: origin.to_owned() };
+    let (scheme, host) = origin.split_once("://").ok_or_else(wrong)?;
+    let named = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !named(scheme) || !named(host) || host.contains(['/', '*', '?', '#']) {
+        return Err(wrong());
+    }
+    HeaderValue::from_str(origin).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_origin_is_refused() {
+        for wrong in ["play.example", "https://", "https://play.example/", "https://*.example", "https://a b"]
+        {
+            let told = Origins::read(&[wrong.to_owned()]).unwrap_err().to_string();
+            assert!(told.contains("expected"), "{told}");
+        }
+        assert!(Origins::read(&[]).unwrap().is_empty());
+        assert!(!Origins::read(&["https://play.example:8443".into(), "*".into()]).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! Monsters over HTTP, one file per kind of thing that one can do with them.
+
+mod combat;
+mod cooldowns;
+mod drops;
+mod effects;
+mod field;
+mod life;
+mod shape;
+mod tenant;
+
+use super::{PLAY, READ, RULE};
+use crate::access::fenced;
+use crate::app::App;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
+    fenced(app, READ, reads()).merge(fenced(app, PLAY, plays())).merge(fenced(app, RULE, rules()))
+}
+
+fn reads() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(life::get_monster))
+        .routes(routes!(field::list_monsters))
+        .routes(routes!(combat::get_damage_leader))
+        .routes(routes!(cooldowns::get_monster_cooldown))
+        .routes(routes!(drops::get_drop_timer))
+}
+
+fn plays() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(field::spawn_monster, field::destroy_monsters))
+        .routes(routes!(field::move_monster))
+        .routes(routes!(field::move_monster_to_field))
+        .routes(routes!(life::remove_monster))
+        .routes(routes!(life::take_monster))
+        .routes(routes!(life::heal_monster))
+        .routes(routes!(life::use_monster_mp))
+        .routes(routes!(combat::damage_monster))
+        .routes(routes!(combat::damage_monster_over_time))
+        .routes(routes!(combat::control_monster))
+        .routes(routes!(combat::release_monster))
+        .routes(routes!(effects::apply_effect, effects::cancel_effects))
+        .routes(routes!(effects::cancel_effect))
+        .routes(routes!(effects::tick_effects))
+        .routes(routes!(effects::run_due_effects))
+        .routes(routes!(cooldowns::start_monster_cooldown, cooldowns::clear_monster_cooldown))
+        .routes(routes!(cooldowns::clear_monster_cooldowns))
+        .routes(routes!(drops::register_drop_timer, drops::unregister_drop_timer))
+        .routes(routes!(drops::record_drop_hit))
+        .routes(routes!(drops::run_due_drops))
+}
+
+fn rules() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(tenant::tear_down_monsters))
+        .routes(routes!(tenant::tear_down_all_monsters))
+        .routes(routes!(tenant::sweep_monsters))
+}

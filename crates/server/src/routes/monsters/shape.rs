@@ -1,0 +1,124 @@
+//! What is stored of monsters, for the document. The records themselves are written as they are, with all that other
+//! services put beside these fields; a test compares the names.
+#![expect(dead_code, reason = "only their schemas are used")]
+
+use crate::routes::shape::{FieldFields, TenantFields};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A monster, from its spawn to its removal. Other services may have written more fields.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct Monster {
+    /// Its id.
+    #[schema(example = 1_000_000_000)]
+    unique_id: u32,
+    /// Whose it is.
+    #[schema(nullable = false)]
+    tenant: Option<TenantFields>,
+    /// The world it is in.
+    world_id: u8,
+    /// The channel it is in.
+    #[schema(example = 1)]
+    channel_id: u8,
+    /// The map it is on.
+    #[schema(example = 100_000_000)]
+    map_id: u32,
+    /// The instance of the map.
+    instance: Uuid,
+    /// What kind of monster it is.
+    #[schema(example = 100_100)]
+    monster_id: u32,
+    /// Full health.
+    #[schema(example = 50)]
+    max_hp: u32,
+    /// Health left; 0 is dead.
+    #[schema(example = 35)]
+    hp: u32,
+    /// Full mana.
+    max_mp: u32,
+    /// Mana left.
+    mp: u32,
+    /// Whose client moves it; 0 is nobody's.
+    control_character_id: u32,
+    /// Where it stands.
+    x: i16,
+    /// Where it stands.
+    y: i16,
+    /// The foothold it stands on.
+    fh: i16,
+    /// How it stands.
+    stance: u8,
+    /// Its team; -1 is none.
+    #[schema(example = -1)]
+    team: i8,
+    /// Who hurt it, oldest first.
+    damage_entries: Vec<DamageEntry>,
+    /// What weighs on it.
+    status_effects: Vec<StatusEffect>,
+}
+
+/// One hit, or several of one character that were merged.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct DamageEntry {
+    /// Who.
+    #[schema(example = 7)]
+    character_id: u32,
+    /// How much health it took.
+    #[schema(example = 15)]
+    damage: u64,
+}
+
+/// Something that weighs on a monster for a time.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct StatusEffect {
+    /// Its id.
+    effect_id: Uuid,
+    /// Where it came from.
+    #[schema(inline)]
+    source_type: super::effects::Source,
+    /// Who cast it; 0 is nobody.
+    source_character_id: u32,
+    /// The skill.
+    source_skill_id: u32,
+    /// The skill's level.
+    source_skill_level: u32,
+    /// What it does, by name.
+    #[schema(example = json!({"POISON": 10}))]
+    statuses: BTreeMap<String, i32>,
+    /// How long it lasts.
+    duration_ms: i64,
+    /// Time between two ticks; 0 is none.
+    tick_interval_ms: i64,
+    /// The last tick, in milliseconds since 1970; 0 is never.
+    last_tick_ms: i64,
+    /// When it began, in milliseconds since 1970.
+    created_at_ms: i64,
+    /// When it ends, in milliseconds since 1970; 0 is as long as it lasts from its beginning.
+    expires_at_ms: i64,
+}
+
+/// When a monster drops something again.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct DropTimer {
+    /// What kind of monster it is.
+    #[schema(example = 9_300_061)]
+    monster_id: u32,
+    /// Where it is.
+    field: FieldFields,
+    /// Time between two drops.
+    #[schema(example = 15_000)]
+    drop_period_ms: i64,
+    /// Its attack, which decides about what it drops.
+    weapon_attack: u32,
+    /// Its full health.
+    max_hp: u32,
+    /// The last drop, or the registration, in milliseconds since 1970.
+    last_drop_at_ms: i64,
+    /// The last hit, in milliseconds since 1970; 0 is never.
+    last_hit_at_ms: i64,
+}

@@ -1,0 +1,69 @@
+//! A server on a free port, and a client that knows no more of HTTP than these tests need.
+
+mod client;
+mod examples;
+
+pub(crate) use client::{Answer, Request};
+pub(crate) use examples::{Example, examples};
+
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::Embedded;
+use emberkeep_server::{Listening, Settings, listen};
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A tenant, for tests that need one.
+pub(crate) const TENANT: &str = "550e8400-e29b-41d4-a716-446655440000";
+/// A field of it.
+pub(crate) const FIELD: &str = "/v1/tenants/550e8400-e29b-41d4-a716-446655440000/fields/0/1/100000000/00000000-0000-0000-0000-000000000000";
+
+/// A server on a store of its own.
+pub(crate) struct Server {
+    pub(crate) listening: Listening,
+    pub(crate) store: Store,
+}
+
+impl Server {
+    /// A server that everybody on this machine may use.
+    pub(crate) async fn open() -> Server {
+        Server::with(loopback()).await
+    }
+
+    /// A server with these settings.
+    pub(crate) async fn with(settings: Settings) -> Server {
+        let store = Store::new(Arc::new(Embedded::in_memory()));
+        let listening = listen(store.clone(), &settings).await.expect("a free port");
+        Server { listening, store }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.listening.address()
+    }
+
+    /// A request to this server.
+    pub(crate) fn request(&self, method: &str, path: &str) -> Request {
+        Request::new(self.address(), method, path)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.request("GET", path).send().await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.request("DELETE", path).send().await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.request("POST", path).json(&body).send().await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.request("PUT", path).json(&body).send().await
+    }
+}
+
+/// A free port of loopback, nothing else.
+pub(crate) fn loopback() -> Settings {
+    Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
