@@ -5,6 +5,9 @@ mod demo;
 mod duration;
 mod open;
 mod schema_keys;
+mod serve;
+mod settings;
+mod token;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,6 +26,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The games over HTTP and WebSocket
+    Serve(Box<serve::Arguments>),
+    /// The settings of `serve` that are in force, and who gave them; secrets are masked
+    Config(Box<settings::Sources>),
+    /// Tokens of those who may call the server
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// What is declared, in the form asked for
     #[command(subcommand)]
     Schema(SchemaCommand),
@@ -30,6 +40,12 @@ enum Command {
     Demo(demo::Arguments),
     /// Each workload beside its peer in one run, with ratios
     Bench(bench::Arguments),
+}
+
+#[derive(Subcommand)]
+enum TokenCommand {
+    /// Makes a token and shows it once
+    New(token::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -41,6 +57,12 @@ enum SchemaCommand {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema_keys::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Config(arguments) => arguments.in_force().map(|found| {
+            print!("{}", settings::show(&found));
+            ExitCode::SUCCESS
+        }),
+        Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };

@@ -27,6 +27,11 @@ pub(crate) struct StoreArguments {
 }
 
 impl StoreArguments {
+    /// A store that was asked for in another way than by flags.
+    pub(crate) fn of(hot: String, data: Option<PathBuf>, durability: Option<Durability>) -> StoreArguments {
+        StoreArguments { hot, data, durability }
+    }
+
     /// Whether the store is inside this process, where no other process reaches it.
     pub(crate) fn is_in_process(&self) -> bool {
         self.hot == "embedded"
@@ -35,7 +40,7 @@ impl StoreArguments {
 
 /// When a step counts as safe, in the words of Redis' `appendfsync`.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum Durability {
+pub(crate) enum Durability {
     /// On disk before its caller hears of it: nothing that was answered is ever lost
     Always,
     /// On disk within a second: a loss of power takes what was committed since the last sync
@@ -43,6 +48,14 @@ enum Durability {
     EverySec,
     /// When the system sees fit: a loss of power takes up to half a minute
     No,
+}
+
+impl std::str::FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Durability, String> {
+        clap::ValueEnum::from_str(text, false).map_err(|_| "expected always, everysec or no".into())
+    }
 }
 
 impl From<Durability> for journal::Durability {

@@ -1,11 +1,14 @@
 //! What handlers share: the games, who may call, what is counted.
 
 use crate::auth::Tokens;
+use crate::brake::Brake;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::routes::sweeping::Sweeps;
+use crate::ws::Registry;
 use bytes::Bytes;
 use emberkeep_games::monsters::Monsters;
+use emberkeep_games::party::Rooms;
 use emberkeep_games::reactors::Reactors;
 use emberkeep_hot::Store;
 use std::sync::{Arc, OnceLock};
@@ -18,9 +21,15 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) monsters: Monsters,
     pub(crate) reactors: Reactors,
+    pub(crate) rooms: Rooms,
+    pub(crate) sockets: Registry,
+    pub(crate) brake: Brake,
     pub(crate) tokens: Tokens,
+    /// Pages that may call.
     pub(crate) origins: Origins,
-    pub(crate) metrics: Metrics,
+    /// Pages that may open a socket.
+    pub(crate) ws_origins: Origins,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
     /// The document of the routes, as it is sent; known once they are put together.
     pub(crate) document: OnceLock<Bytes>,
@@ -28,14 +37,19 @@ pub(crate) struct Inner {
 
 impl App {
     /// A server's state on a store.
-    pub(crate) fn new(store: Store, tokens: Tokens, origins: Origins) -> App {
+    pub(crate) fn new(store: Store, tokens: Tokens, origins: Origins, ws_origins: Origins) -> App {
+        let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         App(Arc::new(Inner {
             monsters: Monsters::new(store.clone()),
             reactors: Reactors::new(store.clone()),
+            sockets: Registry::new(rooms.clone(), metrics.clone()),
+            rooms,
+            brake: Brake::default(),
             store,
             tokens,
             origins,
-            metrics: Metrics::default(),
+            ws_origins,
+            metrics,
             sweeps: Sweeps::default(),
             document: OnceLock::new(),
         }))

@@ -12,6 +12,7 @@
 mod access;
 mod app;
 pub mod auth;
+mod brake;
 mod extract;
 pub mod limits;
 mod listen;
@@ -20,6 +21,7 @@ mod observe;
 mod origins;
 pub mod problem;
 mod routes;
+mod ws;
 
 pub use listen::{ListenError, Listening, Settings, Tls, listen};
 pub use origins::OriginError;

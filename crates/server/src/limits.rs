@@ -22,3 +22,30 @@ pub const FILES_CHECKED_EVERY: Duration = Duration::from_secs(2);
 pub const TOKENS_MAX: usize = 1_000;
 /// Time between two counts of keys by family.
 pub const CENSUS_EVERY: Duration = Duration::from_secs(60);
+
+/// Bytes of a message through a socket.
+pub const SOCKET_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that a socket reads at once. The library's own 128 KiB would be most of a connection's memory.
+pub const SOCKET_READ_BUFFER_BYTES: usize = 4 * 1024;
+/// Time for the first message of a connection.
+pub const SOCKET_JOIN_WAIT: Duration = Duration::from_secs(5);
+/// Messages until one of them joins a room.
+pub const SOCKET_JOIN_ATTEMPTS_MAX: usize = 10;
+/// Time between two pings of a socket.
+pub const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
+/// Time without a word from a client, pongs included, after which it is gone.
+pub const SOCKET_IDLE_MAX: Duration = Duration::from_secs(60);
+/// Time in which a socket must take a message.
+pub const SOCKET_WRITE_WAIT: Duration = Duration::from_secs(10);
+/// Messages that wait for a socket; one that has more does not keep up.
+pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 64;
+/// Messages of a connection per second, in the long run.
+pub const SOCKET_MESSAGES_PER_SECOND: u32 = 20;
+/// Messages of a connection at once, after it was silent for a while.
+pub const SOCKET_MESSAGES_BURST: u32 = 40;
+/// Messages beyond the pace after which a connection is ended.
+pub const SOCKET_OVER_PACE_MAX: u32 = 100;
+/// Time between two looks at a room's log without a reason; every seat is told how far it is.
+pub const LOOK_EVERY: Duration = Duration::from_secs(20);
+
+const _: () = assert!(SOCKET_PING_EVERY.as_secs() * 2 < SOCKET_IDLE_MAX.as_secs());

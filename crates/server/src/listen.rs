@@ -11,8 +11,12 @@ use emberkeep_hot::Store;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinHandle;
+
+/// How often sockets that are about to end are counted.
+const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 
 /// Where and how to listen.
 #[derive(Debug, Clone)]
@@ -25,12 +29,14 @@ pub struct Settings {
     pub tokens: Option<PathBuf>,
     /// Origins of pages whose scripts may call the server, such as `https://play.example`; `*` is every page.
     pub origins: Vec<String>,
+    /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
+    pub ws_origins: Vec<String>,
 }
 
 impl Settings {
-    /// Plain HTTP on an address, without tokens, for no foreign page.
+    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no foreign one.
     pub fn new(http: SocketAddr) -> Settings {
-        Settings { http, tls: None, tokens: None, origins: Vec::new() }
+        Settings { http, tls: None, tokens: None, origins: Vec::new(), ws_origins: vec!["*".to_owned()] }
     }
 }
 
@@ -48,8 +54,9 @@ pub struct Listening {
     address: SocketAddr,
     handle: Handle<SocketAddr>,
     serving: JoinHandle<io::Result<()>>,
-    watching: JoinHandle<()>,
-    store: Store,
+    /// What watches files, and what listens to the rooms' channels. Both end with the server.
+    background: [JoinHandle<()>; 2],
+    app: App,
 }
 
 /// Why a server cannot listen.
@@ -96,7 +103,7 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         None if is_loopback(settings.http.ip()) => Tokens::open(),
         None => return Err(ListenError::OpenToAll { address: settings.http }),
     };
-    let origins = Origins::read(&settings.origins)?;
+    let (origins, ws_origins) = (Origins::read(&settings.origins)?, Origins::read(&settings.ws_origins)?);
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
@@ -105,7 +112,9 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         Some(tls) => Some(tls.load().await?),
         None => None,
     };
-    let service = routes::router(App::new(store.clone(), tokens.clone(), origins));
+    let app = App::new(store, tokens.clone(), origins, ws_origins);
+    let listening = tokio::spawn(app.sockets.clone().listen());
+    let service = routes::router(app.clone());
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
     let serving = match &tls {
@@ -119,7 +128,7 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         }
     };
     let watching = tokio::spawn(watch(settings.clone(), tokens, tls));
-    Ok(Listening { address, handle, serving, watching, store })
+    Ok(Listening { address, handle, serving, background: [watching, listening], app })
 }
 
 fn is_loopback(ip: IpAddr) -> bool {
@@ -145,15 +154,25 @@ impl Listening {
     }
 
     /// Takes no more connections, lets requests in flight finish for a while, and closes the store.
-    pub async fn end(self) -> emberkeep_hot::Result<()> {
-        self.watching.abort();
+    pub async fn end(mut self) -> emberkeep_hot::Result<()> {
+        self.app.sockets.end();
         self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
-        match self.serving.await {
+        match (&mut self.serving).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!("the listener failed: {error}"),
             Err(error) => tracing::error!("the listener's task failed: {error}"),
         }
-        self.store.close().await
+        self.until_sockets_ended().await;
+        self.background.iter().for_each(JoinHandle::abort);
+        self.app.store.close().await
+    }
+
+    /// Sockets have left the listener's connections, so it does not wait for them.
+    async fn until_sockets_ended(&self) {
+        let deadline = Instant::now() + SHUTDOWN_GRACE;
+        while self.app.metrics.sockets.load(Relaxed) > 0 && Instant::now() < deadline {
+            tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
+        }
     }
 }
 

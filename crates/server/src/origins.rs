@@ -58,6 +58,16 @@ impl Origins {
             .max_age(REMEMBERED)
     }
 
+    /// Whether a request may pass. One that no page made names no origin.
+    pub(crate) fn allow(&self, origin: Option<&HeaderValue>) -> bool {
+        match (&*self.0, origin) {
+            (Allowed::All, _) | (_, None) => true,
+            (Allowed::These(these), Some(origin)) => {
+                these.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
+            }
+        }
+    }
+
     /// Whether no page of another origin may call.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(&*self.0, Allowed::These(these) if these.is_empty())
@@ -77,6 +87,15 @@ fn read(origin: &str) -> Result<HeaderValue, OriginError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_pass_by_their_origin_and_programs_without_one() {
+        let known = Origins::read(&["https://play.example".into()]).unwrap();
+        let page = |text: &'static str| HeaderValue::from_static(text);
+        assert!(known.allow(Some(&page("https://Play.example"))) && known.allow(None));
+        assert!(!known.allow(Some(&page("https://evil.example"))));
+        assert!(Origins::read(&["*".into()]).unwrap().allow(Some(&page("https://evil.example"))));
+    }
 
     #[test]
     fn what_is_no_origin_is_refused() {

@@ -18,9 +18,14 @@ pub(super) struct Child {
 impl Child {
     /// Starts `emberkeep bench …` with these arguments.
     pub(super) fn start(arguments: &[String]) -> Result<Child> {
+        let bench = ["bench".to_owned()];
+        Child::start_program(bench.iter().chain(arguments))
+    }
+
+    /// Starts `emberkeep …` with these arguments.
+    pub(super) fn start_program<'a>(arguments: impl Iterator<Item = &'a String>) -> Result<Child> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut process = Command::new(program)
-            .arg("bench")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -29,6 +34,11 @@ impl Child {
         let input = process.stdin.take().context("its input is piped")?;
         let output = BufReader::new(process.stdout.take().context("its output is piped")?);
         Ok(Child { process, input, output })
+    }
+
+    /// Its process' id.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The next line it says.

@@ -5,7 +5,8 @@
 //!
 //! Reading order: `suite` (the list and the rounds), `measure` and `row` (what a figure is), then any file of
 //! `work`. `sessions` and `targets` hold what is stored, `bare_map` and `peer` are what we are compared with,
-//! `children` and `worker` are the same binary again, where a workload needs further processes.
+//! `children` and `worker` are the same binary again, where a workload needs further processes. `server` is the same for
+//! the server.
 
 mod bare_map;
 mod children;
@@ -14,6 +15,7 @@ mod measure;
 mod peer;
 mod report;
 mod row;
+mod server;
 mod sessions;
 mod suite;
 mod targets;
@@ -34,7 +36,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Hot state: the embedded engine and Redis, each beside its peer. About six minutes.
-    Hot(HotArgs),
+    Hot(SuiteArgs),
+    /// The server: HTTP and WebSocket with clients on the same machine. About three minutes.
+    Server(SuiteArgs),
     /// A further process of a workload.
     #[command(hide = true, subcommand)]
     Worker(worker::WorkerArgs),
@@ -46,9 +50,9 @@ enum What {
     },
 }
 
-/// Arguments of `emberkeep bench hot`.
+/// Arguments of a suite.
 #[derive(Debug, Args)]
-pub(crate) struct HotArgs {
+pub(crate) struct SuiteArgs {
     /// Run only workloads whose name contains this.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
@@ -73,7 +77,8 @@ pub(crate) struct HotArgs {
 pub(crate) fn run(args: Arguments) -> Result<ExitCode> {
     // Every workload has runtimes of its own, so none may be around it.
     let bench = std::thread::Builder::new().name("bench".into()).spawn(|| match args.what {
-        What::Hot(hot) => suite::run(&hot),
+        What::Hot(args) => suite::run(suite::HOT, &args),
+        What::Server(args) => suite::run(server::WORKLOADS, &args),
         What::Worker(worker) => worker::run(worker),
         What::Proxy { target } => {
             Ok(emberkeep_testkit::serve_proxy(&target, std::io::stdin().lock(), std::io::stdout().lock())?)

@@ -1,6 +1,6 @@
 //! The list of workloads, and the rounds in which ours and the peer take turns.
 
-use super::HotArgs;
+use super::SuiteArgs;
 use super::measure::Samples;
 use super::peer::Peer;
 use super::row::{Row, short};
@@ -18,8 +18,8 @@ pub(super) struct Workload {
     pub(super) run: fn(&mut Bench, &'static str) -> Result<Vec<Row>>,
 }
 
-/// All workloads, in the order in which they run.
-const WORKLOADS: &[Workload] = &[
+/// The workloads of hot state, in the order in which they run.
+pub(super) const HOT: &[Workload] = &[
     Workload { name: "get", run: work::get_set::get },
     Workload { name: "set", run: work::get_set::set },
     Workload { name: "get-beside-redis", run: work::beside_redis::get },
@@ -59,7 +59,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    fn new(args: &HotArgs) -> Result<Bench> {
+    fn new(args: &SuiteArgs) -> Result<Bench> {
         let (rounds, seconds) = if args.quick { (3, 0.2) } else { (5, 0.5) };
         let seconds = args.seconds.unwrap_or(seconds);
         if !(0.01..=60.0).contains(&seconds) {
@@ -119,14 +119,14 @@ pub(super) fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Runs the workloads that were asked for.
-pub(super) fn run(args: &HotArgs) -> Result<()> {
-    let chosen: Vec<&Workload> = WORKLOADS
+/// Runs those workloads of a suite that were asked for.
+pub(super) fn run(suite: &'static [Workload], args: &SuiteArgs) -> Result<()> {
+    let chosen: Vec<&Workload> = suite
         .iter()
         .filter(|workload| args.only.as_ref().is_none_or(|only| workload.name.contains(only.as_str())))
         .collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        let names: Vec<&str> = suite.iter().map(|workload| workload.name).collect();
         bail!("no workload is called {}; there are {}", args.only.as_deref().unwrap_or(""), names.join(", "));
     }
     if cfg!(debug_assertions) {

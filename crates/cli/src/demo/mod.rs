@@ -12,6 +12,7 @@ mod check;
 mod clean;
 mod histogram;
 mod ledger;
+mod life;
 mod nature;
 mod plan;
 mod play;
@@ -22,6 +23,8 @@ mod roster;
 mod tally;
 mod view;
 mod world;
+
+pub(crate) use life::{Life, TENANT};
 
 use crate::open::{StoreArguments, open};
 use anyhow::{Context, bail};

@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) players: u32,
     pub(super) processes: u32,
     pub(super) length: Duration,
+    /// How long a player rests between two turns.
+    pub(super) rest: Duration,
 }
 
 /// One field of one tenant. The number of its tenant stands first.
@@ -46,6 +48,7 @@ impl Plan {
             players: 1,
             processes: 1,
             length: Duration::from_secs(1),
+            rest: Duration::ZERO,
         }
     }
 

@@ -31,6 +31,9 @@ pub(super) async fn play(world: Arc<World>, who: u32) -> Ledger {
                 world.violated(format!("player {who} cannot go on: {error:#}"));
                 return player.actor.ledger;
             }
+            if !world.plan.rest.is_zero() && !world.rest(world.plan.rest).await {
+                break;
+            }
         }
         tokio::task::yield_now().await;
     }

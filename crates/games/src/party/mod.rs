@@ -26,5 +26,5 @@ pub use schema::{
     VOTES_RECEIVED, schema,
 };
 pub use service::{Created, Joined, Master, Rooms, Settled, Voted};
-pub use signal::{Follower, Signal, Wake};
-pub use view::{MasterSync, PlayerSync};
+pub use signal::{Follower, FollowerOfAll, Signal, Wake};
+pub use view::{Look, MasterSync, PlayerSync};

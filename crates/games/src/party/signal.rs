@@ -1,7 +1,9 @@
 //! What wakes those who follow a room. The log says what happened; a message only says that something did.
 
+use super::model::RoomCode;
+use super::schema::ROOM_CHANNEL;
 use emberkeep_hot::pubsub::{Event as Message, Subscription};
-use emberkeep_schema::{Codec, Json};
+use emberkeep_schema::{Codec, Family, Json, Naming};
 use serde::{Deserialize, Serialize};
 
 /// A message on a room's channel.
@@ -42,6 +44,25 @@ impl Follower {
         Some(match self.messages.next().await? {
             Message::Message { payload, .. } => read(&payload),
             Message::Missed { .. } => Signal::Missed,
+        })
+    }
+}
+
+/// Who follows all rooms of a store.
+pub struct FollowerOfAll {
+    pub(super) messages: Subscription,
+    pub(super) naming: Naming,
+}
+
+impl FollowerOfAll {
+    /// What comes next, and of which room; of no room means of any. `None` when the store was closed.
+    pub async fn next(&mut self) -> Option<(Option<RoomCode>, Signal)> {
+        Some(match self.messages.next().await? {
+            Message::Message { channel, payload } => {
+                let parsed = ROOM_CHANNEL::parse(&self.naming, &channel);
+                (parsed.and_then(|(room, _)| room).map(|room| room.0), read(&payload))
+            }
+            Message::Missed { .. } => (None, Signal::Missed),
         })
     }
 }

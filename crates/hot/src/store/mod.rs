@@ -79,6 +79,15 @@ impl Store {
         self.engine.subscribe(channels, patterns).await
     }
 
+    /// Messages of a family's channels in all partitions. [`Family::parse`] tells which one a message is of.
+    pub async fn subscribe_all<F, C>(&self) -> Result<Subscription>
+    where
+        F: Family<Kind = Channel<C>>,
+        C: Codec,
+    {
+        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.naming).into()]).await
+    }
+
     /// One page of a family's keys over all partitions, with the partition where the key tells it.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
         let pattern = glob_of::<F>(&self.naming);

@@ -18,6 +18,7 @@ use crate::auth::{Role, Tokens};
 use crate::observe::observe;
 use crate::origins::Origins;
 use crate::problem::Problem;
+use crate::ws;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
@@ -50,7 +51,7 @@ pub(crate) fn router(app: App) -> Router {
 
 /// The document of all routes, as it is served at `/openapi.json`.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = App::new(store, Tokens::open(), Origins::none());
+    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none());
     documents::finished(&documented(&app).into_openapi())
 }
 
@@ -60,6 +61,7 @@ fn documented(app: &App) -> OpenApiRouter<App> {
         .merge(plain(documents::routes()))
         .merge(monsters::routes(app))
         .merge(reactors::routes(app))
+        .merge(plain(ws::routes()))
 }
 
 fn head() -> OpenApi {
@@ -85,6 +87,7 @@ fn tags() -> Vec<Tag> {
     let groups = [
         ("monsters", "Instances on a map: who hurts them, what weighs on them, what they drop."),
         ("reactors", "Objects on a map that do something when they are hit."),
+        ("rooms", "Rooms of a party game."),
         ("server", "Whether the server works, what it counts, and this document."),
     ];
     groups.map(|(name, what)| TagBuilder::new().name(name).description(Some(what)).build()).into()

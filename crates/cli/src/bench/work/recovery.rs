@@ -46,7 +46,7 @@ pub(in super::super) fn recovery(bench: &mut Bench, name: &'static str) -> Resul
     Ok(vec![row.beside("redis-server --appendonly yes on the same files").note(note)])
 }
 
-fn write_journal(folder: &Path, sessions: u64) -> Result<()> {
+pub(in super::super) fn write_journal(folder: &Path, sessions: u64) -> Result<()> {
     // Without a rewrite: every session is a transaction of its own, as a crash would leave it.
     let engine = Embedded::builder().data(folder).rewrite_bytes_min(u64::MAX).open()?;
     let scope = scope(engine);

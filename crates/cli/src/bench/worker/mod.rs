@@ -1,6 +1,7 @@
 //! What a further process does.
 
 pub(super) mod damage;
+pub(super) mod empty_http;
 pub(super) mod memory;
 pub(super) mod tenant;
 
@@ -12,6 +13,8 @@ use clap::Subcommand;
 pub(super) enum WorkerArgs {
     /// Hits monsters on Redis.
     Damage(damage::DamageArgs),
+    /// Answers every request with nothing.
+    EmptyHttp,
     /// Loads sessions and tells what they cost.
     Memory {
         /// How many.
@@ -33,6 +36,7 @@ pub(super) enum WorkerArgs {
 pub(super) fn run(args: WorkerArgs) -> Result<()> {
     match args {
         WorkerArgs::Damage(args) => damage::run(args),
+        WorkerArgs::EmptyHttp => empty_http::run(),
         WorkerArgs::Memory { sessions } => memory::run(sessions),
         WorkerArgs::Tenant { monsters, seconds } => tenant::run(monsters, seconds),
     }

@@ -6,7 +6,7 @@ use crate::party::event::{Entry, EventPage, Recorded};
 use crate::party::limits::EVENTS_PER_PAGE_MAX;
 use crate::party::model::{Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
-use crate::party::signal::Follower;
+use crate::party::signal::{Follower, FollowerOfAll};
 use emberkeep_hot::store::LogEntry;
 use emberkeep_hot::{self as hot, Tx};
 
@@ -27,6 +27,12 @@ impl Rooms {
     pub async fn subscribe(&self, code: RoomCode) -> Result<Follower> {
         let messages = self.store.scope(Room(code)).subscribe(&ROOM_CHANNEL.key()).await?;
         Ok(Follower { messages })
+    }
+
+    /// Follows all rooms of the store: one subscription for a server that has sockets in many.
+    pub async fn subscribe_all(&self) -> Result<FollowerOfAll> {
+        let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
+        Ok(FollowerOfAll { messages, naming: self.store.naming().clone() })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::claims::{evict, player_of};
 use super::visit::Touch;
 use super::{Master, Rooms};
-use crate::party::error::Result;
+use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
 use crate::party::model::{DeviceId, PlayerId, RoomCode};
 use crate::party::request::{Setup, SetupPlayer};
@@ -49,6 +49,26 @@ impl Rooms {
             let event = rules::rename_player(&mut visit.state, &player, &name)?;
             visit.tell(event);
             Ok(player)
+        })
+        .await
+    }
+
+    /// Gives a player another name, on behalf of the device that has it. Others' names are the master's business.
+    pub async fn rename_own_player(
+        &self,
+        code: RoomCode,
+        device: &DeviceId,
+        player: &PlayerId,
+        name: &str,
+    ) -> Result<()> {
+        let (device, player, name) = (device.clone(), player.clone(), name.to_owned());
+        self.enter(code, Touch::Always, move |tx, visit| {
+            if player_of(tx, visit, &device)? != player {
+                return Err(Error::NotMaster(code));
+            }
+            let event = rules::rename_player(&mut visit.state, &player, &name)?;
+            visit.tell(event);
+            Ok(())
         })
         .await
     }

@@ -4,7 +4,7 @@ use super::visit::{Touch, Visit};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::*;
-use crate::party::view::{MasterSync, PlayerSync, Seen, master_sync, player_sync};
+use crate::party::view::{Look, MasterSync, PlayerSync};
 use emberkeep_hot::Tx;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ impl Rooms {
             if protocol_version != expected {
                 return Err(Error::ProtocolVersion { found: protocol_version, expected });
             }
-            let sync = seen(tx, visit, |seen| player_sync(seen, Some(&device)))?;
+            let sync = look(tx, visit)?.player(Some(&device));
             Ok(Joined {
                 room_code: sync.room_code,
                 protocol_version: expected,
@@ -47,34 +47,39 @@ impl Rooms {
     /// The state as a device sees it, or somebody without one. The room lives for another day.
     pub async fn sync(&self, code: RoomCode, device: Option<&DeviceId>) -> Result<PlayerSync> {
         let device = device.cloned();
-        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
-            seen(tx, visit, |seen| player_sync(seen, device.as_ref()))
-        };
+        let act =
+            move |tx: &mut Tx<'_, Room>, visit: &mut Visit| Ok(look(tx, visit)?.player(device.as_ref()));
         self.enter(code, Touch::Always, act).await
     }
 
     /// The state as the master sees it, on a device or without one. The room lives for another day.
     pub async fn sync_master(&self, master: &Master, device: Option<&DeviceId>) -> Result<MasterSync> {
         let device = device.cloned();
-        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
-            seen(tx, visit, |seen| master_sync(seen, device.as_ref()))
-        };
+        let act =
+            move |tx: &mut Tx<'_, Room>, visit: &mut Visit| Ok(look(tx, visit)?.master(device.as_ref()));
         self.lead(master, Touch::Always, act).await
+    }
+
+    /// The room as of one moment, for whoever serves its clients. Does not move its end.
+    pub async fn look(&self, code: RoomCode) -> Result<Look> {
+        self.enter(code, Touch::IfChanged, |tx, visit| {
+            let seen = look(tx, visit)?;
+            let meta = Meta { expires_at: visit.meta.expires_at, ..seen.meta };
+            Ok(Look { meta, ..seen })
+        })
+        .await
     }
 }
 
-/// Makes a view of the room as this step leaves it.
-fn seen<V>(tx: &mut Tx<'_, Room>, visit: &Visit, view: impl FnOnce(&Seen<'_>) -> V) -> Result<V> {
-    let claims = visit.claims(tx)?;
-    let voters = visit.votes(tx)?.into_keys().collect();
-    let sequence = visit.sequence(tx)?;
-    let meta = Meta { expires_at: visit.until, ..visit.meta.clone() };
-    Ok(view(&Seen {
-        meta: &meta,
-        state: &visit.state,
+/// The room as this step finds it.
+fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
+    Ok(Look {
+        // The step moves the end of the room, and what it shows says so.
+        meta: Meta { expires_at: visit.until, ..visit.meta.clone() },
+        state: visit.state.clone(),
         now: visit.now,
-        sequence,
-        claims: &claims,
-        voters: &voters,
-    }))
+        sequence: visit.sequence(tx)?,
+        claims: visit.claims(tx)?,
+        voters: visit.votes(tx)?.into_keys().collect(),
+    })
 }

@@ -1,0 +1,41 @@
+//! The server's settings: from flags, `EMBERKEEP_*` variables and a file, in that order.
+
+mod declared;
+mod show;
+mod source;
+mod typed;
+
+pub(crate) use declared::Flags;
+pub(crate) use show::show;
+pub(crate) use typed::{LogForm, Settings};
+
+use source::InForce;
+use std::path::PathBuf;
+
+/// Where settings are given.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct Sources {
+    /// File of settings in TOML; its keys are the names of the flags
+    #[arg(long, value_name = "FILE", env = "EMBERKEEP_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Sources {
+    /// The settings in force, as texts.
+    pub(crate) fn in_force(&self) -> anyhow::Result<InForce> {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
+        let file = match &self.config {
+            Some(path) => Some((path.clone(), source::from_file(path)?)),
+            None => None,
+        };
+        Ok(source::in_force(self.flags.given(), source::from_variables(variables)?, file))
+    }
+
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        Settings::read(&self.in_force()?)
+    }
+}
