@@ -1,1 +1,179 @@
 //! The rules of a room, also on random games.
+
+use super::*;
+use crate::party::event::{Closing, Event};
+use crate::party::model::*;
+use crate::party::request::*;
+use proptest::prelude::*;
+
+fn player(n: u32) -> PlayerId {
+    PlayerId::new(format!("p{n}")).unwrap()
+}
+
+fn sender(n: u32) -> SenderId {
+    SenderId::new(format!("s{n}")).unwrap()
+}
+
+fn round(n: u32) -> RoundId {
+    RoundId::new(format!("r{n}")).unwrap()
+}
+
+fn item(n: u32) -> ItemId {
+    ItemId::new(format!("i{n}")).unwrap()
+}
+
+/// A lobby of so many players; as many items as each number says in its round, all of them sent by `truth`.
+fn lobby(players: u32, rounds: &[u32], k: u32, truth: &[u32]) -> State {
+    let an_item = |n| SetupItem {
+        item_id: item(n),
+        reel_url: "https://example.org".into(),
+        k,
+        true_sender_ids: truth.iter().map(|n| sender(*n)).collect(),
+    };
+    let a_round = |(at, items): (usize, &u32)| SetupRound {
+        round_id: round(at as u32 + 1),
+        items: (1..=*items).map(an_item).collect(),
+    };
+    let setup = Setup {
+        senders: (1..=6)
+            .map(|n| SetupSender {
+                sender_id: sender(n),
+                name: "Sender".into(),
+                active: n < 6,
+                reels_count: 0,
+            })
+            .collect(),
+        rounds: rounds.iter().enumerate().map(a_round).collect(),
+        players: (1..=players).map(|n| SetupPlayer::new(player(n), "Player")).collect(),
+    };
+    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    set_up(&mut state, &setup).unwrap();
+    state
+}
+
+fn all_claimed(players: u32) -> Vec<(DeviceId, PlayerId)> {
+    (1..=players).map(|n| (DeviceId::new(format!("d{n}")).unwrap(), player(n))).collect()
+}
+
+#[test]
+fn equal_points_are_one_rank_and_the_next_is_as_far_behind() {
+    let mut state = lobby(4, &[1], 1, &[1]);
+    for (n, points) in [(1, 2), (2, 5), (3, 2), (4, 0)] {
+        state.scores.0.insert(player(n), points);
+    }
+    let ranked = ranking(&state, &state.scores);
+    let shown: Vec<_> = ranked.iter().map(|r| (r.rank, r.player_id.as_str(), r.score)).collect();
+    assert_eq!(shown, [(1, "p2", 5), (2, "p1", 2), (2, "p3", 2), (4, "p4", 0)]);
+}
+
+#[test]
+fn a_sender_that_is_not_active_is_not_selectable() {
+    let mut state = lobby(2, &[1], 5, &[1]);
+    start(&mut state, &all_claimed(2)).unwrap();
+    open(&mut state, &round(1), &item(1)).unwrap();
+    assert_eq!(checked_selections(&state, &[sender(6)]).unwrap_err().code(), "invalid_selection");
+    assert!(checked_selections(&state, &[sender(5)]).is_ok());
+}
+
+#[test]
+fn a_refused_setup_changes_nothing() {
+    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    let before = state.clone();
+    assert!(set_up(&mut state, &Setup::default()).is_err());
+    assert_eq!(state, before);
+}
+
+#[test]
+fn a_name_is_trimmed_and_counted_in_characters() {
+    assert_eq!(checked_name("  ä b ").unwrap(), "ä b");
+    assert_eq!(checked_name(&"ä".repeat(64)).unwrap().chars().count(), 64);
+    for name in ["", "   ", &"x".repeat(65), "a\u{0}b", "a\nb"] {
+        assert_eq!(checked_name(name).unwrap_err().code(), "invalid_payload", "{name:?}");
+    }
+}
+
+/// Votes of some of the players.
+fn votes(players: u32) -> impl Strategy<Value = Ballots> {
+    let vote = prop::collection::vec((1..8u32).prop_map(sender), 0..5);
+    prop::collection::btree_map((1..=players + 1).prop_map(player), vote, 0..=players as usize)
+}
+
+proptest! {
+    /// Whatever was voted, a game ends, and its points are those of the right senders, each counted once.
+    #[test]
+    fn a_game_always_ends_and_its_points_add_up(
+        rounds in prop::collection::vec(1..4u32, 1..4),
+        truth in prop::sample::subsequence(vec![1, 2, 3, 4, 5], 1..=3),
+        k in 1..=3u32,
+        votes in prop::collection::vec(votes(3), 12),
+        show in prop::collection::vec(any::<bool>(), 12),
+    ) {
+        let mut state = lobby(3, &rounds, k, &truth);
+        start(&mut state, &all_claimed(3)).unwrap();
+        let (mut played, mut expected) = (0, 0);
+        for (r, items) in rounds.iter().enumerate() {
+            for i in 1..=*items {
+                open(&mut state, &round(r as u32 + 1), &item(i)).unwrap();
+                prop_assert!(open(&mut state, &round(r as u32 + 1), &item(i)).is_err());
+                close(&mut state, &votes[played], 7, Closing::Forced).unwrap();
+                let results = state.game.as_ref().unwrap().results.clone().unwrap();
+                for result in results.players.iter() {
+                    prop_assert!(result.selections.len() <= k as usize);
+                    prop_assert!((0..=k as i64).contains(&result.points));
+                    expected += result.points;
+                }
+                if show[played] {
+                    reveal(&mut state).unwrap();
+                }
+                played += 1;
+            }
+            if state.game.as_ref().unwrap().status == Status::RevealWait {
+                next_round(&mut state).unwrap();
+            }
+            prop_assert_eq!(state.game.as_ref().unwrap().status, Status::RoundScore);
+            let before = state.scores.clone();
+            let events = next_round(&mut state).unwrap();
+            prop_assert_eq!(&state.scores, &before, "going on adds no points");
+            let last = r + 1 == rounds.len();
+            prop_assert_eq!(matches!(events[..], [Event::GameOver { .. }]), last);
+        }
+        prop_assert_eq!(state.phase, Phase::GameOver);
+        prop_assert_eq!(state.scores.0.values().sum::<i64>(), expected);
+    }
+
+    /// A vote is complete when every active player with a device has voted, and such a player exists.
+    #[test]
+    fn a_vote_is_complete_when_all_who_can_have_voted(
+        active: [bool; 4],
+        claimed: [bool; 4],
+        voted: [bool; 4],
+    ) {
+        let mut state = lobby(4, &[1], 1, &[1]);
+        for (player, active) in state.lobby.players.iter_mut().zip(active) {
+            player.active = active;
+        }
+        let mut claims = all_claimed(4);
+        let mut kept = claimed.iter();
+        claims.retain(|_| *kept.next().unwrap());
+        let votes: Ballots = (0..4).filter(|n| voted[*n]).map(|n| (player(n as u32 + 1), vec![])).collect();
+        let voters: Vec<usize> = (0..4).filter(|n| active[*n] && claimed[*n]).collect();
+        let expected = !voters.is_empty() && voters.iter().all(|n| voted[*n]);
+        prop_assert_eq!(is_complete(&state, &claims, &votes), expected);
+    }
+
+    /// Ranks are those of a competition: one more than there are better ones.
+    #[test]
+    fn a_rank_is_one_more_than_there_are_better_ones(points in prop::collection::vec(0..4i64, 5)) {
+        let mut state = lobby(5, &[1], 1, &[1]);
+        for (n, points) in points.iter().enumerate() {
+            state.scores.0.insert(player(n as u32 + 1), *points);
+        }
+        let ranked = ranking(&state, &state.scores);
+        prop_assert_eq!(ranked.len(), 5);
+        for one in &ranked {
+            let better = points.iter().filter(|points| **points > one.score).count() as u32;
+            prop_assert_eq!(one.rank, better + 1);
+        }
+        prop_assert!(ranked.windows(2).all(|two| two[0].score >= two[1].score));
+    }
+}
