@@ -34,6 +34,29 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     an_index_that_is_none_holds_nothing_up,
 });
 
+on_every_engine!(mod claims = cases::claim {
+    each_side_is_taken_once,
+    a_release_frees_both_sides,
+    half_a_claim_counts_for_nobody_and_is_in_the_way,
+    two_halves_that_disagree_are_no_claim_and_can_be_released,
+    of_many_takers_each_right_has_one,
+});
+
+on_every_engine!(mod ballots = cases::ballot {
+    the_first_vote_of_each_counts,
+    nothing_counts_at_or_after_the_deadline,
+    a_foreign_vote_counts_with_or_without_its_receipt,
+    votes_are_struck_and_cleared_with_their_receipts,
+    of_many_votes_of_one_voter_one_counts,
+});
+
+on_every_engine!(mod groups = cases::group {
+    all_keys_of_a_group_get_one_end,
+    a_group_goes_whole,
+    a_key_leaves_its_group,
+    strange_names_on_a_roster_are_dropped,
+});
+
 on_every_engine!(mod indexes = cases::index {
     a_record_and_its_entry_come_and_go_together,
     ghosts_are_not_listed_and_are_pruned,

@@ -3,8 +3,8 @@
 use crate::families::World;
 use crate::subject::Subject;
 use crate::words::*;
-use emberkeep_hot::command::{Overflow, Read, Write};
-use emberkeep_hot::store::LogPage;
+use emberkeep_hot::command::{Overflow, Read, Reply, Write};
+use emberkeep_hot::store::{LogPage, log_keys};
 use emberkeep_hot::{Error, Result, Scope, Tx};
 
 async fn record(scope: &Scope<World>, entry: String, max: usize, overflow: Overflow) -> Result<()> {
@@ -212,5 +212,130 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
             .step(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
             .await
             .expect("the log is full again");
+    }
+}
+
+/// The ends of a log's two keys.
+async fn ends(subject: &Subject) -> (Reply, Reply) {
+    let (list, counter) = log_keys(subject.store().naming(), subject.partition().as_bytes());
+    (subject.read(&list, Read::ExpireTime).await, subject.read(&counter, Read::ExpireTime).await)
+}
+
+/// A log that was begun with an end keeps it through every entry, and moves it as a whole.
+pub async fn a_log_with_an_end(subject: &Subject) {
+    let (scope, until) = (subject.scope(), subject.far(0).await);
+    scope.transact(move |tx| tx.begin_log("e1", until)).await.expect("a step");
+    assert_eq!(ends(subject).await, (Reply::Int(until), Reply::Int(until)));
+    let recorded = scope.transact(move |tx| tx.record_until("e2", 10, until + 1)).await;
+    assert_eq!(recorded, Ok(2));
+    assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)));
+    record(&scope, "e3".into(), 10, Overflow::DropOldest).await.expect("a step");
+    assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)), "a plain entry keeps it");
+    scope.transact(move |tx| tx.log_expire_at(until + 2)).await.expect("a step");
+    assert_eq!(ends(subject).await, (Reply::Int(until + 2), Reply::Int(until + 2)));
+    let log = page(&scope, 0, 10).await;
+    assert_eq!(
+        (sequences(&log), log.last, texts(&log)),
+        (vec![1, 2, 3], 3, vec!["e1".into(), "e2".into(), "e3".into()])
+    );
+}
+
+/// A log that is begun again has nothing of the one before, and one that was dropped leaves no key.
+pub async fn a_log_begins_again(subject: &Subject) {
+    let (scope, until) = (subject.scope(), subject.far(0).await);
+    subject.step(|tx| (1..=3).try_for_each(|n| tx.record(format!("old{n}")))).await.expect("a step");
+    scope.transact(move |tx| tx.begin_log("new", until)).await.expect("a step");
+    let log = page(&scope, 0, 10).await;
+    assert_eq!((sequences(&log), texts(&log)), (vec![1], vec!["new".to_owned()]));
+    scope.transact(|tx| tx.drop_log()).await.expect("a step");
+    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
+    assert_eq!(ends(subject).await, (Reply::Int(-2), Reply::Int(-2)));
+    assert_eq!(scope.transact(move |tx| tx.record_until("first", 10, until)).await, Ok(1));
+}
+
+/// A step sees what it records with an end, together with what else it writes.
+pub async fn a_step_sees_its_own_log(subject: &Subject) {
+    let until = subject.far(0).await;
+    let step = move |tx: &mut Tx<'_, World>| {
+        let before = tx.log_last()?;
+        tx.begin_log("a", until)?;
+        let second = tx.record_until("b", 10, until)?;
+        Ok::<_, Error>((before, second, tx.log_last()?, tx.log_after(1, 10)?))
+    };
+    let (before, second, last, log) = subject.scope().transact(step).await.expect("a step");
+    assert_eq!((before, second, last), (0, 2, 2));
+    assert_eq!((sequences(&log), texts(&log), log.missed), (vec![2], vec!["b".to_owned()], 0));
+    let aborted: Result<()> = subject
+        .step(move |tx| {
+            tx.drop_log()?;
+            Err(Error::Closed)
+        })
+        .await;
+    assert_eq!(aborted, Err(Error::Closed));
+    assert_eq!(page(&subject.scope(), 0, 10).await.last, 2, "a refused step drops nothing");
+}
+
+/// Beyond its bound a log with an end drops its oldest entries and goes on counting.
+pub async fn lasting_logs_drop_the_oldest(subject: &Subject) {
+    let (scope, until) = (subject.scope(), subject.far(0).await);
+    for n in 1..=9 {
+        let sequence = scope.transact(move |tx| tx.record_until(format!("e{n}"), 4, until)).await;
+        assert_eq!(sequence, Ok(n));
+    }
+    let log = page(&scope, 0, 100).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![6, 7, 8, 9], 9, 5));
+    assert_eq!(ends(subject).await.0, Reply::Int(until));
+}
+
+/// Steps that record beside one that drops the log and the state: whoever comes after finds no state and records
+/// nothing, so that nothing is left; and a reader never sees a state without the entry that speaks of it.
+pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
+    for _ in 0..20 {
+        let (key, until) = (subject.fresh(), subject.far(0).await);
+        let begun = key.clone();
+        let begin = move |tx: &mut Tx<'_, World>| {
+            tx.raw_write(begun.clone(), set_at("1", until))?;
+            tx.begin_log("1", until)
+        };
+        subject.step(begin).await.expect("a step");
+        let tasks: Vec<_> = (0..8)
+            .map(|n| {
+                let scope = if n % 2 == 0 { subject.scope() } else { subject.other_scope() };
+                let key = key.clone();
+                tokio::spawn(async move {
+                    for _ in 0..4 {
+                        let (key, reader) = (key.clone(), n == 7);
+                        let step = move |tx: &mut Tx<'_, World>| {
+                            let Reply::Blob(count) = tx.raw_read(&key, Read::Get)? else { return Ok(()) };
+                            let count: u64 = std::str::from_utf8(&count).unwrap_or("").parse().unwrap_or(0);
+                            let last = tx.log_last()?;
+                            if last != count {
+                                return Err(Error::invalid("log", format!("{last} entries of {count}")));
+                            }
+                            if !reader {
+                                let next = (count + 1).to_string();
+                                tx.raw_write(key.clone(), set_at(&next, until))?;
+                                tx.record_until(next, 100, until)?;
+                            }
+                            Ok::<_, Error>(())
+                        };
+                        scope.transact(step).await.expect("state and log agree");
+                        tokio::task::yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        let dropped = key.clone();
+        let drop_all = move |tx: &mut Tx<'_, World>| {
+            tx.raw_write(dropped.clone(), Write::Del)?;
+            tx.drop_log()
+        };
+        tokio::task::yield_now().await;
+        subject.step(drop_all).await.expect("a step");
+        for task in tasks {
+            task.await.expect("no recorder panics");
+        }
+        assert_eq!(page(&subject.scope(), 0, 10).await, LogPage::default());
+        assert_eq!(ends(subject).await, (Reply::Int(-2), Reply::Int(-2)));
     }
 }

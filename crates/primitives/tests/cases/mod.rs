@@ -2,8 +2,11 @@
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
+pub mod ballot;
+pub mod claim;
 pub mod cooldown;
 pub mod deadlines;
+pub mod group;
 pub mod id_pool;
 pub mod index;
 pub mod record;
