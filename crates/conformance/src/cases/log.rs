@@ -310,7 +310,8 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
                             let count: u64 = std::str::from_utf8(&count).unwrap_or("").parse().unwrap_or(0);
                             let last = tx.log_last()?;
                             if last != count {
-                                return Err(Error::invalid("log", format!("{last} entries of {count}")));
+                                let problem = format!("{last} entries of {count}");
+                                return Err(Error::Invalid { what: "log", problem });
                             }
                             if !reader {
                                 let next = (count + 1).to_string();
