@@ -16,6 +16,11 @@ pub(crate) trait Named {
         Self: 'a;
 
     fn name(&self) -> Self::Name<'_>;
+
+    /// Whether another one of the same name says the same.
+    fn agrees(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 impl Named for (RawKey, Read, Reply) {
@@ -23,6 +28,10 @@ impl Named for (RawKey, Read, Reply) {
 
     fn name(&self) -> Self::Name<'_> {
         (&self.0, &self.1)
+    }
+
+    fn agrees(&self, other: &Self) -> bool {
+        self.2 == other.2
     }
 }
 
@@ -74,9 +83,12 @@ impl<T: Named> Distinct<T> {
         place.map(|place| &self.items[*place])
     }
 
-    /// Adds an item, unless there is one of its name.
+    /// Adds an item, unless there is one of its name. One that says something else is not dropped even so: of two
+    /// replies to one read, neither may go unvalidated.
     pub(crate) fn add(&mut self, item: T) {
-        if self.find(&item.name()).is_none() {
+        let agrees = self.find(&item.name()).map(|found| found.agrees(&item));
+        debug_assert_ne!(agrees, Some(false), "one commit gives one reply to a read");
+        if agrees != Some(true) {
             self.push(item);
         }
     }

@@ -55,16 +55,9 @@ fn part(replies: &Replies, start: i64, stop: i64) -> Option<Reply> {
     })
 }
 
-/// Drops what a new reply to this read says as well, and more recently.
-pub(crate) fn drop_covered(replies: &mut Vec<(Read, Reply)>, read: &Read) {
-    let Read::LRange(first @ 0.., last) = *read else { return };
-    let covers = |read: &Read| matches!(read, Read::LRange(start, stop) if *start >= first && (0..=last).contains(stop));
-    replies.retain(|(read, _)| !covers(read));
-}
-
 /// What is known of a key after these writes.
 pub(crate) fn carried(key: &RawKey, before: &Replies, writes: &[&Write]) -> Vec<(Read, Reply)> {
-    let after = |read: &Read| read_through(&mut Known(before), key, writes, read).ok();
+    let after = |read: &Read| read_through(&mut Replied(before), key, writes, read).ok();
     let mut replies: Vec<(Read, Reply)> = Vec::with_capacity(before.len() + 1);
     if writes.iter().any(|write| matches!(write, Write::Set(..) | Write::Del)) {
         match after(&Read::Get) {
@@ -108,9 +101,9 @@ fn shorter(
 }
 
 /// Replies as a base, to carry them over one's own writes.
-struct Known<'a>(&'a Replies);
+struct Replied<'a>(&'a Replies);
 
-impl Base for Known<'_> {
+impl Base for Replied<'_> {
     fn read(&mut self, _key: &RawKey, read: &Read) -> Result<Reply> {
         inferred(self.0, read).ok_or(Error::Suspended)
     }
@@ -176,12 +169,5 @@ mod tests {
         assert_eq!(carried(&key, &[], &[&Write::Del]), [(Read::Exists, Reply::Int(0))]);
         let long = Write::Set(Bytes::from(vec![0; KNOWN_TEXT_BYTES_MAX + 1]), Expiry::Never);
         assert_eq!(carried(&key, &[], &[&long]), []);
-    }
-
-    #[test]
-    fn a_wider_range_takes_the_place_of_its_parts() {
-        let mut replies = vec![(Read::LRange(0, 0), list(&["a"])), (Read::LLen, Reply::Int(1))];
-        drop_covered(&mut replies, &Read::LRange(0, 15));
-        assert_eq!(replies, [(Read::LLen, Reply::Int(1))]);
     }
 }

@@ -17,6 +17,7 @@ mod flight;
 mod group;
 mod inferred;
 mod job;
+mod kept;
 mod known;
 mod landing;
 pub mod limits;

@@ -55,7 +55,8 @@ pub const REDIRECTS_MAX: u32 = 5;
 pub const KNOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Keys of a partition that the engine remembers anything of.
 pub const KNOWN_KEYS_MAX: usize = 65_536;
-/// Different reads of one key that are remembered: each is carried over every own write of the key.
+/// Different reads of one key that are remembered: each is carried over every own write of the key. More only if one
+/// call brought them, and until the next one.
 pub const KNOWN_READS_MAX: usize = 64;
 /// Elements at the head of a list that are remembered when others were taken away.
 pub const KNOWN_HEAD_MAX: usize = 256;

@@ -41,35 +41,43 @@ pub(crate) fn join_ranges(reads: &mut Reads) {
     if ranges < 2 {
         return;
     }
-    let all = std::mem::take(reads).into_vec();
-    let is_range = |read: &(RawKey, Read, Reply)| matches!(read, (_, Read::LRange(0.., 0..), Reply::List(_)));
-    let (mut ranges, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_range);
+    let all = std::mem::take(reads);
+    let is_range =
+        |read: &&(RawKey, Read, Reply)| matches!(read, (_, Read::LRange(0.., 0..), Reply::List(_)));
+    let (mut ranges, others): (Vec<_>, Vec<_>) = all.iter().partition(is_range);
     ranges.sort_by(|a, b| (&a.0, first_of(&a.1)).cmp(&(&b.0, first_of(&b.1))));
+    let is_new = |key: &RawKey, read: &Read| all.find(&(key, read)).is_none();
     let mut joined: Vec<(RawKey, Read, Reply)> = Vec::with_capacity(ranges.len());
     for range in ranges {
-        if !joined.last_mut().is_some_and(|last| extend(last, &range)) {
-            joined.push(range);
+        if !joined.last_mut().is_some_and(|last| extend(last, range, &is_new)) {
+            joined.push(range.clone());
         }
     }
-    reads.extend(others.into_iter().chain(joined));
+    *reads = others.into_iter().cloned().chain(joined).collect();
 }
 
 fn first_of(read: &Read) -> i64 {
     if let Read::LRange(first, _) = read { *first } else { 0 }
 }
 
-/// Adds a range to the one before it, if it begins where that one ends and nothing is missing in between.
-fn extend(before: &mut (RawKey, Read, Reply), next: &(RawKey, Read, Reply)) -> bool {
+/// Adds a range to the one before it, if it begins where that one ends and nothing is missing in between. Not if what
+/// they make together was read as well, perhaps with another reply: each read is compared with what a body saw.
+fn extend(
+    before: &mut (RawKey, Read, Reply),
+    next: &(RawKey, Read, Reply),
+    is_new: &impl Fn(&RawKey, &Read) -> bool,
+) -> bool {
     let (key, Read::LRange(first, last), Reply::List(list)) = before else { return false };
     let (next_key, Read::LRange(from, to), Reply::List(more)) = next else { return false };
     let full = list.len() as i64 == *last - *first + 1;
     let fits = list.len() + more.len() < REPLY_ELEMENTS_MAX && to - *first < REPLY_ELEMENTS_MAX as i64;
     let follows = key == next_key && full && fits && *from == *last + 1;
-    if follows {
+    let joins = follows && is_new(key, &Read::LRange(*first, *to));
+    if joins {
         list.extend(more.iter().cloned());
         *last = *to;
     }
-    follows
+    joins
 }
 
 #[cfg(test)]
@@ -125,5 +133,10 @@ mod tests {
         assert_eq!(joined(apart.clone()), apart, "nobody looked at what is in between");
         let ended = vec![range(0, 0, &[]), range(1, 1, &[])];
         assert_eq!(joined(ended.clone()), ended);
+        let contradicting = vec![range(0, 1, &["b", "c"]), range(0, 0, &["a"]), range(1, 1, &["c"])];
+        assert_eq!(joined(contradicting.clone()), contradicting, "each is compared, so that one fails");
+        let refused = (key.clone(), Read::LRange(0, 1), Reply::TooMany(2));
+        let refused = vec![refused, range(0, 0, &["a"]), range(1, 1, &["c"])];
+        assert_eq!(joined(refused.clone()), refused);
     }
 }

@@ -4,6 +4,8 @@ use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Store, Tx};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{List, Name, Number, Set, Text, Utf8, family, partition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 partition! {
     /// A room of the test.
@@ -82,6 +84,58 @@ async fn steps_that_each_take_the_next_of_a_list_share_their_calls() {
     assert_eq!(taken, (0..64).collect::<Vec<_>>(), "in the order of the callers, each once");
     assert!(calls(&fresh) <= 4, "{:?}", fresh.stats());
     assert_eq!(scope.transact(|tx| tx.lrange(&QUEUE.key(), 0, 0)).await, Ok(vec![64]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_settles_beside_steady_writes_of_its_own_process() {
+    const PRODUCERS: i64 = 64;
+    let Some(store) = store().await else { return };
+    let scope = store.scope(room("steady"));
+    let done = Arc::new(AtomicBool::new(false));
+    let producers: Vec<_> = (0..PRODUCERS)
+        .map(|producer| {
+            let (scope, done) = (scope.clone(), done.clone());
+            tokio::spawn(async move {
+                let mut pushed = vec![];
+                while pushed.len() < 30_000 && !done.load(Ordering::Relaxed) {
+                    let n = producer + PRODUCERS * pushed.len() as i64;
+                    let push = scope.transact(move |tx| {
+                        tx.sadd(&MEMBERS.key(), &n.to_string())?;
+                        tx.rpush(&QUEUE.key(), &n)
+                    });
+                    push.await.expect("nobody stands in the way");
+                    pushed.push(n);
+                }
+                pushed
+            })
+        })
+        .collect();
+    let mut taken = vec![];
+    while taken.len() < 200 {
+        let take = scope.transact(|tx| Ok::<_, Error>((tx.scard(&MEMBERS.key())?, tx.lpop(&QUEUE.key())?)));
+        let (members, first) = take.await.expect("it settles while others write");
+        assert!(members >= taken.len(), "{members} members, {} were taken", taken.len());
+        taken.extend(first);
+    }
+    done.store(true, Ordering::Relaxed);
+    let mut pushed = vec![];
+    for producer in producers {
+        pushed.extend(producer.await.expect("the task ends"));
+    }
+    let left = |tx: &mut Tx<'_, Room>| {
+        let left = tx.lrange(&QUEUE.key(), 0, 499)?;
+        tx.ltrim(&QUEUE.key(), 500, -1)?;
+        Ok::<_, Error>(left)
+    };
+    loop {
+        match scope.transact(left).await.expect("a plain step") {
+            none if none.is_empty() => break,
+            some => taken.extend(some),
+        }
+    }
+    taken.sort_unstable();
+    pushed.sort_unstable();
+    assert_eq!(taken, pushed, "each comes once");
 }
 
 #[tokio::test]
