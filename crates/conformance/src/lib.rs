@@ -58,7 +58,10 @@ cases! {
         an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
-    many: [keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together],
+    many: [
+        keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together,
+        many_reads_of_one_key,
+    ],
     reads: [
         plain_words, plain_words_of_absent_keys, plain_words_on_a_wrong_type, plain_words_of_too_much,
         each_value_with_its_own_result, announced_reads,

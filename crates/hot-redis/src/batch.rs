@@ -4,18 +4,15 @@
 //! once, its writes are merged, and all of them commit or none does. Groups share no key, so one stale group does
 //! not hold up the others of the same call.
 
-use crate::clock::Clock;
 use crate::distinct::Distinct;
 use crate::group::Group;
 use crate::inferred::shows_absence;
-use crate::job::{Job, Time};
+use crate::job::Job;
 use crate::known::Known;
 use crate::limits::*;
 use crate::merge::{join_ranges, push_merged};
-use crate::view::{Reads, View};
+use crate::view::Reads;
 use emberkeep_hot::command::*;
-use emberkeep_hot::limits::BODY_WARN;
-use emberkeep_hot::tx::RawTx;
 use foldhash::fast::RandomState;
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
@@ -42,14 +39,15 @@ pub(crate) struct Batch {
     by_key: Map<usize>,
     pub(crate) writes: Map<Vec<Write>>,
     required: Requirements,
+    /// The time that bodies were shown.
     pub(crate) now_ms: Option<i64>,
     pub(crate) started: Instant,
     /// When the last body ended: the next one begins then, and one look at the clock serves both.
-    ran_until: Instant,
-    steps: usize,
+    pub(crate) ran_until: Instant,
+    pub(crate) steps: usize,
     bytes: usize,
     /// Its one step shares it with nobody.
-    solo: bool,
+    pub(crate) solo: bool,
 }
 
 impl Batch {
@@ -77,102 +75,7 @@ impl Batch {
         self.groups.is_empty() && self.fetches.is_empty()
     }
 
-    /// Runs a step on top of what is already in the batch, and sorts it in: it is in the batch, waits, was deferred
-    /// or is already answered. The step comes back if the batch is full; then it belongs into the next one.
-    pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Option<Job> {
-        if self.is_full_for(&job) {
-            return Some(job);
-        }
-        job.not_before = None;
-        if job.held_up_by.iter().any(|key| known.is_busy(key, self.started)) {
-            self.deferred.push(job);
-            return None;
-        }
-        job.held_up_by.clear();
-        self.solo = job.is_apart();
-        self.keep_time(&job, clock);
-        if job.attempts == 0 && self.announce(&job, known) {
-            job.attempts += 1;
-            self.waiting.push(job);
-            return None;
-        }
-        job.attempts += 1;
-        job.verdict = None;
-        let mut effects = Effects::default();
-        let mut view = View::new(self, known, clock);
-        let commit = job.step.run(&mut RawTx::new(&mut view, &mut effects, job.seed));
-        let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
-        self.watch();
-        if !missing.is_empty() {
-            job.missed(if timeless { None } else { self.time() });
-            self.fetch(reads, missing);
-            self.waiting.push(job);
-            return None;
-        }
-        job.misses = 0;
-        job.time = None;
-        if !commit {
-            effects.clear();
-        }
-        let unwritten = effects.is_empty() && layered.is_empty();
-        if unwritten && timeless && job.has_fresh(&reads) {
-            job.finish();
-            return None;
-        }
-        self.sort_in(job, reads, layered, effects, known)
-    }
-
-    /// Gives a step the time of its last run again, while that is not too long ago. Steps that follow one another still
-    /// see time pass: this one began before.
-    fn keep_time(&mut self, job: &Job, clock: &Clock) {
-        let fresh = |time: &Time| clock.estimate_ms() - time.estimate_ms <= KEPT_TIME_MAX.as_millis() as i64;
-        if let Some(time) = job.time.filter(fresh) {
-            self.now_ms = Some(time.now_ms);
-            self.estimate_ms = Some(time.estimate_ms);
-        }
-    }
-
-    /// What bodies were told of the time, if one asked.
-    fn time(&self) -> Option<Time> {
-        Some(Time { now_ms: self.now_ms?, estimate_ms: self.estimate_ms? })
-    }
-
-    /// Complains of a body that took long.
-    fn watch(&mut self) {
-        let now = Instant::now();
-        let took = now - self.ran_until;
-        self.ran_until = now;
-        if took > BODY_WARN {
-            tracing::warn!(?took, "a step's body is slow and holds up the steps of its partition");
-        }
-    }
-
-    fn is_full_for(&self, job: &Job) -> bool {
-        let begun = self.steps + self.waiting.len() > 0;
-        self.steps >= BATCH_STEPS_MAX
-            || self.fetches.len() >= BATCH_FETCHES_MAX
-            || (begun && (self.solo || job.is_apart()))
-    }
-
-    /// Fetches announced reads that are not known. `false` = all are.
-    fn announce(&mut self, job: &Job, known: &Known) -> bool {
-        let unknown = |(key, read): &&(RawKey, Read)| known.guess(key, read, self.started).is_none();
-        if !job.announced.iter().any(|announced| unknown(&announced)) {
-            return false;
-        }
-        for (key, read) in &job.announced {
-            self.fetches.add((key.clone(), read.clone()));
-        }
-        true
-    }
-
-    /// All reads of the step so far, and those it misses: together they come from one moment.
-    fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
-        self.fetches.extend(reads.into_vec().into_iter().map(|(key, read, _)| (key, read)));
-        self.fetches.extend(missing);
-    }
-
-    fn sort_in(
+    pub(crate) fn sort_in(
         &mut self,
         mut job: Job,
         reads: Reads,

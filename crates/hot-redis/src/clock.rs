@@ -47,17 +47,22 @@ impl Clock {
     /// stands still for a while; the estimate is what is compared, so steps go on.
     pub(crate) fn now_ms(&self) -> i64 {
         let estimate = self.estimate_ms();
-        if self.observed_ms.load(Ordering::Relaxed) < 0 {
-            // Borrowed from another server, so perhaps far off: the commit will tell. If it refuses, nobody has seen it.
+        if self.is_borrowed() {
+            // Perhaps far off: the commit will tell. If it refuses, nobody has seen it.
             return estimate;
         }
         self.latest_ms.fetch_max(estimate, Ordering::Relaxed).max(estimate)
     }
 
-    /// A commit with this estimate was not refused: bodies have seen it, also if it was borrowed, and later ones see none
-    /// before it.
-    pub(crate) fn accepted(&self, estimate_ms: i64) {
-        self.latest_ms.fetch_max(estimate_ms, Ordering::Relaxed);
+    /// Whether its time comes from another server: the partition's own has not told it yet.
+    pub(crate) fn is_borrowed(&self) -> bool {
+        self.observed_ms.load(Ordering::Relaxed) < 0
+    }
+
+    /// A commit whose bodies were shown this time was not refused: they have seen it, also if it was borrowed, and later
+    /// ones see none before it.
+    pub(crate) fn accepted(&self, shown_ms: i64) {
+        self.latest_ms.fetch_max(shown_ms, Ordering::Relaxed);
     }
 
     /// Whether the server's time was not seen for a while.
@@ -82,6 +87,7 @@ mod tests {
     fn a_borrowed_time_that_a_commit_accepted_is_not_taken_back() {
         let clock = Clock::new(1_000_050);
         let seen = clock.now_ms();
+        assert!(clock.is_borrowed());
         clock.observe(1_000_000, Instant::now());
         clock.accepted(seen);
         assert!(clock.now_ms() >= seen, "the step that saw it has been answered");

@@ -121,15 +121,21 @@ impl Combiner {
 
     /// When the next step that pauses may go on.
     fn next_wake(&self) -> Option<Instant> {
-        if self.flights.len() >= LANES_MAX {
+        if self.flights.len() >= self.lanes_max() {
             return None;
         }
         self.queue.iter().filter_map(|job| job.not_before).min()
     }
 
+    /// Commits that may be in flight. One until the server has told its time: what the steps of a second one were shown
+    /// might lie after what those behind the first one's answer are shown.
+    fn lanes_max(&self) -> usize {
+        if self.clock.is_borrowed() { 1 } else { LANES_MAX }
+    }
+
     /// Makes and sends commits while there are lanes and steps.
     fn launch(&mut self) {
-        while self.flights.len() < LANES_MAX && !self.queue.is_empty() {
+        while self.flights.len() < self.lanes_max() && !self.queue.is_empty() {
             let mut batch = self.compose();
             // In front of those that were not looked at: they came first.
             batch.deferred.drain(..).rev().for_each(|job| self.queue.push_front(job));
@@ -161,7 +167,7 @@ impl Combiner {
     }
 
     fn send(&mut self, batch: Batch) {
-        let Batch { mut groups, fetches, waiting, estimate_ms, .. } = batch;
+        let Batch { mut groups, fetches, waiting, estimate_ms, now_ms: shown_ms, .. } = batch;
         let fetches = fetches.into_vec();
         let check_rights = self.rights.must_be_checked(&groups, Instant::now());
         let call = self.call_of(&groups, &fetches, check_rights);
@@ -181,6 +187,7 @@ impl Combiner {
             lane,
             frees,
             estimate_ms,
+            shown_ms,
             deadline,
             claims,
             clock,

@@ -31,6 +31,8 @@ pub(crate) struct Flight {
     pub(crate) frees: bool,
     pub(crate) check_rights: bool,
     pub(crate) estimate_ms: Option<i64>,
+    /// The time that bodies were shown.
+    pub(crate) shown_ms: Option<i64>,
     /// The latest deadline of its steps.
     pub(crate) deadline: Instant,
     /// Those of its steps that have effects.
@@ -76,7 +78,7 @@ impl Flight {
                 Some(answer) => {
                     answer.time_ms.iter().for_each(|time| self.clock.observe(*time, sent));
                     if !matches!(answer.status, Status::ClocksDiffer) {
-                        self.estimate_ms.iter().for_each(|estimate| self.clock.accepted(*estimate));
+                        self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
                     }
                     let unconfirmed =
                         if answer.is_committed() { self.confirm(shared, &node).await } else { None };
@@ -147,7 +149,7 @@ impl Flight {
             match answer.await {
                 (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
                 (Ok(Value::BulkString(bits)), node) => {
-                    self.estimate_ms.iter().for_each(|estimate| self.clock.accepted(*estimate));
+                    self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
                     let unconfirmed = self.confirm(shared, &node).await;
                     let committed = bits.iter().map(|bit| *bit == b'1').collect();
                     return Outcome::Executed { committed, unconfirmed };

@@ -34,6 +34,11 @@ impl Kept {
         inferred(&self.replies, read)
     }
 
+    /// Whether they say anything to it.
+    pub(crate) fn answers(&self, read: &Read) -> bool {
+        self.replies.iter().any(|(known, _)| known == read) || self.inferred(read).is_some()
+    }
+
     /// Keeps a reply of the call of this tick, in the place of older ones that say the same or the contrary.
     pub(crate) fn keep(&mut self, read: Read, reply: Reply, tick: u64) {
         let lives = reply != absent(&read);

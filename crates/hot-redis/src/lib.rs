@@ -5,6 +5,7 @@
 //! Not responsible for: what a step means (`emberkeep-hot`), any game, any key of a game.
 
 mod address;
+mod admit;
 mod authority;
 mod batch;
 mod clock;

@@ -81,6 +81,10 @@ fn extend(
 }
 
 #[cfg(test)]
+#[path = "merge_model.rs"]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use bytes::Bytes;

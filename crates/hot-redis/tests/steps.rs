@@ -164,6 +164,29 @@ async fn what_the_steps_behind_will_read_is_asked_for_at_once() {
 }
 
 #[tokio::test]
+async fn steps_whose_writes_cancel_to_nothing_are_answered() {
+    let Some(server) = emberkeep_testkit::shared_redis() else { return };
+    let url = server.fresh_db();
+    let store = Store::new(RedisEngine::connect(&url).await.expect("connects"));
+    let both = async |name: &str| {
+        let scope = store.scope(room(name));
+        let push = scope.transact(|tx| tx.lpush(&QUEUE.key(), &7));
+        let pop = scope.transact(|tx| tx.lpop(&QUEUE.key()));
+        tokio::join!(push, pop)
+    };
+    assert_eq!(both("nothing").await, (Ok(()), Ok(Some(7))));
+    let mut foreign = server.client_of(&url);
+    assert_eq!(foreign.call(&["EXISTS", "queue:nothing"]).int(), 0);
+    assert_eq!(store.stats().combined_steps, 2, "{:?}", store.stats());
+    foreign.call(&["SET", "queue:odd", "text"]);
+    let (push, pop) = both("odd").await;
+    for error in [push.expect_err("no list"), pop.expect_err("no list")] {
+        assert!(matches!(&error, Error::WrongType { .. }), "{error}");
+    }
+    assert_eq!(foreign.call(&["GET", "queue:odd"]).text(), "text");
+}
+
+#[tokio::test]
 async fn two_processes_lose_no_update_and_both_go_on() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();

@@ -3,6 +3,7 @@
 use crate::families::*;
 use crate::subject::Subject;
 use crate::words::*;
+use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX};
 use emberkeep_hot::{Error, Result, Tx};
 use emberkeep_schema::Key;
@@ -103,4 +104,31 @@ pub async fn too_much_read_together(subject: &Subject) {
     let more = subject.step(move |tx| tx.get_many(&of(3))).await;
     let named = matches!(&more, Err(Error::TooLarge { key, unit: "bytes", .. }) if key.contains("NOTE"));
     assert!(named, "{:?}", more.err());
+}
+
+/// A body that looks at many parts of one key, one after the other and together.
+pub async fn many_reads_of_one_key(subject: &Subject) {
+    const PARTS: i64 = 100;
+    let (sheet, crowd) = (subject.fresh(), subject.fresh());
+    let names = || (0..PARTS).map(|n| b(&n.to_string()));
+    let even = |n: i64| n % 2 == 0;
+    let fields = Write::HSet(names().map(|name| (name.clone(), name)).collect());
+    let members = Write::SAdd((0..PARTS).filter(|n| even(*n)).map(|n| b(&n.to_string())).collect());
+    subject.write(vec![(sheet.clone(), fields), (crowd.clone(), members)]).await.expect("a step");
+
+    let gets: Vec<Read> = names().map(Read::HGet).collect();
+    let one_by_one = move |tx: &mut Tx<'_, World>| {
+        gets.iter().map(|get| tx.raw_read(&sheet, get.clone())).collect::<Result<Vec<Reply>>>()
+    };
+    let one_by_one = subject.other_scope().transact(one_by_one).await;
+    assert_eq!(one_by_one, Ok(names().map(Reply::Blob).collect()));
+
+    let asks: Vec<_> = names().map(|name| (crowd.clone(), Read::SIsMember(name))).collect();
+    let together = move |tx: &mut Tx<'_, World>| {
+        let answers = tx.raw_read_many(&asks)?.into_iter().collect::<Result<Vec<Reply>>>()?;
+        tx.raw_write(crowd.clone(), sadd(&["last"]))?;
+        Ok::<_, Error>(answers)
+    };
+    let together = subject.other_scope().transact(together).await;
+    assert_eq!(together, Ok((0..PARTS).map(|n| int(even(n) as i64)).collect()));
 }

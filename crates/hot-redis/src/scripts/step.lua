@@ -199,7 +199,9 @@ local function validate(p)
   if has_turns and turns > 0 then
     local names = {}
     for i = 1, turns do names[i] = K[n + num(A[q + i - 1])] end
-    local holders = turns > 1 and call('MGET', unpack(names)) or { call('GET', names[1]) }
+    local holders = turns > 1 and redis.pcall('MGET', unpack(names)) or { call('GET', names[1]) }
+    -- Our user may GET, but perhaps not MGET.
+    if holders.err then for i = 1, turns do holders[i] = call('GET', names[i]) end end
     for i = 1, turns do
       if holders[i] == me then mine[#mine + 1] = names[i] elseif holders[i] then return 2 end
     end

@@ -19,8 +19,13 @@ if A[2] ~= '' then
   if A[2] ~= 't' and math.abs(time - tonumber(A[2])) > tonumber(A[6]) then return { time, 1, {}, {} } end
 end
 
-local turns
-if n == 1 then turns = { call('GET', K[2]) } elseif n > 1 then turns = call('MGET', unpack(K, n + 1, n + n)) end
+local turns = {}
+if n > 1 then turns = redis.pcall('MGET', unpack(K, n + 1, n + n)) end
+if n == 1 or turns.err then
+  -- One, or our user may not MGET.
+  turns = {}
+  for i = 1, n do turns[i] = call('GET', K[n + i]) end
+end
 
 local answers, bits, set, p = {}, '', 0, 8
 for i = 1, n do

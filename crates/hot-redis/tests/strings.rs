@@ -1,0 +1,84 @@
+//! Many strings in one call: more than one MGET takes, and for a user who may not MGET.
+
+mod arena;
+
+use arena::*;
+use emberkeep_hot::{Error, Scope};
+use emberkeep_schema::{Key, Number, Text, family};
+use emberkeep_testkit::{RedisServer, Resp, require};
+
+family! {
+    /// A number.
+    pub NUMBER = "number:{arena}:{n}" { kind: Text<Number<i64>>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
+}
+
+/// As many as one step may read together.
+const MANY: u32 = 1_000;
+/// What steps before it may miss in the same call.
+const BEFORE: u32 = 500;
+
+/// How often the server has run a command.
+fn calls(client: &mut Resp, command: &str) -> u64 {
+    let stats = client.call(&["INFO", "commandstats"]);
+    let head = format!("cmdstat_{command}:calls=");
+    let found = stats.text().lines().find_map(|line| line.strip_prefix(&head)).map(str::to_owned);
+    found.map_or(0, |line| line.split(',').next().and_then(|n| n.parse().ok()).expect("a number"))
+}
+
+/// Every other one is there.
+fn fill(client: &mut Resp, name: &str) {
+    for n in (0..MANY + BEFORE).step_by(2) {
+        client.call(&["SET", &format!("number:{name}:{n}"), &n.to_string()]);
+    }
+}
+
+async fn read(scope: &Scope<Arena>, numbers: std::ops::Range<u32>) -> Result<Vec<Option<i64>>, Error> {
+    scope
+        .transact(move |tx| tx.get_many(&numbers.clone().map(|n| NUMBER.key(n)).collect::<Vec<Key<_>>>()))
+        .await
+}
+
+fn expected(numbers: std::ops::Range<u32>) -> Result<Vec<Option<i64>>, Error> {
+    Ok(numbers.map(|n| n.is_multiple_of(2).then_some(i64::from(n))).collect())
+}
+
+#[tokio::test]
+async fn more_strings_than_one_command_takes() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let mut client = server.client();
+    fill(&mut client, "many");
+    let store = store_on(&server.url()).await;
+    let scope = store.scope(arena("many"));
+    let before = calls(&mut client, "mget");
+    let (some, more) = tokio::join!(read(&scope, 0..BEFORE), read(&scope, BEFORE..BEFORE + MANY));
+    assert_eq!((some, more), (expected(0..BEFORE), expected(BEFORE..BEFORE + MANY)));
+    assert_eq!(calls(&mut client, "mget") - before, 2, "{:?}", store.stats());
+    assert_eq!(store.stats().read_calls, 1, "{:?}", store.stats());
+}
+
+#[tokio::test]
+async fn a_user_who_may_get_but_not_mget() {
+    let options = RedisServer::options()
+        .acl("user default on nopass ~* &* +@all")
+        .acl("user nomget on >word ~* &* +@all -mget");
+    let Some(server) = require(options.start()) else { return };
+    let mut client = server.client();
+    fill(&mut client, "few");
+    let store = store_on(&server.url().replace("redis://", "redis://nomget:word@")).await;
+    let scope = store.scope(arena("few"));
+    assert_eq!(read(&scope, 0..20).await, expected(0..20));
+    // Twice, because the first commit asks whether it may SET, and only what is sure of it goes as swaps.
+    for round in 1..=2 {
+        let add = |n| {
+            scope.transact(move |tx| {
+                let sum = tx.get(&NUMBER.key(n))?.unwrap_or(0) + 100;
+                tx.put(&NUMBER.key(n), &sum)
+            })
+        };
+        assert_eq!(tokio::join!(add(2), add(4), add(5)), (Ok(()), Ok(()), Ok(())));
+        let sums = read(&scope, 2..6).await;
+        assert_eq!(sums, Ok(vec![Some(2 + 100 * round), None, Some(4 + 100 * round), Some(100 * round)]));
+    }
+    assert_eq!(calls(&mut client, "mget"), 0);
+    assert!(store.stats().commit_calls <= 4, "each round is one commit: {:?}", store.stats());
+}
