@@ -41,9 +41,19 @@ const OF_TOKENS: &[(StatusCode, &str)] = &[
 /// The routes behind their fence.
 pub(crate) fn fenced(app: &App, role: Role, mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
     for operation in operations(routes.get_openapi_mut()) {
-        describe(operation, role);
+        describe(operation);
+        demand(operation, role);
     }
     routes.route_layer(from_fn_with_state((app.clone(), role), require))
+}
+
+/// Routes that need no token: the game's own clients call them.
+pub(crate) fn public(mut routes: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for operation in operations(routes.get_openapi_mut()) {
+        describe(operation);
+        operation.security = Some(vec![]);
+    }
+    routes
 }
 
 /// Routes that ask no store and need nothing: what they answer, they say themselves.
@@ -63,13 +73,18 @@ pub(crate) fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterat
     })
 }
 
-fn describe(operation: &mut Operation, role: Role) {
+/// Tells of the problems that come with what a route takes, and with the store.
+fn describe(operation: &mut Operation) {
     let bodies = if operation.request_body.is_some() { OF_BODIES } else { &[] };
     let takes_something = operation.request_body.is_some() || operation.parameters.is_some();
     let input = takes_something.then_some(&OF_INPUT);
     for (status, what) in bodies.iter().chain(input).chain(OF_THE_STORE) {
         add_response(operation, *status, what);
     }
+}
+
+/// Tells of the token that a route needs.
+fn demand(operation: &mut Operation, role: Role) {
     for (status, what) in OF_TOKENS {
         add_response(operation, *status, what);
     }

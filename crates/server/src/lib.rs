@@ -13,6 +13,7 @@ mod access;
 mod app;
 pub mod auth;
 mod brake;
+mod census;
 mod extract;
 pub mod limits;
 mod listen;

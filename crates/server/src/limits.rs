@@ -22,6 +22,10 @@ pub const FILES_CHECKED_EVERY: Duration = Duration::from_secs(2);
 pub const TOKENS_MAX: usize = 1_000;
 /// Time between two counts of keys by family.
 pub const CENSUS_EVERY: Duration = Duration::from_secs(60);
+/// Keys that one page of the census looks at, about.
+pub const CENSUS_PAGE_KEYS: usize = 500;
+/// Time between two pages of the census.
+pub const CENSUS_PAUSE: Duration = Duration::from_millis(5);
 
 /// Bytes of a message through a socket.
 pub const SOCKET_MESSAGE_BYTES_MAX: usize = 64 * 1024;

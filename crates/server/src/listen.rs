@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{self, Tokens};
 use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE};
 use crate::origins::{OriginError, Origins};
-use crate::routes;
+use crate::{census, routes};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use emberkeep_hot::Store;
@@ -54,8 +54,8 @@ pub struct Listening {
     address: SocketAddr,
     handle: Handle<SocketAddr>,
     serving: JoinHandle<io::Result<()>>,
-    /// What watches files, and what listens to the rooms' channels. Both end with the server.
-    background: [JoinHandle<()>; 2],
+    /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
+    background: [JoinHandle<()>; 3],
     app: App,
 }
 
@@ -128,7 +128,8 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         }
     };
     let watching = tokio::spawn(watch(settings.clone(), tokens, tls));
-    Ok(Listening { address, handle, serving, background: [watching, listening], app })
+    let counting = tokio::spawn(census::run(app.clone()));
+    Ok(Listening { address, handle, serving, background: [watching, listening, counting], app })
 }
 
 fn is_loopback(ip: IpAddr) -> bool {

@@ -4,7 +4,7 @@ use crate::routes::whole_ms;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-use emberkeep_games::{monsters, reactors};
+use emberkeep_games::{monsters, party, reactors};
 use emberkeep_hot as hot;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -169,11 +169,126 @@ impl From<reactors::Error> for Problem {
     }
 }
 
+impl From<party::Error> for Problem {
+    fn from(error: party::Error) -> Problem {
+        use party::Error as E;
+        let (word, message) = (error.code(), error.to_string());
+        let status = match &error {
+            E::Store(error) => return error.clone().into(),
+            E::RoomNotFound(_) | E::PlayerNotFound(_) => StatusCode::NOT_FOUND,
+            E::RoomExpired(_) => StatusCode::GONE,
+            E::NotMaster(_) => StatusCode::FORBIDDEN,
+            E::Invalid { .. } | E::InvalidSelection { .. } | E::ProtocolVersion { .. } => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            E::NotInPhase { .. }
+            | E::NotClaimed { .. }
+            | E::Conflict { .. }
+            | E::DeviceAlreadyHasPlayer(_)
+            | E::TakenNow(_)
+            | E::Inactive(_)
+            | E::AlreadyVoted(_)
+            | E::Late
+            | E::RoomFull { .. }
+            | E::NotEnoughPlayers { .. } => StatusCode::CONFLICT,
+            E::NoRandomness(_) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem::new(status, word, message)
+    }
+}
+
 /// A marker without an end, which only other services set, says nothing about when to come back.
 fn on_cooldown(message: String, remaining: Duration) -> Problem {
     let problem = Problem::new(StatusCode::LOCKED, "on_cooldown", message);
     match whole_ms(remaining) {
         Some(ms) => problem.with("remainingMs", ms).retry_after(remaining),
         None => problem.with("remainingMs", Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberkeep_games::party::{PlayerId, RoomCode};
+    use emberkeep_games::{monsters::MonsterId, reactors::ReactorId};
+
+    #[track_caller]
+    fn check(problem: impl Into<Problem>, status: u16, word: &str) -> Response {
+        let problem = problem.into();
+        assert!(!problem.body.message.is_empty());
+        assert_eq!((problem.status().as_u16(), problem.error()), (status, word), "{problem:?}");
+        problem.into_response()
+    }
+
+    #[test]
+    fn errors_of_the_store_have_their_status() {
+        use hot::Error as E;
+        let text = || String::from("x");
+        let retried = |response: Response| response.headers().contains_key(RETRY_AFTER);
+        assert!(retried(check(E::Conflict { waited: Duration::ZERO, attempts: 1 }, 409, "conflict")));
+        let unavailable = E::Unavailable { backend: text(), reason: text(), advice: "x" };
+        assert!(retried(check(unavailable, 503, "store_unavailable")));
+        check(E::Invalid { what: "x", problem: text() }, 422, "invalid");
+        let large = E::TooLarge { key: text(), what: "x", found: 2, unit: "bytes", max: 1 };
+        check(large, 422, "too_large");
+        check(E::OutOfMemory { detail: text() }, 507, "store_full");
+        check(E::LogFull { partition: text(), max: 1 }, 507, "store_full");
+        check(E::OutcomeUnknown { backend: text(), reason: text() }, 503, "outcome_unknown");
+        check(E::Denied { backend: text(), reason: text(), advice: "x" }, 503, "store_unavailable");
+        check(E::Closed, 503, "store_unavailable");
+        check(E::JournalStopped { reason: text() }, 503, "store_unavailable");
+        check(E::Corrupt { key: text(), reason: text() }, 500, "stored_value_spoiled");
+        check(E::Panicked { message: text() }, 500, "internal");
+        check(E::PartialCommit { reason: text(), keys: vec![] }, 500, "internal");
+    }
+
+    #[test]
+    fn errors_of_monsters_and_reactors_have_their_status() {
+        use monsters::Error as M;
+        let id = MonsterId(7);
+        check(M::Invalid { what: "x", problem: "y".into() }, 422, "invalid");
+        check(M::NotFound { id }, 404, "not_found");
+        check(M::NoDropTimer { id }, 404, "no_drop_timer");
+        check(M::AlreadyDead { id }, 409, "already_dead");
+        check(M::TooMany { id, what: "x", max: 1 }, 409, "too_many");
+        check(M::Store(hot::Error::Closed), 503, "store_unavailable");
+        use reactors::Error as R;
+        let id = ReactorId(7);
+        check(R::Invalid { what: "x", problem: "y".into() }, 422, "invalid");
+        check(R::NotFound { id }, 404, "not_found");
+        check(R::SpotTaken { id }, 409, "spot_taken");
+        check(R::FieldFull { max: 1 }, 409, "field_full");
+        let cooling = check(R::OnCooldown { remaining: Duration::from_millis(1_001) }, 423, "on_cooldown");
+        assert_eq!(cooling.headers()[RETRY_AFTER], "2", "who comes then does not come in vain");
+        let endless = check(R::OnCooldown { remaining: Duration::MAX }, 423, "on_cooldown");
+        assert!(!endless.headers().contains_key(RETRY_AFTER));
+        check(R::Store(hot::Error::Closed), 503, "store_unavailable");
+    }
+
+    #[test]
+    fn errors_of_rooms_have_their_status() {
+        use party::Error as E;
+        let (code, player) = (RoomCode::new("AB23CD").unwrap(), PlayerId::new("ann").unwrap());
+        let problem = || String::from("x");
+        check(E::RoomNotFound(code), 404, "room_not_found");
+        check(E::PlayerNotFound(player.clone()), 404, "player_not_found");
+        check(E::RoomExpired(code), 410, "room_expired");
+        check(E::NotMaster(code), 403, "not_master");
+        check(E::ProtocolVersion { found: 2, expected: 1 }, 422, "invalid_protocol_version");
+        check(E::Invalid { what: "x", problem: problem() }, 422, "invalid_payload");
+        check(E::InvalidSelection { problem: problem() }, 422, "invalid_selection");
+        check(E::NotInPhase { problem: problem() }, 409, "not_in_phase");
+        check(E::NotClaimed { problem: problem() }, 409, "not_claimed");
+        check(E::Conflict { problem: problem() }, 409, "conflict");
+        check(E::DeviceAlreadyHasPlayer(player.clone()), 409, "device_already_has_player");
+        check(E::TakenNow(player.clone()), 409, "taken_now");
+        check(E::Inactive(player.clone()), 409, "inactive");
+        check(E::AlreadyVoted(player), 409, "already_voted");
+        check(E::Late, 409, "late");
+        check(E::RoomFull { what: "players", max: 1 }, 409, "room_full");
+        check(E::NotEnoughPlayers { active: 1, needed: 2 }, 409, "not_enough_players");
+        check(E::NoRandomness(problem()), 503, "unavailable");
+        check(E::Store(hot::Error::Closed), 503, "store_unavailable");
     }
 }

@@ -17,7 +17,7 @@ const VIRTUAL_TIME_MS: u32 = 10_000;
 pub struct Page {
     /// The document as it stands then.
     pub dom: String,
-    /// Every address that the browser asked for, its own errands included.
+    /// Every address that the page asked for. The browser's own errands are not among them.
     pub requests: Vec<String>,
 }
 
@@ -30,6 +30,8 @@ pub fn open_page(url: &str) -> Result<Page, Unavailable> {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .args(["--disable-dev-shm-usage", "--window-size=1280,900"])
+        // The browser has errands of its own; they find nobody.
+        .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg(format!("--log-net-log={}", log.display()))
         .arg(format!("--virtual-time-budget={VIRTUAL_TIME_MS}"))
@@ -60,10 +62,15 @@ fn wait(mut child: Child) -> Result<(), Unavailable> {
     }
 }
 
-/// The addresses in the browser's own log of its network.
+/// The addresses in the browser's own log of its network, one event a line, whose request a page began.
 fn addresses(log: &str) -> Vec<String> {
-    let found = log.split("\"url\":\"").skip(1).filter_map(|rest| rest.split('"').next());
-    let mut found: Vec<String> = found.map(str::to_owned).collect();
+    let value = |line: &str, name: &str| {
+        let rest = line.split(&format!("\"{name}\":\"")).nth(1)?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let of_page = |line: &str| value(line, "initiator").is_some_and(|origin| origin.contains("://"));
+    let mut found: Vec<String> =
+        log.lines().filter(|line| of_page(line)).filter_map(|line| value(line, "url")).collect();
     found.sort_unstable();
     found.dedup();
     found

@@ -7,6 +7,7 @@ mod monsters;
 mod paging;
 mod place;
 mod reactors;
+mod rooms;
 mod shape;
 pub(crate) mod sweeping;
 
@@ -62,6 +63,7 @@ fn documented(app: &App) -> OpenApiRouter<App> {
         .merge(monsters::routes(app))
         .merge(reactors::routes(app))
         .merge(plain(ws::routes()))
+        .merge(rooms::routes())
 }
 
 fn head() -> OpenApi {
@@ -87,7 +89,7 @@ fn tags() -> Vec<Tag> {
     let groups = [
         ("monsters", "Instances on a map: who hurts them, what weighs on them, what they drop."),
         ("reactors", "Objects on a map that do something when they are hit."),
-        ("rooms", "Rooms of a party game."),
+        ("rooms", "A party game on phones. `X-Master-Key` is the key that the creation of the room gave."),
         ("server", "Whether the server works, what it counts, and this document."),
     ];
     groups.map(|(name, what)| TagBuilder::new().name(name).description(Some(what)).build()).into()

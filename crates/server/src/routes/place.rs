@@ -1,6 +1,8 @@
 //! Where something is: the parts of the paths that routes share.
 
+use crate::problem::Problem;
 use emberkeep_games::monsters::{MonsterId, SkillId};
+use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
 use emberkeep_games::world::{CharacterId, Field, Tenant};
 use serde::Deserialize;
@@ -184,10 +186,11 @@ pub(super) struct SpotPath {
 }
 
 impl SpotPath {
-    pub(super) fn parts(&self) -> (Tenant, Field, Spot) {
+    pub(super) fn parts(&self) -> Result<(Tenant, Field, Spot), Problem> {
+        check_classification(self.classification)?;
         let field =
             Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance };
         let spot = Spot { classification: self.classification, x: self.x, y: self.y };
-        (Tenant(self.tenant), field, spot)
+        Ok((Tenant(self.tenant), field, spot))
     }
 }

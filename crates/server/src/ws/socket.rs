@@ -7,7 +7,7 @@ use super::pace::Pace;
 use super::seat::{Ending, Outgoing, Seat};
 use crate::app::App;
 use crate::limits::*;
-use crate::problem::Problem;
+use crate::problem::{Body, Problem};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{ConnectInfo, State};
@@ -29,7 +29,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 /// Rooms over WebSocket. The messages are written down in the party protocol.
 #[utoipa::path(get, path = "/ws", tag = "rooms",
-    responses((status = 101, description = "The connection speaks WebSocket from here on")))]
+    responses((status = 101, description = "The connection speaks WebSocket from here on"),
+        (status = 403, description = "Pages of this origin may not open a socket", body = Body),
+        (status = 426, description = "The request asks for no WebSocket", body = Body)))]
 async fn ws(
     State(app): State<App>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,

@@ -60,6 +60,28 @@ async fn every_example_is_understood_and_answered_as_documented() {
     }
 }
 
+/// Every reference in a document.
+fn references<'d>(value: &'d Value, found: &mut BTreeSet<&'d str>) {
+    if let Some(reference) = value["$ref"].as_str() {
+        found.insert(reference);
+    }
+    let fields = value.as_object().into_iter().flat_map(|fields| fields.values());
+    fields.chain(value.as_array().into_iter().flatten()).for_each(|inner| references(inner, found));
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere() {
+    let server = Server::open().await;
+    let document = server.get("/openapi.json").await.json(200);
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    assert!(found.len() > 40, "{}", found.len());
+    for reference in found {
+        let place = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+        assert!(place.is_some(), "{reference} is not in the document");
+    }
+}
+
 /// The fields that a schema names.
 fn fields<'d>(document: &'d Value, name: &str) -> BTreeSet<&'d str> {
     let properties = document["components"]["schemas"][name]["properties"].as_object();
@@ -99,4 +121,44 @@ async fn schemas_of_records_name_the_fields_that_are_written() {
     compare(&document, "Point", &reactor["data"]["tl"]);
     compare(&document, "Event", &reactor["data"]["stateInfo"]["0"][0]);
     compare(&document, "ReactorItem", &reactor["data"]["stateInfo"]["0"][0]["reactorItem"]);
+}
+
+#[tokio::test]
+async fn schemas_of_rooms_name_the_fields_that_are_written() {
+    let server = Server::open().await;
+    let document = server.get("/openapi.json").await.json(200);
+    let room = server.request("POST", "/room").send().await.json(201);
+    let path = format!("/v1/rooms/{}", room["room_code"].as_str().unwrap());
+    let lead = async |method: &str, what: &str, body: &Value| {
+        let key = room["master_key"].as_str().unwrap();
+        server.request(method, &format!("{path}{what}")).header("X-Master-Key", key).json(body).send().await
+    };
+    let example = &document["components"]["schemas"]["RoomSetup"]["example"];
+    assert_eq!(lead("POST", "/setup", example).await.status, 204);
+    let joined =
+        server.post(&format!("{path}/join"), json!({"device_id": "one", "protocol_version": 1})).await;
+    compare(&document, "Joined", &joined.json(200));
+    for (device, player) in [("one", "ann"), ("two", "ben")] {
+        server.post(&format!("{path}/claims"), json!({"device_id": device, "player_id": player})).await;
+    }
+    lead("POST", "/start", &json!({})).await;
+    let before = lead("GET", "/master", &json!({})).await.json(200);
+    compare(&document, "NextItem", &before["next_item"]);
+    lead("POST", "/open", &json!({"round_id": "r1", "item_id": "i1"})).await;
+    let state = server.get(&path).await.json(200);
+    compare(&document, "PlayerSync", &state);
+    compare(&document, "VisiblePlayer", &state["players_visible"][0]);
+    compare(&document, "VisibleSender", &state["senders_visible"][0]);
+    compare(&document, "GameView", &state["game"]);
+    compare(&document, "CurrentItem", &state["game"]["item"]);
+    for device in ["one", "two"] {
+        let vote = json!({"device_id": device, "round_id": "r1", "item_id": "i1", "selections": ["kim"]});
+        server.post(&format!("{path}/votes"), vote).await.json(200);
+    }
+    let master = lead("GET", "/master", &json!({})).await.json(200);
+    compare(&document, "Revealed", &master["current_vote_results"]);
+    compare(&document, "RevealedPlayer", &master["current_vote_results"]["players"][0]);
+    lead("POST", "/reveal", &json!({})).await;
+    let page = server.get(&format!("{path}/events")).await.json(200);
+    compare(&document, "EventPage", &page);
 }

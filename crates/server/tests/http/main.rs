@@ -1,10 +1,13 @@
 //! The server as a caller meets it: over real connections to a free loopback port.
 
 mod auth;
+mod docs_page;
 mod document;
 mod ending;
+mod fuzz;
 mod input;
 mod monsters;
 mod observe;
 mod reactors;
+mod rooms;
 mod support;

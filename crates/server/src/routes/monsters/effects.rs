@@ -21,6 +21,7 @@ use utoipa::{IntoParams, PartialSchema as _, ToSchema};
 /// Where an effect comes from.
 #[derive(Deserialize, ToSchema, Clone, Copy)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = SourceType)]
 pub(super) enum Source {
     /// A player casts it.
     PlayerSkill,
@@ -35,7 +36,6 @@ pub(super) enum Source {
     "statuses": {"POISON": 10}, "durationMs": 60_000, "tickIntervalMs": 1_000}))]
 pub(super) struct Effect {
     /// Where it comes from.
-    #[schema(inline)]
     source_type: Source,
     /// Who casts it; 0 is nobody.
     #[serde(default)]

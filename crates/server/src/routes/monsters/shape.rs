@@ -78,7 +78,6 @@ pub(super) struct StatusEffect {
     /// Its id.
     effect_id: Uuid,
     /// Where it came from.
-    #[schema(inline)]
     source_type: super::effects::Source,
     /// Who cast it; 0 is nobody.
     source_character_id: u32,

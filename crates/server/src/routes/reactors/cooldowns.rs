@@ -29,7 +29,7 @@ pub(super) async fn start_spot_cooldown(
     Path(path): Path<SpotPath>,
     Json(body): Json<SpotCooldown>,
 ) -> Result<StatusCode, Problem> {
-    let (tenant, field, spot) = path.parts();
+    let (tenant, field, spot) = path.parts()?;
     app.reactors.start_cooldown(tenant, field, spot, ms(body.duration_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -41,7 +41,7 @@ pub(super) async fn get_spot_cooldown(
     State(app): State<App>,
     Path(path): Path<SpotPath>,
 ) -> Result<Answer<Cooldown>, Problem> {
-    let (tenant, field, spot) = path.parts();
+    let (tenant, field, spot) = path.parts()?;
     Ok(Answer(app.reactors.cooldown_remaining(tenant, field, spot).await?.into()))
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn clear_spot_cooldown(
     State(app): State<App>,
     Path(path): Path<SpotPath>,
 ) -> Result<Answer<Cleared>, Problem> {
-    let (tenant, field, spot) = path.parts();
+    let (tenant, field, spot) = path.parts()?;
     Ok(Answer(Cleared { cleared: usize::from(app.reactors.clear_cooldown(tenant, field, spot).await?) }))
 }
 

@@ -4,6 +4,7 @@ use emberkeep_games::reactors::{Event, PerState, Point, ReactorData, ReactorItem
 use emberkeep_schema::Extra;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema as _, ToSchema};
 
@@ -72,9 +73,15 @@ struct Step {
     next_state: i8,
 }
 
+/// Schemas that [`Kind`]'s own refers to, and that nothing else would put into the document.
+pub(super) fn schemas() -> [(String, RefOr<Schema>); 1] {
+    [(Item::name().into_owned(), Item::schema())]
+}
+
 /// What has to be dropped on a reactor.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = RequiredItem)]
 struct Item {
     /// Which item.
     item_id: u32,

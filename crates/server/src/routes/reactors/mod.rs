@@ -25,7 +25,9 @@ fn reads() -> OpenApiRouter<App> {
 }
 
 fn plays() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    let mut routes = OpenApiRouter::new();
+    routes.get_openapi_mut().components.get_or_insert_default().schemas.extend(kind::schemas());
+    routes
         .routes(routes!(life::allocate_reactor_id))
         .routes(routes!(life::update_reactor, life::destroy_reactor))
         .routes(routes!(life::hit_reactor))

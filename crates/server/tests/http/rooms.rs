@@ -1,0 +1,175 @@
+//! A party in a room, over HTTP alone.
+
+use crate::support::{Answer, Server};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// A room and the key of its master.
+struct Room<'s> {
+    server: &'s Server,
+    path: String,
+    key: String,
+}
+
+impl Room<'_> {
+    async fn create(server: &Server) -> Room<'_> {
+        let answer = server.request("POST", "/room").send().await;
+        let created = answer.json(201);
+        let path = format!("/v1/rooms/{}", created["room_code"].as_str().unwrap());
+        assert_eq!(answer.header("location"), Some(path.as_str()));
+        Room { server, path, key: created["master_key"].as_str().unwrap().to_owned() }
+    }
+
+    /// A call of the master.
+    async fn lead(&self, method: &str, what: &str, body: Option<Value>) -> Answer {
+        let request =
+            self.server.request(method, &format!("{}{what}", self.path)).header("X-Master-Key", &self.key);
+        match body {
+            Some(body) => request.json(&body).send().await,
+            None => request.send().await,
+        }
+    }
+
+    async fn post(&self, what: &str, body: Value) -> Answer {
+        self.server.post(&format!("{}{what}", self.path), body).await
+    }
+
+    async fn state(&self, query: &str) -> Value {
+        self.server.get(&format!("{}{query}", self.path)).await.json(200)
+    }
+}
+
+fn setup() -> Value {
+    json!({
+        "senders": [{"sender_id": "kim", "name": "Kim"}, {"sender_id": "lee", "name": "Lee"}],
+        "rounds": [{"round_id": "r1", "items": [
+            {"item_id": "i1", "reel_url": "https://reels.example/1", "k": 1, "true_sender_ids": ["kim"]}]}],
+        "players": [{"player_id": "ann", "name": "Ann"}, {"player_id": "ben", "name": "Ben"}],
+    })
+}
+
+fn vote(device: &str, sender: &str) -> Value {
+    json!({"device_id": device, "round_id": "r1", "item_id": "i1", "selections": [sender]})
+}
+
+#[tokio::test]
+async fn a_whole_game_is_played() {
+    let server = Server::open().await;
+    let room = Room::create(&server).await;
+    let of_client = room.path.replace("/v1/rooms/", "/room/");
+    let set_up = server.request("POST", &format!("{of_client}/setup")).header("X-Master-Key", &room.key);
+    assert_eq!(set_up.json(&setup()).send().await.status, 204);
+    assert_eq!(room.lead("POST", "/setup", Some(setup())).await.problem(409), "conflict");
+
+    let joined = room.post("/join", json!({"device_id": "one", "protocol_version": 1})).await.json(200);
+    assert_eq!((&joined["phase"], &joined["my_player_id"]), (&json!("lobby"), &Value::Null));
+    let refused = room.post("/join", json!({"device_id": "one", "protocol_version": 9})).await;
+    assert_eq!(refused.problem(422), "invalid_protocol_version");
+    let claim = |device: &str, player: &str| json!({"device_id": device, "player_id": player});
+    assert_eq!(room.post("/claims", claim("one", "ann")).await.status, 204);
+    assert_eq!(room.post("/claims", claim("two", "ann")).await.problem(409), "taken_now");
+    assert_eq!(room.post("/claims", claim("two", "ben")).await.status, 204);
+    assert_eq!(room.state("?device_id=one").await["my_player_id"], "ann");
+
+    assert_eq!(room.lead("POST", "/start", None).await.status, 204);
+    let item = json!({"round_id": "r1", "item_id": "i1"});
+    assert_eq!(room.lead("POST", "/open", Some(item)).await.status, 204);
+    let voted = room.post("/votes", vote("one", "kim")).await.json(200);
+    assert_eq!(voted, json!({"player_id": "ann", "closed": false}));
+    assert_eq!(room.post("/votes", vote("one", "kim")).await.problem(409), "already_voted");
+    assert_eq!(room.post("/votes", vote("two", "nobody")).await.problem(422), "invalid_selection");
+    let closes = room.lead("POST", "/force-close", None).await.json(200);
+    assert!(closes["closes_at"].as_i64() > Some(0));
+    assert_eq!(room.post("/settle", json!({})).await.json(200)["next_deadline"], closes["closes_at"]);
+    assert_eq!(room.post("/votes", vote("two", "lee")).await.json(200)["closed"], true);
+    assert_eq!(room.state("").await["game"]["revealed"], Value::Null, "nobody sees it before it is shown");
+    assert_eq!(room.lead("POST", "/reveal", None).await.status, 204);
+    assert_eq!(room.state("").await["scores"], json!({"ann": 1, "ben": 0}));
+    let mut calls = 0;
+    while room.state("").await["phase"] != "game_over" {
+        assert_eq!(room.lead("POST", "/next-round", None).await.status, 204);
+        calls += 1;
+        assert!(calls <= 2, "the points of the round, then the end");
+    }
+    assert_eq!(room.lead("DELETE", "", None).await.status, 204);
+    assert_eq!(server.get(&room.path).await.problem(404), "room_not_found");
+}
+
+#[tokio::test]
+async fn the_lobby_is_led_by_its_master() {
+    let server = Server::open().await;
+    let room = Room::create(&server).await;
+    assert_eq!(room.lead("POST", "/setup", Some(setup())).await.status, 204);
+    let added = room.lead("POST", "/players", Some(json!({"player_id": "cem", "name": "Cem"}))).await;
+    assert_eq!(added.json(201), json!({"player_id": "cem"}));
+    assert_eq!(room.lead("PUT", "/players/cem/name", Some(json!({"name": "Cem K."}))).await.status, 204);
+    assert_eq!(room.lead("PUT", "/players/cem/active", Some(json!({"active": false}))).await.status, 204);
+    assert_eq!(
+        room.lead("PUT", "/players/dan/active", Some(json!({"active": false}))).await.problem(404),
+        "player_not_found"
+    );
+    assert_eq!(room.lead("DELETE", "/players/cem", None).await.status, 204);
+    assert_eq!(room.post("/claims", json!({"device_id": "one", "player_id": "ann"})).await.status, 204);
+    let named =
+        server.put(&format!("{}/my-name", room.path), json!({"device_id": "one", "name": "Anna"})).await;
+    assert_eq!(named.json(200), json!({"player_id": "ann"}));
+    assert_eq!(
+        room.post("/release", json!({"device_id": "one"})).await.json(200),
+        json!({"player_id": "ann"})
+    );
+    assert_eq!(room.post("/release", json!({"device_id": "one"})).await.problem(409), "not_claimed");
+    assert_eq!(room.lead("DELETE", "/claims", None).await.json(200), json!({"cleared": 0}));
+    let master = room.lead("GET", "/master", None).await.json(200);
+    assert_eq!((&master["is_set_up"], &master["next_item"]["item_id"]), (&json!(true), &Value::Null));
+    assert_eq!(master["players_all"].as_array().unwrap().len(), 2);
+    assert_eq!(room.post("/claims", json!({"device_id": "one", "player_id": "ann"})).await.status, 204);
+    for name in ["", &"x".repeat(10_000), "a\u{7}b"] {
+        let refused =
+            server.put(&format!("{}/my-name", room.path), json!({"device_id": "one", "name": name})).await;
+        assert_eq!(refused.problem(422), "invalid_payload", "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_told_to_those_whom_they_concern() {
+    let server = Server::open().await;
+    let room = Room::create(&server).await;
+    room.lead("POST", "/setup", Some(setup())).await;
+    for (device, player) in [("one", "ann"), ("two", "ben")] {
+        room.post("/claims", json!({"device_id": device, "player_id": player})).await;
+    }
+    room.lead("POST", "/start", None).await;
+    room.lead("POST", "/open", Some(json!({"round_id": "r1", "item_id": "i1"}))).await;
+    room.post("/votes", vote("one", "kim")).await.json(200);
+    let types = |page: &Value| -> Vec<String> {
+        let events = page["events"].as_array().unwrap();
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    };
+    let everybody = room.state("/events").await;
+    let master = room.lead("GET", "/events?after=0", None).await.json(200);
+    assert_eq!(everybody["last"], master["last"]);
+    assert!(!types(&everybody).contains(&"player_voted".to_owned()), "{everybody}");
+    assert!(types(&master).contains(&"player_voted".to_owned()), "{master}");
+    let last = room.state(&format!("/events?after={}", master["last"])).await;
+    assert_eq!(last["events"], json!([]));
+}
+
+#[tokio::test]
+async fn wrong_keys_are_slowed_down_and_rooms_that_are_none_are_told() {
+    let server = Server::open().await;
+    let (room, other) = (Room::create(&server).await, Room::create(&server).await);
+    let start = format!("{}/start", room.path);
+    assert_eq!(server.request("POST", &start).send().await.problem(403), "not_master");
+    let wrong = async || server.request("POST", &start).header("X-Master-Key", &other.key).send().await;
+    for _ in 0..3 {
+        assert_eq!(wrong().await.problem(403), "not_master");
+    }
+    let began = Instant::now();
+    assert_eq!(wrong().await.problem(403), "not_master");
+    assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
+    let malformed = server.request("POST", &start).header("X-Master-Key", "short").send().await;
+    assert_eq!(malformed.problem(422), "invalid_payload");
+    assert_eq!(other.lead("POST", "/start", None).await.problem(409), "not_in_phase");
+    assert_eq!(server.get("/v1/rooms/ZZZZZZ").await.problem(404), "room_not_found");
+    assert_eq!(server.get("/v1/rooms/ZZZZZ").await.problem(422), "invalid_payload");
+}
