@@ -19,12 +19,14 @@ mod play;
 mod player;
 mod process;
 mod random;
+mod room;
 mod roster;
 mod tally;
 mod view;
 mod world;
 
 pub(crate) use life::{Life, TENANT};
+pub(crate) use room::open_room;
 
 use crate::open::{StoreArguments, open};
 use anyhow::{Context, bail};

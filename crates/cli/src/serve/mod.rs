@@ -6,6 +6,7 @@ use crate::demo;
 use crate::open::open;
 use crate::settings;
 use anyhow::Context;
+use emberkeep::hot::Store;
 use emberkeep_server::listen;
 use std::process::ExitCode;
 
@@ -37,11 +38,10 @@ async fn serve(settings: &settings::Settings, demo: bool) -> anyhow::Result<Exit
     println!("  reference  {home}/docs");
     println!("  metrics    {home}/metrics");
     println!("  rooms      {}/ws", home.replacen("http", "ws", 1));
-    let life = demo.then(|| demo::Life::begin(store.clone()));
-    if demo {
-        let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
-        println!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters", demo::TENANT);
-    }
+    let life = match demo {
+        true => Some(begin_demo(&store, &home).await?),
+        false => None,
+    };
     stop.await;
     if let Some(life) = life {
         life.end().await;
@@ -49,6 +49,15 @@ async fn serve(settings: &settings::Settings, demo: bool) -> anyhow::Result<Exit
     tracing::info!("ending: requests in flight finish, then the store is closed");
     listening.end().await.context("the store was not closed cleanly")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Life on the fields, and a room that waits for players.
+async fn begin_demo(store: &Store, home: &str) -> anyhow::Result<demo::Life> {
+    let room = demo::open_room(store).await.context("cannot open the demo's room")?;
+    let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
+    println!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters", demo::TENANT);
+    println!("  room       {}, master key {}", room.room_code, room.master_key.as_str());
+    Ok(demo::Life::begin(store.clone()))
 }
 
 /// Ends at SIGINT or SIGTERM. From this call on, both end the server in order.

@@ -27,8 +27,13 @@ pub(super) fn sync(state: &impl Serialize) -> Utf8Bytes {
 }
 
 /// The connection is part of the room.
-pub(super) fn join_ok(is_master: bool, state: &impl Serialize) -> Utf8Bytes {
-    envelope("JOIN_OK", None, json!({ "is_master": is_master, "state": state }))
+pub(super) fn join_ok<S: Serialize>(is_master: bool, state: &S) -> Utf8Bytes {
+    #[derive(Serialize)]
+    struct Joined<'a, S> {
+        is_master: bool,
+        state: &'a S,
+    }
+    envelope("JOIN_OK", None, Joined { is_master, state })
 }
 
 /// A request failed. `of` is the type of the message that asked, where it could be read.

@@ -1,0 +1,107 @@
+// One connection to a room: sends messages, remembers what came, waits for what should come.
+
+import WebSocket from "ws";
+
+const WAIT_MS = 20_000;
+
+export class Client {
+  /** Everything that was received, in order. */
+  messages = [];
+  /** The last state that was received, in JOIN_OK or STATE_SYNC_RESPONSE. */
+  state = null;
+  /** How the connection ended. */
+  closed = null;
+  #waiting = new Set();
+
+  constructor(server, device) {
+    this.device = device;
+    this.socket = new WebSocket(server.replace(/^http/, "ws") + "/ws");
+    this.opened = new Promise((resolve, reject) => {
+      this.socket.once("open", resolve);
+      this.socket.once("error", reject);
+    });
+    this.socket.on("message", (data) => this.#heard(JSON.parse(data.toString())));
+    this.socket.on("close", (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+      this.#wake();
+    });
+    this.socket.on("error", () => {});
+  }
+
+  #heard(message) {
+    this.messages.push(message);
+    if (message.type === "JOIN_OK") this.state = message.payload.state;
+    if (message.type === "STATE_SYNC_RESPONSE") this.state = message.payload;
+    this.#wake();
+  }
+
+  #wake() {
+    for (const look of [...this.#waiting]) look();
+  }
+
+  send(type, payload = {}) {
+    this.socket.send(JSON.stringify({ type, payload }));
+  }
+
+  /** Waits until `found` gives something, and gives it. */
+  until(what, found) {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const value = found();
+        if (value === undefined || value === null || value === false) return;
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve(value);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(look);
+        const last = JSON.stringify(this.messages.slice(-3));
+        reject(new Error(`${this.device} waited for ${what}; the last messages were ${last}, closed: ${JSON.stringify(this.closed)}`));
+      }, WAIT_MS);
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  /** Waits for a message of a type that comes after this call, or after a place in the messages. */
+  next(type, after = this.messages.length) {
+    return this.until(type, () => this.messages.slice(after).find((message) => message.type === type));
+  }
+
+  /** Waits until the state is as described. */
+  untilState(what, holds) {
+    return this.until(what, () => this.state && holds(this.state) && this.state);
+  }
+
+  /** Sends, and waits for a message of one of these types. */
+  async ask(type, payload, ...answers) {
+    const after = this.messages.length;
+    this.send(type, payload);
+    return this.until(answers.join(" or "), () =>
+      this.messages.slice(after).find((message) => answers.includes(message.type)),
+    );
+  }
+
+  async join(room_code, master_key) {
+    await this.opened;
+    const payload = { room_code, device_id: this.device, protocol_version: 1 };
+    if (master_key) payload.master_key = master_key;
+    return this.ask("JOIN_ROOM", payload, "JOIN_OK", "ERROR");
+  }
+
+  end() {
+    this.socket.close();
+    return this.until("its end", () => this.closed);
+  }
+}
+
+/** A request to a server's HTTP side. */
+export async function post(server, path, body, headers = {}) {
+  const response = await fetch(server + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text ? JSON.parse(text) : null };
+}

@@ -1,0 +1,29 @@
+// Joins a room and prints what it hears; every line that is typed is sent as a message.
+//
+//   node join.mjs URL CODE DEVICE [MASTER_KEY]
+//   TAKE_PLAYER {"player_id": "p1"}
+
+import { createInterface } from "node:readline";
+import { Client } from "./client.mjs";
+
+const [url, code, device, key] = process.argv.slice(2);
+if (!device) {
+  console.error("usage: node join.mjs URL CODE DEVICE [MASTER_KEY]");
+  process.exit(2);
+}
+
+const client = new Client(url, device);
+client.socket.on("message", (data) => console.log(`<- ${data}`));
+client.socket.on("close", (code, reason) => {
+  console.log(`closed ${code} ${reason}`);
+  process.exit(0);
+});
+await client.join(code, key);
+
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  const [type, ...rest] = line.trim().split(" ");
+  const payload = rest.join(" ") || "{}";
+  if (type) client.socket.send(`{"type":${JSON.stringify(type)},"payload":${payload}}`);
+});
+lines.on("close", () => setTimeout(() => client.socket.close(1000), 200));

@@ -1,0 +1,267 @@
+//! Rooms through sockets, as clients see them: the protocol's own examples, races, bad clients, two servers on one store.
+
+#[path = "party/phone.rs"]
+mod phone;
+#[path = "party/replay.rs"]
+mod replay;
+
+use emberkeep_hot::{Store, embedded::Embedded};
+use emberkeep_hot_redis::RedisEngine;
+use emberkeep_server::{Listening, Settings, listen};
+use emberkeep_testkit::report;
+use futures_util::SinkExt;
+use phone::{Phone, request, room};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::protocol::Message;
+
+const PAGE: &str = include_str!("../../../docs/party-protocol.md");
+
+fn settings() -> Settings {
+    Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
+
+async fn embedded() -> Listening {
+    let store = Store::new(Arc::new(Embedded::in_memory()));
+    listen(store, &settings()).await.expect("a free port")
+}
+
+async fn on_redis(url: &str) -> Listening {
+    let engine = RedisEngine::connect(url).await.expect("the server is there");
+    listen(Store::new(engine), &settings()).await.expect("a free port")
+}
+
+fn take_answers() -> [&'static str; 2] {
+    ["TAKE_PLAYER_OK", "TAKE_PLAYER_FAIL"]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_the_page_are_true() {
+    let server = embedded().await;
+    let lines = replay::replay(PAGE, server.address()).await;
+    assert!(lines > 60, "only {lines} lines were replayed");
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_the_page_are_true_on_redis() {
+    let Some(redis) = emberkeep_testkit::redis() else { return };
+    let server = on_redis(&redis.url()).await;
+    assert!(replay::replay(PAGE, server.address()).await > 60);
+    server.end().await.unwrap();
+}
+
+/// Every player of a room is fought for by eight devices. Gives the number of rooms in which each player had one winner.
+async fn races(servers: &[SocketAddr], rounds: usize) -> usize {
+    let (code, key) = room(servers[0], 8, 1).await;
+    let mut master = Phone::join(servers[0], "tv", &code, Some(&key)).await;
+    let mut phones = Vec::new();
+    for number in 0..64 {
+        let server = servers[number % servers.len()];
+        phones.push(Phone::join(server, &format!("phone-{number}"), &code, None).await);
+    }
+    let mut held = 0;
+    for _ in 0..rounds {
+        let mut race = JoinSet::new();
+        for (number, mut phone) in phones.drain(..).enumerate() {
+            race.spawn(async move {
+                let player = format!("p{}", number % 8 + 1);
+                let answer = phone.ask("TAKE_PLAYER", json!({ "player_id": player }), &take_answers()).await;
+                let won = answer["type"] == "TAKE_PLAYER_OK";
+                assert!(won || answer["payload"]["code"] == "taken_now", "{answer}");
+                (number, phone, won)
+            });
+        }
+        let mut done: Vec<(usize, Phone, bool)> = race.join_all().await;
+        done.sort_by_key(|(number, ..)| *number);
+        let winners = |player: usize| done.iter().filter(|(n, _, won)| n % 8 == player && *won).count();
+        held += usize::from((0..8).all(|player| winners(player) == 1));
+        master.until("all players taken", all(8, "taken")).await;
+        master.send("RESET_CLAIMS", json!({})).await;
+        for (_, phone, won) in &mut done {
+            if *won {
+                phone.expect("SLOT_INVALIDATED").await;
+            }
+        }
+        phones = done.into_iter().map(|(_, phone, _)| phone).collect();
+        master.until("all players free", all(8, "free")).await;
+    }
+    held
+}
+
+fn all(players: usize, status: &'static str) -> impl Fn(&Value) -> bool {
+    move |state| {
+        let players_all = state["players_all"].as_array().map(Vec::as_slice).unwrap_or_default();
+        players_all.len() == players && players_all.iter().all(|player| player["status"] == status)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_player_has_one_winner_through_sockets() {
+    let server = embedded().await;
+    let held = races(&[server.address()], 25).await;
+    report!(
+        "party: 64 devices for 8 players through sockets, embedded: {held} of 25 rounds had one winner each"
+    );
+    assert_eq!(held, 25);
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_player_has_one_winner_through_two_servers() {
+    let Some(redis) = emberkeep_testkit::redis() else { return };
+    let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
+    let held = races(&[first.address(), second.address()], 10).await;
+    report!(
+        "party: 64 devices for 8 players through two servers on one Redis: {held} of 10 rounds had one winner each"
+    );
+    assert_eq!(held, 10);
+    first.end().await.unwrap();
+    second.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_comes_back_has_its_player_and_the_older_connection_ends() {
+    let server = embedded().await;
+    let (code, _) = room(server.address(), 2, 1).await;
+    let mut first = Phone::join(server.address(), "phone", &code, None).await;
+    first.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
+    let second = Phone::join(server.address(), "phone", &code, None).await;
+    assert_eq!(second.state["my_player_id"], "p1");
+    assert_eq!(first.ended().await, Some(4001));
+    second.leave().await;
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_client_gets_its_error_and_the_room_goes_on() {
+    let server = embedded().await;
+    let (code, key) = room(server.address(), 2, 1).await;
+    let mut master = Phone::join(server.address(), "tv", &code, Some(&key)).await;
+    let mut bad = Phone::join(server.address(), "bad", &code, None).await;
+    let long = "x".repeat(10_000);
+    for (text, expected) in [
+        ("{".to_owned(), "invalid_payload"),
+        ("\"hello\"".to_owned(), "invalid_payload"),
+        (json!({ "type": "DANCE" }).to_string(), "invalid_payload"),
+        (json!({ "type": "SUBMIT_VOTE", "payload": { "selections": 7 } }).to_string(), "invalid_payload"),
+        (json!({ "type": "START_GAME", "payload": {} }).to_string(), "not_master"),
+        (json!({ "type": "RELEASE_PLAYER" }).to_string(), "not_claimed"),
+    ] {
+        bad.send_text(text).await;
+        assert_eq!(bad.expect("ERROR").await["payload"]["code"], expected);
+    }
+    bad.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
+    for name in [long.as_str(), "a\u{7}b", "", "   "] {
+        let answer = bad.ask("RENAME_PLAYER", json!({ "player_id": "p1", "name": name }), &["ERROR"]).await;
+        assert_eq!(answer["payload"]["code"], "invalid_payload", "{answer}");
+    }
+    bad.socket.send(Message::binary(vec![1, 2, 3])).await.unwrap();
+    assert_eq!(bad.ended().await, Some(1003));
+    let mut huge = Phone::join(server.address(), "huge", &code, None).await;
+    let _ = huge.socket.send(Message::text("x".repeat(100_000))).await;
+    huge.ended().await;
+    master.ask("REQUEST_SYNC", json!({}), &["STATE_SYNC_RESPONSE"]).await;
+    assert_eq!(master.state["players_all"][0]["status"], "taken");
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_is_slowed_then_ended_and_others_do_not_notice() {
+    let server = embedded().await;
+    let (code, key) = room(server.address(), 2, 1).await;
+    let mut master = Phone::join(server.address(), "tv", &code, Some(&key)).await;
+    let mut flood = Phone::join(server.address(), "flood", &code, None).await;
+    for _ in 0..400 {
+        if flood.socket.send(Message::text(r#"{"type":"REQUEST_SYNC"}"#)).await.is_err() {
+            break;
+        }
+    }
+    let (mut answered, mut slowed) = (0, 0);
+    let ended = loop {
+        match flood.next().await {
+            Ok(message) if message["type"] == "STATE_SYNC_RESPONSE" => answered += 1,
+            Ok(message) if message["payload"]["code"] == "rate_limited" => slowed += 1,
+            Ok(other) => panic!("{other}"),
+            Err(frame) => break frame.map(|frame| u16::from(frame.code)),
+        }
+    };
+    // The server ends with messages unread, so the system may drop what it said last.
+    assert!((40..60).contains(&answered) && slowed > 0, "{answered} answered, {slowed} slowed");
+    assert!(ended.is_none_or(|code| code == 1008), "{ended:?}");
+    master.ask("REQUEST_SYNC", json!({}), &["STATE_SYNC_RESPONSE"]).await;
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_ended_and_others_do_not_wait_for_it() {
+    let server = embedded().await;
+    let (code, key) = room(server.address(), 8, 1).await;
+    let mut master = Phone::join(server.address(), "tv", &code, Some(&key)).await;
+    let mut deaf = Phone::join(server.address(), "deaf", &code, None).await;
+    let key_of = Some(key.as_str());
+    // Each change is a state of some kilobytes for everybody; the deaf one's buffers fill up. Through HTTP, because a
+    // socket has a pace.
+    for number in 0..3_000 {
+        let name = format!("{number}-{}", "n".repeat(50));
+        let (path, name_of) = (format!("/v1/rooms/{code}/players/p1/name"), json!({ "name": name }));
+        let answer = request("PUT", server.address(), &path, key_of, &name_of).await;
+        assert!(answer.status < 300, "{answer:?}");
+        if number % 50 == 0 {
+            master.until("the new name", |state| state["players_all"][0]["name"] == *name).await;
+        }
+    }
+    let ended = deaf.ended().await;
+    assert!(ended.is_none_or(|code| code == 1013), "{ended:?}");
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_says_nothing_is_ended_after_five_seconds() {
+    let server = embedded().await;
+    let mut silent = Phone::connect(server.address(), "silent").await;
+    let start = tokio::time::Instant::now();
+    assert_eq!(silent.ended().await, Some(1008));
+    assert!(start.elapsed() > Duration::from_secs(4));
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_a_server_ends_its_sockets_are_told() {
+    let server = embedded().await;
+    let (code, _) = room(server.address(), 2, 1).await;
+    let mut phone = Phone::join(server.address(), "phone", &code, None).await;
+    let (ended, told) = tokio::join!(server.end(), phone.ended());
+    ended.unwrap();
+    assert_eq!(told, Some(1001));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_on_one_server_reaches_the_sockets_of_another() {
+    let Some(redis) = emberkeep_testkit::redis() else { return };
+    let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
+    let (code, key) = room(first.address(), 2, 1).await;
+    let mut master = Phone::join(first.address(), "tv", &code, Some(&key)).await;
+    let mut ann = Phone::join(second.address(), "ann", &code, None).await;
+    let mut ben = Phone::join(first.address(), "ben", &code, None).await;
+    ann.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
+    ben.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
+    master.until("both taken", all(2, "taken")).await;
+    master.send("START_GAME", json!({})).await;
+    ann.expect("GAME_START").await;
+    master.send("OPEN_ITEM", json!({ "round_id": "r1", "item_id": "i1" })).await;
+    ann.expect("START_VOTE").await;
+    let vote = json!({ "round_id": "r1", "item_id": "i1", "selections": ["s1"] });
+    ann.ask("SUBMIT_VOTE", vote.clone(), &["VOTE_ACK"]).await;
+    assert_eq!(master.expect("PLAYER_VOTED").await["payload"]["player_id"], "p1");
+    ben.ask("SUBMIT_VOTE", vote, &["VOTE_ACK"]).await;
+    ann.until("the end of the vote", |state| state["game"]["status"] == "reveal_wait").await;
+    master.send("ROOM_CLOSED", json!({})).await;
+    ann.expect("ROOM_CLOSED_BROADCAST").await;
+    assert_eq!(ann.ended().await, Some(1000));
+    first.end().await.unwrap();
+    second.end().await.unwrap();
+}
