@@ -8,6 +8,7 @@ use emberkeep_testkit::{on_every_engine, on_two_connections, scratch, unlisted};
 on_every_engine!(mod monsters = monsters_cases {
     a_spawned_monster_is_in_its_record_and_in_its_field,
     a_field_lists_its_own_monsters_only,
+    a_field_of_any_size_is_read_in_pages,
     a_ghost_is_not_listed_and_is_pruned,
     an_index_entry_of_a_monster_elsewhere_is_pruned,
     a_corrupt_record_does_not_hide_the_others,

@@ -53,6 +53,7 @@ on_every_engine!(mod reactors = reactors_cases {
     a_field_lists_its_own_reactors,
     a_field_is_asked_by_name,
     all_of_a_tenant_are_its_own_over_all_fields,
+    all_of_a_tenant_are_read_in_pages,
     a_ghost_of_a_foreign_delete_is_not_listed_and_is_pruned,
     a_ghost_holds_no_spot,
     an_entry_of_a_reactor_elsewhere_is_no_member,

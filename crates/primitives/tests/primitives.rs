@@ -62,6 +62,7 @@ on_every_engine!(mod indexes = cases::index {
     ghosts_are_not_listed_and_are_pruned,
     a_record_that_cannot_be_read_does_not_hide_the_others,
     an_index_larger_than_a_reply_is_listed_whole,
+    an_index_of_any_size_is_read_in_pages,
     an_id_that_comes_back_is_not_pruned,
     a_sweep_mends_what_nobody_reads,
     an_index_that_is_no_set_does_not_stop_a_sweep,

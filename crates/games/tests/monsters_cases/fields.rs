@@ -38,6 +38,30 @@ pub async fn a_field_lists_its_own_monsters_only(store: Store) {
     assert!(world.indexed(world.field).await.is_empty());
 }
 
+pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
+    let world = World::new(&store);
+    let mut spawned = Vec::new();
+    for _ in 0..40 {
+        spawned.push(world.spawn_id().await);
+    }
+    let ghost = spawned.remove(7);
+    world.foreign_del(&MONSTER.key(MonsterId(ghost))).await;
+    let (mut seen, mut from) = (Vec::new(), None);
+    loop {
+        let page = world.monsters.field_page(world.tenant, world.field, from, 10).await.unwrap();
+        assert!(page.listing.corrupt.is_empty());
+        seen.extend(page.listing.living.iter().map(|monster| monster.id.0));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, spawned);
+    assert_eq!(world.indexed(world.field).await, spawned, "the ghost is out of the index");
+}
+
 pub async fn a_ghost_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
     let (ghost, living) = (world.spawn_id().await, world.spawn_id().await);

@@ -45,6 +45,29 @@ pub async fn all_of_a_tenant_are_its_own_over_all_fields(store: Store) {
     assert_eq!(neighbour.reactors.all(neighbour.tenant).await.unwrap().living, [theirs]);
 }
 
+pub async fn all_of_a_tenant_are_read_in_pages(store: Store) {
+    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let mut own = Vec::new();
+    for x in 0..25 {
+        own.push(world.create(x).await.id);
+        neighbour.create(x).await;
+    }
+    let (mut seen, mut from) = (Vec::new(), None);
+    loop {
+        let page = world.reactors.page(world.tenant, from, 10).await.unwrap();
+        assert!(page.listing.living.iter().all(|reactor| reactor.is_of(&world.tenant)));
+        seen.extend(ids_of(&page.listing.living));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    own.sort_unstable();
+    assert_eq!(seen, own);
+}
+
 pub async fn a_ghost_of_a_foreign_delete_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
     let (ghost, living) = (world.create(1).await, world.create(2).await);
