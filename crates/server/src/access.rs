@@ -3,10 +3,13 @@
 use crate::app::App;
 use crate::auth::{Role, Shown};
 use crate::problem::{Body, Problem};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::{Either, Ready, ready};
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+use tower::{Layer, Service};
 use utoipa::PartialSchema as _;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::Operation;
@@ -44,7 +47,7 @@ pub(crate) fn fenced(app: &App, role: Role, mut routes: OpenApiRouter<App>) -> O
         describe(operation);
         demand(operation, role);
     }
-    routes.route_layer(from_fn_with_state((app.clone(), role), require))
+    routes.route_layer(Fence { app: app.clone(), role })
 }
 
 /// Routes that need no token: the game's own clients call them.
@@ -113,19 +116,65 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-async fn require(State((app, role)): State<(App, Role)>, mut request: Request, next: Next) -> Response {
-    match app.tokens.look_up(bearer(request.headers())) {
-        Shown::Open => next.run(request).await,
-        Shown::Known(caller) if caller.role >= role => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+/// Lets requests through that show a token of at least a role.
+#[derive(Clone)]
+struct Fence {
+    app: App,
+    role: Role,
+}
+
+impl<S> Layer<S> for Fence {
+    type Service = Fenced<S>;
+
+    fn layer(&self, inner: S) -> Fenced<S> {
+        Fenced { fence: self.clone(), inner }
+    }
+}
+
+/// A service behind a fence. No function between two handlers, for the same reason as in `observe`.
+#[derive(Clone)]
+struct Fenced<S> {
+    fence: Fence,
+    inner: S,
+}
+
+impl<S> Service<Request> for Fenced<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Ready<Result<Response, Infallible>>, S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        match self.fence.refusal(&mut request) {
+            Some(refusal) => Either::Left(ready(Ok(refusal))),
+            None => Either::Right(self.inner.call(request)),
         }
-        Shown::Known(caller) => {
-            let message =
-                format!("{} is {:?}, this needs {role:?}; use another token", caller.name, caller.role);
-            Problem::new(StatusCode::FORBIDDEN, "forbidden", message).into_response()
+    }
+}
+
+impl Fence {
+    /// What is said to a request that may not pass; `None` = it may, and knows who calls.
+    fn refusal(&self, request: &mut Request) -> Option<Response> {
+        let role = self.role;
+        match self.app.tokens.look_up(bearer(request.headers())) {
+            Shown::Open => None,
+            Shown::Known(caller) if caller.role >= role => {
+                request.extensions_mut().insert(caller);
+                None
+            }
+            Shown::Known(caller) => {
+                let message =
+                    format!("{} is {:?}, this needs {role:?}; use another token", caller.name, caller.role);
+                Some(Problem::new(StatusCode::FORBIDDEN, "forbidden", message).into_response())
+            }
+            Shown::Unknown => Some(unauthorized()),
         }
-        Shown::Unknown => unauthorized(),
     }
 }
 

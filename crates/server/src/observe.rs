@@ -1,39 +1,120 @@
 //! Every request: an id, a place in the counters, a line in the log.
+//!
+//! A service of its own and not a function between two handlers: those box a future and copy the handler for every
+//! request, which is worth a good part of a hit.
 
 use crate::app::App;
 use crate::limits::REQUEST_ID_CHARS_MAX;
 use crate::problem::Told;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue, Method};
 use axum::response::Response;
+use pin_project_lite::pin_project;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
+use tower::{Layer, Service};
 use uuid::Uuid;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Runs a request and notes what became of it.
-pub(crate) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let id = request_id(request.headers().get(REQUEST_ID));
-    let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
-    let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
-    let told = response.extensions().get::<Told>().map(|told| told.0);
-    let took = started.elapsed();
-    app.metrics.count(&method, path, took, told);
-    let (status, us) = (response.status().as_u16(), took.as_micros() as u64);
-    let shown = id.to_str().unwrap_or_default();
-    if response.status().is_server_error() {
-        tracing::error!(request_id = shown, %method, path, status, us, error = told, "request failed");
-    } else {
-        tracing::debug!(request_id = shown, %method, path, status, us, error = told, "request");
+/// Notes what becomes of requests.
+#[derive(Clone)]
+pub(crate) struct Observe(pub(crate) App);
+
+impl<S> Layer<S> for Observe {
+    type Service = Observed<S>;
+
+    fn layer(&self, inner: S) -> Observed<S> {
+        Observed { app: self.0.clone(), inner }
     }
-    response.headers_mut().insert(REQUEST_ID, id);
-    response
+}
+
+/// A service whose requests are noted.
+#[derive(Clone)]
+pub(crate) struct Observed<S> {
+    app: App,
+    inner: S,
+}
+
+impl<S> Service<Request> for Observed<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Observing<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Observing<S::Future> {
+        let noted = Noted {
+            started: Instant::now(),
+            id: request_id(request.headers().get(REQUEST_ID)),
+            method: request.method().clone(),
+            path: request.extensions().get::<MatchedPath>().cloned(),
+            app: self.app.clone(),
+        };
+        Observing { noted: Some(noted), inner: self.inner.call(request) }
+    }
+}
+
+pin_project! {
+    /// A request under way.
+    pub(crate) struct Observing<F> {
+        noted: Option<Noted>,
+        #[pin]
+        inner: F,
+    }
+}
+
+impl<F: Future<Output = Result<Response, Infallible>>> Future for Observing<F> {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = match ready!(this.inner.poll(context)) {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        if let Some(noted) = this.noted.take() {
+            noted.end(&mut response);
+        }
+        Poll::Ready(Ok(response))
+    }
+}
+
+/// What is known of a request from its beginning.
+struct Noted {
+    started: Instant,
+    id: HeaderValue,
+    method: Method,
+    path: Option<MatchedPath>,
+    app: App,
+}
+
+impl Noted {
+    /// Counts it, tells of it, and gives the answer its id.
+    fn end(self, response: &mut Response) {
+        let path = self.path.as_ref().map_or("(none)", MatchedPath::as_str);
+        let told = response.extensions().get::<Told>().map(|told| told.0);
+        let (method, took) = (&self.method, self.started.elapsed());
+        self.app.metrics.count(method, path, took, told);
+        let (status, us) = (response.status().as_u16(), took.as_micros() as u64);
+        let shown = self.id.to_str().unwrap_or_default();
+        if response.status().is_server_error() {
+            tracing::error!(request_id = shown, %method, path, status, us, error = told, "request failed");
+        } else {
+            tracing::debug!(request_id = shown, %method, path, status, us, error = told, "request");
+        }
+        response.headers_mut().insert(REQUEST_ID, self.id);
+    }
 }
 
 /// The caller's id if it is one that can stand in a log, otherwise a new one.

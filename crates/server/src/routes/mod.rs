@@ -16,13 +16,12 @@ pub(crate) use answers::whole_ms;
 use crate::access::{self, plain};
 use crate::app::App;
 use crate::auth::{Role, Tokens};
-use crate::observe::observe;
+use crate::observe::Observe;
 use crate::origins::Origins;
 use crate::problem::Problem;
 use crate::ws;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
-use axum::middleware::from_fn_with_state;
 use emberkeep_hot::Store;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::{Tag, TagBuilder};
@@ -47,7 +46,7 @@ pub(crate) fn router(app: App) -> Router {
     let router = router.fallback(no_such_route).method_not_allowed_fallback(no_such_method);
     // Without origins there is nothing to tell browsers, and nothing to do for each request.
     let router = if app.origins.is_empty() { router } else { router.layer(app.origins.layer()) };
-    router.layer(from_fn_with_state(app.clone(), observe)).with_state(app)
+    router.layer(Observe(app.clone())).with_state(app)
 }
 
 /// The document of all routes, as it is served at `/openapi.json`.
