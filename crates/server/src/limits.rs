@@ -41,6 +41,8 @@ pub const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 pub const SOCKET_IDLE_MAX: Duration = Duration::from_secs(60);
 /// Time in which a socket must take a message.
 pub const SOCKET_WRITE_WAIT: Duration = Duration::from_secs(10);
+/// Time in which a socket that was ended is still read from, so that its client hears why.
+pub const SOCKET_DRAIN_WAIT: Duration = Duration::from_secs(1);
 /// Messages that wait for a socket; one that has more does not keep up.
 pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 64;
 /// Messages of a connection per second, in the long run.

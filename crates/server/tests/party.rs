@@ -199,12 +199,12 @@ async fn a_flood_is_slowed_then_ended_and_others_do_not_notice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_ended_and_others_do_not_wait_for_it() {
     let server = embedded().await;
-    let (code, key) = room(server.address(), 8, 1).await;
+    let (code, key) = room(server.address(), 64, 1).await;
     let mut master = Phone::join(server.address(), "tv", &code, Some(&key)).await;
     let mut deaf = Phone::join(server.address(), "deaf", &code, None).await;
     let key_of = Some(key.as_str());
-    // Each change is a state of some kilobytes for everybody; the deaf one's buffers fill up. Through HTTP, because a
-    // socket has a pace.
+    // Each change is a state of ten kilobytes for everybody: thirty megabytes are more than the system holds for a
+    // client that does not read. Through HTTP, because a socket has a pace.
     for number in 0..3_000 {
         let name = format!("{number}-{}", "n".repeat(50));
         let (path, name_of) = (format!("/v1/rooms/{code}/players/p1/name"), json!({ "name": name }));

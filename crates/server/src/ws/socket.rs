@@ -71,10 +71,11 @@ async fn serve(app: App, mut socket: WebSocket, address: SocketAddr) {
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         // A peer that does not even take a close frame is left to its fate.
         let _ = timeout(SOCKET_WRITE_WAIT, socket.send(Message::Close(Some(frame)))).await;
-    } else {
-        // The answer to the client's own close frame leaves with the next read, which finds the end.
-        let _ = timeout(SOCKET_WRITE_WAIT, socket.recv()).await;
     }
+    // What is left unread would make the system throw away what was said last. The answer to a client's own close frame
+    // leaves with these reads, too.
+    let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = timeout(SOCKET_DRAIN_WAIT, rest).await;
     app.metrics.sockets.fetch_sub(1, Relaxed);
 }
 
