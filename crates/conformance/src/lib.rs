@@ -81,7 +81,7 @@ cases! {
     ],
     log: [
         entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
-        a_full_log_drops_and_tells, a_full_log_refuses, pages, trims, trimming_beside_recorders,
+        state_and_log_are_of_one_moment, a_full_log_drops_and_tells, a_full_log_refuses, pages, trims, trimming_beside_recorders,
         a_log_with_an_end, a_log_begins_again, a_step_sees_its_own_log, lasting_logs_drop_the_oldest,
         a_drop_beside_recorders_leaves_nothing,
     ],

@@ -46,12 +46,16 @@ pub(crate) struct Batch {
     pub(crate) ran_until: Instant,
     pub(crate) steps: usize,
     bytes: usize,
+    /// The keys of the partition's log, and whether a step has added to it: entries follow the writes of all groups, so
+    /// nobody in this batch sees them.
+    log_keys: (RawKey, RawKey),
+    records: bool,
     /// Its one step shares it with nobody.
     pub(crate) solo: bool,
 }
 
 impl Batch {
-    pub(crate) fn new(now: Instant) -> Batch {
+    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey)) -> Batch {
         Batch {
             groups: vec![],
             fetches: Distinct::default(),
@@ -66,6 +70,8 @@ impl Batch {
             ran_until: now,
             steps: 0,
             bytes: 0,
+            log_keys,
+            records: false,
             solo: false,
         }
     }
@@ -127,6 +133,10 @@ impl Batch {
         if !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed)) {
             return true;
         }
+        // What it saw of the log would be older than what it saw of the steps before it.
+        if self.records && keys.iter().any(|key| *key == self.log_keys.0 || *key == self.log_keys.1) {
+            return true;
+        }
         if known.is_calm(self.started) {
             return false;
         }
@@ -148,6 +158,7 @@ impl Batch {
         }
         group.reads.extend(reads.into_vec());
         group.sealed |= job.alone;
+        self.records |= !effects.log.is_empty();
         group.effects.log.extend(effects.log);
         group.effects.messages.extend(effects.messages);
         group.jobs.push(job);

@@ -149,7 +149,7 @@ impl Combiner {
 
     fn compose(&mut self) -> Batch {
         let now = Instant::now();
-        let mut batch = Batch::new(now);
+        let mut batch = Batch::new(now, self.log_keys.clone());
         let mut pausing = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
             if now >= job.deadline || job.claim.is_given_up() {

@@ -158,7 +158,7 @@ impl Combiner {
         for mut job in waiting.into_iter().rev() {
             job.fresh = Some(seen.clone());
             job.not_before = None;
-            if job.attempts > ANSWERS_BEFORE_CONFLICT {
+            if job.misses > MISSES_BEFORE_CONFLICT {
                 // The backend answers; it is the body that does not settle.
                 job.claim.hinder();
             }

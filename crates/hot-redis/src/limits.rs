@@ -18,8 +18,9 @@ pub const LANES_MAX: usize = 2;
 pub const STALE_BEFORE_TURN: u32 = 2;
 /// Stale answers after which a step runs alone, so that it holds up nobody who shares a key with it.
 pub const STALE_BEFORE_ALONE: u32 = 6;
-/// Runs of a body, each with an answer, after which a passed deadline is the body's doing and not the backend's.
-pub const ANSWERS_BEFORE_CONFLICT: u32 = 8;
+/// Runs of a body in a row that each miss a read after an answer: a passed deadline is the body's doing then, not the
+/// backend's.
+pub const MISSES_BEFORE_CONFLICT: u32 = 8;
 /// How long a turn keeps others from writing the key.
 pub const TURN: Duration = Duration::from_millis(30);
 /// Pause of a step that was told to wait for somebody else's turn.

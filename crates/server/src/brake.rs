@@ -1,20 +1,11 @@
 //! Wrong master keys are answered slower and slower: whoever guesses gets nowhere, whoever mistyped hardly notices.
 
+use crate::limits::*;
 use emberkeep_games::party::{Error, Master, MasterKey, RoomCode, Rooms};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
-
-/// Failures that cost nothing.
-const FREE_FAILURES: u32 = 3;
-/// What the next one costs; each further one twice as much.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-const WAIT_MAX: Duration = Duration::from_secs(8);
-/// Time after which failures are forgotten.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
-/// Rooms and addresses that are remembered; beyond it the oldest are forgotten.
-const REMEMBERED_MAX: usize = 10_000;
 
 /// Who failed where, how often, and when last.
 #[derive(Default)]
@@ -44,21 +35,21 @@ impl Brake {
 
     fn wait(&self, who: (RoomCode, IpAddr), now: Instant) -> Duration {
         let failures = match self.0.lock().get(&who) {
-            Some((failures, last)) if now.duration_since(*last) < FORGOTTEN_AFTER => *failures,
+            Some((failures, last)) if now.duration_since(*last) < KEY_FAILURES_REMEMBERED => *failures,
             _ => 0,
         };
-        match failures.checked_sub(FREE_FAILURES) {
+        match failures.checked_sub(KEY_FAILURES_FREE) {
             None => Duration::ZERO,
-            Some(beyond) => FIRST_WAIT.saturating_mul(1 << beyond.min(16)).min(WAIT_MAX),
+            Some(beyond) => KEY_WAIT_FIRST.saturating_mul(1 << beyond.min(16)).min(KEY_WAIT_MAX),
         }
     }
 
     fn failed(&self, who: (RoomCode, IpAddr), now: Instant) {
         let mut known = self.0.lock();
-        if known.len() >= REMEMBERED_MAX && !known.contains_key(&who) {
-            known.retain(|_, (_, last)| now.duration_since(*last) < FORGOTTEN_AFTER);
+        if known.len() >= KEY_FAILURES_REMEMBERED_MAX && !known.contains_key(&who) {
+            known.retain(|_, (_, last)| now.duration_since(*last) < KEY_FAILURES_REMEMBERED);
         }
-        if known.len() >= REMEMBERED_MAX {
+        if known.len() >= KEY_FAILURES_REMEMBERED_MAX {
             let oldest = known.iter().min_by_key(|(_, (_, last))| *last).map(|(who, _)| *who);
             oldest.and_then(|oldest| known.remove(&oldest));
         }
@@ -87,16 +78,16 @@ mod tests {
             .collect();
         assert_eq!(waits, [0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000]);
         assert_eq!(brake.wait(somebody(2), now), Duration::ZERO);
-        assert_eq!(brake.wait(somebody(1), now + FORGOTTEN_AFTER), Duration::ZERO);
+        assert_eq!(brake.wait(somebody(1), now + KEY_FAILURES_REMEMBERED), Duration::ZERO);
     }
 
     #[test]
     fn memory_is_bounded() {
         let (brake, now) = (Brake::default(), Instant::now());
-        for number in 0..REMEMBERED_MAX as u32 + 100 {
+        for number in 0..KEY_FAILURES_REMEMBERED_MAX as u32 + 100 {
             let who = (somebody(0).0, IpAddr::from(number.to_be_bytes()));
             brake.failed(who, now + Duration::from_millis(u64::from(number)));
         }
-        assert_eq!(brake.0.lock().len(), REMEMBERED_MAX);
+        assert_eq!(brake.0.lock().len(), KEY_FAILURES_REMEMBERED_MAX);
     }
 }

@@ -53,5 +53,22 @@ pub const SOCKET_MESSAGES_BURST: u32 = 40;
 pub const SOCKET_OVER_PACE_MAX: u32 = 100;
 /// Time between two looks at a room's log without a reason; every seat is told how far it is.
 pub const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// Before the store is asked again about rooms, when it did not answer.
+pub const ROOMS_RETRY: Duration = Duration::from_secs(1);
+/// Before a deadline that has not passed by the store's clock is looked at again.
+pub const DEADLINE_LOOKED_AT_EVERY: Duration = Duration::from_millis(100);
+/// How often sockets that are about to end are counted.
+pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
+
+/// Wrong master keys of a caller that cost nothing.
+pub const KEY_FAILURES_FREE: u32 = 3;
+/// What the next one costs; each further one twice as much.
+pub const KEY_WAIT_FIRST: Duration = Duration::from_millis(250);
+/// What one costs at most.
+pub const KEY_WAIT_MAX: Duration = Duration::from_secs(8);
+/// Time after which a caller's wrong keys are forgotten.
+pub const KEY_FAILURES_REMEMBERED: Duration = Duration::from_secs(600);
+/// Rooms and addresses of which wrong keys are remembered; beyond it the oldest are forgotten.
+pub const KEY_FAILURES_REMEMBERED_MAX: usize = 10_000;
 
 const _: () = assert!(SOCKET_PING_EVERY.as_secs() * 2 < SOCKET_IDLE_MAX.as_secs());

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::auth::{self, Tokens};
-use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE};
+use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
 use crate::origins::{OriginError, Origins};
 use crate::{census, routes};
 use axum_server::Handle;
@@ -12,11 +12,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 use tokio::task::JoinHandle;
-
-/// How often sockets that are about to end are counted.
-const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 
 /// Where and how to listen.
 #[derive(Debug, Clone)]

@@ -97,6 +97,46 @@ pub async fn sequences_are_continuous(subject: &Subject) {
     }
 }
 
+/// Writers count and record in one step, readers compare the count with the log in one step: it is one moment, whoever
+/// shares a commit with whom.
+pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
+    const PAIRS: usize = 8;
+    const EACH: u64 = 40;
+    let mut tasks = Vec::new();
+    for _ in 0..PAIRS {
+        let (scope, counter) = (subject.scope(), subject.key("told"));
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..EACH {
+                let counter = counter.clone();
+                let body = move |tx: &mut Tx<'_, World>| {
+                    tx.raw_write(counter.clone(), Write::IncrBy(1))?;
+                    tx.record("told")
+                };
+                scope.transact(body).await.expect("writers settle");
+            }
+        }));
+        let (scope, counter) = (subject.scope(), subject.key("told"));
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..EACH {
+                let counter = counter.clone();
+                let body = move |tx: &mut Tx<'_, World>| {
+                    let count = match tx.raw_read(&counter, Read::Get)? {
+                        Reply::Blob(text) => String::from_utf8_lossy(&text).parse().unwrap_or(u64::MAX),
+                        _ => 0,
+                    };
+                    Ok::<_, Error>((count, tx.log_last()?))
+                };
+                let (count, last) = scope.transact(body).await.expect("readers settle");
+                assert_eq!(count, last, "the state and its log are of two moments");
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.expect("nobody panics");
+    }
+    assert_eq!(page(&subject.scope(), 0, 1).await.last, PAIRS as u64 * EACH);
+}
+
 /// A full log drops its oldest entries, and who asks for them is told how many are missing.
 pub async fn a_full_log_drops_and_tells(subject: &Subject) {
     let scope = subject.scope();

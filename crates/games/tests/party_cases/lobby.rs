@@ -90,7 +90,7 @@ pub async fn a_device_renames_its_own_player(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let rename = |d: u32, name: &'static str| {
         let party = party.clone();
-        async move { party.rooms.rename_my_player(party.code, &device(d), name).await }
+        async move { party.rooms.rename_own_player(party.code, &device(d), None, name).await }
     };
     assert_eq!(code_of(rename(1, "Me").await), "not_claimed");
     party.take(1, 2).await.unwrap();
@@ -100,6 +100,13 @@ pub async fn a_device_renames_its_own_player(store: Store) {
     let before = party.events().await.len();
     rename(1, "Me").await.unwrap();
     assert_eq!(party.events().await.len(), before, "the same name is no news");
+    let (own, others) = (player(2), player(1));
+    let named = |of: &PlayerId| {
+        let (party, of) = (party.clone(), of.clone());
+        async move { party.rooms.rename_own_player(party.code, &device(1), Some(&of), "You").await }
+    };
+    assert_eq!(code_of(named(&others).await), "not_master", "another's name is not the device's business");
+    assert_eq!(named(&own).await, Ok(own));
 }
 
 pub async fn after_the_start_nobody_is_added_and_nothing_set_up(store: Store) {

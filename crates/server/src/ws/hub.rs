@@ -9,19 +9,16 @@
 //! Budget: one read of the log per look, and one of the state if it changed. Ends with its last seat, with its room, or with
 //! the server.
 
-use super::message;
+use super::message::{self, News};
 use super::registry::Registry;
-use super::seat::{Ending, Outgoing, Seat, SeatId, changes_state};
-use crate::limits::LOOK_EVERY;
+use super::seat::{Ending, Outgoing, Seat, SeatId};
+use crate::limits::{DEADLINE_LOOKED_AT_EVERY, LOOK_EVERY, ROOMS_RETRY};
 use axum::extract::ws::Utf8Bytes;
 use emberkeep_games::party::{Error, Event, EventPage, Look, Recorded, RoomCode, Rooms, Signal};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
-
-/// How long to wait when the store does not answer, or a deadline has not passed by its clock.
-const RETRY: Duration = Duration::from_millis(100);
 
 /// What a hub is told.
 pub(super) enum Told {
@@ -122,7 +119,7 @@ impl Hub {
         }
     }
 
-    async fn enter(&mut self, mut seat: Seat, identity: Identity) -> Result<(), Over> {
+    async fn enter(&mut self, seat: Seat, identity: Identity) -> Result<(), Over> {
         if self.seats.is_empty() {
             (self.created_at, self.at) = (identity.created_at, seat.seen);
         }
@@ -133,22 +130,11 @@ impl Hub {
         if let Some(older) = older.and_then(|id| self.seats.remove(&id)) {
             let _ = older.queue.try_send(Outgoing::Close(Ending::Replaced));
         }
-        // The others have heard more than this one was sent: it alone catches up.
-        if seat.seen < self.at {
-            let page = self.page(seat.seen).await?;
-            let look = self.look().await?;
-            let lost = page.as_ref().is_none_or(|page| page.missed > 0);
-            let events = page.map(|page| page.events).unwrap_or_default();
-            let told = if lost { seat.send(seat.state(&look)) } else { seat.tell(&events, Some(&look)) };
-            if told.is_err() {
-                self.registry.too_slow(&seat);
-                return Ok(());
-            }
-            seat.seen = seat.seen.max(self.at);
-        }
-        let ahead = seat.seen > self.at;
+        // Whoever has heard less than the others gets the rest; those pass over what they know.
+        let catches_up = seat.seen != self.at;
+        self.at = self.at.min(seat.seen);
         self.seats.insert(seat.id, seat);
-        if ahead { self.catch_up().await } else { Ok(()) }
+        if catches_up { self.catch_up().await } else { Ok(()) }
     }
 
     /// Something was heard on the channel.
@@ -173,10 +159,10 @@ impl Hub {
         match self.rooms.settle(self.code).await {
             Ok(settled) => {
                 // Not due by the store's clock yet, which is the one that counts.
-                self.due = settled.next_deadline.map(|_| Instant::now() + RETRY);
+                self.due = settled.next_deadline.map(|_| Instant::now() + DEADLINE_LOOKED_AT_EVERY);
                 self.catch_up().await
             }
-            Err(error) => self.trouble(error, true),
+            Err(error) => self.trouble(error),
         }
     }
 
@@ -188,12 +174,12 @@ impl Hub {
                 return Err(Over::Room(Ending::RoomClosed));
             }
             if page.missed > 0 {
-                let look = self.look().await?;
+                let Some(look) = self.look().await? else { return Ok(()) };
                 self.at = look.sequence();
                 self.send_all(|seat| seat.state(&look));
                 self.seats.values_mut().for_each(|seat| seat.seen = look.sequence());
-            } else if !page.events.is_empty() {
-                self.hand_out(&page.events).await?;
+            } else if !self.hand_out(&page.events).await? {
+                return Ok(());
             }
             if self.at >= page.last {
                 return Ok(());
@@ -201,21 +187,26 @@ impl Hub {
         }
     }
 
-    async fn hand_out(&mut self, events: &[Recorded]) -> Result<(), Over> {
-        let look = match events.iter().any(changes_state) {
-            true => Some(self.look().await?),
+    /// Hands events to the seats; `false` if the store does not answer now, and nothing was handed out.
+    async fn hand_out(&mut self, events: &[Recorded]) -> Result<bool, Over> {
+        let news: Vec<News<'_>> = events.iter().map(News::of).collect();
+        let look = match news.iter().any(News::changes_state) {
+            true => match self.look().await? {
+                None => return Ok(false),
+                look => look,
+            },
             false => None,
         };
         self.note_deadlines(events, look.as_ref());
         self.at = events.last().map_or(self.at, |last| last.sequence);
         let mut lagging = Vec::new();
         for seat in self.seats.values_mut() {
-            if seat.tell(events, look.as_ref()).is_err() {
+            if seat.tell(&news, look.as_ref()).is_err() {
                 lagging.push(seat.id);
             }
         }
         self.drop_lagging(&lagging);
-        Ok(())
+        Ok(true)
     }
 
     fn note_deadlines(&mut self, events: &[Recorded], look: Option<&Look>) {
@@ -232,7 +223,7 @@ impl Hub {
     }
 
     fn due_in(&mut self, ms: i64) {
-        // One more, because a vote is open through the millisecond of its deadline's eve.
+        // One more, because both ends of the wait were cut to whole milliseconds.
         let wait = Duration::from_millis(ms.max(0) as u64 + 1);
         self.due = Some(Instant::now() + wait);
     }
@@ -241,30 +232,27 @@ impl Hub {
     async fn page(&mut self, after: u64) -> Result<Option<EventPage>, Over> {
         match self.rooms.events_after(self.code, after).await {
             Ok(page) => Ok(Some(page)),
-            Err(error) => self.trouble(error, false).map(|()| None),
+            Err(error) => self.trouble(error).map(|()| None),
         }
     }
 
-    async fn look(&mut self) -> Result<Look, Over> {
-        loop {
-            match self.rooms.look(self.code).await {
-                Ok(look) => return Ok(look),
-                Err(error) => self.trouble(error, false)?,
-            }
-            tokio::time::sleep(RETRY).await;
+    /// The room as it is; `None` if the store does not answer now.
+    async fn look(&mut self) -> Result<Option<Look>, Over> {
+        match self.rooms.look(self.code).await {
+            Ok(look) => Ok(Some(look)),
+            Err(error) => self.trouble(error).map(|()| None),
         }
     }
 
     /// The room is over, or the store does not answer: then it is asked again soon.
-    fn trouble(&mut self, error: Error, was_due: bool) -> Result<(), Over> {
+    fn trouble(&mut self, error: Error) -> Result<(), Over> {
         match error {
             Error::RoomNotFound(_) => Err(Over::Room(Ending::RoomClosed)),
             Error::RoomExpired(_) => Err(Over::Room(Ending::RoomExpired)),
             error => {
                 tracing::warn!(room = %self.code, "cannot follow a room: {error}");
-                if was_due || self.due.is_none() {
-                    self.due = Some(Instant::now() + RETRY);
-                }
+                let again = Instant::now() + ROOMS_RETRY;
+                self.due = Some(self.due.map_or(again, |due| due.min(again)));
                 Ok(())
             }
         }

@@ -56,49 +56,46 @@ pub(super) fn room_closed() -> Utf8Bytes {
     envelope("ROOM_CLOSED_BROADCAST", None, json!({}))
 }
 
-/// What becomes of an event.
-pub(super) enum Told {
-    /// A message of its own.
-    Message(Utf8Bytes),
-    /// A message of its own, and the state has changed in more ways.
-    MessageAndState(Utf8Bytes),
-    /// The state says it all.
-    State,
+/// An event on its way to the seats: what is said of it is written once, whoever hears it.
+pub(super) struct News<'a> {
+    pub(super) recorded: &'a Recorded,
+    /// A message of its own; without one the state says it all.
+    pub(super) text: Option<Utf8Bytes>,
 }
 
-/// An event as clients hear of it.
-pub(super) fn told(recorded: &Recorded) -> Told {
-    let sequence = Some(recorded.sequence);
-    match &recorded.entry.event {
-        Event::SlotInvalidated { player_id, reason, .. } => Told::MessageAndState(envelope(
-            "SLOT_INVALIDATED",
-            sequence,
-            json!({ "player_id": player_id, "reason": reason }),
-        )),
-        Event::GameStarted => Told::MessageAndState(envelope("GAME_START", sequence, json!({}))),
-        Event::VoteStarted { round_id, item_id, reel_url, k } => Told::MessageAndState(envelope(
-            "START_VOTE",
-            sequence,
-            json!({ "round_id": round_id, "item_id": item_id, "reel_url": reel_url, "k": k }),
-        )),
-        Event::PlayerVoted { round_id, item_id, player_id } => Told::Message(envelope(
-            "PLAYER_VOTED",
-            sequence,
-            json!({ "round_id": round_id, "item_id": item_id, "player_id": player_id }),
-        )),
-        Event::ItemRevealed { results } => {
-            Told::MessageAndState(envelope("VOTE_RESULTS", sequence, json!(results)))
-        }
-        Event::RoundScored { round_id, ranking } => Told::MessageAndState(envelope(
-            "ROUND_SCORE_MODAL",
-            sequence,
-            json!({ "round_id": round_id, "ranking": ranking, "game_over": false }),
-        )),
-        Event::GameOver { ranking } => Told::MessageAndState(envelope(
-            "ROUND_SCORE_MODAL",
-            sequence,
-            json!({ "round_id": null, "ranking": ranking, "game_over": true }),
-        )),
-        _ => Told::State,
+impl News<'_> {
+    pub(super) fn of(recorded: &Recorded) -> News<'_> {
+        let told = told(&recorded.entry.event);
+        let text = told.map(|(kind, payload)| envelope(kind, Some(recorded.sequence), payload));
+        News { recorded, text }
     }
+
+    /// Whether clients need the state after it. Only who has voted is said by its message alone.
+    pub(super) fn changes_state(&self) -> bool {
+        !matches!(self.recorded.entry.event, Event::PlayerVoted { .. })
+    }
+}
+
+/// The type and the payload of an event's own message.
+fn told(event: &Event) -> Option<(&'static str, Value)> {
+    Some(match event {
+        Event::SlotInvalidated { player_id, reason, .. } => {
+            ("SLOT_INVALIDATED", json!({ "player_id": player_id, "reason": reason }))
+        }
+        Event::GameStarted => ("GAME_START", json!({})),
+        Event::VoteStarted { round_id, item_id, reel_url, k } => {
+            ("START_VOTE", json!({ "round_id": round_id, "item_id": item_id, "reel_url": reel_url, "k": k }))
+        }
+        Event::PlayerVoted { round_id, item_id, player_id } => {
+            ("PLAYER_VOTED", json!({ "round_id": round_id, "item_id": item_id, "player_id": player_id }))
+        }
+        Event::ItemRevealed { results } => ("VOTE_RESULTS", json!(results)),
+        Event::RoundScored { round_id, ranking } => {
+            ("ROUND_SCORE_MODAL", json!({ "round_id": round_id, "ranking": ranking, "game_over": false }))
+        }
+        Event::GameOver { ranking } => {
+            ("ROUND_SCORE_MODAL", json!({ "round_id": null, "ranking": ranking, "game_over": true }))
+        }
+        _ => return None,
+    })
 }

@@ -2,17 +2,14 @@
 
 use super::hub::{Heard, Hub, Identity, Told};
 use super::seat::{Ending, Outgoing, Seat, SeatId};
+use crate::limits::ROOMS_RETRY;
 use crate::metrics::Metrics;
 use emberkeep_games::party::{RoomCode, Rooms, Signal};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-
-/// Before the subscription is asked for again, when the store refused it.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// The rooms of a process. Cheap to clone.
 #[derive(Clone)]
@@ -105,7 +102,7 @@ impl Registry {
                 }
                 Err(error) => {
                     tracing::warn!("cannot listen to the rooms' channels: {error}");
-                    tokio::time::sleep(RETRY).await;
+                    tokio::time::sleep(ROOMS_RETRY).await;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A socket as its room sees it: who sits there, how far it has heard, and its queue.
 
-use super::message::{Told, told};
+use super::message::{self, News};
 use axum::extract::ws::Utf8Bytes;
 use emberkeep_games::party::{Audience, DeviceId, Look, Recorded};
 use tokio::sync::mpsc;
@@ -69,27 +69,25 @@ impl Seat {
     /// The state, as this seat may see it.
     pub(super) fn state(&self, look: &Look) -> Utf8Bytes {
         match self.is_master {
-            true => super::message::sync(&look.master(Some(&self.device))),
-            false => super::message::sync(&look.player(Some(&self.device))),
+            true => message::sync(&look.master(Some(&self.device))),
+            false => message::sync(&look.player(Some(&self.device))),
         }
     }
 
     /// Hands over the events that are new to it, in order, then the state if one of them changed it.
-    pub(super) fn tell(&mut self, events: &[Recorded], look: Option<&Look>) -> Result<(), Lagging> {
+    pub(super) fn tell(&mut self, news: &[News<'_>], look: Option<&Look>) -> Result<(), Lagging> {
         let mut state_changed = false;
-        for recorded in events.iter().filter(|recorded| recorded.sequence > self.seen) {
-            state_changed |= changes_state(recorded);
-            if self.may_hear(recorded) {
-                match told(recorded) {
-                    Told::Message(text) | Told::MessageAndState(text) => self.send(text)?,
-                    Told::State => {}
-                }
+        for new in news.iter().filter(|new| new.recorded.sequence > self.seen) {
+            state_changed |= new.changes_state();
+            match &new.text {
+                Some(text) if self.may_hear(new.recorded) => self.send(text.clone())?,
+                _ => {}
             }
         }
         if let (true, Some(look)) = (state_changed, look) {
             self.send(self.state(look))?;
         }
-        self.seen = events.last().map_or(self.seen, |last| last.sequence.max(self.seen));
+        self.seen = news.last().map_or(self.seen, |last| last.recorded.sequence.max(self.seen));
         Ok(())
     }
 
@@ -100,9 +98,4 @@ impl Seat {
             Audience::Device(device) => *device == self.device,
         }
     }
-}
-
-/// Whether clients need the state after an event.
-pub(super) fn changes_state(recorded: &Recorded) -> bool {
-    !matches!(told(recorded), Told::Message(_))
 }

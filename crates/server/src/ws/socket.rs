@@ -13,7 +13,7 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header::ORIGIN};
 use axum::response::{IntoResponse, Response};
-use emberkeep_games::party::{DeviceId, Error, Master, MasterKey, RoomCode, SetupPlayer};
+use emberkeep_games::party::{DeviceId, Error, Master, MasterKey, PlayerId, RoomCode, SetupPlayer};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -214,21 +214,22 @@ impl Client {
 
     /// `None` = what came of it is heard from the room.
     async fn act(&self, kind: &str, command: Command) -> Option<Utf8Bytes> {
-        match command {
-            Command::TakePlayer(take) => {
-                let taken = self.app.rooms.take_player(self.code, &self.device, &take.player_id).await;
-                Some(match taken {
-                    Ok(()) => message::answer("TAKE_PLAYER_OK", json!({ "player_id": take.player_id })),
-                    Err(error) => message::answer(
-                        "TAKE_PLAYER_FAIL",
-                        json!({ "player_id": take.player_id, "code": error.code(), "message": error.to_string() }),
-                    ),
-                })
+        match self.ask(command).await {
+            Ok(answer) => answer,
+            Err(error) => Some(refused(Some(kind), &error)),
+        }
+    }
+
+    async fn take(&self, player: &PlayerId) -> Utf8Bytes {
+        match self.app.rooms.take_player(self.code, &self.device, player).await {
+            Ok(()) => message::answer("TAKE_PLAYER_OK", json!({ "player_id": player })),
+            Err(error) => {
+                let (code, text) = (error.code(), error.to_string());
+                message::answer(
+                    "TAKE_PLAYER_FAIL",
+                    json!({ "player_id": player, "code": code, "message": text }),
+                )
             }
-            command => match self.ask(command).await {
-                Ok(answer) => answer,
-                Err(error) => Some(refused(Some(kind), &error)),
-            },
         }
     }
 
@@ -240,12 +241,13 @@ impl Client {
                 return Ok(Some(message::error(Some("JOIN_ROOM"), "conflict", message)));
             }
             Command::RequestSync => return self.state().await.map(Some),
-            // Answered before it comes here.
-            Command::TakePlayer(_) => {}
+            Command::TakePlayer(take) => return Ok(Some(self.take(&take.player_id).await)),
             Command::ReleasePlayer => drop(rooms.release_player(code, device).await?),
             Command::RenamePlayer(rename) => match &self.master {
                 Some(master) => rooms.rename_player(master, &rename.player_id, &rename.name).await?,
-                None => rooms.rename_own_player(code, device, &rename.player_id, &rename.name).await?,
+                None => {
+                    rooms.rename_own_player(code, device, Some(&rename.player_id), &rename.name).await?;
+                }
             },
             Command::AddPlayer(add) => {
                 let player = SetupPlayer::new(add.player_id, add.name);

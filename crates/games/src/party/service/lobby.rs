@@ -41,34 +41,24 @@ impl Rooms {
         .await
     }
 
-    /// Gives the device's own player another name.
-    pub async fn rename_my_player(&self, code: RoomCode, device: &DeviceId, name: &str) -> Result<PlayerId> {
-        let (device, name) = (device.clone(), name.to_owned());
-        self.enter(code, Touch::Always, move |tx, visit| {
-            let player = player_of(tx, visit, &device)?;
-            let event = rules::rename_player(&mut visit.state, &player, &name)?;
-            visit.tell(event);
-            Ok(player)
-        })
-        .await
-    }
-
-    /// Gives a player another name, on behalf of the device that has it. Others' names are the master's business.
+    /// Gives a device's own player another name. `named` is the player that the caller means, where it says so: another
+    /// one's name is the master's business.
     pub async fn rename_own_player(
         &self,
         code: RoomCode,
         device: &DeviceId,
-        player: &PlayerId,
+        named: Option<&PlayerId>,
         name: &str,
-    ) -> Result<()> {
-        let (device, player, name) = (device.clone(), player.clone(), name.to_owned());
+    ) -> Result<PlayerId> {
+        let (device, named, name) = (device.clone(), named.cloned(), name.to_owned());
         self.enter(code, Touch::Always, move |tx, visit| {
-            if player_of(tx, visit, &device)? != player {
+            let player = player_of(tx, visit, &device)?;
+            if named.as_ref().is_some_and(|named| *named != player) {
                 return Err(Error::NotMaster(code));
             }
             let event = rules::rename_player(&mut visit.state, &player, &name)?;
             visit.tell(event);
-            Ok(())
+            Ok(player)
         })
         .await
     }

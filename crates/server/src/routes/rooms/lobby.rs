@@ -130,12 +130,12 @@ pub(super) struct MyName {
 /// Gives the player of a device another name.
 #[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath),
     responses((status = 200, description = "Whose name it is", body = OfPlayer), OfRoom, Conflict))]
-pub(super) async fn rename_my_player(
+pub(super) async fn rename_own_player(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
     Json(body): Json<MyName>,
 ) -> Result<Answer<OfPlayer>, Problem> {
-    let player_id = app.rooms.rename_my_player(path.code()?, &body.device_id, &body.name).await?;
+    let player_id = app.rooms.rename_own_player(path.code()?, &body.device_id, None, &body.name).await?;
     Ok(Answer(OfPlayer { player_id }))
 }
 

@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(lobby::delete_player))
         .routes(routes!(lobby::rename_player))
         .routes(routes!(lobby::toggle_player))
-        .routes(routes!(lobby::rename_my_player))
+        .routes(routes!(lobby::rename_own_player))
         .routes(routes!(lobby::take_player, lobby::reset_claims))
         .routes(routes!(lobby::release_player))
         .routes(routes!(game::start_game))
