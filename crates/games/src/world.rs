@@ -15,6 +15,18 @@ part! {
     pub struct CharacterId(u32);
 }
 
+/// Longest region of a tenant's client.
+pub const REGION_BYTES_MAX: usize = 32;
+
+/// What is wrong with a word that people read: too long, or something in it that controls a terminal.
+pub(crate) fn word_problem(text: &str, bytes_max: usize) -> Option<String> {
+    if text.len() > bytes_max {
+        return Some(format!("{} bytes, expected at most {bytes_max}", text.len()));
+    }
+    let control = text.chars().find(|char| char.is_control())?;
+    Some(format!("{control:?} in it, expected no control characters"))
+}
+
 record! {
     /// The tenant as it stands in a record: who, and which client it serves.
     #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,6 +17,7 @@ on_every_engine!(mod reactors = reactors_cases {
     a_created_reactor_is_in_its_record_and_in_both_indexes,
     a_reactor_of_no_classification_is_refused,
     a_delay_out_of_bounds_is_refused,
+    texts_out_of_bounds_are_refused,
     a_second_reactor_on_a_spot_is_refused_and_the_first_is_named,
     what_differs_in_kind_place_field_or_tenant_is_another_spot,
     of_64_creations_on_one_spot_one_wins,

@@ -376,6 +376,19 @@ impl Engine for RedisEngine {
         Box::pin(self.ask_time())
     }
 
+    fn ready(&self) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            if self.closed.load(Ordering::Acquire) {
+                return Err(Error::Closed);
+            }
+            self.ask_time().await?;
+            for node in self.shared.router.primaries() {
+                self.refuse_replica(&node).await?;
+            }
+            Ok(())
+        })
+    }
+
     fn seed(&self) -> u64 {
         self.seeds.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }

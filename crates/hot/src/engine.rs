@@ -130,6 +130,9 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine's time, in milliseconds since 1970.
     fn now(&self) -> Pending<'_, Result<i64>>;
 
+    /// Whether the engine takes steps now; the error says what keeps it from that.
+    fn ready(&self) -> Pending<'_, Result<()>>;
+
     /// A number from the engine's source of randomness.
     fn seed(&self) -> u64;
 

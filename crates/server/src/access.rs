@@ -1,13 +1,16 @@
 //! Who may call which route. A group of routes is fenced by what it needs, and the document says the same.
 
 use crate::app::App;
-use crate::auth::{Role, Shown};
+use crate::auth::{Caller, Role, Shown};
 use crate::problem::{Body, Problem};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::{Either, Ready, ready};
+use pin_project_lite::pin_project;
 use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use tower::{Layer, Service};
 use utoipa::PartialSchema as _;
@@ -111,6 +114,11 @@ pub(crate) fn problem_schema() -> RefOr<utoipa::openapi::Schema> {
     Body::schema()
 }
 
+/// Whether a caller shows a token of a service. Where nobody needs one, nobody is one.
+pub(crate) fn is_service(app: &App, headers: &HeaderMap) -> bool {
+    matches!(app.tokens.look_up(bearer(headers)), Shown::Known(caller) if caller.role >= Role::Service)
+}
+
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -144,37 +152,58 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Either<Ready<Result<Response, Infallible>>, S::Future>;
+    type Future = Either<Ready<Result<Response, Infallible>>, Named<S::Future>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        match self.fence.refusal(&mut request) {
-            Some(refusal) => Either::Left(ready(Ok(refusal))),
-            None => Either::Right(self.inner.call(request)),
+    fn call(&mut self, request: Request) -> Self::Future {
+        match self.fence.pass(&request) {
+            Ok(caller) => Either::Right(Named { caller, inner: self.inner.call(request) }),
+            Err(refusal) => Either::Left(ready(Ok(*refusal))),
         }
     }
 }
 
 impl Fence {
-    /// What is said to a request that may not pass; `None` = it may, and knows who calls.
-    fn refusal(&self, request: &mut Request) -> Option<Response> {
+    /// Who calls, if anybody needs a name; or what is said to a request that may not pass.
+    fn pass(&self, request: &Request) -> Result<Option<Caller>, Box<Response>> {
         let role = self.role;
         match self.app.tokens.look_up(bearer(request.headers())) {
-            Shown::Open => None,
-            Shown::Known(caller) if caller.role >= role => {
-                request.extensions_mut().insert(caller);
-                None
-            }
+            Shown::Open => Ok(None),
+            Shown::Known(caller) if caller.role >= role => Ok(Some(caller)),
             Shown::Known(caller) => {
                 let message =
                     format!("{} is {:?}, this needs {role:?}; use another token", caller.name, caller.role);
-                Some(Problem::new(StatusCode::FORBIDDEN, "forbidden", message).into_response())
+                let mut refusal = Problem::new(StatusCode::FORBIDDEN, "forbidden", message).into_response();
+                refusal.extensions_mut().insert(caller);
+                Err(Box::new(refusal))
             }
-            Shown::Unknown => Some(unauthorized()),
+            Shown::Unknown => Err(Box::new(unauthorized())),
         }
+    }
+}
+
+pin_project! {
+    /// A request of somebody whose name the log shall have: it goes with the response to `observe`.
+    struct Named<F> {
+        caller: Option<Caller>,
+        #[pin]
+        inner: F,
+    }
+}
+
+impl<F: Future<Output = Result<Response, Infallible>>> Future for Named<F> {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut answer = std::task::ready!(this.inner.poll(context));
+        if let (Ok(response), Some(caller)) = (&mut answer, this.caller.take()) {
+            response.extensions_mut().insert(caller);
+        }
+        Poll::Ready(answer)
     }
 }
 

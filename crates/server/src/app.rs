@@ -5,6 +5,7 @@ use crate::brake::Brake;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::routes::sweeping::Sweeps;
+use crate::throttle::Throttle;
 use crate::ws::Registry;
 use bytes::Bytes;
 use emberkeep_games::monsters::Monsters;
@@ -24,6 +25,8 @@ pub(crate) struct Inner {
     pub(crate) rooms: Rooms,
     pub(crate) sockets: Registry,
     pub(crate) brake: Brake,
+    /// Of rooms that are created without a token.
+    pub(crate) throttle: Throttle,
     pub(crate) tokens: Tokens,
     /// Pages that may call.
     pub(crate) origins: Origins,
@@ -37,7 +40,13 @@ pub(crate) struct Inner {
 
 impl App {
     /// A server's state on a store.
-    pub(crate) fn new(store: Store, tokens: Tokens, origins: Origins, ws_origins: Origins) -> App {
+    pub(crate) fn new(
+        store: Store,
+        tokens: Tokens,
+        origins: Origins,
+        ws_origins: Origins,
+        throttle: Throttle,
+    ) -> App {
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         App(Arc::new(Inner {
             monsters: Monsters::new(store.clone()),
@@ -45,6 +54,7 @@ impl App {
             sockets: Registry::new(rooms.clone(), metrics.clone()),
             rooms,
             brake: Brake::default(),
+            throttle,
             store,
             tokens,
             origins,

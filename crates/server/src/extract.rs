@@ -1,17 +1,31 @@
-//! Path, query and body of a request, with refusals in our shape.
+//! Where a request comes from, its path, query and body, with refusals in our shape.
 //!
 //! A body that is no JSON is 400; one that is JSON but not what the route takes is 422, and so is a path or query that
 //! cannot be read. Unknown fields are refused where the type says `deny_unknown_fields`, which every command does.
 
 use crate::limits::BODY_BYTES_MAX;
 use crate::problem::Problem;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
+use std::convert::Infallible;
 use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Where a request comes from.
+pub(crate) struct Address(pub(crate) IpAddr);
+
+impl<S: Send + Sync> FromRequestParts<S> for Address {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Address, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(Address(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())))
+    }
+}
 
 /// The parts of the path.
 pub(crate) struct Path<T>(pub(crate) T);

@@ -15,13 +15,16 @@ pub mod auth;
 mod brake;
 mod census;
 mod extract;
+mod headers;
 pub mod limits;
 mod listen;
 mod metrics;
 mod observe;
 mod origins;
+mod pace;
 pub mod problem;
 mod routes;
+mod throttle;
 mod ws;
 
 pub use listen::{ListenError, Listening, Settings, Tls, listen};

@@ -60,6 +60,13 @@ pub const DEADLINE_LOOKED_AT_EVERY: Duration = Duration::from_millis(100);
 /// How often sockets that are about to end are counted.
 pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 
+/// Rooms that an address may create per second, if the settings do not say.
+pub const ROOMS_PER_SECOND_DEFAULT: u32 = 20;
+/// Seconds of that which an address may use at once, after it was quiet for as long.
+pub const ROOMS_BURST_SECONDS: u32 = 30;
+/// Addresses whose pace is known. Beyond it newcomers are refused until somebody has rested.
+pub const CALLERS_PACED_MAX: usize = 100_000;
+
 /// Wrong master keys of a caller that cost nothing.
 pub const KEY_FAILURES_FREE: u32 = 3;
 /// What the next one costs; each further one twice as much.

@@ -2,8 +2,9 @@
 
 use crate::app::App;
 use crate::auth::{self, Tokens};
-use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
+use crate::limits::{FILES_CHECKED_EVERY, ROOMS_PER_SECOND_DEFAULT, SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
 use crate::origins::{OriginError, Origins};
+use crate::throttle::Throttle;
 use crate::{census, routes};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -28,12 +29,21 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
     pub ws_origins: Vec<String>,
+    /// Rooms that an address may create per second without a token; 0 is without a bound, as behind a proxy that has one.
+    pub rooms_per_second: u32,
 }
 
 impl Settings {
     /// Plain HTTP on an address, without tokens; sockets for every page, all else for no foreign one.
     pub fn new(http: SocketAddr) -> Settings {
-        Settings { http, tls: None, tokens: None, origins: Vec::new(), ws_origins: vec!["*".to_owned()] }
+        Settings {
+            http,
+            tls: None,
+            tokens: None,
+            origins: Vec::new(),
+            ws_origins: vec!["*".to_owned()],
+            rooms_per_second: ROOMS_PER_SECOND_DEFAULT,
+        }
     }
 }
 
@@ -109,7 +119,8 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         Some(tls) => Some(tls.load().await?),
         None => None,
     };
-    let app = App::new(store, tokens.clone(), origins, ws_origins);
+    let throttle = Throttle::new(settings.rooms_per_second);
+    let app = App::new(store, tokens.clone(), origins, ws_origins, throttle);
     let listening = tokio::spawn(app.sockets.clone().listen());
     let service = routes::router(app.clone());
     let service = service.into_make_service_with_connect_info::<SocketAddr>();

@@ -4,10 +4,12 @@
 //! request, which is worth a good part of a hit.
 
 use crate::app::App;
+use crate::auth::Caller;
+use crate::headers::REQUEST_ID;
 use crate::limits::REQUEST_ID_CHARS_MAX;
 use crate::problem::Told;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
@@ -19,8 +21,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tower::{Layer, Service};
 use uuid::Uuid;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Notes what becomes of requests.
 #[derive(Clone)]
@@ -72,6 +72,14 @@ pin_project! {
         #[pin]
         inner: F,
     }
+
+    impl<F> PinnedDrop for Observing<F> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Some(noted) = this.project().noted.take() {
+                noted.hung_up();
+            }
+        }
+    }
 }
 
 impl<F: Future<Output = Result<Response, Infallible>>> Future for Observing<F> {
@@ -102,18 +110,40 @@ struct Noted {
 impl Noted {
     /// Counts it, tells of it, and gives the answer its id.
     fn end(self, response: &mut Response) {
-        let path = self.path.as_ref().map_or("(none)", MatchedPath::as_str);
-        let told = response.extensions().get::<Told>().map(|told| told.0);
-        let (method, took) = (&self.method, self.started.elapsed());
-        self.app.metrics.count(method, path, took, told);
-        let (status, us) = (response.status().as_u16(), took.as_micros() as u64);
-        let shown = self.id.to_str().unwrap_or_default();
-        if response.status().is_server_error() {
-            tracing::error!(request_id = shown, %method, path, status, us, error = told, "request failed");
-        } else {
-            tracing::debug!(request_id = shown, %method, path, status, us, error = told, "request");
-        }
+        let told = response.extensions().get::<Told>();
+        let error = told.map(|told| told.error);
+        self.app.metrics.count(&self.method, self.path(), self.started.elapsed(), error);
+        self.tell(response, told);
         response.headers_mut().insert(REQUEST_ID, self.id);
+    }
+
+    /// A line in the log. What the server is at fault for is said in any case, with what it was.
+    fn tell(&self, response: &Response, told: Option<&Told>) {
+        let caller = response.extensions().get::<Caller>().map(|caller| &*caller.name);
+        let (request_id, method, path) = (self.shown_id(), &self.method, self.path());
+        let (status, us) = (response.status().as_u16(), self.started.elapsed().as_micros() as u64);
+        let error = told.map(|told| told.error);
+        if response.status().is_server_error() {
+            let reason = told.and_then(|told| told.reason.as_deref());
+            tracing::error!(request_id, caller, %method, path, status, us, error, reason, "request failed");
+        } else {
+            tracing::debug!(request_id, caller, %method, path, status, us, error, "request");
+        }
+    }
+
+    /// The caller went away before the answer.
+    fn hung_up(self) {
+        self.app.metrics.count(&self.method, self.path(), self.started.elapsed(), Some("hung_up"));
+        let (request_id, method, path) = (self.shown_id(), &self.method, self.path());
+        tracing::debug!(request_id, %method, path, "the caller hung up");
+    }
+
+    fn path(&self) -> &str {
+        self.path.as_ref().map_or("(none)", MatchedPath::as_str)
+    }
+
+    fn shown_id(&self) -> &str {
+        self.id.to_str().unwrap_or_default()
     }
 }
 
@@ -136,4 +166,26 @@ fn new_id() -> HeaderValue {
     let id = Uuid::from_u64_pair(*START, COUNT.fetch_add(1, Ordering::Relaxed));
     let mut text = Uuid::encode_buffer();
     HeaderValue::from_str(id.as_simple().encode_lower(&mut text)).expect("hex digits are a header's value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Tokens;
+    use crate::origins::Origins;
+    use crate::throttle::Throttle;
+    use emberkeep_hot::Store;
+    use emberkeep_hot::embedded::Embedded;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_request_whose_caller_hung_up_is_counted() {
+        let store = Store::new(Arc::new(Embedded::in_memory()));
+        let app = App::new(store, Tokens::open(), Origins::none(), Origins::none(), Throttle::new(0));
+        let never = tower::service_fn(|_: Request| std::future::pending::<Result<Response, Infallible>>());
+        drop(Observe(app.clone()).layer(never).call(Request::default()));
+        let page = app.metrics.page(&app.store.stats());
+        let line = "emberkeep_request_errors_total{method=\"GET\",path=\"(none)\",error=\"hung_up\"} 1";
+        assert!(page.lines().any(|found| found == line), "{page}");
+    }
 }

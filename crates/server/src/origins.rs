@@ -1,14 +1,12 @@
 //! Whose pages may call the server from a browser.
 
+use crate::headers::{MASTER_KEY, REQUEST_ID};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderValue, Method};
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// Headers that the games' own clients send and read, besides the usual ones.
-const MASTER_KEY: HeaderName = HeaderName::from_static("x-master-key");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How long a browser may remember what it was told.
 const REMEMBERED: Duration = Duration::from_secs(600);
 

@@ -78,13 +78,19 @@ impl Problem {
     }
 }
 
-/// The stable word of the problem in a response, for whoever counts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Told(pub(crate) &'static str);
+/// The problem in a response, for whoever counts and logs.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// The stable word.
+    pub(crate) error: &'static str,
+    /// What happened, where the server is at fault.
+    pub(crate) reason: Option<String>,
+}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let told = Told(self.body.error);
+        let reason = self.status.is_server_error().then(|| self.body.message.clone());
+        let told = Told { error: self.body.error, reason };
         let mut response = (self.status, Json(self.body)).into_response();
         response.extensions_mut().insert(told);
         if let Some(wait) = self.retry_after {
@@ -116,9 +122,6 @@ impl From<hot::Error> for Problem {
             }
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };
-        if status.is_server_error() {
-            tracing::warn!(error = word, "{error}");
-        }
         let problem = Problem::new(status, word, error.to_string());
         match &error {
             E::WrongType { key, .. } | E::Corrupt { key, .. } => problem.with("key", key.as_str()),
@@ -194,7 +197,22 @@ impl From<party::Error> for Problem {
             E::NoRandomness(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Problem::new(status, word, message)
+        let problem = Problem::new(status, word, message);
+        match error {
+            E::RoomNotFound(code) | E::RoomExpired(code) | E::NotMaster(code) => {
+                problem.with("room", code.to_string())
+            }
+            E::PlayerNotFound(player)
+            | E::DeviceAlreadyHasPlayer(player)
+            | E::TakenNow(player)
+            | E::Inactive(player)
+            | E::AlreadyVoted(player) => problem.with("player", player.as_str()),
+            E::Invalid { what, .. } => problem.with("what", what),
+            E::ProtocolVersion { found, expected } => problem.with("found", found).with("expected", expected),
+            E::RoomFull { what, max } => problem.with("what", what).with("max", max),
+            E::NotEnoughPlayers { active, needed } => problem.with("active", active).with("needed", needed),
+            _ => problem,
+        }
     }
 }
 

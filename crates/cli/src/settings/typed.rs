@@ -52,6 +52,7 @@ impl Settings {
             tokens: path("tokens"),
             origins: list(found, "origins"),
             ws_origins: list(found, "ws-origins"),
+            rooms_per_second: required(found, "rooms-per-second", "a number of rooms, 0 for any number")?,
         };
         let durability = text(found, "durability").map(str::parse).transpose();
         let durability = durability.map_err(|error: String| wrong(found, "durability", &error))?;

@@ -11,6 +11,10 @@ pub const DELAY_MS_MAX: i64 = u32::MAX as i64;
 pub const COOLDOWN_MAX: Duration = Duration::from_millis(DELAY_MS_MAX as u64);
 /// How long a field's index of cooldowns outlives the last one that entered it: at least as long as that one.
 pub const COOLDOWNS_LIFE: Duration = Duration::from_secs(50 * 24 * 3_600);
+/// Longest name of a reactor.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Bytes of what a reactor does, state by state, as it is stored: a page of them stays small enough to be sent.
+pub const DATA_BYTES_MAX: usize = 32 * 1024;
 /// Most reactors that a field takes: what one step may read.
 pub const FIELD_REACTORS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 /// Ids after the last one seen that a creation asks about beforehand, so that the one it gets is among them.

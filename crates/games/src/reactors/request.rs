@@ -70,6 +70,9 @@ impl CreateRequest {
     pub(super) fn check(&self) -> Result<()> {
         rules::check_classification(self.classification)?;
         rules::check_delay(self.delay_ms)?;
+        rules::check_name(&self.name)?;
+        rules::check_region(&self.region)?;
+        rules::check_data(&self.data)?;
         self.id.map_or(Ok(()), rules::check_id)
     }
 

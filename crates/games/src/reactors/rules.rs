@@ -1,9 +1,10 @@
 //! The rules of the reactors: pure functions of a reactor and what happens to it.
 
 use super::error::{Error, Result};
-use super::limits::{COOLDOWN_MAX, DELAY_MS_MAX, IDS};
-use super::model::{Event, Reactor, ReactorId};
+use super::limits::{COOLDOWN_MAX, DATA_BYTES_MAX, DELAY_MS_MAX, IDS, NAME_BYTES_MAX};
+use super::model::{Event, Reactor, ReactorData, ReactorId};
 use super::stamp::Stamp;
+use crate::world::{REGION_BYTES_MAX, word_problem};
 use std::time::Duration;
 
 /// What a hit did to a reactor.
@@ -59,8 +60,19 @@ pub fn check_change(before: &Reactor, after: &Reactor) -> Result<()> {
                 format!("the {what} of reactor {} would change; destroy it and create another", before.id);
             Err(Error::Invalid { what: "update", problem })
         }
-        None => Ok(()),
+        None => check_texts(before, after),
     }
+}
+
+/// Only what is new is looked at: what another service wrote may be longer, and must not stop the rest.
+fn check_texts(before: &Reactor, after: &Reactor) -> Result<()> {
+    if before.name != after.name {
+        check_name(&after.name)?;
+    }
+    if before.tenant.region != after.tenant.region {
+        check_region(&after.tenant.region)?;
+    }
+    if before.data != after.data { check_data(&after.data) } else { Ok(()) }
 }
 
 /// Refuses the kind that is none.
@@ -69,6 +81,29 @@ pub fn check_classification(classification: u32) -> Result<()> {
         return Ok(());
     }
     Err(Error::Invalid { what: "classification", problem: "0, expected at least 1".into() })
+}
+
+/// Refuses a name that is too long to be one, or would not be seen as it is.
+pub fn check_name(name: &str) -> Result<()> {
+    check_word("name", name, NAME_BYTES_MAX)
+}
+
+/// The same for the region of the tenant's client.
+pub fn check_region(region: &str) -> Result<()> {
+    check_word("region", region, REGION_BYTES_MAX)
+}
+
+fn check_word(what: &'static str, text: &str, bytes_max: usize) -> Result<()> {
+    word_problem(text, bytes_max).map_or(Ok(()), |problem| Err(Error::Invalid { what, problem }))
+}
+
+/// Refuses data of which a page could not be sent.
+pub fn check_data(data: &ReactorData) -> Result<()> {
+    let bytes = serde_json::to_vec(data).map_or(usize::MAX, |json| json.len());
+    if bytes <= DATA_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::Invalid { what: "data", problem: format!("{bytes} bytes, expected at most {DATA_BYTES_MAX}") })
 }
 
 /// A delay as it is stored.
@@ -100,7 +135,6 @@ pub fn check_id(id: ReactorId) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactors::model::ReactorData;
     use crate::reactors::states::PerState;
     use crate::world::TenantFields;
     use emberkeep_schema::{Array, Extra};

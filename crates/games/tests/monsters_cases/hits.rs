@@ -2,13 +2,17 @@
 
 use super::*;
 use emberkeep_games::monsters::{Error, Hit, SpawnRequest, rules};
-use emberkeep_games::world::CharacterId;
+use emberkeep_games::world::{CharacterId, REGION_BYTES_MAX};
 use emberkeep_hot::Store;
 
 pub async fn a_monster_without_health_is_not_spawned(store: Store) {
     let world = World::new(&store);
     let error = world.monsters.spawn(world.tenant, SpawnRequest::new(world.field, 1, 0)).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { what: "max hp", .. }), "{error:?}");
+    let region = "r".repeat(REGION_BYTES_MAX + 1);
+    let request = SpawnRequest { region, ..SpawnRequest::new(world.field, 1, 1) };
+    let error = world.monsters.spawn(world.tenant, request).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { what: "region", .. }), "{error:?}");
     assert_eq!(world.keys().await, [""; 0]);
 }
 

@@ -1,11 +1,11 @@
 //! Creation: one reactor to a spot.
 
 use super::{BOX, World, states};
-use emberkeep_games::reactors::limits::DELAY_MS_MAX;
+use emberkeep_games::reactors::limits::{DATA_BYTES_MAX, DELAY_MS_MAX, NAME_BYTES_MAX};
 use emberkeep_games::reactors::{
-    CreateRequest, Error, REACTOR, REACTOR_ID_NEXT, Reactor, ReactorId, Result, Spot, field_key,
+    CreateRequest, Error, REACTOR, REACTOR_ID_NEXT, Reactor, ReactorData, ReactorId, Result, Spot, field_key,
 };
-use emberkeep_games::world::{Field, Tenant};
+use emberkeep_games::world::{Field, REGION_BYTES_MAX, Tenant};
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{self as hot, Store, Tx};
 use std::collections::HashSet;
@@ -61,6 +61,28 @@ pub async fn a_delay_out_of_bounds_is_refused(store: Store) {
     }
     assert!(world.indexed().await.is_empty());
     assert_eq!(world.create_with_delay(1, DELAY_MS_MAX).await.delay_ms, u32::MAX);
+}
+
+pub async fn texts_out_of_bounds_are_refused(store: Store) {
+    let world = World::new(&store);
+    let named = |name: String| CreateRequest { name, ..world.request(1) };
+    let of_region = |region: &str| CreateRequest { region: region.into(), ..world.request(1) };
+    let data = ReactorData { name: "d".repeat(DATA_BYTES_MAX), ..ReactorData::default() };
+    let refused = [
+        (CreateRequest { data, ..world.request(1) }, "data"),
+        (named("n".repeat(NAME_BYTES_MAX + 1)), "name"),
+        (named("a\u{1b}[2J".into()), "name"),
+        (of_region(&"r".repeat(REGION_BYTES_MAX + 1)), "region"),
+        (of_region("G\0"), "region"),
+    ];
+    for (request, field) in refused {
+        let error = world.reactors.create(world.tenant, request).await.unwrap_err();
+        assert!(matches!(&error, Error::Invalid { what, .. } if *what == field), "{error:?}");
+    }
+    let seen = world.reactors.create(world.tenant, named("n".repeat(NAME_BYTES_MAX))).await.unwrap();
+    let longer = Reactor { name: "n".repeat(NAME_BYTES_MAX + 1), ..seen.clone() };
+    let error = world.reactors.update(world.tenant, &seen, longer).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { what: "name", .. }), "{error:?}");
 }
 
 pub async fn a_second_reactor_on_a_spot_is_refused_and_the_first_is_named(store: Store) {

@@ -49,7 +49,7 @@ use self::shard::{Hashed, Shard};
 use crate::command::{RawKey, Read, Reply};
 use crate::engine::{Cursor, Ended, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
 use crate::error::{Error, Result};
-use crate::journal::Recovery;
+use crate::journal::{Journal, Recovery};
 use crate::limits::SHARDS;
 use crate::pubsub::Subscription;
 use crate::tx::Step;
@@ -307,6 +307,13 @@ impl Engine for Embedded {
 
     fn now(&self) -> Pending<'_, Result<i64>> {
         Box::pin(async move { Ok(self.inner.ticker.now()) })
+    }
+
+    fn ready(&self) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            self.inner.open()?;
+            self.inner.journal().map_or(Ok(()), Journal::running)
+        })
     }
 
     fn seed(&self) -> u64 {

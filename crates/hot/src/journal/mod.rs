@@ -222,6 +222,11 @@ impl Journal {
         self.shared.buffer.lock().bytes.len() as u64 + self.shared.in_flight.load(Ordering::Acquire)
     }
 
+    /// Whether it takes records; the error is why it stopped.
+    pub fn running(&self) -> Result<()> {
+        self.shared.stopped.get().map_or(Ok(()), |stopped| Err(stopped.clone()))
+    }
+
     /// Bytes of all files of the journal.
     pub fn disk_bytes(&self) -> u64 {
         self.shared.disk_bytes.load(Ordering::Relaxed)

@@ -64,6 +64,11 @@ impl Store {
         self.engine.now().await
     }
 
+    /// Whether the engine takes steps now; the error says what keeps it from that.
+    pub async fn ready(&self) -> Result<()> {
+        self.engine.ready().await
+    }
+
     /// What the engine counted since it was opened.
     pub fn stats(&self) -> Stats {
         self.engine.stats()

@@ -21,6 +21,8 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Metrics {
     routes: RwLock<HashMap<Box<str>, Route>>,
+    /// Messages of clients through sockets, by their type. Types are those that we know, so there are few.
+    messages: RwLock<HashMap<&'static str, Operation>>,
     /// Keys by family, as of the last census.
     pub(crate) families: Mutex<BTreeMap<&'static str, u64>>,
     /// Open sockets.
@@ -59,10 +61,19 @@ impl Metrics {
         count(self.routes.write().entry(path.into()).or_default(), method, took, error);
     }
 
+    /// Counts a message of a client through a socket, by its type.
+    pub(crate) fn count_message(&self, kind: &'static str, took: Duration, error: Option<&'static str>) {
+        if let Some(operation) = self.messages.read().get(kind) {
+            return operation.count(took, error);
+        }
+        self.messages.write().entry(kind).or_default().count(took, error);
+    }
+
     /// All of it, as it is scraped.
     pub(crate) fn page(&self, stats: &Stats) -> String {
         let mut page = Page::default();
         self.operations_on(&mut page);
+        self.messages_on(&mut page);
         engine_on(stats, &mut page);
         page.family("emberkeep_keys_by_family", "gauge", "Keys of a family, as of the last census");
         for (family, keys) in &*self.families.lock() {
@@ -95,6 +106,24 @@ impl Metrics {
         page.text()
     }
 
+    fn messages_on(&self, page: &mut Page) {
+        let messages = self.messages.read();
+        let sorted: BTreeMap<_, _> = messages.iter().collect();
+        let help = "Time from a client's message through a socket to what came of it";
+        page.family("emberkeep_socket_message_seconds", "histogram", help);
+        for (kind, operation) in &sorted {
+            operation.latency.write(page, "emberkeep_socket_message_seconds", &[("type", kind)]);
+        }
+        let help = "Messages of clients that were answered with a problem";
+        page.family("emberkeep_socket_message_errors_total", "counter", help);
+        for (kind, operation) in &sorted {
+            for (error, count) in &*operation.errors.lock() {
+                let labels = [("type", **kind), ("error", *error)];
+                page.line("emberkeep_socket_message_errors_total", &labels, *count as f64);
+            }
+        }
+    }
+
     fn operations_on(&self, page: &mut Page) {
         let routes = self.routes.read();
         let mut operations: Vec<(&str, &str, &Operation)> = Vec::new();
@@ -122,10 +151,15 @@ impl Metrics {
 
 fn count(route: &Route, method: &Method, took: Duration, error: Option<&'static str>) {
     let place = METHODS.iter().position(|known| known == method).unwrap_or(METHODS.len());
-    let operation = route[place].get_or_init(Box::default);
-    operation.latency.record(took);
-    if let Some(error) = error {
-        *operation.errors.lock().entry(error).or_default() += 1;
+    route[place].get_or_init(Box::default).count(took, error);
+}
+
+impl Operation {
+    fn count(&self, took: Duration, error: Option<&'static str>) {
+        self.latency.record(took);
+        if let Some(error) = error {
+            *self.errors.lock().entry(error).or_default() += 1;
+        }
     }
 }
 

@@ -34,12 +34,25 @@ pub(super) struct Created<T> {
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         let mut response = (StatusCode::CREATED, Json(self.body)).into_response();
-        // Ids and numbers only: always a header's value.
+        // Percent-encoded where it holds a caller's own words: always a header's value.
         if let Ok(location) = HeaderValue::try_from(self.location) {
             response.headers_mut().insert(LOCATION, location);
         }
         response
     }
+}
+
+/// A caller's own word as one part of a path.
+pub(super) fn encoded(part: &str) -> String {
+    let mut path = String::with_capacity(part.len());
+    for byte in part.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => path.push(char::from(byte)),
+            // Also the dot: `..` would lead elsewhere.
+            _ => path.extend(format!("%{byte:02X}").chars()),
+        }
+    }
+    path
 }
 
 /// How many things ended.

@@ -1,7 +1,7 @@
 //! Whether the server works, and what it counted.
 
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Body, Problem};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -28,11 +28,12 @@ async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Whether every backend answers. Says which one does not.
-#[utoipa::path(get, path = "/readyz", tag = "server", responses((status = 200, body = Health)))]
+/// Whether every backend takes steps. Says which one does not, and why.
+#[utoipa::path(get, path = "/readyz", tag = "server", responses(
+    (status = 200, body = Health), (status = 503, description = "A backend is not ready", body = Body)))]
 async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {
-    match app.store.now().await {
-        Ok(_) => Ok(Json(Health { status: "ok" })),
+    match app.store.ready().await {
+        Ok(()) => Ok(Json(Health { status: "ok" })),
         Err(error) => {
             let message = format!("hot state is not ready: {error}");
             let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);

@@ -19,6 +19,7 @@ use crate::auth::{Role, Tokens};
 use crate::observe::Observe;
 use crate::origins::Origins;
 use crate::problem::Problem;
+use crate::throttle::Throttle;
 use crate::ws;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
@@ -51,7 +52,7 @@ pub(crate) fn router(app: App) -> Router {
 
 /// The document of all routes, as it is served at `/openapi.json`.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none());
+    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none(), Throttle::new(0));
     documents::finished(&documented(&app).into_openapi())
 }
 

@@ -87,6 +87,30 @@ pub(super) enum Command {
     RoomClosed,
 }
 
+impl Command {
+    /// The type of its message.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Command::JoinRoom(_) => "JOIN_ROOM",
+            Command::RequestSync => "REQUEST_SYNC",
+            Command::TakePlayer(_) => "TAKE_PLAYER",
+            Command::ReleasePlayer => "RELEASE_PLAYER",
+            Command::RenamePlayer(_) => "RENAME_PLAYER",
+            Command::AddPlayer(_) => "ADD_PLAYER",
+            Command::DeletePlayer(_) => "DELETE_PLAYER",
+            Command::TogglePlayer(_) => "TOGGLE_PLAYER",
+            Command::ResetClaims => "RESET_CLAIMS",
+            Command::StartGame => "START_GAME",
+            Command::OpenItem(_) => "OPEN_ITEM",
+            Command::SubmitVote(_) => "SUBMIT_VOTE",
+            Command::ForceCloseVote => "FORCE_CLOSE_VOTE",
+            Command::RevealItem => "REVEAL_ITEM",
+            Command::StartNextRound => "START_NEXT_ROUND",
+            Command::RoomClosed => "ROOM_CLOSED",
+        }
+    }
+}
+
 const KNOWN: &str = "JOIN_ROOM, REQUEST_SYNC, TAKE_PLAYER, RELEASE_PLAYER, RENAME_PLAYER, ADD_PLAYER, DELETE_PLAYER, \
                      TOGGLE_PLAYER, RESET_CLAIMS, START_GAME, OPEN_ITEM, SUBMIT_VOTE, FORCE_CLOSE_VOTE, \
                      REVEAL_ITEM, START_NEXT_ROUND, ROOM_CLOSED";
@@ -107,17 +131,14 @@ struct Envelope<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// Reads a message, and the type that it named itself.
-pub(super) fn read(text: &str) -> Result<(String, Command), Unreadable> {
+/// Reads a message.
+pub(super) fn read(text: &str) -> Result<Command, Unreadable> {
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| Unreadable {
         kind: None,
         problem: format!("no message: {error}; expected {{\"type\": …, \"payload\": {{…}}}}"),
     })?;
     let payload = envelope.payload.map_or("{}", RawValue::get);
-    match command(&envelope.kind, payload) {
-        Ok(command) => Ok((envelope.kind, command)),
-        Err(problem) => Err(Unreadable { kind: Some(envelope.kind), problem }),
-    }
+    command(&envelope.kind, payload).map_err(|problem| Unreadable { kind: Some(envelope.kind), problem })
 }
 
 fn command(kind: &str, payload: &str) -> Result<Command, String> {
@@ -155,7 +176,7 @@ mod tests {
     fn every_known_type_is_read_or_its_payload_refused() {
         for kind in KNOWN.split(',').map(str::trim) {
             match read(&format!("{{\"type\":\"{kind}\"}}")) {
-                Ok((read, _)) => assert_eq!(read, kind),
+                Ok(command) => assert_eq!(command.kind(), kind),
                 Err(unreadable) => assert!(unreadable.problem.contains("missing field"), "{unreadable:?}"),
             }
         }

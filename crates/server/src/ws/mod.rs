@@ -10,7 +10,6 @@
 mod command;
 mod hub;
 mod message;
-mod pace;
 mod registry;
 mod seat;
 mod socket;

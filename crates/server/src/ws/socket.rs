@@ -3,10 +3,11 @@
 use super::command::{self, Command, JoinRoom};
 use super::hub::Identity;
 use super::message;
-use super::pace::Pace;
 use super::seat::{Ending, Outgoing, Seat};
 use crate::app::App;
+use crate::brake::Refusal;
 use crate::limits::*;
+use crate::pace::Pace;
 use crate::problem::{Body, Problem};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
@@ -109,13 +110,18 @@ async fn first_message(
             Ok(Some(Err(_))) => return Err(None),
         };
         let answer = match command::read(&text) {
-            Ok((_, Command::JoinRoom(join))) => match enter(app, join, address).await {
+            Ok(Command::JoinRoom(join)) => match enter(app, join, address).await {
                 Ok(entered) => return Ok(entered),
-                Err(error) => refused(Some("JOIN_ROOM"), &error),
+                Err(refusal) => {
+                    let (code, message) = refusal.told();
+                    message::error(Some("JOIN_ROOM"), code, &message)
+                }
             },
-            Ok((kind, _)) => {
-                message::error(Some(&kind), "not_joined", "the first message of a connection is JOIN_ROOM")
-            }
+            Ok(command) => message::error(
+                Some(command.kind()),
+                "not_joined",
+                "the first message of a connection is JOIN_ROOM",
+            ),
             Err(unreadable) => unreadable_answer(&unreadable),
         };
         write(socket, Message::Text(answer)).await.map_err(|()| None)?;
@@ -124,7 +130,7 @@ async fn first_message(
 }
 
 /// Makes a connection part of a room: its state first, then whatever happens after that.
-async fn enter(app: &App, join: JoinRoom, address: SocketAddr) -> Result<(Client, Queue), Error> {
+async fn enter(app: &App, join: JoinRoom, address: SocketAddr) -> Result<(Client, Queue), Refusal> {
     let code = RoomCode::new(&join.room_code)?;
     let rooms = &app.rooms;
     rooms.join(code, &join.device_id, join.protocol_version).await?;
@@ -202,7 +208,7 @@ impl Client {
     /// Does what a message asks for, and answers it.
     async fn hear(&self, socket: &mut WebSocket, text: &str) -> ControlFlow<Option<Ending>> {
         let answer = match command::read(text) {
-            Ok((kind, command)) => self.act(&kind, command).await,
+            Ok(command) => self.act(command).await,
             Err(unreadable) => Some(unreadable_answer(&unreadable)),
         };
         let Some(answer) = answer else { return ControlFlow::Continue(()) };
@@ -213,23 +219,18 @@ impl Client {
     }
 
     /// `None` = what came of it is heard from the room.
-    async fn act(&self, kind: &str, command: Command) -> Option<Utf8Bytes> {
-        match self.ask(command).await {
-            Ok(answer) => answer,
-            Err(error) => Some(refused(Some(kind), &error)),
-        }
-    }
-
-    async fn take(&self, player: &PlayerId) -> Utf8Bytes {
-        match self.app.rooms.take_player(self.code, &self.device, player).await {
-            Ok(()) => message::answer("TAKE_PLAYER_OK", json!({ "player_id": player })),
-            Err(error) => {
-                let (code, text) = (error.code(), error.to_string());
-                message::answer(
-                    "TAKE_PLAYER_FAIL",
-                    json!({ "player_id": player, "code": code, "message": text }),
-                )
-            }
+    async fn act(&self, command: Command) -> Option<Utf8Bytes> {
+        let (kind, started) = (command.kind(), Instant::now());
+        let wanted = match &command {
+            Command::TakePlayer(take) => Some(take.player_id.clone()),
+            _ => None,
+        };
+        let asked = self.ask(command).await;
+        self.app.metrics.count_message(kind, started.elapsed(), asked.as_ref().err().map(Error::code));
+        match (asked, wanted) {
+            (Ok(answer), _) => answer,
+            (Err(error), Some(player)) => Some(not_taken(&player, &error)),
+            (Err(error), None) => Some(refused(kind, &error)),
         }
     }
 
@@ -241,7 +242,10 @@ impl Client {
                 return Ok(Some(message::error(Some("JOIN_ROOM"), "conflict", message)));
             }
             Command::RequestSync => return self.state().await.map(Some),
-            Command::TakePlayer(take) => return Ok(Some(self.take(&take.player_id).await)),
+            Command::TakePlayer(take) => {
+                rooms.take_player(code, device, &take.player_id).await?;
+                return Ok(Some(message::answer("TAKE_PLAYER_OK", json!({ "player_id": take.player_id }))));
+            }
             Command::ReleasePlayer => drop(rooms.release_player(code, device).await?),
             Command::RenamePlayer(rename) => match &self.master {
                 Some(master) => rooms.rename_player(master, &rename.player_id, &rename.name).await?,
@@ -294,8 +298,14 @@ async fn write(socket: &mut WebSocket, message: Message) -> Result<(), ()> {
     }
 }
 
-fn refused(of: Option<&str>, error: &Error) -> Utf8Bytes {
-    message::error(of, error.code(), &error.to_string())
+fn refused(of: &str, error: &Error) -> Utf8Bytes {
+    message::error(Some(of), error.code(), &error.to_string())
+}
+
+/// The claim has an answer of its own.
+fn not_taken(player: &PlayerId, error: &Error) -> Utf8Bytes {
+    let payload = json!({ "player_id": player, "code": error.code(), "message": error.to_string() });
+    message::answer("TAKE_PLAYER_FAIL", payload)
 }
 
 fn unreadable_answer(unreadable: &command::Unreadable) -> Utf8Bytes {

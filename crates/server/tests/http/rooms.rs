@@ -1,6 +1,9 @@
 //! A party in a room, over HTTP alone.
 
+use crate::auth::Tokens;
 use crate::support::{Answer, Server};
+use emberkeep_server::Settings;
+use emberkeep_server::auth::Role;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -167,9 +170,60 @@ async fn wrong_keys_are_slowed_down_and_rooms_that_are_none_are_told() {
     let began = Instant::now();
     assert_eq!(wrong().await.problem(403), "not_master");
     assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
+    // One wrong key waits for its answer, the others are sent away, and the right one is not held up by any of them.
+    let crowd = futures_util::future::join_all((0..20).map(|_| wrong()));
+    let master = async {
+        let began = Instant::now();
+        let answer = room.lead("GET", "/master", None).await;
+        (answer.status, began.elapsed())
+    };
+    let (answers, (status, took)) = tokio::join!(crowd, master);
+    let told: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    assert_eq!(told.iter().filter(|status| **status == 403).count(), 1, "{told:?}");
+    let sent_away = answers.iter().find(|answer| answer.status == 429).expect("the others");
+    assert_eq!(sent_away.problem(429), "rate_limited");
+    assert!(sent_away.header("retry-after").is_some());
+    assert!(status == 200 && took < Duration::from_millis(400), "{status} after {took:?}");
     let malformed = server.request("POST", &start).header("X-Master-Key", "short").send().await;
     assert_eq!(malformed.problem(422), "invalid_payload");
     assert_eq!(other.lead("POST", "/start", None).await.problem(409), "not_in_phase");
     assert_eq!(server.get("/v1/rooms/ZZZZZZ").await.problem(404), "room_not_found");
     assert_eq!(server.get("/v1/rooms/ZZZZZ").await.problem(422), "invalid_payload");
+}
+
+#[tokio::test]
+async fn an_address_creates_only_so_many_rooms_unless_it_shows_a_token() {
+    let tokens = Tokens::new();
+    let server = Server::with(Settings { rooms_per_second: 1, ..tokens.settings() }).await;
+    let create = async |token: Option<&str>| {
+        let request = server.request("POST", "/room");
+        match token {
+            Some(token) => request.token(token).send().await,
+            None => request.send().await,
+        }
+    };
+    let mut refused = None;
+    for _ in 0..100 {
+        let answer = create(None).await;
+        if answer.status != 201 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("at some time it is enough");
+    assert_eq!(refused.problem(429), "rate_limited");
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(create(Some(tokens.of(Role::Service))).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_players_own_id_is_found_where_the_answer_says() {
+    let server = Server::open().await;
+    let room = Room::create(&server).await;
+    for id in ["a/b", "two words", "\u{fc}?#", ".."] {
+        let added = room.lead("POST", "/players", Some(json!({"player_id": id, "name": "Odd"}))).await;
+        let place = added.header("location").expect("where it is").to_owned();
+        let gone = server.request("DELETE", &place).header("X-Master-Key", &room.key).send().await;
+        assert_eq!(gone.status, 204, "{id:?} at {place}");
+    }
 }

@@ -15,7 +15,8 @@ impl Served {
     /// On a store: a URL, or a folder of the embedded engine.
     pub(super) fn start(hot: Option<&str>, data: Option<&Path>) -> Result<Served> {
         let mut arguments = vec!["serve".to_owned(), "--http".into(), "127.0.0.1:0".into()];
-        arguments.extend(["--log-level".to_owned(), "error".into()]);
+        // The bench is one address, and makes all its rooms at once.
+        arguments.extend(["--log-level", "error", "--rooms-per-second", "0"].map(str::to_owned));
         if let Some(hot) = hot {
             arguments.extend(["--hot".to_owned(), hot.to_owned()]);
         }

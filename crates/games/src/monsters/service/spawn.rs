@@ -4,7 +4,7 @@ use super::cooldowns::cooldowns;
 use super::*;
 use crate::care::{self, Keys};
 use crate::monsters::model::Monster;
-use crate::world::{CharacterId, Field, TenantFields};
+use crate::world::{CharacterId, Field, REGION_BYTES_MAX, TenantFields, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
@@ -66,6 +66,9 @@ impl Monsters {
     pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
         if request.max_hp == 0 {
             return Err(Error::invalid("max hp", "0, expected at least 1"));
+        }
+        if let Some(problem) = word_problem(&request.region, REGION_BYTES_MAX) {
+            return Err(Error::invalid("region", problem));
         }
         let scope = self.ids().announced(self.scope(tenant));
         let mut search = self.ids().search();

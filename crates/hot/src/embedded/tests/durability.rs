@@ -237,6 +237,7 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
     );
     let asked = engine.read_many(vec![(key("n"), Read::Get)]).await;
     assert!(matches!(asked, Err(Error::JournalStopped { .. })), "{asked:?}");
+    assert!(matches!(engine.ready().await, Err(Error::JournalStopped { .. })));
     assert!(matches!(write(&engine, vec![(key("m"), Write::Del)]), Err(Error::JournalStopped { .. })));
     assert!(matches!(engine.close().await, Err(Error::JournalStopped { .. })));
 }

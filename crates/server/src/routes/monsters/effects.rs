@@ -10,7 +10,7 @@ use crate::routes::place::{EffectPath, MonsterPath, TenantPath};
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::monsters::limits::STATUSES_MAX;
+use emberkeep_games::monsters::limits::{STATUS_NAME_BYTES_MAX, STATUSES_MAX};
 use emberkeep_games::monsters::{self, SourceType, StatusEffect};
 use emberkeep_games::world::{CharacterId, FieldFields};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,10 @@ pub(super) struct Effect {
 }
 
 fn statuses() -> Schema {
-    let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(16));
+    let name = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(STATUS_NAME_BYTES_MAX));
     ObjectBuilder::new()
         .property_names(Some(name))
         .additional_properties(Some(i32::schema()))

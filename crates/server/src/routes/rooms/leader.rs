@@ -1,17 +1,16 @@
 //! Who asks in a room: its master, by the key in a header, or somebody with a device.
 
 use crate::app::App;
+use crate::extract::Address;
+use crate::headers::MASTER_KEY;
 use crate::problem::Problem;
-use axum::extract::{ConnectInfo, FromRequestParts};
-use axum::http::HeaderName;
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use emberkeep_games::party::{Error, Master, MasterKey, RoomCode};
 use serde::Deserialize;
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use utoipa::IntoParams;
-
-const MASTER_KEY: HeaderName = HeaderName::from_static("x-master-key");
 
 /// A room.
 #[derive(Deserialize, IntoParams)]
@@ -47,11 +46,9 @@ pub(super) struct KeyHeader {
 impl<S: Send + Sync> FromRequestParts<S> for Key {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Key, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Key, Infallible> {
         let shown = parts.headers.get(MASTER_KEY).and_then(|key| key.to_str().ok()).map(str::to_owned);
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let from =
-            peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip().to_canonical());
+        let Address(from) = Address::from_request_parts(parts, state).await?;
         Ok(Key { shown, from })
     }
 }

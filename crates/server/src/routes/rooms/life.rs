@@ -1,15 +1,16 @@
 //! A room itself: created, joined, read, followed, closed.
 
 use super::leader::{Key, KeyHeader, RoomPath};
-use super::problems::{OfMaster, OfRoom};
+use super::problems::{OfCrowd, OfMaster, OfRoom};
 use super::shape;
+use crate::access;
 use crate::app::App;
-use crate::extract::{Json, Path, Query};
+use crate::extract::{Address, Json, Path, Query};
 use crate::problem::Problem;
 use crate::routes::answers::Created;
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use emberkeep_games::party::{Audience, DeviceId, EventPage, Joined, MasterSync, PlayerSync};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -25,11 +26,18 @@ pub(super) struct NewRoom {
     master_key: String,
 }
 
-/// Creates a room.
+/// Creates a room. An address may do so only so often, unless it shows a token.
 #[utoipa::path(post, path = "/v1/rooms", tag = "rooms",
     responses((status = 201, description = "The room", body = NewRoom,
-        headers(("Location" = String, description = "Where it is read")))))]
-pub(super) async fn create_room(State(app): State<App>) -> Result<Created<NewRoom>, Problem> {
+        headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
+pub(super) async fn create_room(
+    State(app): State<App>,
+    Address(from): Address,
+    headers: HeaderMap,
+) -> Result<Created<NewRoom>, Problem> {
+    if !access::is_service(&app, &headers) {
+        app.throttle.pass(from)?;
+    }
     let created = app.rooms.create().await?;
     let (room_code, master_key) = (created.room_code.to_string(), created.master_key.as_str().to_owned());
     Ok(Created { location: format!("/v1/rooms/{room_code}"), body: NewRoom { room_code, master_key } })
@@ -38,9 +46,13 @@ pub(super) async fn create_room(State(app): State<App>) -> Result<Created<NewRoo
 /// Creates a room, where the game's clients expect it.
 #[utoipa::path(post, path = "/room", tag = "rooms",
     responses((status = 201, description = "The room", body = NewRoom,
-        headers(("Location" = String, description = "Where it is read")))))]
-pub(super) async fn create_room_of_client(app: State<App>) -> Result<Created<NewRoom>, Problem> {
-    create_room(app).await
+        headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
+pub(super) async fn create_room_of_client(
+    app: State<App>,
+    from: Address,
+    headers: HeaderMap,
+) -> Result<Created<NewRoom>, Problem> {
+    create_room(app, from, headers).await
 }
 
 /// On whose behalf something is read.

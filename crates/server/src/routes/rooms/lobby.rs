@@ -6,7 +6,7 @@ use super::setup::RoomPlayer;
 use crate::app::App;
 use crate::extract::{Json, Path};
 use crate::problem::Problem;
-use crate::routes::answers::{Cleared, Conflict, Created};
+use crate::routes::answers::{Cleared, Conflict, Created, encoded};
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -47,7 +47,7 @@ pub(super) async fn add_player(
     let (master, player) = (key.lead(&app, &path).await?, SetupPlayer::from(body));
     let player_id = player.player_id.clone();
     app.rooms.add_player(&master, player).await?;
-    let location = format!("/v1/rooms/{}/players/{player_id}", master.room_code());
+    let location = format!("/v1/rooms/{}/players/{}", master.room_code(), encoded(player_id.as_str()));
     Ok(Created { location, body: OfPlayer { player_id } })
 }
 

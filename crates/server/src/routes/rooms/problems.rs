@@ -17,5 +17,22 @@ pub(super) enum OfRoom {
 
 /// Problems of every call that only the room's master may make.
 #[derive(IntoResponses)]
-#[response(status = 403, description = "The master key is missing, or not the room's")]
-pub(super) struct OfMaster(Body);
+pub(super) enum OfMaster {
+    /// Somebody else.
+    #[response(status = 403, description = "The master key is missing, or not the room's")]
+    Forbidden(Body),
+    /// Somebody who guesses.
+    #[response(
+        status = 429,
+        description = "Too many wrong master keys; come back after the time in Retry-After"
+    )]
+    TooMany(Body),
+}
+
+/// The problem of calls that anybody may make, but not as often as they like.
+#[derive(IntoResponses)]
+#[response(
+    status = 429,
+    description = "Too many of these from one address; come back after the time in Retry-After"
+)]
+pub(super) struct OfCrowd(Body);

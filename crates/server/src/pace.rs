@@ -1,9 +1,9 @@
-//! How fast a connection may speak: a bucket that fills at a rate and holds a burst.
+//! How fast somebody may go on: a bucket that fills at a rate and holds a burst.
 
 use std::time::{Duration, Instant};
 
 /// What a message costs, and what is left.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// When the bucket would be full again. Every message moves it on.
     full_at: Instant,
     per_message: Duration,
@@ -11,19 +11,24 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(per_second: u32, burst: u32, now: Instant) -> Pace {
+    pub(crate) fn new(per_second: u32, burst: u32, now: Instant) -> Pace {
         let per_message = Duration::from_secs(1) / per_second.max(1);
         Pace { full_at: now, per_message, burst: per_message * burst.max(1) }
     }
 
     /// Whether one more message is within the pace.
-    pub(super) fn allows(&mut self, now: Instant) -> bool {
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
         let next = self.full_at.max(now) + self.per_message;
         let within = next <= now + self.burst;
         if within {
             self.full_at = next;
         }
         within
+    }
+
+    /// Whether the bucket is full, as at the beginning.
+    pub(crate) fn is_rested(&self, now: Instant) -> bool {
+        self.full_at <= now
     }
 }
 

@@ -1,0 +1,8 @@
+//! Headers of our own.
+
+use axum::http::HeaderName;
+
+/// The key of a room's master.
+pub(crate) const MASTER_KEY: HeaderName = HeaderName::from_static("x-master-key");
+/// What a request is called in the log; callers may choose it.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
