@@ -1,7 +1,7 @@
 //! Votes in many rooms: from the vote to the moment in which everybody in the room knows how it ended.
 //!
 //! Open loop: every room votes at its own moment of every second, whether or not the server is ready, and a latency counts
-//! from that moment. Every client must hear of every vote's end.
+//! from that moment. Every client must hear of every vote's end; the master of every vote, each player that its own counts.
 
 use super::super::histogram::Histogram;
 use super::super::measure::Samples;
@@ -49,7 +49,7 @@ pub(in super::super) fn votes(bench: &mut Bench, name: &'static str) -> Result<V
     let ms = |us: u32| f64::from(us) / 1_000.0;
     let p99 = ms(heard.percentile(0.99));
     let note = format!(
-        "{clients} clients in {rooms} rooms, {expected} of {expected} heard; p50 {:.1} ms, max {:.0} ms",
+        "{clients} clients in {rooms} rooms, all heard all: {expected} ends and every vote; p50 {:.1} ms, max {:.0} ms",
         ms(heard.percentile(0.5)),
         ms(heard.max())
     );
@@ -139,6 +139,9 @@ async fn attend(
 ) -> Result<Histogram> {
     begin.wait().await;
     let mut heard = Histogram::default();
+    // What a client is told of single votes. It may come after the end, which the last of them causes.
+    let (kind, each) = if is_master { ("PLAYER_VOTED", CLIENTS_PER_ROOM - 1) } else { ("VOTE_ACK", 1) };
+    let mut votes_told = 0;
     for second in 0..seconds {
         let opens = start + Duration::from_secs(second as u64);
         let votes = opens + VOTE_AFTER;
@@ -148,6 +151,7 @@ async fn attend(
         loop {
             let message = phone.next().await?;
             ensure!(!is(&message, "ERROR"), "a client was told {message}");
+            votes_told += usize::from(is(&message, kind));
             let is_end =
                 is(&message, "STATE_SYNC_RESPONSE") && message.contains("\"status\":\"reveal_wait\"");
             if is_end && message.contains(&end) {
@@ -157,6 +161,11 @@ async fn attend(
             }
         }
     }
+    while votes_told < each * seconds {
+        phone.expect(kind).await?;
+        votes_told += 1;
+    }
+    ensure!(votes_told == each * seconds, "{votes_told} times {kind}, expected {}", each * seconds);
     Ok(heard)
 }
 
