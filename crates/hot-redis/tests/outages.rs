@@ -44,13 +44,13 @@ async fn busy_with_somebody_elses_script(place: Place) {
     outcome.assert_all_done();
 }
 
-/// Puts keys on the server that take a second to load.
+/// Puts keys on the server that take three seconds to load: long enough to be seen at it on a busy machine.
 async fn fill(battle: &Battle) {
     let server = battle.place.victim(0);
     // In a slot of its own, or a Cluster's server would disown them when it starts again.
     let tag = battle.place.arena_on(server, "filler");
     let mut client = server.client();
-    assert!(client.call(&["DEBUG", "POPULATE", "4000", &format!("{{{}}}", tag.0), "50"]).is_ok());
+    assert!(client.call(&["DEBUG", "POPULATE", "10000", &format!("{{{}}}", tag.0), "50"]).is_ok());
     client.call(&["BGREWRITEAOF"]);
     while !client.call(&["INFO", "persistence"]).text().contains("aof_rewrite_in_progress:0") {
         battle.some_time(10).await;
@@ -88,7 +88,7 @@ async fn loading_its_data(place: Place) {
             back.join().expect("it has loaded");
         });
     });
-    let outcome = battle.end("a server loading for 1 s").await;
+    let outcome = battle.end("a server loading for 3 s").await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
