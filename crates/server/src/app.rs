@@ -2,6 +2,7 @@
 
 use crate::auth::Tokens;
 use crate::brake::Brake;
+use crate::listen::Waits;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::routes::sweeping::Sweeps;
@@ -29,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) origins: Origins,
     /// Pages that may open a socket.
     pub(crate) ws_origins: Origins,
+    /// How long requests may take to arrive.
+    pub(crate) waits: Waits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
     /// The document of the routes, as it is sent; known once they are put together.
@@ -37,7 +40,13 @@ pub(crate) struct Inner {
 
 impl App {
     /// A server's state on a store.
-    pub(crate) fn new(store: Store, tokens: Tokens, origins: Origins, ws_origins: Origins) -> App {
+    pub(crate) fn new(
+        store: Store,
+        tokens: Tokens,
+        origins: Origins,
+        ws_origins: Origins,
+        waits: Waits,
+    ) -> App {
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         App(Arc::new(Inner {
             monsters: Monsters::new(store.clone()),
@@ -49,6 +58,7 @@ impl App {
             tokens,
             origins,
             ws_origins,
+            waits,
             metrics,
             sweeps: Sweeps::default(),
             document: OnceLock::new(),

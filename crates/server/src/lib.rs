@@ -24,6 +24,6 @@ pub mod problem;
 mod routes;
 mod ws;
 
-pub use listen::{ListenError, Listening, Settings, Tls, listen};
+pub use listen::{ListenError, Listening, Settings, Tls, Waits, listen};
 pub use origins::OriginError;
 pub use routes::document;

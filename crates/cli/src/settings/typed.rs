@@ -3,7 +3,7 @@
 use super::source::InForce;
 use crate::open::StoreArguments;
 use anyhow::{Context, anyhow, bail};
-use emberkeep_server::Tls;
+use emberkeep_server::{Tls, Waits};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -52,6 +52,7 @@ impl Settings {
             tokens: path("tokens"),
             origins: list(found, "origins"),
             ws_origins: list(found, "ws-origins"),
+            waits: Waits::default(),
         };
         let durability = text(found, "durability").map(str::parse).transpose();
         let durability = durability.map_err(|error: String| wrong(found, "durability", &error))?;

@@ -16,6 +16,7 @@ pub(crate) use answers::whole_ms;
 use crate::access::{self, plain};
 use crate::app::App;
 use crate::auth::{Role, Tokens};
+use crate::listen::Waits;
 use crate::observe::Observe;
 use crate::origins::Origins;
 use crate::problem::Problem;
@@ -51,7 +52,7 @@ pub(crate) fn router(app: App) -> Router {
 
 /// The document of all routes, as it is served at `/openapi.json`.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none());
+    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none(), Waits::default());
     documents::finished(&documented(&app).into_openapi())
 }
 

@@ -11,3 +11,4 @@ mod observe;
 mod reactors;
 mod rooms;
 mod support;
+mod waits;

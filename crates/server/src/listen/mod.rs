@@ -1,50 +1,26 @@
 //! Listening, over TLS where asked for, and ending: requests in flight finish, then the store is closed.
 
+mod prompt;
+mod settings;
+
+pub use settings::{ListenError, Settings, Tls, Waits};
+
 use crate::app::App;
 use crate::auth::{self, Tokens};
 use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
-use crate::origins::{OriginError, Origins};
+use crate::origins::Origins;
 use crate::{census, routes};
-use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
 use emberkeep_hot::Store;
+use hyper_util::rt::TokioTimer;
+use prompt::Prompt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinHandle;
-
-/// Where and how to listen.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The address; port 0 takes a free one.
-    pub http: SocketAddr,
-    /// Certificate and key; without them the server speaks plain HTTP.
-    pub tls: Option<Tls>,
-    /// The file of tokens; without one everybody who reaches the server may use it.
-    pub tokens: Option<PathBuf>,
-    /// Origins of pages whose scripts may call the server, such as `https://play.example`; `*` is every page.
-    pub origins: Vec<String>,
-    /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
-    pub ws_origins: Vec<String>,
-}
-
-impl Settings {
-    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no foreign one.
-    pub fn new(http: SocketAddr) -> Settings {
-        Settings { http, tls: None, tokens: None, origins: Vec::new(), ws_origins: vec!["*".to_owned()] }
-    }
-}
-
-/// Certificate and key, in PEM. Replaced files are read again while the server runs.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The certificate and those that lead to its root.
-    pub certificate: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
-}
 
 /// A server that listens.
 pub struct Listening {
@@ -54,43 +30,6 @@ pub struct Listening {
     /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
     background: [JoinHandle<()>; 3],
     app: App,
-}
-
-/// Why a server cannot listen.
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    /// Everybody could reach it, and nobody would be asked for a token.
-    #[error(
-        "refusing to listen on {address} without tokens: everybody who reaches it could change everything; configure tokens (`emberkeep token new`), or listen on 127.0.0.1"
-    )]
-    OpenToAll {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// The tokens cannot be read.
-    #[error(transparent)]
-    Tokens(#[from] auth::FileError),
-    /// An origin of foreign pages is none.
-    #[error(transparent)]
-    Origin(#[from] OriginError),
-    /// The address cannot be had.
-    #[error("cannot listen on {address}: {error}")]
-    Address {
-        /// Where.
-        address: SocketAddr,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Certificate or key cannot be used.
-    #[error("cannot use the certificate {certificate} with the key {key}: {error}")]
-    Tls {
-        /// The certificate's file.
-        certificate: String,
-        /// The key's file.
-        key: String,
-        /// What is wrong.
-        error: io::Error,
-    },
 }
 
 /// Listens and serves until [`Listening::end`].
@@ -109,24 +48,36 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         Some(tls) => Some(tls.load().await?),
         None => None,
     };
-    let app = App::new(store, tokens.clone(), origins, ws_origins);
+    let app = App::new(store, tokens.clone(), origins, ws_origins, settings.waits);
     let listening = tokio::spawn(app.sockets.clone().listen());
     let service = routes::router(app.clone());
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
+    let wait = settings.waits.head;
     let serving = match &tls {
         None => {
             let server = axum_server::from_tcp(listener).map_err(unusable)?.handle(handle.clone());
-            tokio::spawn(server.serve(service))
+            let server = server.map(|inner| Prompt { inner, wait });
+            tokio::spawn(impatient(server, wait).serve(service))
         }
         Some(tls) => {
             let server = axum_server::from_tcp_rustls(listener, tls.clone()).map_err(unusable)?;
-            tokio::spawn(server.handle(handle.clone()).serve(service))
+            let server = server.handle(handle.clone()).map(|inner| Prompt { inner, wait });
+            tokio::spawn(impatient(server, wait).serve(service))
         }
     };
     let watching = tokio::spawn(watch(settings.clone(), tokens, tls));
     let counting = tokio::spawn(census::run(app.clone()));
     Ok(Listening { address, handle, serving, background: [watching, listening, counting], app })
+}
+
+/// The same server, which ends a connection whose requests do not arrive, or whose peer is gone.
+fn impatient<A>(mut server: Server<SocketAddr, A>, head_wait: Duration) -> Server<SocketAddr, A> {
+    let builder = server.http_builder();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait);
+    // A connection of HTTP/2 rests between its requests for as long as its peer answers.
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_wait).keep_alive_timeout(head_wait);
+    server
 }
 
 fn is_loopback(ip: IpAddr) -> bool {
