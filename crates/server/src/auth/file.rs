@@ -47,11 +47,26 @@ pub enum FileError {
     },
 }
 
-/// The tokens of a file.
-pub fn read_file(path: &Path) -> Result<Vec<Entry>, FileError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| FileError::Unusable { path: path.display().to_string(), error })?;
-    parse(&text).map_err(|problem| FileError::Unreadable { path: path.display().to_string(), problem })
+impl FileError {
+    /// What the system said of it.
+    pub(super) fn unusable(path: &Path, error: std::io::Error) -> FileError {
+        FileError::Unusable { path: path.display().to_string(), error }
+    }
+
+    /// What is wrong with what it holds.
+    pub(crate) fn unreadable(path: &Path, problem: impl Into<String>) -> FileError {
+        FileError::Unreadable { path: path.display().to_string(), problem: problem.into() }
+    }
+}
+
+/// What a file holds.
+pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
+    std::fs::read_to_string(path).map_err(|error| FileError::unusable(path, error))
+}
+
+/// The tokens of a file that holds this text.
+pub(crate) fn read_entries(path: &Path, text: &str) -> Result<Vec<Entry>, FileError> {
+    parse(text).map_err(|problem| FileError::unreadable(path, problem))
 }
 
 fn parse(text: &str) -> Result<Vec<Entry>, String> {
@@ -71,15 +86,15 @@ pub fn write_entry(path: &Path, entry: &Entry) -> Result<(), FileError> {
     let mut text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(FileError::Unusable { path: path.display().to_string(), error }),
+        Err(error) => return Err(FileError::unusable(path, error)),
     };
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     let (name, role) = (toml::Value::from(entry.name.as_str()), role_text(entry.role));
     let _ = write!(text, "[[token]]\nname = {name}\nrole = \"{role}\"\nhash = \"{}\"\n\n", entry.hash);
-    parse(&text).map_err(|problem| FileError::Unreadable { path: path.display().to_string(), problem })?;
-    replace(path, &text).map_err(|error| FileError::Unusable { path: path.display().to_string(), error })
+    read_entries(path, &text)?;
+    replace(path, &text).map_err(|error| FileError::unusable(path, error))
 }
 
 fn role_text(role: Role) -> &'static str {
@@ -119,7 +134,7 @@ mod tests {
         for (name, role, token) in [("lobby \"1\"", Role::Service, &first), ("ops", Role::Admin, &second)] {
             write_entry(&path, &Entry { name: name.into(), role, hash: token.hash() }).unwrap();
         }
-        let entries = read_file(&path).unwrap();
+        let entries = read_entries(&path, &read_text(&path).unwrap()).unwrap();
         let again = write_entry(&path, &Entry { hash: first.hash(), ..entries[1].clone() });
         assert!(again.unwrap_err().to_string().contains("two tokens are named \"ops\""));
         let text = std::fs::read_to_string(&path).unwrap();

@@ -7,7 +7,8 @@
 mod file;
 mod token;
 
-pub use file::{Entry, FileError, read_file, write_entry};
+pub use file::{Entry, FileError, write_entry};
+pub(crate) use file::{read_entries, read_text};
 pub use token::{Token, TokenHash};
 
 use parking_lot::RwLock;
@@ -76,6 +77,11 @@ impl Tokens {
     /// Whether everybody may call.
     pub fn is_open(&self) -> bool {
         self.0.read().is_none()
+    }
+
+    /// Whether tokens are asked for, and none is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.read().as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Who shows this token.

@@ -2,12 +2,13 @@
 
 mod prompt;
 mod settings;
+mod watch;
 
 pub use settings::{ListenError, Settings, Tls, Waits};
 
 use crate::app::App;
-use crate::auth::{self, Tokens};
-use crate::limits::{FILES_CHECKED_EVERY, SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
+use crate::auth::Tokens;
+use crate::limits::{SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
 use crate::origins::Origins;
 use crate::{census, routes};
 use axum_server::tls_rustls::RustlsConfig;
@@ -17,10 +18,10 @@ use hyper_util::rt::TokioTimer;
 use prompt::Prompt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
+use watch::{CertificateFiles, TokenFile, watch};
 
 /// A server that listens.
 pub struct Listening {
@@ -34,8 +35,9 @@ pub struct Listening {
 
 /// Listens and serves until [`Listening::end`].
 pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
-    let tokens = match &settings.tokens {
-        Some(path) => Tokens::of(&auth::read_file(path)?),
+    let token_file = settings.tokens.as_deref().map(TokenFile::open).transpose()?;
+    let tokens = match &token_file {
+        Some(file) => file.tokens(),
         None if is_loopback(settings.http.ip()) => Tokens::open(),
         None => return Err(ListenError::OpenToAll { address: settings.http }),
     };
@@ -44,35 +46,44 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
-    let tls = match &settings.tls {
-        Some(tls) => Some(tls.load().await?),
+    let certificate = match &settings.tls {
+        Some(files) => Some(CertificateFiles::open(files).await?),
         None => None,
     };
-    let app = App::new(store, tokens.clone(), origins, ws_origins, settings.waits);
-    let listening = tokio::spawn(app.sockets.clone().listen());
-    let service = routes::router(app.clone());
-    let service = service.into_make_service_with_connect_info::<SocketAddr>();
+    let app = App::new(store, tokens, origins, ws_origins, settings.waits);
     let handle = Handle::new();
-    let wait = settings.waits.head;
-    let serving = match &tls {
-        None => {
-            let server = axum_server::from_tcp(listener).map_err(unusable)?.handle(handle.clone());
-            let server = server.map(|inner| Prompt { inner, wait });
-            tokio::spawn(impatient(server, wait).serve(service))
-        }
-        Some(tls) => {
-            let server = axum_server::from_tcp_rustls(listener, tls.clone()).map_err(unusable)?;
-            let server = server.handle(handle.clone()).map(|inner| Prompt { inner, wait });
-            tokio::spawn(impatient(server, wait).serve(service))
-        }
-    };
-    let watching = tokio::spawn(watch(settings.clone(), tokens, tls));
+    let tls = certificate.as_ref().map(CertificateFiles::config);
+    let serving = serve(listener, tls, &app, handle.clone()).map_err(unusable)?;
+    let listening = tokio::spawn(app.sockets.clone().listen());
+    let watching = tokio::spawn(watch(token_file, certificate));
     let counting = tokio::spawn(census::run(app.clone()));
     Ok(Listening { address, handle, serving, background: [watching, listening, counting], app })
 }
 
+/// Begins to serve, over TLS where there is a certificate.
+fn serve(
+    listener: TcpListener,
+    tls: Option<RustlsConfig>,
+    app: &App,
+    handle: Handle<SocketAddr>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let service = routes::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    let wait = app.waits.head;
+    Ok(match tls {
+        None => {
+            let server = axum_server::from_tcp(listener)?.handle(handle);
+            tokio::spawn(impatient(server, wait).serve(service))
+        }
+        Some(tls) => {
+            let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
+            tokio::spawn(impatient(server, wait).serve(service))
+        }
+    })
+}
+
 /// The same server, which ends a connection whose requests do not arrive, or whose peer is gone.
-fn impatient<A>(mut server: Server<SocketAddr, A>, head_wait: Duration) -> Server<SocketAddr, A> {
+fn impatient<A>(server: Server<SocketAddr, A>, head_wait: Duration) -> Server<SocketAddr, Prompt<A>> {
+    let mut server = server.map(|inner| Prompt { inner, wait: head_wait });
     let builder = server.http_builder();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait);
     // A connection of HTTP/2 rests between its requests for as long as its peer answers.
@@ -82,18 +93,6 @@ fn impatient<A>(mut server: Server<SocketAddr, A>, head_wait: Duration) -> Serve
 
 fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
-}
-
-impl Tls {
-    async fn load(&self) -> Result<RustlsConfig, ListenError> {
-        // Somebody else in the process may have chosen a provider already: that one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        RustlsConfig::from_pem_file(&self.certificate, &self.key).await.map_err(|error| ListenError::Tls {
-            certificate: self.certificate.display().to_string(),
-            key: self.key.display().to_string(),
-            error,
-        })
-    }
 }
 
 impl Listening {
@@ -123,55 +122,4 @@ impl Listening {
             tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
         }
     }
-}
-
-/// Looks every now and then whether tokens or certificate were replaced. What cannot be read leaves the old ones in
-/// force. Ends when the server ends.
-async fn watch(settings: Settings, tokens: Tokens, tls: Option<RustlsConfig>) {
-    let mut token_file = settings.tokens.as_deref().map(Watched::new);
-    let mut certificate =
-        settings.tls.as_ref().map(|tls| (Watched::new(&tls.certificate), Watched::new(&tls.key)));
-    loop {
-        tokio::time::sleep(FILES_CHECKED_EVERY).await;
-        if let Some(file) = token_file.as_mut()
-            && file.changed()
-        {
-            match auth::read_file(&file.path) {
-                Ok(entries) => tokens.replace(&entries),
-                Err(error) => tracing::error!("the tokens of before stay in force: {error}"),
-            }
-        }
-        let changed =
-            certificate.as_mut().is_some_and(|(certificate, key)| certificate.changed() | key.changed());
-        if let (true, Some(files), Some(tls)) = (changed, &settings.tls, &tls) {
-            match tls.reload_from_pem_file(&files.certificate, &files.key).await {
-                Ok(()) => tracing::info!("the certificate was replaced"),
-                Err(error) => tracing::error!("the certificate of before stays in force: {error}"),
-            }
-        }
-    }
-}
-
-/// A file, and when it was changed last.
-struct Watched {
-    path: PathBuf,
-    changed: Option<SystemTime>,
-}
-
-impl Watched {
-    fn new(path: &Path) -> Watched {
-        Watched { path: path.to_owned(), changed: changed_at(path) }
-    }
-
-    /// Whether it was changed since the last look.
-    fn changed(&mut self) -> bool {
-        let now = changed_at(&self.path);
-        let changed = now.is_some() && now != self.changed;
-        self.changed = now.or(self.changed);
-        changed
-    }
-}
-
-fn changed_at(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
