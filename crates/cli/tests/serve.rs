@@ -235,6 +235,38 @@ fn settings_are_shown_with_their_sources_and_without_secrets() {
 }
 
 #[test]
+fn variables_of_others_refuse_nothing_and_empty_ones_hide_nothing() {
+    let with = |variables: &[(&str, &str)]| {
+        let shown = emberkeep(&["config"]).envs(variables.iter().copied()).output().expect("the binary starts");
+        (shown.status.success(), text(&shown.stderr))
+    };
+    let kubernetes = [
+        ("EMBERKEEP_SERVICE_HOST", "10.96.3.7"),
+        ("EMBERKEEP_SERVICE_PORT", "7777"),
+        ("EMBERKEEP_PORT", "tcp://10.96.3.7:7777"),
+        ("EMBERKEEP_PORT_7777_TCP", "tcp://10.96.3.7:7777"),
+        ("EMBERKEEP_PORT_7777_TCP_ADDR", "10.96.3.7"),
+    ];
+    assert_eq!(with(&kubernetes), (true, String::new()));
+    let (passed, told) = with(&[("EMBERKEEP_TOKEN", "tokens.toml")]);
+    assert!(!passed && told.contains("did you mean EMBERKEEP_TOKENS?"), "{told}");
+    let (passed, told) = with(&[("EMBERKEEP_TOKENS", "")]);
+    assert!(!passed && told.contains("tokens is empty (variable)"), "{told}");
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_named_without_its_password() {
+    for hot in [":s3cret@host", "redis://127.0.0.1:1?password=s3cret", "http://joe:s3cret@host"] {
+        for command in ["serve", "config"] {
+            let ran = run(&[command, "--hot", hot]);
+            let told = text(&ran.stdout) + &text(&ran.stderr);
+            assert_eq!(ran.status.success(), command == "config", "{told}");
+            assert!(!told.is_empty() && !told.contains("s3cret"), "{told}");
+        }
+    }
+}
+
+#[test]
 fn a_token_is_shown_once_and_lets_its_owner_in() {
     let folder = scratch();
     let file = folder.path().join("tokens.toml").display().to_string();

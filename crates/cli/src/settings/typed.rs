@@ -2,6 +2,7 @@
 
 use super::source::InForce;
 use crate::open::StoreArguments;
+use crate::secret::masked;
 use anyhow::{Context, anyhow, bail};
 use emberkeep_server::{Tls, Waits};
 use std::net::SocketAddr;
@@ -80,7 +81,7 @@ fn required<T: FromStr>(found: &InForce, name: &str, expected: &str) -> anyhow::
 
 fn wrong(found: &InForce, name: &str, problem: &str) -> anyhow::Error {
     match found.get(name) {
-        Some((text, source)) => anyhow!("{name} is {text:?} ({source}), {problem}"),
+        Some((text, source)) => anyhow!("{name} is {:?} ({source}), {problem}", masked(text)),
         None => anyhow!("{name}: {problem}"),
     }
 }
