@@ -9,7 +9,7 @@ mod phone;
 use emberkeep_testkit::{Unavailable, require, scratch};
 use phone::{Phone, room};
 use serde_json::json;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -42,7 +42,10 @@ struct Server {
 impl Server {
     fn start(arguments: &[&str]) -> Server {
         let arguments = [&["serve", "--http", "127.0.0.1:0"], arguments].concat();
-        let mut command = emberkeep(&arguments);
+        Server::of(&mut emberkeep(&arguments))
+    }
+
+    fn of(command: &mut Command) -> Server {
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let mut said = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut line = String::new();
@@ -235,9 +238,28 @@ fn settings_are_shown_with_their_sources_and_without_secrets() {
 }
 
 #[test]
+fn of_twelve_tokens_made_at_once_each_lets_its_owner_in() {
+    let folder = scratch();
+    let file = folder.join("tokens.toml").display().to_string();
+    let new = |number: usize| {
+        let mut command = emberkeep(&["token", "new", "--name", &format!("n{number}"), "--tokens", &file]);
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts")
+    };
+    let running: Vec<Child> = (0..12).map(new).collect();
+    let made = running.into_iter().map(|child| child.wait_with_output().expect("it ends"));
+    let tokens: Vec<String> = made.map(|made| text(&made.stdout).trim().to_owned()).collect();
+    let server = Server::start(&["--tokens", &file]);
+    let path = "/v1/tenants/00000000-0000-4000-8000-000000000001/monsters/1000000001";
+    for token in &tokens {
+        assert_eq!(status_of(&server, path, Some(token)), 404, "{tokens:?}");
+    }
+}
+
+#[test]
 fn variables_of_others_refuse_nothing_and_empty_ones_hide_nothing() {
     let with = |variables: &[(&str, &str)]| {
-        let shown = emberkeep(&["config"]).envs(variables.iter().copied()).output().expect("the binary starts");
+        let shown =
+            emberkeep(&["config"]).envs(variables.iter().copied()).output().expect("the binary starts");
         (shown.status.success(), text(&shown.stderr))
     };
     let kubernetes = [
@@ -282,7 +304,6 @@ fn a_token_is_shown_once_and_lets_its_owner_in() {
 }
 
 fn status_of(server: &Server, path: &str, token: Option<&str>) -> u16 {
-    use std::io::Write;
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n{token}connection: close\r\n\r\n").unwrap();
@@ -313,7 +334,6 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
 }
 
 fn status_and_body(server: &Server, path: &str) -> String {
-    use std::io::Write;
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

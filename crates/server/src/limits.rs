@@ -25,6 +25,8 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 pub const FILES_CHECKED_EVERY: Duration = Duration::from_secs(2);
 /// Tokens in a file.
 pub const TOKENS_MAX: usize = 1_000;
+/// Characters of a token's name.
+pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 /// Time between two counts of keys by family.
 pub const CENSUS_EVERY: Duration = Duration::from_secs(60);
 /// Keys that one page of the census looks at, about.
