@@ -306,7 +306,7 @@ fn a_token_is_shown_once_and_lets_its_owner_in() {
 fn status_of(server: &Server, path: &str, token: Option<&str>) -> u16 {
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n{token}connection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n{token}connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer[9..12].parse().unwrap()
@@ -335,7 +335,7 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
 
 fn status_and_body(server: &Server, path: &str) -> String {
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

@@ -17,6 +17,7 @@ use crate::access::{self, plain};
 use crate::app::App;
 use crate::auth::{Role, Tokens};
 use crate::listen::Waits;
+use crate::local::Local;
 use crate::observe::Observe;
 use crate::origins::Origins;
 use crate::problem::Problem;
@@ -37,7 +38,8 @@ const PLAY: Role = Role::Service;
 const RULE: Role = Role::Admin;
 
 const ABOUT: &str = "Hot state of multiplayer games. Every problem is `{error, message, details}`: a stable word for \
-programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it.";
+programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it. \
+A server without tokens is for its own machine: whatever calls it by another name, or is a page of a foreign origin, gets 403.";
 
 /// The whole service.
 pub(crate) fn router(app: App) -> Router {
@@ -47,6 +49,7 @@ pub(crate) fn router(app: App) -> Router {
     let router = router.fallback(no_such_route).method_not_allowed_fallback(no_such_method);
     // Without origins there is nothing to tell browsers, and nothing to do for each request.
     let router = if app.origins.is_empty() { router } else { router.layer(app.origins.layer()) };
+    let router = if app.tokens.is_open() { router.layer(Local(app.origins.clone())) } else { router };
     router.layer(Observe(app.clone())).with_state(app)
 }
 

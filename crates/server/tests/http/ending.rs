@@ -56,7 +56,7 @@ async fn a_request_in_flight_finishes_before_the_end() {
     let (address, body) = (server.address(), "{\"monsterId\":1,\"maxHp\":1}");
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
-        "POST {FIELD}/monsters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST {FIELD}/monsters HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     let (begun, rest) = body.split_at(5);

@@ -63,3 +63,58 @@ async fn a_socket_of_a_page_that_is_not_named_is_refused() {
     let refused = handshake(address, "localhost", "https://evil.example").await;
     assert_eq!(refused.problem(403), "origin_not_allowed");
 }
+
+#[tokio::test]
+async fn without_tokens_a_name_of_another_machine_is_refused() {
+    let server = Server::open().await;
+    let address = server.address();
+    for host in ["localhost", "LOCALHOST:1", "127.0.0.1:7777", "[::1]:7777"] {
+        assert_eq!(
+            raw(address, &format!("GET /healthz HTTP/1.1\r\nHost: {host}")).await.status,
+            200,
+            "{host}"
+        );
+    }
+    for host in ["evil.example", "localhost.evil.example:7777", "10.0.0.1", ""] {
+        let refused = raw(address, &format!("POST /room HTTP/1.1\r\nHost: {host}")).await;
+        assert_eq!(refused.problem(403), "host_not_allowed", "{host}");
+    }
+    let two = raw(address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example").await;
+    assert!(matches!(two.status, 400 | 403), "{}", two.text());
+    let addressed = raw(address, "GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost").await;
+    assert_eq!(addressed.problem(403), "host_not_allowed");
+    // A program that names no host at all is none that a page could make.
+    assert_eq!(raw(address, "GET /healthz HTTP/1.0").await.status, 200);
+    let socket = handshake(address, "evil.example", "http://evil.example").await;
+    assert_eq!(socket.problem(403), "host_not_allowed");
+}
+
+#[tokio::test]
+async fn without_tokens_a_foreign_page_is_refused() {
+    let origins = vec!["https://play.example".to_owned()];
+    let server = Server::with(Settings { origins, ..loopback() }).await;
+    let address = server.address();
+    let post = async |origin: &str| {
+        raw(address, &format!("POST /room HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}")).await
+    };
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost"] {
+        assert_eq!(post(origin).await.problem(403), "origin_not_allowed", "{origin}");
+    }
+    for origin in [format!("http://{address}"), "https://play.example".to_owned()] {
+        assert_eq!(post(&origin).await.status, 201, "{origin}");
+    }
+    // Sockets have origins of their own, which are all pages unless said otherwise.
+    assert_eq!(handshake(address, "localhost", "https://evil.example").await.status, 101);
+}
+
+#[tokio::test]
+async fn with_tokens_a_server_has_any_name() {
+    let tokens = Tokens::new();
+    let server = Server::with(tokens.settings()).await;
+    let token = tokens.of(Role::ReadOnly);
+    let lines =
+        format!("Host: play.example\r\nOrigin: https://evil.example\r\nAuthorization: Bearer {token}");
+    let answer =
+        raw(server.address(), &format!("GET /v1/tenants/{TENANT}/reactors HTTP/1.1\r\n{lines}")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
