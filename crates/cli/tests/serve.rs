@@ -238,6 +238,26 @@ fn settings_are_shown_with_their_sources_and_without_secrets() {
 }
 
 #[test]
+fn who_says_stop_twice_does_not_wait() {
+    let mut server = Server::start(&[]);
+    // A request that is never whole: an end in order waits for it.
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    let head = "POST /room/AB23CD/setup HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    write!(stream, "{head}x-master-key: x\r\ncontent-length: 9\r\n\r\n{{").unwrap();
+    // Another one is answered, so the first has surely arrived.
+    status_of(&server, "/healthz", None);
+    server.signal("INT");
+    while std::net::TcpStream::connect(server.address).is_ok() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(server.process.try_wait().unwrap(), None, "it waits for the request");
+    let told = std::time::Instant::now();
+    server.signal("INT");
+    assert_eq!(server.process.wait().unwrap().code(), Some(130));
+    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+}
+
+#[test]
 fn of_twelve_tokens_made_at_once_each_lets_its_owner_in() {
     let folder = scratch();
     let file = folder.join("tokens.toml").display().to_string();

@@ -20,14 +20,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use watch::{CertificateFiles, TokenFile, watch};
 
 /// A server that listens.
 pub struct Listening {
     address: SocketAddr,
     handle: Handle<SocketAddr>,
-    serving: JoinHandle<io::Result<()>>,
+    /// `None` = it has failed.
+    serving: Option<JoinHandle<io::Result<()>>>,
     /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
     background: [JoinHandle<()>; 3],
     app: App,
@@ -57,7 +58,13 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     let listening = tokio::spawn(app.sockets.clone().listen());
     let watching = tokio::spawn(watch(token_file, certificate));
     let counting = tokio::spawn(census::run(app.clone()));
-    Ok(Listening { address, handle, serving, background: [watching, listening, counting], app })
+    Ok(Listening {
+        address,
+        handle,
+        serving: Some(serving),
+        background: [watching, listening, counting],
+        app,
+    })
 }
 
 /// Begins to serve, over TLS where there is a certificate.
@@ -101,14 +108,23 @@ impl Listening {
         self.address
     }
 
+    /// Waits until the listener fails, and says how: nobody can connect any more. While it works, this does not end.
+    pub async fn failed(&mut self) -> io::Error {
+        let Some(serving) = &mut self.serving else { return std::future::pending().await };
+        let how = ended(serving.await);
+        self.serving = None;
+        how.err().unwrap_or_else(|| io::Error::other("it ended, and nobody told it to"))
+    }
+
     /// Takes no more connections, lets requests in flight finish for a while, and closes the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
+        self.app.end();
         self.app.sockets.end();
         self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
-        match (&mut self.serving).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!("the listener failed: {error}"),
-            Err(error) => tracing::error!("the listener's task failed: {error}"),
+        if let Some(serving) = self.serving.take()
+            && let Err(error) = ended(serving.await)
+        {
+            tracing::error!("the listener failed: {error}");
         }
         self.until_sockets_ended().await;
         self.background.iter().for_each(JoinHandle::abort);
@@ -121,5 +137,28 @@ impl Listening {
         while self.app.metrics.sockets.load(Relaxed) > 0 && Instant::now() < deadline {
             tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
         }
+    }
+}
+
+/// How the listener's task ended.
+fn ended(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
+    task.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberkeep_hot::embedded::Embedded;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_listener_that_died_is_noticed_and_the_rest_ends_in_order() {
+        let store = Store::new(Arc::new(Embedded::in_memory()));
+        let settings = Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let mut listening = listen(store, &settings).await.unwrap();
+        listening.serving.as_ref().unwrap().abort();
+        let how = listening.failed().await.to_string();
+        assert!(how.contains("cancelled"), "{how}");
+        listening.end().await.unwrap();
     }
 }

@@ -1,10 +1,13 @@
 //! Beginning and ending: TLS, replaced certificates, requests in flight.
 
 use crate::support::{Answer, FIELD, Server, loopback};
+use emberkeep_server::limits::SOCKET_JOIN_WAIT;
 use emberkeep_server::{Settings, Tls};
 use emberkeep_testkit::{Certificates, require};
+use futures_util::{SinkExt as _, StreamExt as _};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
+use serde_json::json;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::tungstenite::protocol::Message;
 
 /// A connection that trusts these certificates' authority only.
 async fn connect(address: SocketAddr, certificates: &Certificates) -> io::Result<TlsStream<TcpStream>> {
@@ -48,6 +52,23 @@ async fn tls_is_served_and_a_replaced_certificate_is_in_force_without_a_restart(
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(connect(server.address(), &first).await.is_err());
+}
+
+#[tokio::test]
+async fn a_socket_that_has_not_joined_delays_no_end_and_hears_of_it() {
+    let server = Server::open().await;
+    let stream = TcpStream::connect(server.address()).await.unwrap();
+    let url = format!("ws://{}/ws", server.address());
+    let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.expect("a socket");
+    // An answer to something else than a join: the server surely waits for the next message.
+    socket.send(Message::text("{}")).await.expect("an open socket");
+    socket.next().await.expect("an open socket").expect("a message");
+    let begun = Instant::now();
+    let (ended, told) = tokio::join!(server.listening.end(), socket.next());
+    ended.expect("the store closes");
+    let Some(Ok(Message::Close(Some(frame)))) = told else { panic!("{told:?}") };
+    assert_eq!(u16::from(frame.code), 1001);
+    assert!(begun.elapsed() < SOCKET_JOIN_WAIT, "it waited for a message until {:?}", begun.elapsed());
 }
 
 #[tokio::test]
