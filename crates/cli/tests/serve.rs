@@ -258,6 +258,31 @@ fn who_says_stop_twice_does_not_wait() {
 }
 
 #[test]
+fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
+    let folder = scratch();
+    let (file, tokens) = (folder.join("emberkeep.toml"), folder.join("tokens.toml").display().to_string());
+    std::fs::write(&file, "hot = \"redis://127.0.0.1:1\"\n").unwrap();
+    let refused = |mut command: Command| {
+        let ran = command.output().expect("the binary starts");
+        assert_eq!(ran.status.code(), Some(1));
+        text(&ran.stderr)
+    };
+    let mut by_variable = emberkeep(&["serve", "--demo"]);
+    by_variable.env("EMBERKEEP_HOT", "redis://127.0.0.1:1");
+    for command in [
+        emberkeep(&["serve", "--demo", "--hot", "redis://127.0.0.1:1"]),
+        emberkeep(&["serve", "--demo", "--config", &file.display().to_string()]),
+        by_variable,
+    ] {
+        let told = refused(command);
+        assert!(told.contains("--demo fills a store of its own"), "{told}");
+    }
+    run(&["token", "new", "--name", "lobby", "--tokens", &tokens]);
+    let told = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
+    assert!(told.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{told}");
+}
+
+#[test]
 fn of_twelve_tokens_made_at_once_each_lets_its_owner_in() {
     let folder = scratch();
     let file = folder.join("tokens.toml").display().to_string();

@@ -27,9 +27,29 @@ pub(crate) struct Arguments {
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings.settings()?;
+    if arguments.demo {
+        check_demo(&settings)?;
+    }
     log::begin(settings.log, settings.log_level);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(&settings, arguments.demo))
+}
+
+/// Life is for a store of its own on this machine: its players would play with the things of others, and its room's key
+/// is shown to everybody.
+fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
+    if !settings.store.is_in_process() {
+        bail!(
+            "--demo fills a store of its own; leave out hot (flag, variable and file), or leave out --demo"
+        );
+    }
+    let http = settings.listen.http;
+    if !http.ip().to_canonical().is_loopback() {
+        bail!(
+            "--demo is for this machine only, and http is {http}; listen on 127.0.0.1, or leave out --demo"
+        );
+    }
+    Ok(())
 }
 
 async fn serve(settings: &settings::Settings, demo: bool) -> anyhow::Result<ExitCode> {
