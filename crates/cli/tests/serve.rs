@@ -283,6 +283,35 @@ fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
 }
 
 #[test]
+fn a_log_for_machines_is_one_object_per_line_with_the_id_of_the_request() {
+    let arguments = ["serve", "--http", "127.0.0.1:0", "--log", "json", "--log-level", "debug"];
+    let mut server = Server::of(emberkeep(&arguments).stderr(Stdio::piped()));
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    let head =
+        "GET /nowhere HTTP/1.1\r\nhost: localhost\r\nx-request-id: lobby-17\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    server.signal("TERM");
+    let mut log = String::new();
+    server.process.stderr.take().expect("it is piped").read_to_string(&mut log).unwrap();
+    let lines: Vec<serde_json::Map<_, _>> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let of_request: Vec<_> =
+        lines.iter().filter(|line| line.get("request_id") == Some(&json!("lobby-17"))).collect();
+    let [line] = of_request.as_slice() else { panic!("{log}") };
+    assert_eq!(
+        (&line["status"], &line["error"], &line["level"]),
+        (&json!(404), &json!("no_such_route"), &json!("DEBUG"))
+    );
+    assert!(
+        lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.starts_with("ending"))),
+        "{log}"
+    );
+}
+
+#[test]
 fn of_twelve_tokens_made_at_once_each_lets_its_owner_in() {
     let folder = scratch();
     let file = folder.join("tokens.toml").display().to_string();

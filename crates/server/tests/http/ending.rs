@@ -55,6 +55,28 @@ async fn tls_is_served_and_a_replaced_certificate_is_in_force_without_a_restart(
 }
 
 #[tokio::test]
+async fn sockets_are_served_over_tls() {
+    let Some(certificates) = require(Certificates::make()) else { return };
+    let (certificate, key) = (certificates.path("server.pem"), certificates.path("server.key"));
+    let server = Server::with(Settings { tls: Some(Tls { certificate, key }), ..loopback() }).await;
+    let stream = connect(server.address(), &certificates).await.expect("a trusted server");
+    let room = server.request("POST", "/room").send_over(stream).await.json(201);
+    let stream = connect(server.address(), &certificates).await.expect("a trusted server");
+    let url = format!("wss://{}/ws", server.address());
+    let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.expect("a socket");
+    let payload = json!({"room_code": room["room_code"], "device_id": "phone", "protocol_version": 1});
+    let join = json!({"type": "JOIN_ROOM", "payload": payload}).to_string();
+    socket.send(Message::text(join)).await.expect("an open socket");
+    let answer = loop {
+        match socket.next().await.expect("an open socket").expect("a message") {
+            Message::Text(text) => break text,
+            _ => continue,
+        }
+    };
+    assert!(answer.contains("\"JOIN_OK\""), "{answer}");
+}
+
+#[tokio::test]
 async fn a_socket_that_has_not_joined_delays_no_end_and_hears_of_it() {
     let server = Server::open().await;
     let stream = TcpStream::connect(server.address()).await.unwrap();
