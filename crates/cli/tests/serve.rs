@@ -5,6 +5,12 @@
 #[path = "../../server/tests/party/phone.rs"]
 #[allow(dead_code)] // A part of it is for other tests.
 mod phone;
+#[path = "serve/process.rs"]
+mod process;
+#[path = "serve/settings.rs"]
+mod settings;
+#[path = "serve/tokens.rs"]
+mod tokens;
 
 use emberkeep_testkit::{Unavailable, require, scratch};
 use phone::{Phone, room};
@@ -204,177 +210,6 @@ fn a_client_in_another_language_plays_on_two_servers() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (first, second) = (Server::start(&["--hot", &redis.url()]), Server::start(&["--hot", &redis.url()]));
     assert!(played_by_node(&[&first, &second]).ends_with("held on 2 servers\n"));
-}
-
-#[test]
-fn nobody_listens_to_the_world_without_tokens() {
-    let refused = run(&["serve", "--http", "0.0.0.0:0"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("without tokens"), "{}", text(&refused.stderr));
-}
-
-#[test]
-fn settings_are_shown_with_their_sources_and_without_secrets() {
-    let folder = scratch();
-    let file = folder.path().join("emberkeep.toml");
-    std::fs::write(&file, "hot = \"redis://:s3cret@127.0.0.1:1/0\"\nlog = \"json\"\n").unwrap();
-    let file = file.display().to_string();
-    let mut command = emberkeep(&["config", "--config", &file, "--log-level", "debug"]);
-    let shown = command.env("EMBERKEEP_LOG", "text").output().unwrap();
-    let said = text(&shown.stdout);
-    assert!(said.contains(&format!("hot = \"redis://:***@127.0.0.1:1/0\"  # {file}")), "{said}");
-    assert!(
-        said.contains("log = \"text\"  # variable") && said.contains("log-level = \"debug\"  # flag"),
-        "{said}"
-    );
-    assert!(!said.contains("s3cret"));
-    std::fs::write(&file, "htpp = \"127.0.0.1:1\"\n").unwrap();
-    let refused = run(&["serve", "--config", &file]);
-    assert!(
-        text(&refused.stderr).contains("unknown key \"htpp\"; did you mean http?"),
-        "{}",
-        text(&refused.stderr)
-    );
-}
-
-#[test]
-fn who_says_stop_twice_does_not_wait() {
-    let mut server = Server::start(&[]);
-    // A request that is never whole: an end in order waits for it.
-    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    let head = "POST /room/AB23CD/setup HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    write!(stream, "{head}x-master-key: x\r\ncontent-length: 9\r\n\r\n{{").unwrap();
-    // Another one is answered, so the first has surely arrived.
-    status_of(&server, "/healthz", None);
-    server.signal("INT");
-    while std::net::TcpStream::connect(server.address).is_ok() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(server.process.try_wait().unwrap(), None, "it waits for the request");
-    let told = std::time::Instant::now();
-    server.signal("INT");
-    assert_eq!(server.process.wait().unwrap().code(), Some(130));
-    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
-}
-
-#[test]
-fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
-    let folder = scratch();
-    let (file, tokens) = (folder.join("emberkeep.toml"), folder.join("tokens.toml").display().to_string());
-    std::fs::write(&file, "hot = \"redis://127.0.0.1:1\"\n").unwrap();
-    let refused = |mut command: Command| {
-        let ran = command.output().expect("the binary starts");
-        assert_eq!(ran.status.code(), Some(1));
-        text(&ran.stderr)
-    };
-    let mut by_variable = emberkeep(&["serve", "--demo"]);
-    by_variable.env("EMBERKEEP_HOT", "redis://127.0.0.1:1");
-    for command in [
-        emberkeep(&["serve", "--demo", "--hot", "redis://127.0.0.1:1"]),
-        emberkeep(&["serve", "--demo", "--config", &file.display().to_string()]),
-        by_variable,
-    ] {
-        let told = refused(command);
-        assert!(told.contains("--demo fills a store of its own"), "{told}");
-    }
-    run(&["token", "new", "--name", "lobby", "--tokens", &tokens]);
-    let told = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
-    assert!(told.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{told}");
-}
-
-#[test]
-fn a_log_for_machines_is_one_object_per_line_with_the_id_of_the_request() {
-    let arguments = ["serve", "--http", "127.0.0.1:0", "--log", "json", "--log-level", "debug"];
-    let mut server = Server::of(emberkeep(&arguments).stderr(Stdio::piped()));
-    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    let head =
-        "GET /nowhere HTTP/1.1\r\nhost: localhost\r\nx-request-id: lobby-17\r\nconnection: close\r\n\r\n";
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.read_to_end(&mut Vec::new()).unwrap();
-    server.signal("TERM");
-    let mut log = String::new();
-    server.process.stderr.take().expect("it is piped").read_to_string(&mut log).unwrap();
-    let lines: Vec<serde_json::Map<_, _>> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .collect();
-    let of_request: Vec<_> =
-        lines.iter().filter(|line| line.get("request_id") == Some(&json!("lobby-17"))).collect();
-    let [line] = of_request.as_slice() else { panic!("{log}") };
-    assert_eq!(
-        (&line["status"], &line["error"], &line["level"]),
-        (&json!(404), &json!("no_such_route"), &json!("DEBUG"))
-    );
-    assert!(
-        lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.starts_with("ending"))),
-        "{log}"
-    );
-}
-
-#[test]
-fn of_twelve_tokens_made_at_once_each_lets_its_owner_in() {
-    let folder = scratch();
-    let file = folder.join("tokens.toml").display().to_string();
-    let new = |number: usize| {
-        let mut command = emberkeep(&["token", "new", "--name", &format!("n{number}"), "--tokens", &file]);
-        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts")
-    };
-    let running: Vec<Child> = (0..12).map(new).collect();
-    let made = running.into_iter().map(|child| child.wait_with_output().expect("it ends"));
-    let tokens: Vec<String> = made.map(|made| text(&made.stdout).trim().to_owned()).collect();
-    let server = Server::start(&["--tokens", &file]);
-    let path = "/v1/tenants/00000000-0000-4000-8000-000000000001/monsters/1000000001";
-    for token in &tokens {
-        assert_eq!(status_of(&server, path, Some(token)), 404, "{tokens:?}");
-    }
-}
-
-#[test]
-fn variables_of_others_refuse_nothing_and_empty_ones_hide_nothing() {
-    let with = |variables: &[(&str, &str)]| {
-        let shown =
-            emberkeep(&["config"]).envs(variables.iter().copied()).output().expect("the binary starts");
-        (shown.status.success(), text(&shown.stderr))
-    };
-    let kubernetes = [
-        ("EMBERKEEP_SERVICE_HOST", "10.96.3.7"),
-        ("EMBERKEEP_SERVICE_PORT", "7777"),
-        ("EMBERKEEP_PORT", "tcp://10.96.3.7:7777"),
-        ("EMBERKEEP_PORT_7777_TCP", "tcp://10.96.3.7:7777"),
-        ("EMBERKEEP_PORT_7777_TCP_ADDR", "10.96.3.7"),
-    ];
-    assert_eq!(with(&kubernetes), (true, String::new()));
-    let (passed, told) = with(&[("EMBERKEEP_TOKEN", "tokens.toml")]);
-    assert!(!passed && told.contains("did you mean EMBERKEEP_TOKENS?"), "{told}");
-    let (passed, told) = with(&[("EMBERKEEP_TOKENS", "")]);
-    assert!(!passed && told.contains("tokens is empty (variable)"), "{told}");
-}
-
-#[test]
-fn a_store_that_cannot_be_opened_is_named_without_its_password() {
-    for hot in [":s3cret@host", "redis://127.0.0.1:1?password=s3cret", "http://joe:s3cret@host"] {
-        for command in ["serve", "config"] {
-            let ran = run(&[command, "--hot", hot]);
-            let told = text(&ran.stdout) + &text(&ran.stderr);
-            assert_eq!(ran.status.success(), command == "config", "{told}");
-            assert!(!told.is_empty() && !told.contains("s3cret"), "{told}");
-        }
-    }
-}
-
-#[test]
-fn a_token_is_shown_once_and_lets_its_owner_in() {
-    let folder = scratch();
-    let file = folder.path().join("tokens.toml").display().to_string();
-    let made = run(&["token", "new", "--name", "lobby", "--tokens", &file]);
-    assert!(made.status.success(), "{}", text(&made.stderr));
-    let token = text(&made.stdout).trim().to_owned();
-    assert!(token.starts_with("ek_") && !std::fs::read_to_string(&file).unwrap().contains(&token));
-    let server = Server::start(&["--tokens", &file]);
-    let path = "/v1/tenants/00000000-0000-4000-8000-000000000001/monsters/1000000001";
-    assert_eq!(status_of(&server, path, None), 401);
-    assert_eq!(status_of(&server, path, Some("ek_wrong")), 401);
-    assert_eq!(status_of(&server, path, Some(&token)), 404);
 }
 
 fn status_of(server: &Server, path: &str, token: Option<&str>) -> u16 {
