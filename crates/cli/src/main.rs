@@ -5,6 +5,7 @@ mod demo;
 mod duration;
 mod open;
 mod schema_keys;
+mod secret;
 mod serve;
 mod settings;
 mod token;

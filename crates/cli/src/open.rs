@@ -1,5 +1,6 @@
 //! Stores by their URL. The one place that knows which engines there are.
 
+use crate::secret::masked;
 use anyhow::{Context, bail};
 use emberkeep::hot::{Store, embedded::Embedded, journal};
 use emberkeep::redis::RedisEngine;
@@ -74,7 +75,7 @@ pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
         return embedded(arguments);
     }
     if !arguments.hot.contains("://") {
-        bail!("--hot is {:?}, expected embedded, redis://… or redis+cluster://…", arguments.hot);
+        bail!("--hot is {:?}, expected embedded, redis://… or redis+cluster://…", masked(&arguments.hot));
     }
     if arguments.data.is_some() {
         bail!("--data is the folder of the embedded store; leave it out when --hot names a server");

@@ -11,38 +11,18 @@ pub(crate) struct Arguments {
     /// Whose it is, as it appears in logs
     #[arg(long)]
     name: String,
-    /// What it allows
-    #[arg(long, value_enum, default_value = "service")]
-    role: RoleArgument,
+    /// What it allows: read-only, service (the operations of the games) or admin (what concerns whole tenants)
+    #[arg(long, default_value = "service")]
+    role: Role,
     /// File that keeps its hash; made if there is none. The server's --tokens names the same file
     #[arg(long, value_name = "FILE", env = "EMBERKEEP_TOKENS")]
     tokens: PathBuf,
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum RoleArgument {
-    /// Reads
-    ReadOnly,
-    /// Reads, and the operations of the games
-    Service,
-    /// All of it, and what concerns whole tenants
-    Admin,
-}
-
-impl From<RoleArgument> for Role {
-    fn from(role: RoleArgument) -> Role {
-        match role {
-            RoleArgument::ReadOnly => Role::ReadOnly,
-            RoleArgument::Service => Role::Service,
-            RoleArgument::Admin => Role::Admin,
-        }
-    }
-}
-
 /// Makes a token, keeps its hash, and shows it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = Token::new().context("the system gives no randomness")?;
-    let entry = Entry { name: arguments.name.clone(), role: arguments.role.into(), hash: token.hash() };
+    let entry = Entry { name: arguments.name.clone(), role: arguments.role, hash: token.hash() };
     write_entry(&arguments.tokens, &entry)?;
     println!("{}", token.reveal());
     eprintln!("shown once; its hash is in {}", arguments.tokens.display());

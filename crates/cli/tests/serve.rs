@@ -5,11 +5,17 @@
 #[path = "../../server/tests/party/phone.rs"]
 #[allow(dead_code)] // A part of it is for other tests.
 mod phone;
+#[path = "serve/process.rs"]
+mod process;
+#[path = "serve/settings.rs"]
+mod settings;
+#[path = "serve/tokens.rs"]
+mod tokens;
 
 use emberkeep_testkit::{Unavailable, require, scratch};
 use phone::{Phone, room};
 use serde_json::json;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -42,7 +48,10 @@ struct Server {
 impl Server {
     fn start(arguments: &[&str]) -> Server {
         let arguments = [&["serve", "--http", "127.0.0.1:0"], arguments].concat();
-        let mut command = emberkeep(&arguments);
+        Server::of(&mut emberkeep(&arguments))
+    }
+
+    fn of(command: &mut Command) -> Server {
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let mut said = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut line = String::new();
@@ -203,57 +212,10 @@ fn a_client_in_another_language_plays_on_two_servers() {
     assert!(played_by_node(&[&first, &second]).ends_with("held on 2 servers\n"));
 }
 
-#[test]
-fn nobody_listens_to_the_world_without_tokens() {
-    let refused = run(&["serve", "--http", "0.0.0.0:0"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("without tokens"), "{}", text(&refused.stderr));
-}
-
-#[test]
-fn settings_are_shown_with_their_sources_and_without_secrets() {
-    let folder = scratch();
-    let file = folder.path().join("emberkeep.toml");
-    std::fs::write(&file, "hot = \"redis://:s3cret@127.0.0.1:1/0\"\nlog = \"json\"\n").unwrap();
-    let file = file.display().to_string();
-    let mut command = emberkeep(&["config", "--config", &file, "--log-level", "debug"]);
-    let shown = command.env("EMBERKEEP_LOG", "text").output().unwrap();
-    let said = text(&shown.stdout);
-    assert!(said.contains(&format!("hot = \"redis://:***@127.0.0.1:1/0\"  # {file}")), "{said}");
-    assert!(
-        said.contains("log = \"text\"  # variable") && said.contains("log-level = \"debug\"  # flag"),
-        "{said}"
-    );
-    assert!(!said.contains("s3cret"));
-    std::fs::write(&file, "htpp = \"127.0.0.1:1\"\n").unwrap();
-    let refused = run(&["serve", "--config", &file]);
-    assert!(
-        text(&refused.stderr).contains("unknown key \"htpp\"; did you mean http?"),
-        "{}",
-        text(&refused.stderr)
-    );
-}
-
-#[test]
-fn a_token_is_shown_once_and_lets_its_owner_in() {
-    let folder = scratch();
-    let file = folder.path().join("tokens.toml").display().to_string();
-    let made = run(&["token", "new", "--name", "lobby", "--tokens", &file]);
-    assert!(made.status.success(), "{}", text(&made.stderr));
-    let token = text(&made.stdout).trim().to_owned();
-    assert!(token.starts_with("ek_") && !std::fs::read_to_string(&file).unwrap().contains(&token));
-    let server = Server::start(&["--tokens", &file]);
-    let path = "/v1/tenants/00000000-0000-4000-8000-000000000001/monsters/1000000001";
-    assert_eq!(status_of(&server, path, None), 401);
-    assert_eq!(status_of(&server, path, Some("ek_wrong")), 401);
-    assert_eq!(status_of(&server, path, Some(&token)), 404);
-}
-
 fn status_of(server: &Server, path: &str, token: Option<&str>) -> u16 {
-    use std::io::Write;
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n{token}connection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n{token}connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer[9..12].parse().unwrap()
@@ -281,9 +243,8 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
 }
 
 fn status_and_body(server: &Server, path: &str) -> String {
-    use std::io::Write;
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

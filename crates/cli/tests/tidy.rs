@@ -10,7 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hot-redis", &["hot", "schema"]),
     ("primitives", &["hot", "schema"]),
     ("games", &["hot", "schema", "primitives"]),
-    ("server", &["games", "hot", "primitives", "schema"]),
+    ("server", &["games", "hot", "schema"]),
     ("testkit", &[]),
 ];
 

@@ -30,6 +30,9 @@ impl Address {
             other => return Err(wrong(url, &format!("the scheme {other}:// is not known"))),
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if query.contains('@') {
+            return Err(wrong(url, "a ? of a user or password is written %3F, an @ behind it %40"));
+        }
         let mut address = Address { nodes: vec![], cluster, prefix: String::new(), wait: 0, ca: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             address.option(url, pair)?;
@@ -114,6 +117,9 @@ impl fmt::Debug for Address {
 /// The error never repeats the URL: it may hold a password.
 fn wrong(url: &str, problem: &str) -> Error {
     let shown = url.rsplit_once('@').map_or(url, |(_, after)| after);
+    // Nor an option's value: some clients take a password there. A `?` before the `@` makes it doubtful what is what.
+    let doubtful = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
+    let shown = if doubtful { "" } else { shown.split('?').next().unwrap_or_default() };
     Error::Invalid {
         what: "URL",
         problem: format!(
@@ -140,9 +146,15 @@ mod tests {
 
     #[test]
     fn a_wrong_url_is_explained_without_its_password() {
-        for url in
-            ["redis//x", "http://joe:s3cret@h:1", "redis://joe:s3cret@h:1?wiat=1", "redis://joe:s3cret@h:no"]
-        {
+        for url in [
+            "redis//x",
+            "http://joe:s3cret@h:1",
+            "redis://joe:s3cret@h:1?wiat=1",
+            "redis://joe:s3cret@h:no",
+            "redis://h:1?password=s3cret",
+            "redis://joe:x?s3cret@h:1",
+            "redis://h:1?password=x@s3cret",
+        ] {
             let error = Address::parse(url).expect_err(url).to_string();
             assert!(error.contains("expected redis://") && !error.contains("s3cret"), "{error}");
         }

@@ -26,6 +26,7 @@ pub(crate) const SCHEME: &str = "token";
 /// Problems of every route that takes a body.
 const OF_BODIES: &[(StatusCode, &str)] = &[
     (StatusCode::BAD_REQUEST, "The body is no JSON"),
+    (StatusCode::REQUEST_TIMEOUT, "The body does not arrive"),
     (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is not declared as JSON"),
 ];

@@ -2,6 +2,7 @@
 
 use crate::auth::Tokens;
 use crate::brake::Brake;
+use crate::listen::Waits;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::routes::sweeping::Sweeps;
@@ -13,6 +14,29 @@ use emberkeep_games::party::Rooms;
 use emberkeep_games::reactors::Reactors;
 use emberkeep_hot::Store;
 use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+
+/// Who may come in, how often, and how long that may take.
+pub(crate) struct Doors {
+    pub(crate) tokens: Tokens,
+    pub(crate) origins: Origins,
+    pub(crate) ws_origins: Origins,
+    pub(crate) throttle: Throttle,
+    pub(crate) waits: Waits,
+}
+
+impl Doors {
+    /// Nobody needs a token, and no foreign page may call.
+    pub(crate) fn open() -> Doors {
+        Doors {
+            tokens: Tokens::open(),
+            origins: Origins::none(),
+            ws_origins: Origins::none(),
+            throttle: Throttle::new(0),
+            waits: Waits::default(),
+        }
+    }
+}
 
 /// The state of the server. Cheap to clone.
 #[derive(Clone)]
@@ -32,21 +56,20 @@ pub(crate) struct Inner {
     pub(crate) origins: Origins,
     /// Pages that may open a socket.
     pub(crate) ws_origins: Origins,
+    /// How long requests may take to arrive.
+    pub(crate) waits: Waits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
+    /// Whether the server ends.
+    ending: watch::Sender<bool>,
     /// The document of the routes, as it is sent; known once they are put together.
     pub(crate) document: OnceLock<Bytes>,
 }
 
 impl App {
     /// A server's state on a store.
-    pub(crate) fn new(
-        store: Store,
-        tokens: Tokens,
-        origins: Origins,
-        ws_origins: Origins,
-        throttle: Throttle,
-    ) -> App {
+    pub(crate) fn new(store: Store, doors: Doors) -> App {
+        let Doors { tokens, origins, ws_origins, throttle, waits } = doors;
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         App(Arc::new(Inner {
             monsters: Monsters::new(store.clone()),
@@ -59,10 +82,29 @@ impl App {
             tokens,
             origins,
             ws_origins,
+            waits,
             metrics,
             sweeps: Sweeps::default(),
+            ending: watch::Sender::new(false),
             document: OnceLock::new(),
         }))
+    }
+}
+
+impl Inner {
+    /// From here on the server ends.
+    pub(crate) fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.ending.borrow()
+    }
+
+    /// Waits until the server ends.
+    pub(crate) async fn ending(&self) {
+        // The sender is ours, so it is there for as long as we wait.
+        let _ = self.ending.subscribe().wait_for(|ends| *ends).await;
     }
 }
 

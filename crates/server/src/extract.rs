@@ -1,19 +1,23 @@
 //! Where a request comes from, its path, query and body, with refusals in our shape.
 //!
-//! A body that is no JSON is 400; one that is JSON but not what the route takes is 422, and so is a path or query that
+//! A body that is no JSON is 400, one that does not arrive 408; one that is JSON but not what the route takes is 422, and so is a path or query that
 //! cannot be read. Unknown fields are refused where the type says `deny_unknown_fields`, which every command does.
 
+use crate::app::App;
 use crate::limits::BODY_BYTES_MAX;
 use crate::problem::Problem;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Where a request comes from.
 pub(crate) struct Address(pub(crate) IpAddr);
@@ -58,13 +62,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 /// The body as JSON.
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         check_media_type(&request)?;
-        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
-        let bytes = body.map_err(|error| unread(&*error))?.to_bytes();
+        let bytes = whole(request, app.waits.body).await?;
         // Serde takes a list for a struct, too: fields without names. Nobody should come to rely on it.
         if bytes.trim_ascii_start().first() == Some(&b'[')
             && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
@@ -85,6 +88,18 @@ fn check_media_type(request: &Request) -> Result<(), Problem> {
     }
     let message = format!("the body's Content-Type is {found:?}, expected application/json");
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
+}
+
+/// All bytes of a body that ends in time.
+async fn whole(request: Request, wait: Duration) -> Result<Bytes, Problem> {
+    let collecting = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
+    match timeout(wait, collecting).await {
+        Ok(body) => Ok(body.map_err(|error| unread(&*error))?.to_bytes()),
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", wait.as_secs_f32());
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_late", message))
+        }
+    }
 }
 
 fn unread(error: &(dyn Error + 'static)) -> Problem {

@@ -5,8 +5,8 @@
 //!
 //! **Not responsible for**: any rule of a game, any engine by name, reading settings from anywhere.
 //!
-//! The order in which a request passes: `observe` (request id, counters, log line) → `origins` (foreign pages) → `access`
-//! (token and role) → `extract` (path, query, body) → a handler in `routes` → the game. Whatever goes wrong on the way becomes a
+//! The order in which a request passes: `observe` (request id, counters, log line) → `local` (only without tokens: this machine) →
+//! `origins` (foreign pages) → `access` (token and role) → `extract` (path, query, body) → a handler in `routes` → the game. Whatever goes wrong on the way becomes a
 //! [`problem::Problem`], in one shape.
 
 mod access;
@@ -18,6 +18,7 @@ mod extract;
 mod headers;
 pub mod limits;
 mod listen;
+mod local;
 mod metrics;
 mod observe;
 mod origins;
@@ -27,6 +28,6 @@ mod routes;
 mod throttle;
 mod ws;
 
-pub use listen::{ListenError, Listening, Settings, Tls, listen};
+pub use listen::{ListenError, Listening, Settings, Tls, Waits, listen};
 pub use origins::OriginError;
 pub use routes::document;

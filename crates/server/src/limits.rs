@@ -4,6 +4,11 @@ use std::time::Duration;
 
 /// Bytes of a request's body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// Time for the head of a request, from the beginning of its connection or the answer before. So a connection may rest for as long
+/// between two requests, and more than the minute after which balancers commonly let go of it.
+pub const HEAD_WAIT: Duration = Duration::from_secs(75);
+/// Time for the body of a request.
+pub const BODY_WAIT: Duration = Duration::from_secs(30);
 /// Characters of a request id that a caller may choose.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 /// Entries of a page of a list, if the caller does not say.
@@ -20,6 +25,8 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 pub const FILES_CHECKED_EVERY: Duration = Duration::from_secs(2);
 /// Tokens in a file.
 pub const TOKENS_MAX: usize = 1_000;
+/// Characters of a token's name.
+pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 /// Time between two counts of keys by family.
 pub const CENSUS_EVERY: Duration = Duration::from_secs(60);
 /// Keys that one page of the census looks at, about.

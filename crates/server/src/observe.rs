@@ -171,9 +171,7 @@ fn new_id() -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Tokens;
-    use crate::origins::Origins;
-    use crate::throttle::Throttle;
+    use crate::app::Doors;
     use emberkeep_hot::Store;
     use emberkeep_hot::embedded::Embedded;
     use std::sync::Arc;
@@ -181,7 +179,7 @@ mod tests {
     #[test]
     fn a_request_whose_caller_hung_up_is_counted() {
         let store = Store::new(Arc::new(Embedded::in_memory()));
-        let app = App::new(store, Tokens::open(), Origins::none(), Origins::none(), Throttle::new(0));
+        let app = App::new(store, Doors::open());
         let never = tower::service_fn(|_: Request| std::future::pending::<Result<Response, Infallible>>());
         drop(Observe(app.clone()).layer(never).call(Request::default()));
         let page = app.metrics.page(&app.store.stats());

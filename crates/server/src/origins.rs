@@ -17,7 +17,8 @@ pub(crate) struct Origins(Arc<Allowed>);
 #[derive(Debug)]
 enum Allowed {
     All,
-    These(Vec<HeaderValue>),
+    /// As browsers spell them: in small letters, without the port that is the scheme's own.
+    These(Vec<String>),
 }
 
 /// An origin that is none.
@@ -46,7 +47,10 @@ impl Origins {
     pub(crate) fn layer(&self) -> CorsLayer {
         let origins = match &*self.0 {
             Allowed::All => AllowOrigin::any(),
-            Allowed::These(these) => AllowOrigin::list(these.iter().cloned()),
+            Allowed::These(_) => {
+                let these = self.clone();
+                AllowOrigin::predicate(move |origin, _| these.allow(Some(origin)))
+            }
         };
         CorsLayer::new()
             .allow_origin(origins)
@@ -72,14 +76,21 @@ impl Origins {
     }
 }
 
-fn read(origin: &str) -> Result<HeaderValue, OriginError> {
+/// An origin as browsers spell it.
+fn read(origin: &str) -> Result<String, OriginError> {
     let wrong = || OriginError { origin: origin.to_owned() };
     let (scheme, host) = origin.split_once("://").ok_or_else(wrong)?;
     let named = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     if !named(scheme) || !named(host) || host.contains(['/', '*', '?', '#']) {
         return Err(wrong());
     }
-    HeaderValue::from_str(origin).map_err(|_| wrong())
+    let spelled = origin.to_ascii_lowercase();
+    let own_port = match scheme.to_ascii_lowercase().as_str() {
+        "http" => ":80",
+        "https" => ":443",
+        _ => "",
+    };
+    Ok(spelled.strip_suffix(own_port).unwrap_or(&spelled).to_owned())
 }
 
 #[cfg(test)]
@@ -88,9 +99,10 @@ mod tests {
 
     #[test]
     fn pages_pass_by_their_origin_and_programs_without_one() {
-        let known = Origins::read(&["https://play.example".into()]).unwrap();
+        let known = Origins::read(&["HTTPS://Play.Example".into(), "http://a.example:80".into()]).unwrap();
         let page = |text: &'static str| HeaderValue::from_static(text);
-        assert!(known.allow(Some(&page("https://Play.example"))) && known.allow(None));
+        assert!(known.allow(Some(&page("https://play.example"))) && known.allow(None));
+        assert!(known.allow(Some(&page("http://a.example"))), "browsers leave out the scheme's own port");
         assert!(!known.allow(Some(&page("https://evil.example"))));
         assert!(Origins::read(&["*".into()]).unwrap().allow(Some(&page("https://evil.example"))));
     }

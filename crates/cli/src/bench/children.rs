@@ -5,6 +5,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
@@ -25,7 +26,9 @@ impl Child {
     /// Starts `emberkeep …` with these arguments.
     pub(super) fn start_program<'a>(arguments: impl Iterator<Item = &'a String>) -> Result<Child> {
         let program = std::env::current_exe().context("cannot find this program")?;
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        forget_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
+        let mut process = command
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -64,6 +67,13 @@ impl Drop for Child {
     }
 }
 
+/// A child is told all by its arguments: settings of whoever runs the benchmark, such as tokens, are not for it.
+fn forget_settings(command: &mut Command, variables: impl Iterator<Item = OsString>) {
+    for name in variables.filter(|name| name.to_string_lossy().starts_with("EMBERKEEP_")) {
+        command.env_remove(name);
+    }
+}
+
 /// Starts one child per list of arguments, lets all of them begin at once, and gathers what they found.
 pub(super) fn together<T: DeserializeOwned>(children: &[Vec<String>]) -> Result<Vec<T>> {
     let mut running: Vec<Child> =
@@ -87,4 +97,20 @@ pub(super) fn wait_for_go() -> Result<()> {
         bail!("the parent process is gone");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_inherits_no_setting() {
+        let mut command = Command::new("emberkeep");
+        forget_settings(
+            &mut command,
+            ["PATH", "EMBERKEEP_TOKENS", "EMBERKEEP_HTTP"].map(OsString::from).into_iter(),
+        );
+        let changed: Vec<_> = command.get_envs().collect();
+        assert_eq!(changed, [("EMBERKEEP_HTTP".as_ref(), None), ("EMBERKEEP_TOKENS".as_ref(), None)]);
+    }
 }

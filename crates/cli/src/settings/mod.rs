@@ -4,6 +4,7 @@ mod declared;
 mod show;
 mod source;
 mod typed;
+mod variables;
 
 pub(crate) use declared::Flags;
 pub(crate) use show::show;
@@ -25,13 +26,14 @@ pub(crate) struct Sources {
 impl Sources {
     /// The settings in force, as texts.
     pub(crate) fn in_force(&self) -> anyhow::Result<InForce> {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
+        let variables = variables::from_variables(std::env::vars_os())?;
         let file = match &self.config {
             Some(path) => Some((path.clone(), source::from_file(path)?)),
             None => None,
         };
-        Ok(source::in_force(self.flags.given(), source::from_variables(variables)?, file))
+        let found = source::in_force(self.flags.given(), variables, file);
+        source::refuse_empty(&found)?;
+        Ok(found)
     }
 
     /// The settings in force.

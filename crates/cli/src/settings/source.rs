@@ -1,7 +1,7 @@
 //! Where settings come from: flags before variables before a file before defaults.
 
 use super::declared::{SETTINGS, Setting};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,9 +32,8 @@ impl fmt::Display for Source {
 /// The settings in force, each with who said so.
 pub(crate) type InForce = BTreeMap<&'static str, (String, Source)>;
 
-/// Variables of ours that are no settings: they belong to the tests.
-const NO_SETTINGS: &[&str] = &["EMBERKEEP_CONFIG", "EMBERKEEP_VALKEY", "EMBERKEEP_REDIS"];
-const TEST_PREFIX: &str = "EMBERKEEP_TEST_";
+/// Settings that are lists, and may be empty: nobody.
+const LISTS: [&str; 2] = ["origins", "ws-origins"];
 
 /// Puts the sources over one another.
 pub(crate) fn in_force(flags: Given, variables: Given, file: Option<(PathBuf, Given)>) -> InForce {
@@ -51,19 +50,14 @@ pub(crate) fn in_force(flags: Given, variables: Given, file: Option<(PathBuf, Gi
     found
 }
 
-/// The settings among the environment's variables. One that begins like ours and is none is an error.
-pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<Given> {
-    let mut given = Given::new();
-    for (variable, text) in variables.filter(|(name, _)| name.starts_with("EMBERKEEP_")) {
-        if NO_SETTINGS.contains(&variable.as_str()) || variable.starts_with(TEST_PREFIX) {
-            continue;
-        }
-        match SETTINGS.iter().find(|setting| setting.variable() == variable) {
-            Some(setting) => given.insert(setting.name, text),
-            None => bail!("unknown variable {variable}{}", nearest(&variable, Setting::variable)),
-        };
+/// Refuses an empty text: it would hide what another source says, and mean that the setting is not set.
+pub(crate) fn refuse_empty(found: &InForce) -> anyhow::Result<()> {
+    let is_empty =
+        |(name, (text, _)): &(&&str, &(String, Source))| text.trim().is_empty() && !LISTS.contains(name);
+    match found.iter().find(is_empty) {
+        Some((name, (_, source))) => bail!("{name} is empty ({source}); give it a value, or leave it out"),
+        None => Ok(()),
     }
-    Ok(given)
 }
 
 /// The settings of a file.
@@ -73,7 +67,7 @@ pub(crate) fn from_file(path: &Path) -> anyhow::Result<Given> {
 }
 
 fn from_text(text: &str) -> anyhow::Result<Given> {
-    let table: toml::Table = toml::from_str(text)?;
+    let table: toml::Table = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
     let mut given = Given::new();
     for (key, value) in table {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.name == key) else {
@@ -82,6 +76,12 @@ fn from_text(text: &str) -> anyhow::Result<Given> {
         given.insert(setting.name, plain(&key, value)?);
     }
     Ok(given)
+}
+
+/// What is wrong and where, without the line itself: it may hold a password.
+fn unreadable(text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    anyhow!("line {}: {}", before.matches('\n').count() + 1, error.message())
 }
 
 /// A value as a flag would spell it.
@@ -98,7 +98,7 @@ fn plain(key: &str, value: toml::Value) -> anyhow::Result<String> {
 }
 
 /// What was probably meant.
-fn nearest(wrong: &str, name: impl Fn(&Setting) -> String) -> String {
+pub(super) fn nearest(wrong: &str, name: impl Fn(&Setting) -> String) -> String {
     let candidates = SETTINGS.iter().map(|setting| {
         let name = name(setting);
         (strsim::jaro_winkler(&name.to_lowercase(), &wrong.to_lowercase()), name)
@@ -144,9 +144,6 @@ mod tests {
         assert_eq!(told, "unknown key \"tls_certificat\"; did you mean tls-certificate?");
         let told = from_text("zzz = 1").unwrap_err().to_string();
         assert!(told.contains("known are http, hot, data"), "{told}");
-        let variable = ("EMBERKEEP_HTPP".to_owned(), String::new());
-        let told = from_variables([variable].into_iter()).unwrap_err().to_string();
-        assert_eq!(told, "unknown variable EMBERKEEP_HTPP; did you mean EMBERKEEP_HTTP?");
     }
 
     #[test]
@@ -157,9 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_others_and_of_tests_are_left_alone() {
-        let variables = [("PATH", "x"), ("EMBERKEEP_TEST_LINES", "y"), ("EMBERKEEP_DATA", "d")];
-        let variables = variables.map(|(name, text)| (name.to_owned(), text.to_owned()));
-        assert_eq!(from_variables(variables.into_iter()).unwrap(), given(&[("data", "d")]));
+    fn an_empty_text_hides_nothing() {
+        let file = Some((PathBuf::from("e.toml"), given(&[("tokens", "t.toml")])));
+        let found = in_force(Given::new(), given(&[("tokens", "")]), file);
+        let told = refuse_empty(&found).unwrap_err().to_string();
+        assert_eq!(told, "tokens is empty (variable); give it a value, or leave it out");
+        refuse_empty(&in_force(given(&[("ws-origins", "")]), Given::new(), None)).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_refused_without_its_text() {
+        let told = from_text("log = \"text\"\nhot = \"redis://:s3cret@host\n").unwrap_err().to_string();
+        assert!(told.starts_with("line 2: ") && !told.contains("s3cret"), "{told}");
     }
 }

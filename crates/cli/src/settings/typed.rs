@@ -2,8 +2,9 @@
 
 use super::source::InForce;
 use crate::open::StoreArguments;
+use crate::secret::masked;
 use anyhow::{Context, anyhow, bail};
-use emberkeep_server::Tls;
+use emberkeep_server::{Tls, Waits};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -53,6 +54,7 @@ impl Settings {
             origins: list(found, "origins"),
             ws_origins: list(found, "ws-origins"),
             rooms_per_second: required(found, "rooms-per-second", "a number of rooms, 0 for any number")?,
+            waits: Waits::default(),
         };
         let durability = text(found, "durability").map(str::parse).transpose();
         let durability = durability.map_err(|error: String| wrong(found, "durability", &error))?;
@@ -80,7 +82,7 @@ fn required<T: FromStr>(found: &InForce, name: &str, expected: &str) -> anyhow::
 
 fn wrong(found: &InForce, name: &str, problem: &str) -> anyhow::Error {
     match found.get(name) {
-        Some((text, source)) => anyhow!("{name} is {text:?} ({source}), {problem}"),
+        Some((text, source)) => anyhow!("{name} is {:?} ({source}), {problem}", masked(text)),
         None => anyhow!("{name}: {problem}"),
     }
 }

@@ -4,14 +4,19 @@
 //! with every stored hash in constant time. Without any token configured everybody may do everything, and the server
 //! listens on loopback only.
 
+mod add;
 mod file;
 mod token;
 
-pub use file::{Entry, FileError, read_file, write_entry};
+pub use add::write_entry;
+pub use file::{Entry, FileError};
+pub(crate) use file::{read_entries, read_text};
 pub use token::{Token, TokenHash};
 
 use parking_lot::RwLock;
+use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// What a token allows; each role may do what the ones before it may.
@@ -24,6 +29,15 @@ pub enum Role {
     Service,
     /// All of it, and what concerns whole tenants.
     Admin,
+}
+
+/// By the word that stands for it in the file of tokens, too.
+impl FromStr for Role {
+    type Err = serde::de::value::Error;
+
+    fn from_str(word: &str) -> Result<Role, Self::Err> {
+        Role::deserialize(word.into_deserializer())
+    }
 }
 
 /// Who calls.
@@ -76,6 +90,11 @@ impl Tokens {
     /// Whether everybody may call.
     pub fn is_open(&self) -> bool {
         self.0.read().is_none()
+    }
+
+    /// Whether tokens are asked for, and none is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.read().as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Who shows this token.

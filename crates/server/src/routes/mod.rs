@@ -14,12 +14,11 @@ pub(crate) mod sweeping;
 pub(crate) use answers::whole_ms;
 
 use crate::access::{self, plain};
-use crate::app::App;
-use crate::auth::{Role, Tokens};
+use crate::app::{App, Doors};
+use crate::auth::Role;
+use crate::local::Local;
 use crate::observe::Observe;
-use crate::origins::Origins;
 use crate::problem::Problem;
-use crate::throttle::Throttle;
 use crate::ws;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
@@ -37,7 +36,8 @@ const PLAY: Role = Role::Service;
 const RULE: Role = Role::Admin;
 
 const ABOUT: &str = "Hot state of multiplayer games. Every problem is `{error, message, details}`: a stable word for \
-programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it.";
+programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it. \
+A server without tokens is for its own machine: whatever calls it by another name, or is a page of a foreign origin, gets 403.";
 
 /// The whole service.
 pub(crate) fn router(app: App) -> Router {
@@ -47,12 +47,13 @@ pub(crate) fn router(app: App) -> Router {
     let router = router.fallback(no_such_route).method_not_allowed_fallback(no_such_method);
     // Without origins there is nothing to tell browsers, and nothing to do for each request.
     let router = if app.origins.is_empty() { router } else { router.layer(app.origins.layer()) };
+    let router = if app.tokens.is_open() { router.layer(Local(app.origins.clone())) } else { router };
     router.layer(Observe(app.clone())).with_state(app)
 }
 
 /// The document of all routes, as it is served at `/openapi.json`.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = App::new(store, Tokens::open(), Origins::none(), Origins::none(), Throttle::new(0));
+    let app = App::new(store, Doors::open());
     documents::finished(&documented(&app).into_openapi())
 }
 

@@ -59,9 +59,18 @@ async fn ws(
 
 async fn serve(app: App, mut socket: WebSocket, address: SocketAddr) {
     app.metrics.sockets.fetch_add(1, Relaxed);
-    let ending = match first_message(&app, &mut socket, address).await {
+    let entered = tokio::select! {
+        biased;
+        () = app.ending() => Err(Some(Ending::ServerEnds)),
+        entered = first_message(&app, &mut socket, address) => entered,
+    };
+    let ending = match entered {
         Ok((client, queue)) => {
-            let ending = client.converse(&mut socket, queue).await;
+            let ending = match app.is_ending() {
+                // It may have entered after the rooms were told to end.
+                true => Some(Ending::ServerEnds),
+                false => client.converse(&mut socket, queue).await,
+            };
             client.app.sockets.leave(client.code, client.id);
             ending
         }

@@ -8,6 +8,8 @@ mod fuzz;
 mod input;
 mod monsters;
 mod observe;
+mod pages;
 mod reactors;
 mod rooms;
 mod support;
+mod waits;

@@ -1,7 +1,6 @@
-//! Request ids, counters, health, foreign pages.
+//! Request ids, counters, health.
 
-use crate::support::{FIELD, Server, TENANT, loopback};
-use emberkeep_server::Settings;
+use crate::support::{FIELD, Server, TENANT};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -78,27 +77,4 @@ async fn a_closed_store_is_not_ready_and_calls_say_so() {
     assert_eq!(server.get("/healthz").await.json(200), json!({"status": "ok"}));
     let refused = server.post(&format!("{FIELD}/monsters"), json!({"monsterId": 1, "maxHp": 1})).await;
     assert_eq!(refused.problem(503), "store_unavailable");
-}
-
-#[tokio::test]
-async fn pages_of_named_origins_may_call() {
-    let origins = vec!["https://play.example".to_owned()];
-    let server = Server::with(Settings { origins, ..loopback() }).await;
-    let ask = async |origin: &str| {
-        let request = server.request("OPTIONS", &format!("{FIELD}/monsters")).header("Origin", origin);
-        let request = request.header("Access-Control-Request-Method", "POST");
-        request.header("Access-Control-Request-Headers", "authorization,content-type").send().await
-    };
-    let friend = ask("https://play.example").await;
-    assert_eq!(friend.header("access-control-allow-origin"), Some("https://play.example"));
-    assert!(
-        friend.header("access-control-allow-headers").is_some_and(|names| names.contains("authorization"))
-    );
-    assert_eq!(ask("https://other.example").await.header("access-control-allow-origin"), None);
-    let answer = server.request("GET", "/healthz").header("Origin", "https://play.example").send().await;
-    assert_eq!(answer.header("access-control-allow-origin"), Some("https://play.example"));
-
-    let closed = Server::open().await;
-    let answer = closed.request("GET", "/healthz").header("Origin", "https://play.example").send().await;
-    assert_eq!(answer.header("access-control-allow-origin"), None);
 }

@@ -19,7 +19,7 @@ pub(super) fn request(path: &str, key: Option<&str>, body: &str) -> Vec<u8> {
     let key = key.map(|key| format!("x-master-key: {key}\r\n")).unwrap_or_default();
     let length = body.len();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n{key}content-length: {length}\r\n\r\n"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{key}content-length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body.as_bytes()].concat()
 }

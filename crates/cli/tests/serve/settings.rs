@@ -1,0 +1,94 @@
+//! Settings that are refused, and how they are shown.
+
+use super::{emberkeep, run, text};
+use emberkeep_testkit::scratch;
+use std::process::Command;
+
+#[test]
+fn nobody_listens_to_the_world_without_tokens() {
+    let refused = run(&["serve", "--http", "0.0.0.0:0"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("without tokens"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn settings_are_shown_with_their_sources_and_without_secrets() {
+    let folder = scratch();
+    let file = folder.path().join("emberkeep.toml");
+    std::fs::write(&file, "hot = \"redis://:s3cret@127.0.0.1:1/0\"\nlog = \"json\"\n").unwrap();
+    let file = file.display().to_string();
+    let mut command = emberkeep(&["config", "--config", &file, "--log-level", "debug"]);
+    let shown = command.env("EMBERKEEP_LOG", "text").output().unwrap();
+    let said = text(&shown.stdout);
+    assert!(said.contains(&format!("hot = \"redis://:***@127.0.0.1:1/0\"  # {file}")), "{said}");
+    assert!(
+        said.contains("log = \"text\"  # variable") && said.contains("log-level = \"debug\"  # flag"),
+        "{said}"
+    );
+    assert!(!said.contains("s3cret"));
+    std::fs::write(&file, "htpp = \"127.0.0.1:1\"\n").unwrap();
+    let refused = run(&["serve", "--config", &file]);
+    assert!(
+        text(&refused.stderr).contains("unknown key \"htpp\"; did you mean http?"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
+
+#[test]
+fn variables_of_others_refuse_nothing_and_empty_ones_hide_nothing() {
+    let with = |variables: &[(&str, &str)]| {
+        let shown =
+            emberkeep(&["config"]).envs(variables.iter().copied()).output().expect("the binary starts");
+        (shown.status.success(), text(&shown.stderr))
+    };
+    let kubernetes = [
+        ("EMBERKEEP_SERVICE_HOST", "10.96.3.7"),
+        ("EMBERKEEP_SERVICE_PORT", "7777"),
+        ("EMBERKEEP_PORT", "tcp://10.96.3.7:7777"),
+        ("EMBERKEEP_PORT_7777_TCP", "tcp://10.96.3.7:7777"),
+        ("EMBERKEEP_PORT_7777_TCP_ADDR", "10.96.3.7"),
+    ];
+    assert_eq!(with(&kubernetes), (true, String::new()));
+    let (passed, told) = with(&[("EMBERKEEP_TOKEN", "tokens.toml")]);
+    assert!(!passed && told.contains("did you mean EMBERKEEP_TOKENS?"), "{told}");
+    let (passed, told) = with(&[("EMBERKEEP_TOKENS", "")]);
+    assert!(!passed && told.contains("tokens is empty (variable)"), "{told}");
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_named_without_its_password() {
+    for hot in [":s3cret@host", "redis://127.0.0.1:1?password=s3cret", "http://joe:s3cret@host"] {
+        for command in ["serve", "config"] {
+            let ran = run(&[command, "--hot", hot]);
+            let told = text(&ran.stdout) + &text(&ran.stderr);
+            assert_eq!(ran.status.success(), command == "config", "{told}");
+            assert!(!told.is_empty() && !told.contains("s3cret"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
+    let folder = scratch();
+    let (file, tokens) = (folder.join("emberkeep.toml"), folder.join("tokens.toml").display().to_string());
+    std::fs::write(&file, "hot = \"redis://127.0.0.1:1\"\n").unwrap();
+    let refused = |mut command: Command| {
+        let ran = command.output().expect("the binary starts");
+        assert_eq!(ran.status.code(), Some(1));
+        text(&ran.stderr)
+    };
+    let mut by_variable = emberkeep(&["serve", "--demo"]);
+    by_variable.env("EMBERKEEP_HOT", "redis://127.0.0.1:1");
+    for command in [
+        emberkeep(&["serve", "--demo", "--hot", "redis://127.0.0.1:1"]),
+        emberkeep(&["serve", "--demo", "--config", &file.display().to_string()]),
+        by_variable,
+    ] {
+        let told = refused(command);
+        assert!(told.contains("--demo fills a store of its own"), "{told}");
+    }
+    run(&["token", "new", "--name", "lobby", "--tokens", &tokens]);
+    let told = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
+    assert!(told.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{told}");
+}

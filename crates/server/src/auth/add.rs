@@ -1,0 +1,175 @@
+//! Adds a token to a file, which is made if there is none.
+//!
+//! Whoever adds holds a lock beside the file, so that none of several at once is lost. The new file is written beside the old
+//! one and renamed over it: a server that looks meanwhile sees one or the other, whole.
+
+use super::Entry;
+use super::file::{FileError, read_entries};
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// Adds a token to a file. A new one may be read by its owner only, an old one keeps its rights.
+pub fn write_entry(path: &Path, entry: &Entry) -> Result<(), FileError> {
+    let unusable = |error| FileError::unusable(path, error);
+    // What a link leads to is replaced, not the link.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let _lock = lock(&target).map_err(unusable)?;
+    let mut text = match std::fs::read_to_string(&target) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(unusable(error)),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let entry = toml::to_string(entry).map_err(|error| FileError::unreadable(path, error.to_string()))?;
+    let _ = write!(text, "[[token]]\n{entry}\n");
+    read_entries(path, &text)?;
+    replace(&target, &text).map_err(unusable)
+}
+
+/// Held until it is dropped. Its file stays: who waits for it must not wait for one that another does not see.
+fn lock(path: &Path) -> io::Result<File> {
+    let file = private().create(true).truncate(false).open(beside(path, "lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let new = beside(path, &format!("{}.new", Uuid::new_v4().simple()));
+    let written = write(&new, path, text).and_then(|()| std::fs::rename(&new, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    written
+}
+
+fn write(new: &Path, old: &Path, text: &str) -> io::Result<()> {
+    let mut file = private().create_new(true).open(new)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(old) {
+        take_rights(&file, &old)?;
+    }
+    file.sync_all()
+}
+
+/// Owner and mode of the old file. Only an administrator may give a file away: for all others it stays their own.
+fn take_rights(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, fchown};
+        if fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
+            let _ = fchown(file, None, Some(old.gid()));
+        }
+    }
+    file.set_permissions(old.permissions())
+}
+
+/// For a file that its owner only may read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Role, Shown, Token, Tokens, read_text};
+    use super::*;
+    use crate::limits::TOKEN_NAME_CHARS_MAX;
+    use emberkeep_testkit::scratch;
+    use std::sync::Barrier;
+
+    fn entry(name: &str) -> Entry {
+        Entry { name: name.into(), role: Role::Service, hash: Token::new().unwrap().hash() }
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = read_entries(path, &read_text(path).unwrap()).unwrap();
+        entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_known() {
+        let folder = scratch();
+        let path = folder.join("tokens.toml");
+        let (first, second) = (Token::new().unwrap(), Token::new().unwrap());
+        for (name, role, token) in [("lobby \"1\"", Role::ReadOnly, &first), ("ops", Role::Admin, &second)] {
+            write_entry(&path, &Entry { name: name.into(), role, hash: token.hash() }).unwrap();
+        }
+        let again = write_entry(&path, &entry("ops"));
+        assert!(again.unwrap_err().to_string().contains("two tokens are named \"ops\""));
+        let text = read_text(&path).unwrap();
+        assert!(!text.contains(first.reveal()), "the file holds no token");
+        let tokens = Tokens::of(&read_entries(&path, &text).unwrap());
+        let Shown::Known(caller) = tokens.look_up(Some(second.reveal())) else {
+            panic!("the token is known")
+        };
+        assert_eq!((&*caller.name, caller.role), ("ops", Role::Admin));
+        assert_eq!(tokens.look_up(Some("ek_other")), Shown::Unknown);
+        assert_eq!(tokens.look_up(None), Shown::Unknown);
+    }
+
+    #[test]
+    fn of_many_at_once_none_is_lost() {
+        let (folder, barrier) = (scratch(), Barrier::new(12));
+        let path = folder.join("tokens.toml");
+        std::thread::scope(|scope| {
+            for number in 0..12 {
+                let (path, barrier) = (&path, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    write_entry(path, &entry(&format!("n{number}"))).unwrap();
+                });
+            }
+        });
+        let mut found = names(&path);
+        found.sort_by_key(|name| name[1..].parse::<u32>().unwrap());
+        assert_eq!(found, (0..12).map(|number| format!("n{number}")).collect::<Vec<_>>());
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        let mut left: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["tokens.toml", "tokens.toml.lock"], "nothing else is left behind");
+    }
+
+    #[test]
+    fn a_name_must_be_fit_for_a_log() {
+        let folder = scratch();
+        let path = folder.join("tokens.toml");
+        let long = "n".repeat(TOKEN_NAME_CHARS_MAX + 1);
+        for unfit in ["", "  ", "a\nb", "a\u{7}", "a\u{1b}[31m", long.as_str()] {
+            let told = write_entry(&path, &entry(unfit)).unwrap_err().to_string();
+            assert!(told.contains("expected 1 to 64 characters"), "{told}");
+        }
+        write_entry(&path, &entry(&long[1..])).unwrap();
+        assert_eq!(names(&path), [&long[1..]]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_its_rights_and_its_link() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = scratch();
+        let (path, link) = (folder.join("tokens.toml"), folder.join("link.toml"));
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        write_entry(&path, &entry("first")).unwrap();
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write_entry(&link, &entry("second")).unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!((mode(), names(&path).len()), (0o640, 2));
+    }
+}

@@ -1,0 +1,167 @@
+//! Listening, over TLS where asked for, and ending: requests in flight finish, then the store is closed.
+
+mod prompt;
+mod settings;
+mod watch;
+
+pub use settings::{ListenError, Settings, Tls, Waits};
+
+use crate::app::{App, Doors};
+use crate::auth::Tokens;
+use crate::limits::{SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
+use crate::origins::Origins;
+use crate::throttle::Throttle;
+use crate::{census, routes};
+use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
+use emberkeep_hot::Store;
+use hyper_util::rt::TokioTimer;
+use prompt::Prompt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::task::{JoinError, JoinHandle};
+use watch::{CertificateFiles, TokenFile, watch};
+
+/// A server that listens.
+pub struct Listening {
+    address: SocketAddr,
+    handle: Handle<SocketAddr>,
+    /// `None` = it has failed.
+    serving: Option<JoinHandle<io::Result<()>>>,
+    /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
+    background: [JoinHandle<()>; 3],
+    app: App,
+}
+
+/// Listens and serves until [`Listening::end`].
+pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
+    let token_file = settings.tokens.as_deref().map(TokenFile::open).transpose()?;
+    let tokens = match &token_file {
+        Some(file) => file.tokens(),
+        None if is_loopback(settings.http.ip()) => Tokens::open(),
+        None => return Err(ListenError::OpenToAll { address: settings.http }),
+    };
+    let (origins, ws_origins) = (Origins::read(&settings.origins)?, Origins::read(&settings.ws_origins)?);
+    let unusable = |error| ListenError::Address { address: settings.http, error };
+    let listener = TcpListener::bind(settings.http).map_err(unusable)?;
+    listener.set_nonblocking(true).map_err(unusable)?;
+    let address = listener.local_addr().map_err(unusable)?;
+    let certificate = match &settings.tls {
+        Some(files) => Some(CertificateFiles::open(files).await?),
+        None => None,
+    };
+    let throttle = Throttle::new(settings.rooms_per_second);
+    let doors = Doors { tokens, origins, ws_origins, throttle, waits: settings.waits };
+    let app = App::new(store, doors);
+    let handle = Handle::new();
+    let tls = certificate.as_ref().map(CertificateFiles::config);
+    let serving = serve(listener, tls, &app, handle.clone()).map_err(unusable)?;
+    let listening = tokio::spawn(app.sockets.clone().listen());
+    let watching = tokio::spawn(watch(token_file, certificate));
+    let counting = tokio::spawn(census::run(app.clone()));
+    Ok(Listening {
+        address,
+        handle,
+        serving: Some(serving),
+        background: [watching, listening, counting],
+        app,
+    })
+}
+
+/// Begins to serve, over TLS where there is a certificate.
+fn serve(
+    listener: TcpListener,
+    tls: Option<RustlsConfig>,
+    app: &App,
+    handle: Handle<SocketAddr>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let service = routes::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    let wait = app.waits.head;
+    Ok(match tls {
+        None => {
+            let server = axum_server::from_tcp(listener)?.handle(handle);
+            tokio::spawn(impatient(server, wait).serve(service))
+        }
+        Some(tls) => {
+            let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
+            tokio::spawn(impatient(server, wait).serve(service))
+        }
+    })
+}
+
+/// The same server, which ends a connection whose requests do not arrive, or whose peer is gone.
+fn impatient<A>(server: Server<SocketAddr, A>, head_wait: Duration) -> Server<SocketAddr, Prompt<A>> {
+    let mut server = server.map(|inner| Prompt { inner, wait: head_wait });
+    let builder = server.http_builder();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait);
+    // A connection of HTTP/2 rests between its requests for as long as its peer answers.
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_wait).keep_alive_timeout(head_wait);
+    server
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until the listener fails, and says how: nobody can connect any more. While it works, this does not end.
+    pub async fn failed(&mut self) -> io::Error {
+        let Some(serving) = &mut self.serving else { return std::future::pending().await };
+        let how = ended(serving.await);
+        self.serving = None;
+        how.err().unwrap_or_else(|| io::Error::other("it ended, and nobody told it to"))
+    }
+
+    /// Takes no more connections, lets requests in flight finish for a while, and closes the store.
+    pub async fn end(mut self) -> emberkeep_hot::Result<()> {
+        self.app.end();
+        self.app.sockets.end();
+        self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
+        if let Some(serving) = self.serving.take()
+            && let Err(error) = ended(serving.await)
+        {
+            tracing::error!("the listener failed: {error}");
+        }
+        self.until_sockets_ended().await;
+        self.background.iter().for_each(JoinHandle::abort);
+        self.app.store.close().await
+    }
+
+    /// Sockets have left the listener's connections, so it does not wait for them.
+    async fn until_sockets_ended(&self) {
+        let deadline = Instant::now() + SHUTDOWN_GRACE;
+        while self.app.metrics.sockets.load(Relaxed) > 0 && Instant::now() < deadline {
+            tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
+        }
+    }
+}
+
+/// How the listener's task ended.
+fn ended(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
+    task.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberkeep_hot::embedded::Embedded;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_listener_that_died_is_noticed_and_the_rest_ends_in_order() {
+        let store = Store::new(Arc::new(Embedded::in_memory()));
+        let settings = Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let mut listening = listen(store, &settings).await.unwrap();
+        listening.serving.as_ref().unwrap().abort();
+        let how = listening.failed().await.to_string();
+        assert!(how.contains("cancelled"), "{how}");
+        listening.end().await.unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+//! Where and how to listen, and why it may not be possible.
+
+use crate::auth;
+use crate::limits::{BODY_WAIT, HEAD_WAIT, ROOMS_PER_SECOND_DEFAULT};
+use crate::origins::OriginError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where and how to listen.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address; port 0 takes a free one.
+    pub http: SocketAddr,
+    /// Certificate and key; without them the server speaks plain HTTP.
+    pub tls: Option<Tls>,
+    /// The file of tokens; without one everybody who reaches the server may use it.
+    pub tokens: Option<PathBuf>,
+    /// Origins of pages whose scripts may call the server, such as `https://play.example`; `*` is every page.
+    pub origins: Vec<String>,
+    /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
+    pub ws_origins: Vec<String>,
+    /// Rooms that an address may create per second without a token; 0 is without a bound, as behind a proxy that has one.
+    pub rooms_per_second: u32,
+    /// How long a request may take to arrive.
+    pub waits: Waits,
+}
+
+impl Settings {
+    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no foreign one.
+    pub fn new(http: SocketAddr) -> Settings {
+        Settings {
+            http,
+            tls: None,
+            tokens: None,
+            origins: Vec::new(),
+            ws_origins: vec!["*".to_owned()],
+            rooms_per_second: ROOMS_PER_SECOND_DEFAULT,
+            waits: Waits::default(),
+        }
+    }
+}
+
+/// Certificate and key, in PEM. Replaced files are read again while the server runs.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The certificate and those that lead to its root.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// How long a request may take to arrive. A connection whose peer is gone without a word ends with them.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// For its head, from the beginning of the connection or the answer before.
+    pub head: Duration,
+    /// For its body, from the head.
+    pub body: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits { head: HEAD_WAIT, body: BODY_WAIT }
+    }
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Everybody could reach it, and nobody would be asked for a token.
+    #[error(
+        "refusing to listen on {address} without tokens: everybody who reaches it could change everything; configure tokens (`emberkeep token new`), or listen on 127.0.0.1"
+    )]
+    OpenToAll {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The tokens cannot be read.
+    #[error(transparent)]
+    Tokens(#[from] auth::FileError),
+    /// An origin of foreign pages is none.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {error}")]
+    Address {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Certificate or key cannot be used.
+    #[error("cannot use the certificate {certificate} with the key {key}: {error}")]
+    Tls {
+        /// The certificate's file.
+        certificate: String,
+        /// The key's file.
+        key: String,
+        /// What is wrong.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,140 @@
+//! A server without tokens is for this machine; but a browser on it runs the pages of strangers.
+//!
+//! Two ways lead from such a page to us. It can let its own name point here, and is of our origin then: so the name by which
+//! we are called must be one of this machine. And a browser sends simple requests to everybody and only keeps the answer from the
+//! page: so a page must be ours or of a configured origin. Sockets have origins of their own. Programs name no origin.
+
+use crate::origins::Origins;
+use crate::problem::Problem;
+use axum::extract::Request;
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::{Either, Ready, ready};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+use tower::{Layer, Service};
+
+/// The route whose origins are others.
+const SOCKETS: &str = "/ws";
+
+/// Lets requests through that come from this machine, and from no page but ours and those of the origins.
+#[derive(Clone)]
+pub(crate) struct Local(pub(crate) Origins);
+
+impl<S> Layer<S> for Local {
+    type Service = Locals<S>;
+
+    fn layer(&self, inner: S) -> Locals<S> {
+        Locals { origins: self.0.clone(), inner }
+    }
+}
+
+/// A service for this machine. No function between two handlers, for the same reason as in `observe`.
+#[derive(Clone)]
+pub(crate) struct Locals<S> {
+    origins: Origins,
+    inner: S,
+}
+
+impl<S> Service<Request> for Locals<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Ready<Result<Response, Infallible>>, S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        match refusal(&self.origins, &request) {
+            Some(problem) => Either::Left(ready(Ok(problem.into_response()))),
+            None => Either::Right(self.inner.call(request)),
+        }
+    }
+}
+
+/// Why a request may not pass.
+fn refusal(origins: &Origins, request: &Request) -> Option<Problem> {
+    // HTTP/2 names the host in the address of the request, HTTP/1 in a header. Browsers always do.
+    let addressed = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    let named = || request.headers().get_all(HOST).iter().map(HeaderValue::as_bytes);
+    let hosts = || addressed.into_iter().chain(named());
+    if !hosts().all(is_local) {
+        let message = "without tokens this server is for its own machine: call it localhost or 127.0.0.1, or configure tokens";
+        return Some(Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", message));
+    }
+    let origin = request.headers().get(ORIGIN)?;
+    let passes = request.uri().path() == SOCKETS
+        || origins.allow(Some(origin))
+        || hosts().next().is_some_and(|host| is_of(origin.as_bytes(), host));
+    if passes {
+        return None;
+    }
+    let message = "this page may not call here; the server's origins names those that may";
+    Some(Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", message))
+}
+
+/// Whether a host, with or without a port, is a name of this machine.
+fn is_local(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let (name, rest) = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']').unwrap_or((bracketed, "?")),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let ends_well = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+    ends_well && (name.eq_ignore_ascii_case("localhost") || is_loopback(name))
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Whether a page is from this very host and port.
+fn is_of(origin: &[u8], host: &[u8]) -> bool {
+    let place = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    place.is_some_and(|place| place.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_are_known_and_others_are_not() {
+        for host in ["localhost", "LocalHost:7777", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:7777"] {
+            assert!(is_local(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:7777",
+            "localhost:7777@evil.example",
+            "[::1]evil.example",
+            "[::1",
+            "::1",
+            "0.0.0.0:7777",
+            "10.0.0.1",
+            "[fe80::1]:80",
+            "\u{e4}",
+        ] {
+            assert!(!is_local(host.as_bytes()), "{host}");
+        }
+        assert!(!is_local(b"\xff"));
+    }
+
+    #[test]
+    fn a_page_is_ours_by_host_and_port() {
+        let host = b"localhost:7777";
+        assert!(is_of(b"http://localhost:7777", host) && is_of(b"https://LOCALHOST:7777", host));
+        for other in ["http://localhost:8080", "http://127.0.0.1:7777", "null", "ftp://localhost:7777", ""] {
+            assert!(!is_of(other.as_bytes(), host), "{other}");
+        }
+    }
+}
