@@ -96,6 +96,7 @@ impl Seat {
             Audience::Everyone => true,
             Audience::Master => self.is_master,
             Audience::Device(device) => *device == self.device,
+            Audience::Nobody => false,
         }
     }
 }
