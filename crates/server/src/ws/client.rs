@@ -107,7 +107,7 @@ impl Client {
     async fn write(&self, socket: &mut impl Connection, message: Message) -> Result<(), Option<Ending>> {
         self.sockets.metrics().messages_sent.fetch_add(1, Relaxed);
         tokio::select! {
-            sent = write(socket, message) => {
+            sent = write(socket, message, self.sockets.rhythm().write_wait) => {
                 if sent == Err(Some(Ending::TooSlow)) {
                     self.sockets.metrics().sockets_too_slow.fetch_add(1, Relaxed);
                 }

@@ -53,7 +53,7 @@ async fn first_message(
             }
             Err(unreadable) => message::unreadable(&unreadable),
         };
-        write(socket, Message::Text(answer)).await?;
+        write(socket, Message::Text(answer), app.sockets.rhythm().write_wait).await?;
     }
     Err(Some(Ending::NoJoin))
 }

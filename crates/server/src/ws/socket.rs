@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tokio::time::timeout;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -93,8 +94,12 @@ async fn say_goodbye(socket: &mut impl Connection, ending: Option<Ending>) {
 }
 
 /// Sends a message. The error is why the connection ends, `None` = it is gone.
-pub(super) async fn write(socket: &mut impl Connection, message: Message) -> Result<(), Option<Ending>> {
-    match timeout(SOCKET_WRITE_WAIT, socket.send(message)).await {
+pub(super) async fn write(
+    socket: &mut impl Connection,
+    message: Message,
+    wait: Duration,
+) -> Result<(), Option<Ending>> {
+    match timeout(wait, socket.send(message)).await {
         Ok(sent) => sent.map_err(|_| None),
         Err(_) => Err(Some(Ending::TooSlow)),
     }

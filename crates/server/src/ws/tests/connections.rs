@@ -7,12 +7,14 @@ use crate::ws::rhythm::Rhythm;
 use axum::extract::ws::Message;
 use futures_util::{Sink, Stream};
 use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Both directions of a socket.
 struct Line {
+    takes: bool,
     sent: UnboundedSender<Message>,
     said: UnboundedReceiver<Message>,
 }
@@ -20,7 +22,7 @@ struct Line {
 /// A line, and its other end.
 fn line() -> (Line, UnboundedSender<Message>, UnboundedReceiver<Message>) {
     let ((sent, hears), (says, said)) = (unbounded_channel(), unbounded_channel());
-    (Line { sent, said }, says, hears)
+    (Line { takes: true, sent, said }, says, hears)
 }
 
 impl Stream for Line {
@@ -35,7 +37,7 @@ impl Sink<Message> for Line {
     type Error = axum::Error;
 
     fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        Poll::Ready(Ok(()))
+        if self.takes { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), axum::Error> {
@@ -64,7 +66,7 @@ async fn a_client_that_is_half_gone_is_ended() {
 #[tokio::test]
 async fn a_client_that_answers_pings_stays() {
     let (ping_every, idle_max) = (Duration::from_millis(50), Duration::from_millis(500));
-    let table = Table::set(Rhythm { look_every: NEVER, ping_every, idle_max }).await;
+    let table = Table::set(Rhythm { ping_every, idle_max, ..CALM }).await;
     let client = table.client("phone").await;
     let (mut line, says, mut hears) = line();
     let answers = async {
@@ -76,6 +78,16 @@ async fn a_client_that_answers_pings_stays() {
     };
     let (ending, ()) = tokio::join!(client.converse(&mut line), answers);
     assert_eq!(ending, None, "twelve pings are longer than a client may be silent");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_is_too_slow() {
+    let table = Table::set(Rhythm { look_every: NEVER, ..FAST }).await;
+    let client = table.client("phone").await;
+    let (mut line, _says, _hears) = line();
+    line.takes = false;
+    assert_eq!(client.converse(&mut line).await, Some(Ending::TooSlow));
+    assert_eq!(table.metrics.sockets_too_slow.load(Relaxed), 1);
 }
 
 #[tokio::test]

@@ -21,11 +21,13 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Never, as far as a test is concerned.
 pub(super) const NEVER: Duration = Duration::from_secs(3_600);
 
-pub(super) const CALM: Rhythm = Rhythm { look_every: NEVER, ping_every: NEVER, idle_max: NEVER };
+pub(super) const CALM: Rhythm =
+    Rhythm { look_every: NEVER, ping_every: NEVER, idle_max: NEVER, write_wait: NEVER };
 pub(super) const FAST: Rhythm = Rhythm {
     look_every: Duration::from_millis(20),
     ping_every: Duration::from_millis(20),
     idle_max: Duration::from_millis(60),
+    write_wait: Duration::from_millis(20),
 };
 
 pub(super) fn device(name: &str) -> DeviceId {
