@@ -204,6 +204,14 @@ fn a_client_in_another_language_plays_on_two_servers() {
 }
 
 #[test]
+fn a_client_in_another_language_asks_for_the_state_after_a_gap() {
+    let Some(()) = require(node()) else { return };
+    let ran = Command::new("node").arg("gap.mjs").current_dir(clients()).output().expect("node");
+    assert!(ran.status.success(), "{}\n{}", text(&ran.stdout), text(&ran.stderr));
+    assert_eq!(text(&ran.stdout), "held after a gap\n");
+}
+
+#[test]
 fn nobody_listens_to_the_world_without_tokens() {
     let refused = run(&["serve", "--http", "0.0.0.0:0"]);
     assert_eq!(refused.status.code(), Some(1));

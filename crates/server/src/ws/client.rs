@@ -4,11 +4,10 @@ use super::command::{self, Command};
 use super::ending::Ending;
 use super::message;
 use super::outbox::{Outbox, Outgoing};
-use super::pace::Pace;
+use super::pace::{Heed, Manners};
 use super::registry::{Registry, Which};
 use super::seat::SeatId;
 use super::socket::{Connection, write};
-use crate::limits::*;
 use axum::extract::ws::{Message, Utf8Bytes};
 use emberkeep_games::party::{DeviceId, Error, Master, PlayerId, SetupPlayer};
 use futures_util::StreamExt;
@@ -28,44 +27,6 @@ pub(super) struct Client {
     pub(super) outbox: Outbox,
 }
 
-/// Whether a frame is listened to.
-enum Heed {
-    Yes,
-    /// It came too soon.
-    No,
-    /// Too many came too soon.
-    End,
-}
-
-/// How a client behaves.
-struct Manners {
-    pace: Pace,
-    /// How often it may be too fast; forgiven with time.
-    patience: Pace,
-    heard: Instant,
-}
-
-impl Manners {
-    fn new() -> Manners {
-        let now = Instant::now();
-        Manners {
-            pace: Pace::new(SOCKET_MESSAGES_PER_SECOND, SOCKET_MESSAGES_BURST, now),
-            patience: Pace::new(SOCKET_OVER_PACE_FORGIVEN_PER_SECOND, SOCKET_OVER_PACE_MAX, now),
-            heard: now,
-        }
-    }
-
-    /// A frame came, of whichever kind: pings are answered, too.
-    fn hear(&mut self) -> Heed {
-        self.heard = Instant::now();
-        match (self.pace.allows(self.heard), self.heard) {
-            (true, _) => Heed::Yes,
-            (false, now) if self.patience.allows(now) => Heed::No,
-            (false, _) => Heed::End,
-        }
-    }
-}
-
 impl Client {
     /// Until one side ends it. `None` = the client did.
     pub(super) async fn converse(&self, socket: &mut impl Connection) -> Option<Ending> {
@@ -76,7 +37,7 @@ impl Client {
 
     /// Never ends well: the error is why.
     async fn talk(&self, socket: &mut impl Connection) -> Result<(), Option<Ending>> {
-        let mut manners = Manners::new();
+        let mut manners = Manners::new(Instant::now());
         let rhythm = self.sockets.rhythm();
         let mut ping = interval(rhythm.ping_every);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -86,7 +47,7 @@ impl Client {
                 biased;
                 () = self.sockets.ended() => return Err(Some(Ending::ServerEnds)),
                 _ = ping.tick() => {
-                    if manners.heard.elapsed() > rhythm.idle_max {
+                    if manners.silent_for(Instant::now()) > rhythm.idle_max {
                         return Err(Some(Ending::Idle));
                     }
                     self.write(socket, Message::Ping(Default::default())).await?;
@@ -119,7 +80,7 @@ impl Client {
 
     /// Does what a message asks for, and answers it.
     async fn hear(&self, message: Message, manners: &mut Manners) -> Result<(), Option<Ending>> {
-        let heed = manners.hear();
+        let heed = manners.hear(Instant::now());
         let answer = match (message, heed) {
             (Message::Close(_), _) => return Err(None),
             (Message::Binary(_), _) => return Err(Some(Ending::Binary)),
