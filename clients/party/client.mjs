@@ -9,6 +9,8 @@ export class Client {
   messages = [];
   /** The last state that was received, in JOIN_OK or STATE_SYNC_RESPONSE. */
   state = null;
+  /** The newest sequence that is known of. */
+  sequence = 0;
   /** How the connection ended. */
   closed = null;
   #waiting = new Set();
@@ -30,9 +32,18 @@ export class Client {
 
   #heard(message) {
     this.messages.push(message);
-    if (message.type === "JOIN_OK") this.state = message.payload.state;
-    if (message.type === "STATE_SYNC_RESPONSE") this.state = message.payload;
+    if (message.type === "JOIN_OK") this.#shown(message.payload.state);
+    if (message.type === "STATE_SYNC_RESPONSE") this.#shown(message.payload);
+    if (message.sequence !== undefined) this.sequence = message.sequence;
+    // It was sent more than it knows of.
+    if (message.type === "PING" && message.payload.sequence > this.sequence) this.send("REQUEST_SYNC");
     this.#wake();
+  }
+
+  /** The last state counts, also where its sequence is smaller: then the room has less than it had. */
+  #shown(state) {
+    this.state = state;
+    this.sequence = state.sequence;
   }
 
   #wake() {

@@ -212,6 +212,14 @@ fn a_client_in_another_language_plays_on_two_servers() {
     assert!(played_by_node(&[&first, &second]).ends_with("held on 2 servers\n"));
 }
 
+#[test]
+fn a_client_in_another_language_asks_for_the_state_after_a_gap() {
+    let Some(()) = require(node()) else { return };
+    let ran = Command::new("node").arg("gap.mjs").current_dir(clients()).output().expect("node");
+    assert!(ran.status.success(), "{}\n{}", text(&ran.stdout), text(&ran.stderr));
+    assert_eq!(text(&ran.stdout), "held after a gap\n");
+}
+
 fn status_of(server: &Server, path: &str, token: Option<&str>) -> u16 {
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();

@@ -132,6 +132,15 @@ where
         Ok(all)
     }
 
+    /// All rights that [`take`](Claims::take) refuses to a left that has none: those of whole claims, and of halves that may
+    /// become whole. For maps that one reply may hold.
+    pub fn held(&self, tx: &mut Tx<'_, P>) -> Result<Vec<B::Value>> {
+        let whole = self.all(tx)?;
+        let mut held = tx.hgetall(&self.to_left)?;
+        held.retain(|(right, left)| !whole.iter().any(|(l, r)| l == left && r != right));
+        Ok(held.into_iter().map(|(right, _)| right).collect())
+    }
+
     /// Ends what a left has, whole or half; the right that it gave up, if it was a claim.
     pub fn release_left(&self, tx: &mut Tx<'_, P>, left: &A::Value) -> Result<Option<B::Value>> {
         let Some(right) = tx.hget(&self.to_right, left)? else { return Ok(None) };

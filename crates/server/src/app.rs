@@ -14,7 +14,6 @@ use emberkeep_games::party::Rooms;
 use emberkeep_games::reactors::Reactors;
 use emberkeep_hot::Store;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::watch;
 
 /// Who may come in, how often, and how long that may take.
 pub(crate) struct Doors {
@@ -60,8 +59,6 @@ pub(crate) struct Inner {
     pub(crate) waits: Waits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
-    /// Whether the server ends.
-    ending: watch::Sender<bool>,
     /// The document of the routes, as it is sent; known once they are put together.
     pub(crate) document: OnceLock<Bytes>,
 }
@@ -85,26 +82,8 @@ impl App {
             waits,
             metrics,
             sweeps: Sweeps::default(),
-            ending: watch::Sender::new(false),
             document: OnceLock::new(),
         }))
-    }
-}
-
-impl Inner {
-    /// From here on the server ends.
-    pub(crate) fn end(&self) {
-        self.ending.send_replace(true);
-    }
-
-    pub(crate) fn is_ending(&self) -> bool {
-        *self.ending.borrow()
-    }
-
-    /// Waits until the server ends.
-    pub(crate) async fn ending(&self) {
-        // The sender is ours, so it is there for as long as we wait.
-        let _ = self.ending.subscribe().wait_for(|ends| *ends).await;
     }
 }
 

@@ -48,22 +48,28 @@ pub const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 pub const SOCKET_IDLE_MAX: Duration = Duration::from_secs(60);
 /// Time in which a socket must take a message.
 pub const SOCKET_WRITE_WAIT: Duration = Duration::from_secs(10);
-/// Time in which a socket that was ended is still read from, so that its client hears why.
+/// Time in which a socket that was ended takes its close frame and is still read from, so that its client hears why.
 pub const SOCKET_DRAIN_WAIT: Duration = Duration::from_secs(1);
-/// Messages that wait for a socket; one that has more does not keep up.
+/// Messages that wait for a socket, but for the state; news beyond it are told by the state alone.
 pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 64;
+/// Bytes of these messages. One state may wait besides.
+pub const SOCKET_QUEUE_BYTES_MAX: usize = 256 * 1024;
+/// Sockets of one address, this machine's own apart: a whole house may be behind one address.
+pub const SOCKETS_PER_ADDRESS_MAX: usize = 4_096;
+/// Sockets of one room on this server: all its players, the master, and whoever looks on.
+pub const ROOM_SOCKETS_MAX: usize = 1_024;
 /// Messages of a connection per second, in the long run.
 pub const SOCKET_MESSAGES_PER_SECOND: u32 = 20;
 /// Messages of a connection at once, after it was silent for a while.
 pub const SOCKET_MESSAGES_BURST: u32 = 40;
 /// Messages beyond the pace after which a connection is ended.
 pub const SOCKET_OVER_PACE_MAX: u32 = 100;
-/// Time between two looks at a room's log without a reason; every seat is told how far it is.
+/// How many of these are forgiven in a second.
+pub const SOCKET_OVER_PACE_FORGIVEN_PER_SECOND: u32 = 1;
+/// Time between two looks at a room without a reason; every seat is told what it was sent last.
 pub const LOOK_EVERY: Duration = Duration::from_secs(20);
 /// Before the store is asked again about rooms, when it did not answer.
 pub const ROOMS_RETRY: Duration = Duration::from_secs(1);
-/// Before a deadline that has not passed by the store's clock is looked at again.
-pub const DEADLINE_LOOKED_AT_EVERY: Duration = Duration::from_millis(100);
 /// How often sockets that are about to end are counted.
 pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 

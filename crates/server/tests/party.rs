@@ -1,9 +1,13 @@
 //! Rooms through sockets, as clients see them: the protocol's own examples, races, bad clients, two servers on one store.
 
+#[path = "party/endings.rs"]
+mod endings;
 #[path = "party/phone.rs"]
 mod phone;
 #[path = "party/replay.rs"]
 mod replay;
+#[path = "party/servers.rs"]
+mod servers;
 
 use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_hot_redis::RedisEngine;
@@ -161,9 +165,6 @@ async fn a_bad_client_gets_its_error_and_the_room_goes_on() {
     }
     bad.socket.send(Message::binary(vec![1, 2, 3])).await.unwrap();
     assert_eq!(bad.ended().await, Some(1003));
-    let mut huge = Phone::join(server.address(), "huge", &code, None).await;
-    let _ = huge.socket.send(Message::text("x".repeat(100_000))).await;
-    huge.ended().await;
     master.ask("REQUEST_SYNC", json!({}), &["STATE_SYNC_RESPONSE"]).await;
     assert_eq!(master.state["players_all"][0]["status"], "taken");
     server.end().await.unwrap();
@@ -189,15 +190,16 @@ async fn a_flood_is_slowed_then_ended_and_others_do_not_notice() {
             Err(frame) => break frame.map(|frame| u16::from(frame.code)),
         }
     };
-    // The server ends with messages unread, so the system may drop what it said last.
-    assert!((40..60).contains(&answered) && slowed > 0, "{answered} answered, {slowed} slowed");
+    // The server ends with messages unread, so the system may drop what it said last. Requests that come faster than a
+    // state can be made are answered by one.
+    assert!((1..60).contains(&answered) && slowed > 0, "{answered} answered, {slowed} slowed");
     assert!(ended.is_none_or(|code| code == 1008), "{ended:?}");
     master.ask("REQUEST_SYNC", json!({}), &["STATE_SYNC_RESPONSE"]).await;
     server.end().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_read_is_ended_and_others_do_not_wait_for_it() {
+async fn a_client_that_reads_late_has_the_newest_state_and_others_do_not_wait_for_it() {
     let server = embedded().await;
     let (code, key) = room(server.address(), 64, 1).await;
     let mut master = Phone::join(server.address(), "tv", &code, Some(&key)).await;
@@ -214,8 +216,12 @@ async fn a_client_that_does_not_read_is_ended_and_others_do_not_wait_for_it() {
             master.until("the new name", |state| state["players_all"][0]["name"] == *name).await;
         }
     }
-    let ended = deaf.ended().await;
-    assert!(ended.is_none_or(|code| code == 1013), "{ended:?}");
+    let mut states = 0;
+    while !deaf.state["players_visible"][0]["name"].as_str().is_some_and(|name| name.starts_with("2999-")) {
+        deaf.expect("STATE_SYNC_RESPONSE").await;
+        states += 1;
+    }
+    assert!(states < 2_000, "{states} states were kept for a client that did not read");
     server.end().await.unwrap();
 }
 
@@ -237,31 +243,4 @@ async fn when_a_server_ends_its_sockets_are_told() {
     let (ended, told) = tokio::join!(server.end(), phone.ended());
     ended.unwrap();
     assert_eq!(told, Some(1001));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_happens_on_one_server_reaches_the_sockets_of_another() {
-    let Some(redis) = emberkeep_testkit::redis() else { return };
-    let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
-    let (code, key) = room(first.address(), 2, 1).await;
-    let mut master = Phone::join(first.address(), "tv", &code, Some(&key)).await;
-    let mut ann = Phone::join(second.address(), "ann", &code, None).await;
-    let mut ben = Phone::join(first.address(), "ben", &code, None).await;
-    ann.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
-    ben.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
-    master.until("both taken", all(2, "taken")).await;
-    master.send("START_GAME", json!({})).await;
-    ann.expect("GAME_START").await;
-    master.send("OPEN_ITEM", json!({ "round_id": "r1", "item_id": "i1" })).await;
-    ann.expect("START_VOTE").await;
-    let vote = json!({ "round_id": "r1", "item_id": "i1", "selections": ["s1"] });
-    ann.ask("SUBMIT_VOTE", vote.clone(), &["VOTE_ACK"]).await;
-    assert_eq!(master.expect("PLAYER_VOTED").await["payload"]["player_id"], "p1");
-    ben.ask("SUBMIT_VOTE", vote, &["VOTE_ACK"]).await;
-    ann.until("the end of the vote", |state| state["game"]["status"] == "reveal_wait").await;
-    master.send("ROOM_CLOSED", json!({})).await;
-    ann.expect("ROOM_CLOSED_BROADCAST").await;
-    assert_eq!(ann.ended().await, Some(1000));
-    first.end().await.unwrap();
-    second.end().await.unwrap();
 }

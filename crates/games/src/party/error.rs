@@ -16,10 +16,12 @@ pub enum Error {
     /// Nobody did anything in the room for a day.
     #[error("room {0} has expired; create another one")]
     RoomExpired(RoomCode),
-    /// The client speaks another version.
-    #[error("the room speaks version {expected} of the protocol, not {found}; reload the client")]
+    /// The client, or this server, speaks another version than the room.
+    #[error(
+        "the room speaks version {expected} of the protocol, not {found}; reload the client, or ask a server of that version"
+    )]
     ProtocolVersion {
-        /// What the client speaks.
+        /// What the client or the server speaks.
         found: u32,
         /// What the room speaks.
         expected: u32,

@@ -4,7 +4,7 @@
 //! to itself (who knows a device's id can speak for it).
 
 use super::model::{DeviceId, ItemId, PlayerId, RoundId};
-use super::view::{Ranked, Revealed};
+use super::view::{Look, Ranked, Revealed};
 use serde::{Deserialize, Serialize};
 
 /// What happened.
@@ -127,6 +127,9 @@ pub enum Event {
         /// By all points.
         ranking: Vec<Ranked>,
     },
+    /// Something that this version does not know: a later one wrote it, or a foreign client. The state says what came of it.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Why a device lost its player.
@@ -162,6 +165,8 @@ pub enum Audience<'a> {
     Master,
     /// One device.
     Device(&'a DeviceId),
+    /// Nobody: what it says is not known here.
+    Nobody,
 }
 
 impl Event {
@@ -170,6 +175,7 @@ impl Event {
         match self {
             Event::SlotInvalidated { device_id, .. } => Audience::Device(device_id),
             Event::PlayerVoted { .. } => Audience::Master,
+            Event::Unknown => Audience::Nobody,
             _ => Audience::Everyone,
         }
     }
@@ -195,6 +201,17 @@ pub struct Recorded {
     pub entry: Entry,
 }
 
+/// What is new in a room, and the room itself, as of one moment.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// In order, without holes, up to the state's sequence.
+    pub events: Vec<Recorded>,
+    /// Whether these are all events since the asked place. If not, only the state tells the rest.
+    pub is_whole: bool,
+    /// The room that they led to.
+    pub look: Look,
+}
+
 /// Events from a place on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
@@ -202,7 +219,9 @@ pub struct EventPage {
     pub events: Vec<Recorded>,
     /// The newest sequence, whether or not it is on this page.
     pub last: u64,
-    /// Events between the asked place and the first one that is still there. Whoever missed some asks for the state.
+    /// 0 if the page begins right after the asked place. Otherwise so many events are missing in between, or the room has
+    /// so many less than the caller knows of, as after a failover: whoever follows asks for the state, and goes on from
+    /// its sequence.
     pub missed: u64,
     /// When the room was created: after another time it is another room of the same code.
     pub created_at: i64,

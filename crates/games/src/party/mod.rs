@@ -18,7 +18,7 @@ pub mod view;
 
 pub use entropy::Entropy;
 pub use error::{Error, Result};
-pub use event::{Audience, Closing, Entry, Event, EventPage, Invalidation, Recorded};
+pub use event::{Audience, Closing, Entry, Event, EventPage, Followed, Invalidation, Recorded};
 pub use model::{DeviceId, ItemId, MasterKey, PlayerId, Room, RoomCode, RoundId, SenderId};
 pub use request::{Setup, SetupItem, SetupPlayer, SetupRound, SetupSender};
 pub use schema::{
@@ -26,5 +26,5 @@ pub use schema::{
     VOTES_RECEIVED, schema,
 };
 pub use service::{Created, Joined, Master, Rooms, Settled, Voted};
-pub use signal::{Follower, FollowerOfAll, Signal, Wake};
+pub use signal::{Follower, FollowerOfAll, Signal};
 pub use view::{Look, MasterSync, PlayerSync};

@@ -4,7 +4,7 @@
 
 use super::limits::EVENTS_MAX;
 use super::model::{DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
-use super::signal::Wake;
+use super::signal::Signal;
 use emberkeep_primitives::{Ballot, Claims, Group, group::member};
 use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
 
@@ -94,7 +94,7 @@ family! {
 family! {
     /// Says that there are new events in the room's log, or that the room was closed.
     pub ROOM_CHANNEL = "ember:room:{code}" {
-        kind: Channel<Json<Wake>>,
+        kind: Channel<Json<Signal>>,
         partition: Room,
         parts: (),
         ttl: persistent,

@@ -6,10 +6,10 @@ use emberkeep_hot::pubsub::{Event as Message, Subscription};
 use emberkeep_schema::{Codec, Family, Json, Naming};
 use serde::{Deserialize, Serialize};
 
-/// A message on a room's channel.
+/// What a follower of a room is told; but for `Missed`, a message on the room's channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Wake {
+pub enum Signal {
     /// There are events up to this sequence.
     Events {
         /// The newest one.
@@ -17,20 +17,9 @@ pub enum Wake {
     },
     /// The room was closed: its log is gone, this is the last word.
     Closed,
-}
-
-/// What a follower of a room is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// There are events up to this sequence.
-    Events {
-        /// The newest one.
-        last: u64,
-    },
-    /// Messages were lost: look into the log, or at the state.
+    /// Messages were lost, or one cannot be read: look into the log, or at the state.
+    #[serde(other)]
     Missed,
-    /// The room was closed.
-    Closed,
 }
 
 /// Who follows a room.
@@ -69,9 +58,5 @@ impl FollowerOfAll {
 
 /// What a foreign client publishes there is no reason to stop listening, but one to look.
 fn read(payload: &[u8]) -> Signal {
-    match Json::<Wake>::decode(payload) {
-        Ok(Wake::Events { last }) => Signal::Events { last },
-        Ok(Wake::Closed) => Signal::Closed,
-        Err(_) => Signal::Missed,
-    }
+    Json::<Signal>::decode(payload).unwrap_or(Signal::Missed)
 }

@@ -101,7 +101,13 @@ pub async fn half_a_claim_is_none_but_in_the_way(store: Store) {
     party.foreign_hset(&PLAYER_TO_DEVICE.key(), "p1", "phone-7").await;
     assert_eq!(party.player_of(7).await, None);
     assert_eq!(code_of(party.take(1, 1).await), "taken_now");
+    assert_eq!(
+        party.statuses().await,
+        ["taken", "free", "free"],
+        "what cannot be taken is not shown as free"
+    );
     party.foreign_hset(&DEVICE_TO_PLAYER.key(), "phone-8", "p2").await;
+    assert_eq!(party.statuses().await, ["taken", "free", "free"], "another device may take player 2");
     assert_eq!(party.player_of(8).await, None);
     assert_eq!(code_of(party.take(8, 3).await), "device_already_has_player");
     // The other halves come, and they are claims.
@@ -118,6 +124,7 @@ pub async fn half_a_claim_that_can_never_be_whole_is_replaced(store: Store) {
     party.foreign_hset(&DEVICE_TO_PLAYER.key(), "phone-2", "p1").await;
     party.foreign_hset(&PLAYER_TO_DEVICE.key(), "p3", "phone-1").await;
     assert_eq!(party.player_of(2).await, None);
+    assert_eq!(party.statuses().await, ["taken", "free", "free"]);
     party.take(2, 3).await.unwrap();
     assert_eq!((party.player_of(1).await, party.player_of(2).await), (Some(player(1)), Some(player(3))));
     let events = party.events().await;

@@ -4,6 +4,9 @@ use super::*;
 use emberkeep_games::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
 use std::time::Duration;
 
+/// An end that a foreign client chose, in the year 3000.
+const FAR_MS: i64 = 32_503_680_000_000;
+
 /// What a follower hears next; it must come soon.
 async fn next(follower: &mut Follower) -> Signal {
     let heard = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
@@ -53,7 +56,7 @@ pub async fn a_close_is_the_last_word(store: Store) {
 pub async fn a_message_only_wakes_and_the_log_decides(store: Store) {
     let party = Party::new(&store).await;
     let mut follower = party.rooms.subscribe(party.code).await.unwrap();
-    let step = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Wake::Events { last: 99 });
+    let step = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 99 });
     party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
     hear(&mut follower, 99).await;
     let page = party.rooms.events_after(party.code, 1).await.unwrap();
@@ -98,8 +101,8 @@ pub async fn who_was_away_for_long_is_told_what_was_missed(store: Store) {
         (EVENTS_MAX as u64 + 12, 12, EVENTS_PER_PAGE_MAX)
     );
     assert_eq!(page.events[0].sequence, 13);
-    let ahead = party.rooms.events_after(party.code, page.last + 1).await;
-    assert_eq!(ahead, Err(Error::RoomNotFound(party.code)), "no place of this room");
+    let followed = party.rooms.follow(party.code, 0).await.unwrap();
+    assert_eq!((followed.is_whole, followed.events.len()), (false, EVENTS_MAX), "all that is left");
     party.all_end_together().await;
 }
 
@@ -113,4 +116,91 @@ pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
     assert_eq!((told(Audience::Master), told(Audience::Device(&phone))), (1, 1));
     let json = serde_json::to_value(&events[0]).unwrap();
     assert_eq!(json, serde_json::json!({ "type": "room_created" }));
+}
+
+pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    party.take(1, 1).await.unwrap();
+    // A replica that had not heard of the last step yet is the primary now.
+    party.foreign_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), Write::LTrim(0, 1)).await;
+    let page = party.rooms.events_after(party.code, 3).await.unwrap();
+    assert_eq!((page.last, page.missed, page.events.len()), (2, 1, 0));
+    let followed = party.rooms.follow(party.code, 3).await.unwrap();
+    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (false, 2, 0));
+    party.take(2, 2).await.unwrap();
+    let followed = party.rooms.follow(party.code, 2).await.unwrap();
+    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (true, 3, 1));
+}
+
+pub async fn a_counter_that_is_ahead_of_its_log_is_a_gap(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    party.foreign_log(Write::Set(Bytes::from_static(b"9"), Expiry::Keep), Write::LTrim(0, -1)).await;
+    let page = party.rooms.events_after(party.code, 2).await.unwrap();
+    assert_eq!(
+        (page.last, page.missed, page.events.len()),
+        (9, 7, 0),
+        "not nothing: that would be asked for ever"
+    );
+    let followed = party.rooms.follow(party.code, 1).await.unwrap();
+    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (false, 9, 1));
+}
+
+pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    let entries =
+        [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish", r#"{"at":1,"type":"player_taken"}"#];
+    for entry in entries {
+        let step = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS).map(|_| ());
+        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    }
+    party.take(1, 1).await.unwrap();
+    let page = party.rooms.events_after(party.code, 2).await.unwrap();
+    let events: Vec<_> = page.events.iter().map(|recorded| recorded.entry.event.clone()).collect();
+    let taken = Event::PlayerTaken { player_id: player(1) };
+    assert_eq!(events, [Event::Unknown, Event::Unknown, Event::Unknown, taken]);
+    assert_eq!(events[0].audience(), Audience::Nobody);
+    party.all_end_together().await;
+}
+
+pub async fn a_log_with_a_foreign_entry_is_a_gap(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    let rubbish = Write::RPush(vec![Bytes::from_static(b"rubbish")]);
+    party.foreign_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), rubbish).await;
+    party.take(1, 1).await.unwrap();
+    for known in [2, 3] {
+        let followed = party.rooms.follow(party.code, known).await.unwrap();
+        assert_eq!((followed.is_whole, followed.look.sequence()), (known == 3, 3), "after {known}");
+        assert_eq!(followed.events, [], "after {known}");
+    }
+}
+
+pub async fn what_is_due_is_among_the_news_and_in_their_state(store: Store) {
+    let party = Party::voting(&store, 2).await;
+    party.vote(1, &[1]).await.unwrap();
+    party.rooms.force_close_vote(&party.master).await.unwrap();
+    let known = party.sync(1).await.sequence;
+    assert!(party.rooms.follow(party.code, known).await.unwrap().look.next_deadline().is_some());
+    party.pass_deadline().await;
+    let followed = party.rooms.follow(party.code, known).await.unwrap();
+    assert!(followed.is_whole && followed.look.next_deadline().is_none());
+    assert_eq!(followed.look.sequence(), known + 1);
+    let [closed] = &followed.events[..] else { panic!("{:?}", followed.events) };
+    assert!(matches!(closed.entry.event, Event::VoteClosed { .. }) && closed.sequence == known + 1);
+    let page = party.rooms.events_after(party.code, known).await.unwrap();
+    assert_eq!(page.events, followed.events, "as the log has it");
+}
+
+pub async fn a_device_can_ask_how_it_lost_its_player(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    assert_eq!(party.rooms.last_loss(party.code, &device(1)).await, Ok(None));
+    party.take(1, 1).await.unwrap();
+    party.rooms.reset_claims(&party.master).await.unwrap();
+    party.take(2, 1).await.unwrap();
+    let lost = party.rooms.last_loss(party.code, &device(1)).await.unwrap().expect("it was reset");
+    let reason = Invalidation::ClaimsReset;
+    assert_eq!(
+        lost.entry.event,
+        Event::SlotInvalidated { device_id: device(1), player_id: player(1), reason }
+    );
+    assert_eq!(party.rooms.last_loss(party.code, &device(2)).await, Ok(None));
 }

@@ -162,6 +162,15 @@ impl Party {
         self.sync(d).await.my_player_id
     }
 
+    /// Whether each player is shown as taken or free.
+    pub async fn statuses(&self) -> Vec<String> {
+        let players = self.sync(1).await.players_visible;
+        players
+            .iter()
+            .map(|player| serde_json::to_value(player.status).unwrap().as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// All events so far.
     pub async fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
@@ -186,6 +195,16 @@ impl Party {
     pub async fn foreign<F: Family<Partition = Room>>(&self, key: &Key<F>, write: Write) {
         let key = self.raw(key);
         let step = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), write.clone());
+        self.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    }
+
+    /// Changes the log and its counter behind our backs.
+    pub async fn foreign_log(&self, counter: Write, list: Write) {
+        let keys = hot::store::log_keys(self.store.naming(), self.code.to_string().as_bytes());
+        let step = move |tx: &mut Tx<'_, Room>| {
+            tx.raw_write(keys.0.clone(), list.clone())?;
+            tx.raw_write(keys.1.clone(), counter.clone())
+        };
         self.scope.transact::<(), hot::Error, _>(step).await.unwrap();
     }
 

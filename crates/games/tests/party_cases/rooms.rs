@@ -132,6 +132,34 @@ pub async fn a_room_whose_keys_are_of_other_types_can_be_closed(store: Store) {
     assert_eq!(party.keys().await, []);
 }
 
+pub async fn a_room_of_another_version_is_refused_and_can_be_closed(store: Store) {
+    let (party, other) = (Party::set_up(&store, 2).await, Party::set_up(&store, 2).await);
+    party.foreign_change(&ROOM_META.key(), |meta| meta["protocol_version"] = 2.into()).await;
+    let refused = Error::ProtocolVersion { found: 1, expected: 2 };
+    assert_eq!(party.rooms.join(party.code, &device(1), 2).await, Err(refused.clone()), "we do not speak it");
+    assert_eq!(party.take(1, 1).await, Err(refused.clone()));
+    assert_eq!(party.rooms.sync(party.code, None).await.unwrap_err(), refused);
+    assert_eq!(party.rooms.follow(party.code, 0).await.unwrap_err(), refused);
+    assert_eq!(party.rooms.events_after(party.code, 0).await.unwrap_err(), refused);
+    other.take(1, 1).await.unwrap();
+    party.rooms.close(&party.master).await.unwrap();
+    assert_eq!(party.take(1, 1).await, Err(Error::RoomNotFound(party.code)));
+}
+
+pub async fn after_a_foreign_close_what_is_left_of_a_room_ends_by_itself(store: Store) {
+    let party = Party::voting(&store, 2).await;
+    let end = party.all_end_together().await;
+    for key in [&party.raw(&ROOM_META.key()), &party.raw(&ROOM_STATE.key()), &party.raw(&ROOM_ROSTER.key())] {
+        let key = key.clone();
+        let step = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), Write::Del);
+        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    }
+    assert_eq!(party.rooms.sync(party.code, None).await.unwrap_err(), Error::RoomNotFound(party.code));
+    let left = party.keys().await;
+    assert!(left.iter().any(|(name, _)| name.starts_with("ember:log:")), "{left:?}");
+    assert!(left.iter().all(|(_, at)| *at == end), "{left:?}");
+}
+
 pub async fn a_join_is_refused_to_another_version(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let refused = party.rooms.join(party.code, &device(1), 2).await;

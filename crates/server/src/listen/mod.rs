@@ -121,7 +121,6 @@ impl Listening {
 
     /// Takes no more connections, lets requests in flight finish for a while, and closes the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
-        self.app.end();
         self.app.sockets.end();
         self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
         if let Some(serving) = self.serving.take()

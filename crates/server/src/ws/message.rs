@@ -1,7 +1,9 @@
 //! What a server says: `{"type": …, "sequence": …, "payload": {…}}`.
 
+use super::command::Unreadable;
+use super::outbox::Weight;
 use axum::extract::ws::Utf8Bytes;
-use emberkeep_games::party::{Event, Recorded};
+use emberkeep_games::party::{Error, Event, PlayerId, Recorded};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -41,12 +43,23 @@ pub(super) fn error(of: Option<&str>, code: &str, message: &str) -> Utf8Bytes {
     envelope("ERROR", None, json!({ "request": of, "code": code, "message": message }))
 }
 
+/// A claim was refused, which has an answer of its own.
+pub(super) fn not_taken(player: &PlayerId, error: &Error) -> Utf8Bytes {
+    let payload = json!({ "player_id": player, "code": error.code(), "message": error.to_string() });
+    answer("TAKE_PLAYER_FAIL", payload)
+}
+
+/// A message cannot be read.
+pub(super) fn unreadable(unreadable: &Unreadable) -> Utf8Bytes {
+    error(unreadable.kind.as_deref(), "invalid_payload", &unreadable.problem)
+}
+
 /// The answer to a request of the socket's own.
 pub(super) fn answer(kind: &str, payload: Value) -> Utf8Bytes {
     envelope(kind, None, payload)
 }
 
-/// A sign of life that says how far the room's log is.
+/// A sign of life that says what the socket was sent last.
 pub(super) fn ping(sequence: u64) -> Utf8Bytes {
     envelope("PING", None, json!({ "sequence": sequence }))
 }
@@ -68,6 +81,14 @@ impl News<'_> {
         let told = told(&recorded.entry.event);
         let text = told.map(|(kind, payload)| envelope(kind, Some(recorded.sequence), payload));
         News { recorded, text }
+    }
+
+    /// Whether the state says it, too. How a player was lost it does not.
+    pub(super) fn weight(&self) -> Weight {
+        match self.recorded.entry.event {
+            Event::SlotInvalidated { .. } => Weight::Owed,
+            _ => Weight::News,
+        }
     }
 
     /// Whether clients need the state after it. Only who has voted is said by its message alone.

@@ -1,12 +1,16 @@
 //! The rooms that have a socket in this process, and the one subscription that wakes them.
+//!
+//! A room is known by its code and when it was created: two rooms that had one code after the other never share a hub.
 
-use super::hub::{Heard, Hub, Identity, Told};
-use super::seat::{Ending, Outgoing, Seat, SeatId};
+use super::crowd::Crowd;
+use super::hub::{Heard, Hub, Told};
+use super::rhythm::Rhythm;
+use super::seat::{Seat, SeatId};
 use crate::limits::ROOMS_RETRY;
 use crate::metrics::Metrics;
 use emberkeep_games::party::{RoomCode, Rooms, Signal};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::{mpsc, watch};
@@ -18,8 +22,19 @@ pub(crate) struct Registry(Arc<Inner>);
 struct Inner {
     rooms: Rooms,
     metrics: Arc<Metrics>,
-    hubs: Mutex<HashMap<RoomCode, Handle>>,
+    rhythm: Rhythm,
+    crowd: Crowd,
+    hubs: Mutex<BTreeMap<Which, Handle>>,
+    /// Whether the server ends. Set under the lock of the hubs, so that none begins after it.
+    ending: watch::Sender<bool>,
     next_seat: AtomicU64,
+}
+
+/// Which room: its code, and when it was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Which {
+    pub(super) code: RoomCode,
+    pub(super) created_at: i64,
 }
 
 /// The ends of a hub's channels. Dropping them ends it.
@@ -28,9 +43,42 @@ struct Handle {
     heard: watch::Sender<Heard>,
 }
 
+/// The server ends: nobody enters any more.
+#[derive(Debug)]
+pub(super) struct ServerEnds;
+
 impl Registry {
     pub(crate) fn new(rooms: Rooms, metrics: Arc<Metrics>) -> Registry {
-        Registry(Arc::new(Inner { rooms, metrics, hubs: Mutex::default(), next_seat: AtomicU64::new(1) }))
+        Registry::with_rhythm(rooms, metrics, Rhythm::default())
+    }
+
+    pub(super) fn with_rhythm(rooms: Rooms, metrics: Arc<Metrics>, rhythm: Rhythm) -> Registry {
+        Registry(Arc::new(Inner {
+            rooms,
+            metrics,
+            rhythm,
+            crowd: Crowd::default(),
+            hubs: Mutex::default(),
+            ending: watch::Sender::new(false),
+            next_seat: AtomicU64::new(1),
+        }))
+    }
+
+    pub(super) fn rooms(&self) -> &Rooms {
+        &self.0.rooms
+    }
+
+    pub(super) fn rhythm(&self) -> Rhythm {
+        self.0.rhythm
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Who has how many sockets.
+    pub(super) fn crowd(&self) -> &Crowd {
+        &self.0.crowd
     }
 
     pub(super) fn seat_id(&self) -> SeatId {
@@ -38,54 +86,73 @@ impl Registry {
     }
 
     /// Gives a seat to a socket, and a hub to its room if it has none here.
-    pub(super) fn enter(&self, code: RoomCode, seat: Seat, identity: Identity) {
+    pub(super) fn enter(&self, which: Which, seat: Seat) -> Result<(), ServerEnds> {
         let mut hubs = self.0.hubs.lock();
-        let handle = hubs.entry(code).or_insert_with(|| self.begin(code));
+        if *self.0.ending.borrow() {
+            return Err(ServerEnds);
+        }
+        let handle = hubs.entry(which).or_insert_with(|| self.begin(which));
         // A hub forgets itself under this lock and only without a word in its channel, so it hears this one.
-        let _ = handle.told.send(Told::Enter(Box::new(seat), identity));
-        self.0.metrics.rooms.store(hubs.len() as i64, Relaxed);
+        let _ = handle.told.send(Told::Enter(Box::new(seat)));
+        self.count(&hubs);
+        Ok(())
     }
 
-    fn begin(&self, code: RoomCode) -> Handle {
+    fn begin(&self, which: Which) -> Handle {
         let ((told, hears), (heard, wakes)) = (mpsc::unbounded_channel(), watch::channel(Heard::default()));
-        let hub = Hub::new(code, self.0.rooms.clone(), self.clone(), hears, wakes);
-        tokio::spawn(hub.run());
+        tokio::spawn(Hub::new(which, self.clone(), hears, wakes).run());
         Handle { told, heard }
     }
 
-    pub(super) fn leave(&self, code: RoomCode, id: SeatId) {
-        if let Some(handle) = self.0.hubs.lock().get(&code) {
-            let _ = handle.told.send(Told::Leave(id));
+    pub(super) fn leave(&self, which: Which, id: SeatId) {
+        self.tell(which, Told::Leave(id));
+    }
+
+    /// Lets a seat have the state.
+    pub(super) fn show(&self, which: Which, id: SeatId) {
+        self.tell(which, Told::Show(id));
+    }
+
+    fn tell(&self, which: Which, told: Told) {
+        if let Some(handle) = self.0.hubs.lock().get(&which) {
+            let _ = handle.told.send(told);
         }
     }
 
     /// Forgets a room without seats, unless somebody is on the way to it.
-    pub(super) fn forget_if_idle(&self, code: RoomCode, told: &mpsc::UnboundedReceiver<Told>) -> bool {
+    pub(super) fn forget_if_idle(&self, which: Which, told: &mpsc::UnboundedReceiver<Told>) -> bool {
         let mut hubs = self.0.hubs.lock();
         if told.is_empty() {
-            hubs.remove(&code);
-            self.0.metrics.rooms.store(hubs.len() as i64, Relaxed);
+            hubs.remove(&which);
+            self.count(&hubs);
             return true;
         }
         false
     }
 
-    /// Forgets a room that is over: who comes for its code from now on gets a new hub.
-    pub(super) fn forget(&self, code: RoomCode) {
+    /// Forgets a room that is over.
+    pub(super) fn forget(&self, which: Which) {
         let mut hubs = self.0.hubs.lock();
-        hubs.remove(&code);
+        hubs.remove(&which);
+        self.count(&hubs);
+    }
+
+    fn count(&self, hubs: &BTreeMap<Which, Handle>) {
         self.0.metrics.rooms.store(hubs.len() as i64, Relaxed);
     }
 
-    /// Ends all hubs; they close their sockets.
+    /// The server ends: every socket hears of it, whether it is in a room or not, and every hub ends.
     pub(crate) fn end(&self) {
-        self.0.hubs.lock().clear();
+        let mut hubs = self.0.hubs.lock();
+        self.0.ending.send_replace(true);
+        hubs.clear();
+        self.count(&hubs);
     }
 
-    /// Lets go of a seat that does not keep up: its socket ends when it has sent what is in its queue.
-    pub(super) fn too_slow(&self, seat: &Seat) {
-        self.0.metrics.sockets_too_slow.fetch_add(1, Relaxed);
-        let _ = seat.queue.try_send(Outgoing::Close(Ending::TooSlow));
+    /// Waits until the server ends.
+    pub(super) async fn ended(&self) {
+        // The sender is in `self`, so it is never gone.
+        let _ = self.0.ending.subscribe().wait_for(|ending| *ending).await;
     }
 
     /// Wakes hubs by what is heard on the rooms' channels, for as long as the process runs. While there is no
@@ -94,7 +161,7 @@ impl Registry {
         loop {
             match self.0.rooms.subscribe_all().await {
                 Ok(mut follower) => {
-                    self.wake_all();
+                    self.wake(None, Signal::Missed);
                     while let Some((code, signal)) = follower.next().await {
                         self.wake(code, signal);
                     }
@@ -108,20 +175,21 @@ impl Registry {
         }
     }
 
-    fn wake(&self, code: Option<RoomCode>, signal: Signal) {
+    /// Gives the hubs of a code, or all, a reason to look.
+    pub(super) fn wake(&self, code: Option<RoomCode>, signal: Signal) {
+        let hubs = self.0.hubs.lock();
         match code {
             Some(code) => {
-                if let Some(handle) = self.0.hubs.lock().get(&code) {
-                    handle.heard.send_modify(|heard| heard.hear(&signal));
-                }
+                let of_code = Which { code, created_at: i64::MIN }..=Which { code, created_at: i64::MAX };
+                hubs.range(of_code).for_each(|(_, handle)| handle.hear(&signal));
             }
-            None => self.wake_all(),
+            None => hubs.values().for_each(|handle| handle.hear(&signal)),
         }
     }
+}
 
-    fn wake_all(&self) {
-        for handle in self.0.hubs.lock().values() {
-            handle.heard.send_modify(|heard| heard.hear(&Signal::Missed));
-        }
+impl Handle {
+    fn hear(&self, signal: &Signal) {
+        self.heard.send_modify(|heard| heard.hear(signal));
     }
 }

@@ -106,6 +106,11 @@ impl State {
         self.lobby.players.iter().filter(|player| player.active)
     }
 
+    /// When the open vote closes, once the master has said so.
+    pub fn closes_at(&self) -> Option<i64> {
+        self.game.as_ref()?.closes_at
+    }
+
     /// Senders that can be chosen.
     pub fn selectable(&self) -> impl Iterator<Item = &SenderId> {
         self.lobby.senders.iter().filter(|sender| sender.active).map(|sender| &sender.sender_id)

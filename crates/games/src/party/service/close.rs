@@ -5,7 +5,7 @@ use crate::party::error::{Error, Result};
 use crate::party::model::Room;
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
 use crate::party::service::visit::wipe;
-use crate::party::signal::Wake;
+use crate::party::signal::Signal;
 use emberkeep_hot::Tx;
 
 impl Rooms {
@@ -29,7 +29,7 @@ fn close(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
     wipe(tx)?;
     if !expired {
         tx.del(&ROOM_META.key())?;
-        tx.publish(&ROOM_CHANNEL.key(), &Wake::Closed)?;
+        tx.publish(&ROOM_CHANNEL.key(), &Signal::Closed)?;
     }
     Ok(expired)
 }

@@ -1,13 +1,20 @@
 //! Following a room: its log, and what wakes whoever reads it.
+//!
+//! The log is the truth about what happened, the state about what is. Where the log cannot be followed, because it was
+//! trimmed, was set back by a failover, or holds what a foreign client put there, the state is still right: readers are told
+//! that something is missing, and the room goes on.
 
 use super::Rooms;
+use super::sync::glance;
+use super::visit::check_version;
 use crate::party::error::{Error, Result};
-use crate::party::event::{Entry, EventPage, Recorded};
-use crate::party::limits::EVENTS_PER_PAGE_MAX;
-use crate::party::model::{Room, RoomCode};
+use crate::party::event::{Entry, Event, EventPage, Followed, Recorded};
+use crate::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
+use crate::party::model::{DeviceId, Meta, Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
+use crate::party::service::visit::Touch;
 use crate::party::signal::{Follower, FollowerOfAll};
-use emberkeep_hot::store::LogEntry;
+use emberkeep_hot::store::{LogEntry, LogPage};
 use emberkeep_hot::{self as hot, Tx};
 
 impl Rooms {
@@ -15,12 +22,36 @@ impl Rooms {
     ///
     /// Who follows: subscribe, then [`sync`](Rooms::sync), then this from the state's `sequence` on, at every signal.
     pub async fn events_after(&self, code: RoomCode, sequence: u64) -> Result<EventPage> {
-        self.store
-            .scope(Room(code))
-            .announce_get(&ROOM_META.key())
-            .announce_log()
-            .transact(move |tx| events(tx, sequence))
-            .await
+        self.read_log(code, move |tx, meta| {
+            let (events, page) = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
+            Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
+        })
+        .await
+    }
+
+    /// All events after a sequence and the room that they led to, as of one moment. What is due happens first; the room's
+    /// end does not move. For whoever serves the room's clients.
+    pub async fn follow(&self, code: RoomCode, sequence: u64) -> Result<Followed> {
+        self.enter(code, Touch::IfChanged, move |tx, visit| {
+            let look = glance(tx, visit)?;
+            let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
+            let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
+            let next = (page.last + 1..).zip(visit.unrecorded());
+            events.extend(next.map(|(sequence, entry)| Recorded { sequence, entry }));
+            Ok(Followed { events, is_whole, look })
+        })
+        .await
+    }
+
+    /// How a device last lost a player without having asked for it, as far back as the log goes. Only looks.
+    pub async fn last_loss(&self, code: RoomCode, device: &DeviceId) -> Result<Option<Recorded>> {
+        let device = device.clone();
+        self.read_log(code, move |tx, _| {
+            let (events, _) = log_after(tx, 0, EVENTS_MAX)?;
+            let lost = |event: &Event| matches!(event, Event::SlotInvalidated { device_id, .. } if *device_id == device);
+            Ok(events.into_iter().rev().find(|recorded| lost(&recorded.entry.event)))
+        })
+        .await
     }
 
     /// Signals of a room, from now on. Messages only wake: one may be lost, and then is counted or told.
@@ -34,27 +65,55 @@ impl Rooms {
         let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
         Ok(FollowerOfAll { messages, naming: self.store.naming().clone() })
     }
+
+    /// A step that only looks at the log of a living room.
+    async fn read_log<T, A>(&self, code: RoomCode, act: A) -> Result<T>
+    where
+        T: Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &Meta) -> Result<T> + Clone + Send + 'static,
+    {
+        let scope = self.store.scope(Room(code)).announce_get(&ROOM_META.key()).announce_log();
+        scope
+            .transact(move |tx| {
+                let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
+                if tx.now() > meta.expires_at {
+                    return Err(Error::RoomExpired(code));
+                }
+                check_version(&meta)?;
+                act(tx, &meta)
+            })
+            .await
+    }
 }
 
-fn events(tx: &mut Tx<'_, Room>, sequence: u64) -> Result<EventPage> {
-    let code = tx.partition().0;
-    let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
-    if tx.now() > meta.expires_at {
-        return Err(Error::RoomExpired(code));
-    }
-    let page = tx.log_after(sequence, EVENTS_PER_PAGE_MAX)?;
+/// What the log has after a place: events without holes, and how far the log is. `missed` of the page is 0 only if they
+/// follow right after the place.
+fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<Recorded>, LogPage)> {
+    use hot::Error::{Corrupt, TooLarge, WrongType};
+    let mut page = match tx.log_after(sequence, limit) {
+        // Without the list there is still its counter.
+        Err(Corrupt { .. } | WrongType { .. } | TooLarge { .. }) => {
+            LogPage { last: tx.log_last()?, ..Default::default() }
+        }
+        page => page?,
+    };
     if sequence > page.last {
-        // Sequences of a room only grow: whoever is further ahead followed another one.
-        return Err(Error::RoomNotFound(code));
+        page.missed = sequence - page.last;
+        return Ok((vec![], page));
     }
-    let events = page.entries.iter().map(|entry| recorded(code, entry)).collect::<Result<_>>()?;
-    Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
+    let first = sequence + page.missed + 1;
+    let in_place =
+        (first..=page.last).zip(&page.entries).take_while(|(place, entry)| *place == entry.sequence);
+    let events: Vec<Recorded> = in_place.map(|(_, entry)| recorded(entry)).collect();
+    if events.is_empty() {
+        page.missed = page.last - sequence;
+    }
+    Ok((events, page))
 }
 
-fn recorded(code: RoomCode, stored: &LogEntry) -> Result<Recorded> {
-    let entry: Entry = serde_json::from_slice(&stored.entry).map_err(|error| hot::Error::Corrupt {
-        key: format!("the log of room {code}, entry {}", stored.sequence),
-        reason: error.to_string(),
-    })?;
-    Ok(Recorded { sequence: stored.sequence, entry })
+/// An entry that cannot be read is in its place all the same.
+fn recorded(stored: &LogEntry) -> Recorded {
+    let entry = serde_json::from_slice(&stored.entry);
+    let entry = entry.unwrap_or(Entry { at: 0, event: Event::Unknown });
+    Recorded { sequence: stored.sequence, entry }
 }

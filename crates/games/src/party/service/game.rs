@@ -87,11 +87,8 @@ impl Rooms {
 
     /// Does what is due and nothing else: for a server's timer. Two that call it at once do it once.
     pub async fn settle(&self, code: RoomCode) -> Result<Settled> {
-        self.enter(code, Touch::IfChanged, |_, visit| {
-            let next_deadline = visit.state.game.as_ref().and_then(|game| game.closes_at);
-            Ok(Settled { next_deadline })
-        })
-        .await
+        self.enter(code, Touch::IfChanged, |_, visit| Ok(Settled { next_deadline: visit.state.closes_at() }))
+            .await
     }
 }
 
@@ -105,10 +102,11 @@ fn vote(
     check_open(&visit.state, place)?;
     let player = player_of(tx, visit, device)?;
     let chosen = rules::checked_selections(&visit.state, selections)?;
-    let closes_at = visit.state.game.as_ref().and_then(|game| game.closes_at);
     let ballot = visit.ballot().ok_or(Error::Late)?;
-    match ballot.cast(tx, &player, &chosen, closes_at)? {
+    match ballot.cast(tx, &player, &chosen, visit.state.closes_at())? {
         Cast::AlreadyVoted => return Err(Error::AlreadyVoted(player)),
+        // The visit has ended a vote whose time is over, so this does not happen here; a ballot asks by itself, because
+        // not everybody who uses one settles first.
         Cast::Late => return Err(Error::Late),
         Cast::Counted => {}
     }

@@ -4,6 +4,7 @@ use super::visit::{Touch, Visit};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::*;
+use crate::party::schema::claims;
 use crate::party::view::{Look, MasterSync, PlayerSync};
 use emberkeep_hot::Tx;
 use serde::Serialize;
@@ -62,13 +63,19 @@ impl Rooms {
 
     /// The room as of one moment, for whoever serves its clients. Does not move its end.
     pub async fn look(&self, code: RoomCode) -> Result<Look> {
-        self.enter(code, Touch::IfChanged, |tx, visit| {
-            let seen = look(tx, visit)?;
-            let meta = Meta { expires_at: visit.meta.expires_at, ..seen.meta };
-            Ok(Look { meta, ..seen })
-        })
-        .await
+        self.enter(code, Touch::IfChanged, |tx, visit| glance(tx, visit)).await
     }
+
+    /// Somebody is there: the room lives for another day.
+    pub async fn touch(&self, code: RoomCode) -> Result<()> {
+        self.enter(code, Touch::Always, |_, _| Ok(())).await
+    }
+}
+
+/// The room as a step finds it that does not move its end.
+pub(super) fn glance(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
+    let seen = look(tx, visit)?;
+    Ok(Look { meta: Meta { expires_at: visit.meta.expires_at, ..seen.meta }, ..seen })
 }
 
 /// The room as this step finds it.
@@ -80,6 +87,7 @@ fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
         now: visit.now,
         sequence: visit.sequence(tx)?,
         claims: visit.claims(tx)?,
+        held: claims(visit.until).held(tx)?.into_iter().collect(),
         voters: visit.votes(tx)?.into_keys().collect(),
     })
 }

@@ -1,7 +1,7 @@
 //! The frame of every step in a room: enter, settle what is due, act, settle again, leave.
 //!
 //! 1. *Enter*: a room lives while its state does and its meta's `expires_at` has not passed. Of an expired room the meta
-//!    stands as a tombstone; whatever else is left of it goes.
+//!    stands as a tombstone; whatever else is left of it goes. A room of another version of the protocol is refused.
 //! 2. *Settle*: a vote whose countdown has passed, or in which all have voted, ends here, at its stored moment. So it does
 //!    not matter who comes first, and nothing waits for a timer.
 //! 3. *Act*: the operation. If it refuses after something was settled, the step is dropped and what was due is settled
@@ -11,11 +11,11 @@
 
 use crate::party::error::{Error, Result};
 use crate::party::event::{Closing, Entry, Event};
-use crate::party::limits::{EVENTS_MAX, ROOM_LIFE, TOMBSTONE_LIFE};
+use crate::party::limits::{EVENTS_MAX, PROTOCOL_VERSION, ROOM_LIFE, TOMBSTONE_LIFE};
 use crate::party::model::*;
 use crate::party::rules::{self, Ballots};
 use crate::party::schema::*;
-use crate::party::signal::Wake;
+use crate::party::signal::Signal;
 use bytes::Bytes;
 use emberkeep_hot::{self as hot, Tx};
 use emberkeep_primitives::Ballot;
@@ -101,6 +101,7 @@ impl Visit {
         if now > meta.expires_at {
             return Ok(None);
         }
+        check_version(&meta)?;
         // Whether it lives is asked of the engine: its clock decides when the state ended.
         let Some(state) = tx.get(&ROOM_STATE.key())? else { return Ok(None) };
         let until = end_of(now, meta.expires_at);
@@ -143,8 +144,7 @@ impl Visit {
             return Ok(false);
         }
         let votes = self.votes(tx)?;
-        let closes_at = self.state.game.as_ref().and_then(|game| game.closes_at);
-        let (at, reason) = match closes_at.filter(|at| self.now >= *at) {
+        let (at, reason) = match self.state.closes_at().filter(|at| self.now >= *at) {
             Some(at) => (at, Closing::Forced),
             None if rules::is_complete(&self.state, &self.claims(tx)?, &votes) => {
                 (self.now, Closing::AllVoted)
@@ -218,14 +218,27 @@ impl Visit {
             last = Some(tx.record_until(entry(at, event)?, EVENTS_MAX, self.until)?);
         }
         match last {
-            Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Wake::Events { last })?),
+            Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last })?),
             None => Ok(()),
         }
+    }
+
+    /// Events of this step, which are recorded when it leaves.
+    pub(super) fn unrecorded(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() })
     }
 
     /// The newest event, those of this step included: they are recorded when it leaves.
     pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
         Ok(tx.log_last()? + self.events.len() as u64)
+    }
+}
+
+/// Refuses a room of another version: what its state means is not known here, and a step could spoil it.
+pub(super) fn check_version(meta: &Meta) -> Result<()> {
+    match meta.protocol_version {
+        PROTOCOL_VERSION => Ok(()),
+        expected => Err(Error::ProtocolVersion { found: PROTOCOL_VERSION, expected }),
     }
 }
 

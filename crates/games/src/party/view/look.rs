@@ -14,6 +14,7 @@ pub struct Look {
     pub(crate) now: i64,
     pub(crate) sequence: u64,
     pub(crate) claims: Vec<(DeviceId, PlayerId)>,
+    pub(crate) held: BTreeSet<PlayerId>,
     pub(crate) voters: BTreeSet<PlayerId>,
 }
 
@@ -25,6 +26,7 @@ impl Look {
             now: self.now,
             sequence: self.sequence,
             claims: &self.claims,
+            held: &self.held,
             voters: &self.voters,
         }
     }
@@ -56,6 +58,6 @@ impl Look {
 
     /// When the next thing happens by itself.
     pub fn next_deadline(&self) -> Option<i64> {
-        self.state.game.as_ref().and_then(|game| game.closes_at)
+        self.state.closes_at()
     }
 }

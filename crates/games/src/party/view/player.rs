@@ -40,7 +40,7 @@ pub struct PlayerSync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerStatus {
-    /// Some device has it.
+    /// Some device has it, or is about to.
     Taken,
     /// It can be taken.
     Free,
@@ -177,6 +177,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) sequence: u64,
     /// Claims that both maps say.
     pub(crate) claims: &'a [(DeviceId, PlayerId)],
+    /// Players that nobody else can take: those that are claimed, and those with half a claim that may become whole.
+    pub(crate) held: &'a BTreeSet<PlayerId>,
     /// Who has voted on the current item.
     pub(crate) voters: &'a BTreeSet<PlayerId>,
 }
@@ -189,7 +191,7 @@ impl Seen<'_> {
     }
 
     fn status_of(&self, player: &PlayerId) -> PlayerStatus {
-        match self.claims.iter().any(|(_, taken)| taken == player) {
+        match self.held.contains(player) {
             true => PlayerStatus::Taken,
             false => PlayerStatus::Free,
         }
@@ -214,7 +216,7 @@ pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerS
         my_player_id,
         game: state.game.as_ref().map(|game| game_view(state, game, voted)),
         scores: state.scores.clone(),
-        next_deadline: state.game.as_ref().and_then(|game| game.closes_at),
+        next_deadline: state.closes_at(),
     }
 }
 

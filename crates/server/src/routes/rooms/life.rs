@@ -152,6 +152,7 @@ pub(super) async fn list_room_events(
         Audience::Everyone => true,
         Audience::Master => leads,
         Audience::Device(device) => Some(device) == since.device_id.as_ref(),
+        Audience::Nobody => false,
     });
     Ok(Answer(page))
 }

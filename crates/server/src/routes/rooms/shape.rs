@@ -247,7 +247,8 @@ pub(super) struct EventPage {
     events: Vec<Recorded>,
     /// The newest sequence, whether or not it is on this page.
     last: u64,
-    /// Events between the asked place and the first one that is still there. Whoever missed some asks for the state.
+    /// 0 if the page begins right after the asked place. Otherwise so many events are missing in between, or the room has
+    /// so many less than the caller knows of: ask for the state, and go on from its sequence.
     missed: u64,
     /// When the room was created: after another time it is another room of the same code.
     created_at: i64,
