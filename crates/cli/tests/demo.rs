@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A game that ends soon.
-const SHORT: [&str; 7] = ["demo", "--for", "2s", "--players", "12", "--monsters", "120"];
+/// A game that ends soon, but not before every kind of thing has happened on a busy machine.
+const SHORT: [&str; 7] = ["demo", "--for", "5s", "--players", "12", "--monsters", "120"];
 
 fn emberkeep(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_emberkeep"));
