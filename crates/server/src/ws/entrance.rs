@@ -85,8 +85,9 @@ async fn enter(app: &App, join: JoinRoom, address: IpAddr) -> Result<Result<Clie
         Some(text) => Some(app.brake.master(rooms, code, &MasterKey::new(text)?, address).await?),
         None => None,
     };
+    let gaps = app.sockets.gaps();
     let look = rooms.look(code).await?;
-    let seat = Seat::new(app.sockets.seat_id(), join.device_id, master.is_some(), &look);
+    let seat = Seat::new(app.sockets.seat_id(), join.device_id, master.is_some(), gaps, &look);
     // The first messages of an empty outbox: they fit.
     for text in welcome(app, &seat, &look).await? {
         let _ = seat.outbox.owe(text);

@@ -16,7 +16,7 @@ use super::message::News;
 use super::registry::{Registry, Which};
 use super::seat::{Seat, SeatId};
 use crate::limits::{ROOM_SOCKETS_MAX, ROOMS_RETRY};
-use emberkeep_games::party::{Error, Followed, Look, Signal};
+use emberkeep_games::party::{Error, Followed, Look};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -31,29 +31,11 @@ pub(super) enum Told {
     Show(SeatId),
 }
 
-/// What was heard on the channel so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Heard {
-    /// Reasons to look.
-    reasons: u64,
-    /// Of these, how often it is not known what was missed: a log that was set back meanwhile may look like the one of
-    /// before.
-    gaps: u64,
-}
-
-impl Heard {
-    pub(super) fn hear(&mut self, signal: &Signal) {
-        self.reasons += 1;
-        self.gaps += u64::from(*signal == Signal::Missed);
-    }
-}
-
 pub(super) struct Hub {
     which: Which,
     registry: Registry,
     told: mpsc::UnboundedReceiver<Told>,
-    heard: watch::Receiver<Heard>,
-    gaps: u64,
+    heard: watch::Receiver<()>,
     seats: HashMap<SeatId, Seat>,
     /// The event after which the next look begins.
     at: u64,
@@ -66,9 +48,9 @@ impl Hub {
         which: Which,
         registry: Registry,
         told: mpsc::UnboundedReceiver<Told>,
-        heard: watch::Receiver<Heard>,
+        heard: watch::Receiver<()>,
     ) -> Hub {
-        Hub { which, registry, told, heard, gaps: 0, seats: HashMap::new(), at: 0, look_at: None }
+        Hub { which, registry, told, heard, seats: HashMap::new(), at: 0, look_at: None }
     }
 
     /// Lives until its last seat leaves, its room ends, or the server does.
@@ -84,7 +66,7 @@ impl Hub {
                     None => return,
                 },
                 changed = self.heard.changed() => match changed {
-                    Ok(()) => self.listen().await,
+                    Ok(()) => self.catch_up().await,
                     Err(_) => return,
                 },
                 () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => self.catch_up().await,
@@ -132,16 +114,6 @@ impl Hub {
         self.seats.insert(seat.id, seat);
     }
 
-    /// Something was heard on the channel.
-    async fn listen(&mut self) -> Result<(), Ending> {
-        let Heard { gaps, .. } = *self.heard.borrow_and_update();
-        if gaps != self.gaps {
-            self.gaps = gaps;
-            self.seats.values_mut().for_each(|seat| seat.wants_state = true);
-        }
-        self.catch_up().await
-    }
-
     async fn look_around(&mut self) -> Result<(), Ending> {
         self.catch_up().await?;
         self.seats.values().for_each(Seat::ping);
@@ -153,12 +125,13 @@ impl Hub {
         if self.seats.is_empty() {
             return Ok(());
         }
+        let gaps = self.registry.gaps();
         match self.registry.rooms().follow(self.which.code, self.at).await {
             // The code was used again.
             Ok(followed) if followed.look.created_at() != self.which.created_at => Err(Ending::RoomClosed),
             Ok(followed) => {
                 self.look_at = due(&followed.look);
-                self.hand_out(&followed);
+                self.hand_out(&followed, gaps);
                 Ok(())
             }
             Err(Error::RoomNotFound(_)) => Err(Ending::RoomClosed),
@@ -172,12 +145,13 @@ impl Hub {
         }
     }
 
-    fn hand_out(&mut self, followed: &Followed) {
+    fn hand_out(&mut self, followed: &Followed, gaps: u64) {
         let news: Vec<News<'_>> = followed.events.iter().map(News::of).collect();
         self.at = followed.look.sequence();
         let metrics = self.registry.metrics();
         self.seats.retain(|_, seat| {
-            seat.wants_state |= !followed.is_whole;
+            seat.wants_state |= !followed.is_whole || seat.gaps != gaps;
+            seat.gaps = gaps;
             let keeps_up = seat.tell(&news, &followed.look).is_ok();
             if !keeps_up {
                 metrics.sockets_too_slow.fetch_add(1, Relaxed);

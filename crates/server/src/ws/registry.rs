@@ -3,7 +3,7 @@
 //! A room is known by its code and when it was created: two rooms that had one code after the other never share a hub.
 
 use super::crowd::Crowd;
-use super::hub::{Heard, Hub, Told};
+use super::hub::{Hub, Told};
 use super::rhythm::Rhythm;
 use super::seat::{Seat, SeatId};
 use crate::limits::ROOMS_RETRY;
@@ -12,7 +12,7 @@ use emberkeep_games::party::{RoomCode, Rooms, Signal};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use tokio::sync::{mpsc, watch};
 
 /// The rooms of a process. Cheap to clone.
@@ -27,6 +27,8 @@ struct Inner {
     hubs: Mutex<BTreeMap<Which, Handle>>,
     /// Whether the server ends. Set under the lock of the hubs, so that none begins after it.
     ending: watch::Sender<bool>,
+    /// How often signals were lost.
+    gaps: AtomicU64,
     next_seat: AtomicU64,
 }
 
@@ -40,7 +42,8 @@ pub(super) struct Which {
 /// The ends of a hub's channels. Dropping them ends it.
 struct Handle {
     told: mpsc::UnboundedSender<Told>,
-    heard: watch::Sender<Heard>,
+    /// Changes with every reason to look.
+    heard: watch::Sender<()>,
 }
 
 /// The server ends: nobody enters any more.
@@ -60,6 +63,7 @@ impl Registry {
             crowd: Crowd::default(),
             hubs: Mutex::default(),
             ending: watch::Sender::new(false),
+            gaps: AtomicU64::new(0),
             next_seat: AtomicU64::new(1),
         }))
     }
@@ -81,6 +85,12 @@ impl Registry {
         &self.0.crowd
     }
 
+    /// How often signals were lost so far. What somebody has seen before the last time may be of a history that is no
+    /// more: a log that a failover set back, and that went on since, looks like the one of before.
+    pub(super) fn gaps(&self) -> u64 {
+        self.0.gaps.load(SeqCst)
+    }
+
     pub(super) fn seat_id(&self) -> SeatId {
         SeatId(self.0.next_seat.fetch_add(1, Relaxed))
     }
@@ -99,7 +109,7 @@ impl Registry {
     }
 
     fn begin(&self, which: Which) -> Handle {
-        let ((told, hears), (heard, wakes)) = (mpsc::unbounded_channel(), watch::channel(Heard::default()));
+        let ((told, hears), (heard, wakes)) = (mpsc::unbounded_channel(), watch::channel(()));
         tokio::spawn(Hub::new(which, self.clone(), hears, wakes).run());
         Handle { told, heard }
     }
@@ -177,19 +187,22 @@ impl Registry {
 
     /// Gives the hubs of a code, or all, a reason to look.
     pub(super) fn wake(&self, code: Option<RoomCode>, signal: Signal) {
+        if signal == Signal::Missed {
+            self.0.gaps.fetch_add(1, SeqCst);
+        }
         let hubs = self.0.hubs.lock();
         match code {
             Some(code) => {
                 let of_code = Which { code, created_at: i64::MIN }..=Which { code, created_at: i64::MAX };
-                hubs.range(of_code).for_each(|(_, handle)| handle.hear(&signal));
+                hubs.range(of_code).for_each(|(_, handle)| handle.wake());
             }
-            None => hubs.values().for_each(|handle| handle.hear(&signal)),
+            None => hubs.values().for_each(|handle| handle.wake()),
         }
     }
 }
 
 impl Handle {
-    fn hear(&self, signal: &Signal) {
-        self.heard.send_modify(|heard| heard.hear(signal));
+    fn wake(&self) {
+        self.heard.send_replace(());
     }
 }

@@ -18,16 +18,18 @@ pub(super) struct Seat {
     pub(super) seen: u64,
     /// The largest sequence in what it was sent since its last state, that one included.
     pub(super) told: u64,
+    /// How often signals had been lost before its last state was read.
+    pub(super) gaps: u64,
     /// It is owed the state, whatever the news are: it asked, or there is doubt about what it has heard.
     pub(super) wants_state: bool,
     pub(super) outbox: Outbox,
 }
 
 impl Seat {
-    /// A seat of a socket that is sent this look first.
-    pub(super) fn new(id: SeatId, device: DeviceId, is_master: bool, look: &Look) -> Seat {
+    /// A seat of a socket that is sent this look first. `gaps` were counted before it.
+    pub(super) fn new(id: SeatId, device: DeviceId, is_master: bool, gaps: u64, look: &Look) -> Seat {
         let (seen, told) = (look.sequence(), look.sequence());
-        Seat { id, device, is_master, seen, told, wants_state: false, outbox: Outbox::default() }
+        Seat { id, device, is_master, seen, told, gaps, wants_state: false, outbox: Outbox::default() }
     }
 
     /// The state, as this seat may see it.

@@ -82,7 +82,7 @@ async fn a_client_that_answers_pings_stays() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_is_too_slow() {
-    let table = Table::set(Rhythm { look_every: NEVER, ..FAST }).await;
+    let table = Table::set(Rhythm { write_wait: FAST.write_wait, ..CALM }).await;
     let client = table.client("phone").await;
     let (mut line, _says, _hears) = line();
     line.takes = false;

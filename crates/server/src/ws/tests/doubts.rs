@@ -35,12 +35,17 @@ async fn a_log_that_was_set_back_and_went_on_is_found_when_signals_were_lost() {
     let table = Table::set(CALM).await;
     table.rename("Ann").await;
     let outbox = table.sit("phone", false).await;
+    let (which, late) = table.seat("late", false).await;
     table.set_log(2, 1).await;
     // As far as numbers go, nothing has happened since.
     table.rename("Bea").await;
     table.registry.wake(None, Signal::Missed);
-    let state = until(&outbox, STATE).await;
-    assert_eq!(state["payload"]["players_visible"][0]["name"], "Bea");
+    let outboxes = [outbox, late.outbox.clone()];
+    // Who sits down after the signal has seen the room before it.
+    table.registry.enter(which, late).unwrap();
+    for outbox in &outboxes {
+        assert_eq!(until(outbox, STATE).await["payload"]["players_visible"][0]["name"], "Bea");
+    }
 }
 
 #[tokio::test]

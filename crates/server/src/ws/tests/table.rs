@@ -80,9 +80,10 @@ impl Table {
 
     /// Looks at the room, as a socket does before it sits down.
     pub(super) async fn seat(&self, name: &str, is_master: bool) -> (Which, Seat) {
+        let gaps = self.registry.gaps();
         let look = self.rooms.look(self.code).await.unwrap();
         let which = Which { code: self.code, created_at: look.created_at() };
-        (which, Seat::new(self.registry.seat_id(), device(name), is_master, &look))
+        (which, Seat::new(self.registry.seat_id(), device(name), is_master, gaps, &look))
     }
 
     /// Sits down, and gives what its socket would send.
