@@ -173,12 +173,12 @@ mod tests {
         let (clock, mut known, now) = (Clock::new(0), Known::default(), Instant::now());
         clock.observe(1_000_000, now);
         let kept = Time { now_ms: 999_970, estimate_ms: 999_970 };
-        let mut batch = Batch::new(now, Default::default());
+        let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
         assert_eq!((batch.now_ms, batch.steps), (Some(999_970), 1), "it sees its own time");
 
         known.wait(&RawKey::from_static(b"a"), now + Duration::from_secs(1));
-        let mut batch = Batch::new(now, Default::default());
+        let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
         assert_eq!((batch.deferred.len(), batch.steps), (1, 0), "another has the turn");
         assert!(batch.admit(job("b", None), &known, &clock).is_none());
