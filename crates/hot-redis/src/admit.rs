@@ -104,7 +104,7 @@ impl Batch {
 
     /// Fetches announced reads that are not known. `false` = all are.
     fn announce(&mut self, job: &Job, known: &Known) -> bool {
-        if job.announced.iter().all(|(key, read)| known.knows(key, read, self.started)) {
+        if job.announced.iter().all(|(key, read)| known.knows(key, &least_of(read), self.started)) {
             return false;
         }
         for (key, read) in &job.announced {
@@ -116,7 +116,28 @@ impl Batch {
     /// All reads of the step so far, and those it misses: together they come from one moment.
     fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
         self.fetches.extend(reads.into_vec().into_iter().map(|(key, read, _)| (key, read)));
-        self.fetches.extend(missing);
+        for (key, read) in missing {
+            let read = if self.writes.contains_key(&key) { from_head(read) } else { read };
+            self.fetches.add((key, read));
+        }
+    }
+}
+
+/// What must be known of an announced read. The head of a list is announced for the steps behind this one, too: as long as
+/// its first element is known, asking is not worth a round trip.
+fn least_of(read: &Read) -> Read {
+    match read {
+        Read::LRange(0, 1..) => Read::LRange(0, 0),
+        read => read.clone(),
+    }
+}
+
+/// What is missed of a list of which steps of this batch take: fetches are made after their writes, and what stood behind
+/// the elements that they take stands at the head then.
+fn from_head(read: Read) -> Read {
+    match read {
+        Read::LRange(0.., last @ 0..) if last < KNOWN_HEAD_MAX as i64 => Read::LRange(0, last),
+        read => read,
     }
 }
 
@@ -173,12 +194,12 @@ mod tests {
         let (clock, mut known, now) = (Clock::new(0), Known::default(), Instant::now());
         clock.observe(1_000_000, now);
         let kept = Time { now_ms: 999_970, estimate_ms: 999_970 };
-        let mut batch = Batch::new(now, Default::default());
+        let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
         assert_eq!((batch.now_ms, batch.steps), (Some(999_970), 1), "it sees its own time");
 
         known.wait(&RawKey::from_static(b"a"), now + Duration::from_secs(1));
-        let mut batch = Batch::new(now, Default::default());
+        let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
         assert_eq!((batch.deferred.len(), batch.steps), (1, 0), "another has the turn");
         assert!(batch.admit(job("b", None), &known, &clock).is_none());

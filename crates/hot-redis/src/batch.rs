@@ -12,6 +12,7 @@ use crate::known::Known;
 use crate::limits::*;
 use crate::merge::{join_ranges, push_merged};
 use crate::view::Reads;
+use crate::wire::in_order;
 use emberkeep_hot::command::*;
 use foldhash::fast::RandomState;
 use hashbrown::hash_map::Entry;
@@ -24,6 +25,9 @@ pub(crate) type Map<V> = HashMap<RawKey, V, RandomState>;
 pub(crate) type Keys = Distinct<RawKey>;
 /// Places of groups.
 type Touched = SmallVec<[usize; 4]>;
+
+/// Room that is made for the keys of a step.
+const KEYS_PER_STEP_USUAL: usize = 3;
 
 /// One commit.
 pub(crate) struct Batch {
@@ -55,16 +59,20 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey)) -> Batch {
+    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), steps: usize) -> Batch {
+        // Tables that grow while steps come hash all of their keys again and again.
+        let keys = (steps * KEYS_PER_STEP_USUAL).min(BATCH_KEYS_MAX);
+        let mut required = Requirements::default();
+        required.reserve(keys);
         Batch {
             groups: vec![],
             fetches: Distinct::default(),
             waiting: vec![],
             deferred: vec![],
             estimate_ms: None,
-            by_key: Map::default(),
-            writes: Map::default(),
-            required: Requirements::default(),
+            by_key: Map::with_capacity_and_hasher(keys, RandomState::default()),
+            writes: Map::with_capacity_and_hasher(keys, RandomState::default()),
+            required,
             now_ms: None,
             started: now,
             ran_until: now,
@@ -183,11 +191,11 @@ impl Batch {
     /// Closes the batch: every group gets its merged writes.
     pub(crate) fn close(&mut self) {
         self.groups.retain(|group| !group.jobs.is_empty());
-        for Group { keys, reads, effects, required, .. } in &mut self.groups {
-            join_ranges(reads);
+        for Group { keys, reads, compared, effects, required, .. } in &mut self.groups {
+            *compared = in_order(join_ranges(std::mem::take(reads)));
             *required = keys.iter().filter_map(|key| self.required.of(key)).collect();
             let absent =
-                reads.iter().filter(|(_, read, reply)| shows_absence(read, reply)).map(|(key, ..)| key);
+                compared.iter().filter(|(_, read, reply)| shows_absence(read, reply)).map(|(key, ..)| key);
             let absent: HashSet<&RawKey, RandomState> = absent.collect();
             for key in keys.iter() {
                 let writes = self.writes.remove(key).unwrap_or_default();

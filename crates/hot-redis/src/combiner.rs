@@ -149,7 +149,7 @@ impl Combiner {
 
     fn compose(&mut self) -> Batch {
         let now = Instant::now();
-        let mut batch = Batch::new(now, self.log_keys.clone());
+        let mut batch = Batch::new(now, self.log_keys.clone(), self.queue.len());
         let mut pausing = VecDeque::new();
         while let Some(job) = self.queue.pop_front() {
             if now >= job.deadline || job.claim.is_given_up() {
@@ -204,7 +204,7 @@ impl Combiner {
         let asks = |group: &Group| group.jobs.iter().any(|job| job.stale >= STALE_BEFORE_TURN);
         if !check_rights {
             let swaps = groups.iter().map(|group| match group.requirements(&self.log_keys)[..] {
-                [] => Swap::of(&group.reads, &group.effects, asks(group)),
+                [] => Swap::of(&group.compared, &group.effects, asks(group)),
                 _ => None,
             });
             let swaps = swaps.collect::<Option<Vec<_>>>();
@@ -212,18 +212,14 @@ impl Combiner {
                 return call;
             }
         }
-        let mut call = Call::default();
-        for group in groups {
-            call.group(&GroupWords {
-                ask_turn: asks(group),
-                reads: &group.reads,
-                effects: &group.effects,
-                requirements: group.requirements(&self.log_keys),
-                log_keys: &self.log_keys,
-            });
-        }
-        call.fetches(fetches);
-        call
+        let words = groups.iter().map(|group| GroupWords {
+            ask_turn: asks(group),
+            reads: &group.compared,
+            effects: &group.effects,
+            requirements: group.requirements(&self.log_keys),
+            log_keys: &self.log_keys,
+        });
+        Call::of_groups(&words.collect::<Vec<_>>(), fetches)
     }
 
     fn count(&self, groups: &[Group], fetches: &[(RawKey, Read)]) {

@@ -200,12 +200,12 @@ impl RedisEngine {
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
+        if let Some(replies) = self.texts_together(slot, reads).await {
+            add(&self.shared.counters.read_calls, 1);
+            return Ok(replies);
+        }
         // Strings alone, as in a field of records, by the shorter script.
-        let call = Call::of_swaps(&[], reads).unwrap_or_else(|| {
-            let mut call = Call::default();
-            call.fetches(reads);
-            call
-        });
+        let call = Call::of_swaps(&[], reads).unwrap_or_else(|| Call::of_groups(&[], reads));
         let none = |_: &RawKey| Vec::new();
         let envelope = Envelope {
             turn_key: &none,

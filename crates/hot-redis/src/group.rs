@@ -1,5 +1,6 @@
 //! Steps of one commit that share keys: validated, written and answered as one.
 
+use crate::inferred::shows_absence;
 use crate::job::Job;
 use crate::view::Reads;
 use emberkeep_hot::command::*;
@@ -9,7 +10,10 @@ use emberkeep_hot::command::*;
 pub(crate) struct Group {
     pub(crate) jobs: Vec<Job>,
     pub(crate) keys: Vec<RawKey>,
+    /// What its steps have read, while steps join it.
     pub(crate) reads: Reads,
+    /// The same as the script compares it.
+    pub(crate) compared: Vec<(RawKey, Read, Reply)>,
     pub(crate) effects: Effects,
     /// What its steps ask of the state below, also by writes that later ones cover.
     pub(crate) required: Vec<Requirement>,
@@ -55,8 +59,9 @@ impl Group {
     }
 
     fn proves(&self, key: &RawKey, kind: Kind) -> bool {
-        self.reads.iter().any(|(k, read, reply)| {
-            k == key && read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_))
+        self.compared.iter().any(|(k, read, reply)| {
+            let of_kind = || read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_));
+            k == key && (of_kind() || shows_absence(read, reply))
         })
     }
 

@@ -185,9 +185,7 @@ impl Combiner {
         self.void(&group);
         let now = Instant::now();
         let mut seen = Reads::default();
-        for ((key, read, before), value) in
-            std::mem::take(&mut group.reads).into_vec().into_iter().zip(replies)
-        {
+        for ((key, read, before), value) in std::mem::take(&mut group.compared).into_iter().zip(replies) {
             let Ok(reply) = wire::reply(&read, value) else { continue };
             if reply != before {
                 self.known.contended(&key, now);

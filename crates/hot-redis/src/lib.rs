@@ -30,6 +30,7 @@ mod pages;
 mod rights;
 mod router;
 mod shared;
+mod together;
 mod view;
 mod wire;
 

@@ -10,6 +10,9 @@ pub const BATCH_STEPS_MAX: usize = 256;
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Reads that steps still miss, in one call; a single step may ask for more.
 pub const BATCH_FETCHES_MAX: usize = 512;
+/// Strings from which on a plain read asks for them by one command instead of a script. If one is not there the script is
+/// asked after all, so it must be worth it.
+pub const TEXTS_TOGETHER_MIN: usize = 256;
 /// Most keys in one commit.
 pub const BATCH_KEYS_MAX: usize = 256;
 /// Commits of one partition in flight at a time, each on its own lane.

@@ -3,6 +3,8 @@
 use crate::view::Reads;
 use emberkeep_hot::command::{Expiry, RawKey, Read, Reply, Write};
 use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
 
 /// Appends a write of one key, dropping what it makes void and joining what can be one command.
 pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
@@ -36,24 +38,26 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
 
 /// Ranges of one list that follow one another become one: steps that each took the next element have asked for it one
 /// by one, and the server is asked once.
-pub(crate) fn join_ranges(reads: &mut Reads) {
-    let ranges = reads.iter().filter(|(_, read, _)| matches!(read, Read::LRange(0.., 0..))).count();
-    if ranges < 2 {
-        return;
+pub(crate) fn join_ranges(reads: Reads) -> Vec<(RawKey, Read, Reply)> {
+    let bounds = |(key, read, _): &(RawKey, Read, Reply)| match read {
+        Read::LRange(first @ 0.., last @ 0..) => Some((key.clone(), *first, *last)),
+        _ => None,
+    };
+    let read: HashSet<(RawKey, i64, i64), RandomState> = reads.iter().filter_map(bounds).collect();
+    if read.len() < 2 {
+        return reads.into_vec();
     }
-    let all = std::mem::take(reads);
-    let is_range =
-        |read: &&(RawKey, Read, Reply)| matches!(read, (_, Read::LRange(0.., 0..), Reply::List(_)));
-    let (mut ranges, others): (Vec<_>, Vec<_>) = all.iter().partition(is_range);
+    let is_range = |read: &(RawKey, Read, Reply)| bounds(read).is_some() && matches!(read.2, Reply::List(_));
+    let (mut ranges, mut joined): (Vec<_>, Vec<_>) = reads.into_vec().into_iter().partition(is_range);
     ranges.sort_by(|a, b| (&a.0, first_of(&a.1)).cmp(&(&b.0, first_of(&b.1))));
-    let is_new = |key: &RawKey, read: &Read| all.find(&(key, read)).is_none();
-    let mut joined: Vec<(RawKey, Read, Reply)> = Vec::with_capacity(ranges.len());
+    let is_new = |key: &RawKey, first: i64, last: i64| !read.contains(&(key.clone(), first, last));
+    let others = joined.len();
     for range in ranges {
-        if !joined.last_mut().is_some_and(|last| extend(last, range, &is_new)) {
-            joined.push(range.clone());
+        if !joined[others..].last_mut().is_some_and(|last| extend(last, &range, &is_new)) {
+            joined.push(range);
         }
     }
-    *reads = others.into_iter().cloned().chain(joined).collect();
+    joined
 }
 
 fn first_of(read: &Read) -> i64 {
@@ -65,14 +69,14 @@ fn first_of(read: &Read) -> i64 {
 fn extend(
     before: &mut (RawKey, Read, Reply),
     next: &(RawKey, Read, Reply),
-    is_new: &impl Fn(&RawKey, &Read) -> bool,
+    is_new: &impl Fn(&RawKey, i64, i64) -> bool,
 ) -> bool {
     let (key, Read::LRange(first, last), Reply::List(list)) = before else { return false };
     let (next_key, Read::LRange(from, to), Reply::List(more)) = next else { return false };
     let full = list.len() as i64 == *last - *first + 1;
     let fits = list.len() + more.len() < REPLY_ELEMENTS_MAX && to - *first < REPLY_ELEMENTS_MAX as i64;
     let follows = key == next_key && full && fits && *from == *last + 1;
-    let joins = follows && is_new(key, &Read::LRange(*first, *to));
+    let joins = follows && is_new(key, *first, *to);
     if joins {
         list.extend(more.iter().cloned());
         *last = *to;
@@ -125,11 +129,7 @@ mod tests {
         let key = RawKey::from_static(b"k");
         let range =
             |from, to, list: &[&'static str]| (key.clone(), Read::LRange(from, to), Reply::List(words(list)));
-        let joined = |ranges: Vec<(RawKey, Read, Reply)>| {
-            let mut reads: Reads = ranges.into_iter().collect();
-            join_ranges(&mut reads);
-            reads.into_vec()
-        };
+        let joined = |ranges: Vec<(RawKey, Read, Reply)>| join_ranges(ranges.into_iter().collect());
         let other = (key.clone(), Read::LLen, Reply::Int(9));
         let all = vec![range(1, 1, &["b"]), other.clone(), range(0, 0, &["a"]), range(2, 2, &[])];
         assert_eq!(joined(all), [other, range(0, 2, &["a", "b"])]);

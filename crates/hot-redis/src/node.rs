@@ -54,6 +54,15 @@ impl Node {
         self.sorted(open.generation, answer)
     }
 
+    /// Sends one command that only reads, and asks in the same moment what the server is.
+    pub(crate) async fn call_with_role(&self, cmd: &Cmd) -> Result<(Value, Value), Failure> {
+        let mut open = self.commands.connected(&self.client, &self.name).await?;
+        let mut pipe = redis::pipe();
+        pipe.atomic().add_command(cmd.clone()).cmd("ROLE");
+        let answer = pipe.query_async::<(Value, Value)>(&mut open.connection).await;
+        self.sorted(open.generation, answer)
+    }
+
     /// Sends one command to the target of a moving slot.
     pub(crate) async fn call_asking(&self, cmd: &Cmd, gate: Gate<'_>) -> Result<Value, Failure> {
         let mut open = self.commands.connected(&self.client, &self.name).await?;
@@ -74,7 +83,7 @@ impl Node {
         self.confirmations.round(&self.client, &self.name, replicas, deadline).await
     }
 
-    fn sorted(&self, generation: u64, answer: RedisResult<Value>) -> Result<Value, Failure> {
+    fn sorted<T>(&self, generation: u64, answer: RedisResult<T>) -> Result<T, Failure> {
         answer.map_err(|error| {
             let read_only = error.code() == Some("READONLY");
             let failure = Failure::of(&self.name, error);

@@ -25,20 +25,23 @@ impl RedisEngine {
         let mut from = MemberCursor::at(from)?;
         let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
         loop {
-            let (answer, node) = self.scan_set(key, &sscan(key, from.position, count), deadline).await?;
+            let cmd = sscan(key, from.position, count);
+            let (answer, node) = match self.by_primary(self.shared.router.slot_of_key(key), &cmd).await {
+                Some(found) => found,
+                None => self.scan_set(key, &cmd, deadline).await?,
+            };
             let place = self.place_of(&node);
             if from.position > 0 && from.place != place {
                 from = Cursor::default();
                 continue;
             }
-            self.refuse_replica(&node).await?;
             let (position, members) = scanned(answer).ok_or_else(|| self.nonsense("SSCAN's answer"))?;
             let next = (position > 0).then_some(MemberCursor::At(Cursor { place, position }));
             return Ok(MemberPage { members, next });
         }
     }
 
-    /// The answer to SSCAN, and who gave it.
+    /// The answer to SSCAN, and who gave it, asked one after the other: what went wrong is told.
     async fn scan_set(&self, key: &RawKey, cmd: &Cmd, deadline: Instant) -> Result<(Value, Arc<Node>)> {
         let slot = self.shared.router.slot_of_key(key);
         loop {
@@ -50,7 +53,11 @@ impl RedisEngine {
                     }
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
-                answer => return answer,
+                Ok((answer, node)) => {
+                    self.refuse_replica(&node).await?;
+                    return Ok((answer, node));
+                }
+                Err(error) => return Err(error),
             }
         }
     }

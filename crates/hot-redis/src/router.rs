@@ -119,7 +119,11 @@ impl Router {
         self.node_at(&(host, port))
     }
 
-    async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
+    /// The server that serves a slot, as far as we know.
+    pub(crate) async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
+        if !self.address.cluster {
+            return Ok(self.seeds[0].clone());
+        }
         if let Some(node) = self.slots.lock()[slot as usize].clone() {
             return Ok(node);
         }

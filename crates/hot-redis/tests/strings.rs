@@ -1,4 +1,4 @@
-//! Many strings in one call: more than one MGET takes, and for a user who may not MGET.
+//! Many strings in one call: more than one MGET takes, all of them there, and for a user who may not MGET.
 
 mod arena;
 
@@ -54,6 +54,31 @@ async fn more_strings_than_one_command_takes() {
     assert_eq!((some, more), (expected(0..BEFORE), expected(BEFORE..BEFORE + MANY)));
     assert_eq!(calls(&mut client, "mget") - before, 2, "{:?}", store.stats());
     assert_eq!(store.stats().read_calls, 1, "{:?}", store.stats());
+}
+
+#[tokio::test]
+async fn strings_that_are_all_there_are_read_without_a_script() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let mut client = server.client();
+    fill(&mut client, "there");
+    let store = store_on(&server.url()).await;
+    let scope = store.scope(arena("there"));
+    let keys: Vec<Key<_>> = (0..MANY).step_by(2).map(|n| NUMBER.key(n)).collect();
+    let all: Vec<_> = (0..i64::from(MANY)).step_by(2).map(|n| Ok(Some(n))).collect();
+    let before = calls(&mut client, "exec");
+    // Twice: every now and then the script is asked, because it also tells the time.
+    for _ in 0..2 {
+        assert_eq!(scope.get_each(&keys).await, Ok(all.clone()));
+    }
+    assert!(calls(&mut client, "exec") > before, "{:?}", store.stats());
+
+    client.call(&["DEL", "number:there:2"]);
+    client.call(&["DEL", "number:there:4"]);
+    client.call(&["SADD", "number:there:4", "a"]);
+    let found = scope.get_each(&keys).await.expect("each by itself");
+    assert_eq!((&found[0], &found[1]), (&Ok(Some(0)), &Ok(None)));
+    assert!(matches!(found[2], Err(Error::WrongType { .. })), "{:?}", found[2]);
+    assert_eq!(found[3..], all[3..]);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
-//! One call of the commit script under construction: keys by number, everything else as words.
+//! One call of the commit script under construction: keys and words once each, and a program that names them by number.
 
+use super::program::{Words, pack};
 use super::words::{found_name, read_words, score_g17, write_words};
+use crate::inferred::shows_absence;
 use crate::limits::*;
 use bytes::Bytes;
 use emberkeep_hot::command::*;
@@ -9,26 +11,41 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use redis::Cmd;
 
-/// Room for the short words of a group of one read and one write.
-const GROUP_BYTES_USUAL: usize = 64;
-/// Words of such a group.
-const GROUP_WORDS_USUAL: usize = 24;
+/// Arguments before the first word.
+const WORDS_FROM: u32 = 13;
 /// Room for the arguments of the envelope.
 const ENVELOPE_BYTES_USUAL: usize = 256;
 /// What a turn key has more than the key beside it.
 const OWN_KEY_BYTES_USUAL: usize = 64;
 
+/// What a read is expected to give, as the script calls it.
+mod tag {
+    pub(super) const STRING: u32 = 1;
+    pub(super) const NIL: u32 = 2;
+    pub(super) const INTEGER: u32 = 3;
+    pub(super) const ELEMENTS: u32 = 4;
+    pub(super) const SCORE: u32 = 5;
+    pub(super) const WRONG: u32 = 6;
+    pub(super) const MANY: u32 = 7;
+    pub(super) const ARRAY: u32 = 8;
+    pub(super) const DIGEST: u32 = 9;
+}
+
 /// Arguments of one call under construction.
 #[derive(Default)]
 pub(crate) struct Call {
     pub(super) keys: Vec<RawKey>,
+    /// So many of the keys, the first ones, have turn keys.
+    pub(super) with_turns: usize,
     /// For the script of swaps, not for that of steps.
     pub(super) swaps: bool,
     /// Strings that are only read, by the script of swaps.
     pub(super) fetched: Vec<RawKey>,
-    index: HashMap<RawKey, usize, RandomState>,
-    words: Vec<u8>,
-    ends: Vec<usize>,
+    index: HashMap<RawKey, u32, RandomState>,
+    pub(super) words: Words,
+    program: Vec<u32>,
+    shapes: Vec<u32>,
+    shape_of: HashMap<Read, u32, RandomState>,
 }
 
 /// What stands around the groups of a call.
@@ -56,67 +73,141 @@ pub(crate) struct GroupWords<'a> {
     pub(crate) log_keys: &'a (RawKey, RawKey),
 }
 
-impl Call {
-    pub(super) fn word(&mut self, word: &[u8]) {
-        self.words.extend_from_slice(word);
-        self.ends.push(self.words.len());
-    }
+/// How the script is shown a read: strings that are there and keys that are not are compared all at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    Text,
+    Absent,
+    Other,
+}
 
-    pub(super) fn number(&mut self, number: impl itoa::Integer) {
-        self.word(itoa::Buffer::new().format(number).as_bytes());
-    }
-
-    fn key(&mut self, key: &RawKey) {
-        let index = match self.index.get(key) {
-            Some(index) => *index,
-            None => {
-                self.keys.push(key.clone());
-                self.index.insert(key.clone(), self.keys.len());
-                self.keys.len()
-            }
-        };
-        self.number(index as i64);
-    }
-
-    /// Adds a group.
-    pub(crate) fn group(&mut self, group: &GroupWords<'_>) {
-        let effects = group.effects;
-        let mut written: Vec<&RawKey> = effects.writes.iter().map(|(key, _)| key).collect();
-        written.sort_unstable();
-        written.dedup();
-        let bytes = group.reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>()
-            + effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
-        self.words.reserve(bytes + GROUP_BYTES_USUAL);
-        self.ends.reserve(GROUP_WORDS_USUAL);
-        // The group's length stands before it: a word of fixed width, filled in at the end.
-        let (first, length_at) = (self.ends.len(), self.words.len());
-        self.word(b"00000000");
-        self.word(if group.ask_turn { b"1" } else { b"0" });
-        let counts = [group.reads.len(), written.len(), group.requirements.len()];
-        let more = [effects.log.len(), effects.writes.len(), effects.messages.len()];
-        counts.into_iter().chain(more).for_each(|count| self.number(count as i64));
-        for (key, read, reply) in group.reads {
-            self.read(key, read);
-            self.expect(read, reply);
+impl Sort {
+    fn of((_, read, reply): &(RawKey, Read, Reply)) -> Sort {
+        match (read, reply) {
+            (Read::Get, Reply::Blob(blob)) if blob.len() <= DIGEST_ABOVE_BYTES => Sort::Text,
+            _ if shows_absence(read, reply) => Sort::Absent,
+            _ => Sort::Other,
         }
-        written.iter().for_each(|key| self.key(key));
+    }
+}
+
+/// Reads in the order in which the script answers them.
+pub(crate) fn in_order(mut reads: Vec<(RawKey, Read, Reply)>) -> Vec<(RawKey, Read, Reply)> {
+    reads.sort_by_key(Sort::of);
+    reads
+}
+
+impl Call {
+    /// A call of these groups, then of the fetches.
+    pub(crate) fn of_groups(groups: &[GroupWords<'_>], fetches: &[(RawKey, Read)]) -> Call {
+        let mut call = Call::default();
+        for group in groups {
+            for (key, _) in &group.effects.writes {
+                call.key(key);
+            }
+            // A turn is asked for on whatever has changed, also if it is only read.
+            for (key, ..) in group.reads.iter().filter(|_| group.ask_turn) {
+                call.key(key);
+            }
+        }
+        call.with_turns = call.keys.len();
+        groups.iter().for_each(|group| call.group(group));
+        call.program.push(fetches.len() as u32);
+        for (key, read) in fetches {
+            let numbers = [call.key(key), call.shape(read)];
+            call.program.extend(numbers);
+        }
+        call
+    }
+
+    /// The number of a key.
+    fn key(&mut self, key: &RawKey) -> u32 {
+        if let Some(number) = self.index.get(key) {
+            return *number;
+        }
+        self.keys.push(key.clone());
+        self.index.insert(key.clone(), self.keys.len() as u32);
+        self.keys.len() as u32
+    }
+
+    fn word(&mut self, word: &[u8]) -> u32 {
+        WORDS_FROM + self.words.once(word)
+    }
+
+    /// The place of a read's shape.
+    fn shape(&mut self, read: &Read) -> u32 {
+        if let Some(place) = self.shape_of.get(read) {
+            return *place;
+        }
+        let (name, count, arguments) = read_words(read);
+        let place = self.shapes.len() as u32 + 1;
+        let shape = [self.word(name.as_bytes()), self.word(count.as_bytes()), arguments.len() as u32];
+        self.shapes.extend(shape);
+        for argument in arguments {
+            let word = self.word(&argument);
+            self.shapes.push(word);
+        }
+        self.shape_of.insert(read.clone(), place);
+        place
+    }
+
+    fn group(&mut self, group: &GroupWords<'_>) {
+        let (effects, first) = (group.effects, self.program.len());
+        let texts = group.reads.partition_point(|read| Sort::of(read) == Sort::Text);
+        let (texts, rest) = group.reads.split_at(texts);
+        let (absent, others) = rest.split_at(rest.partition_point(|read| Sort::of(read) == Sort::Absent));
+        let of_keys = || effects.writes.chunk_by(|(key, _), (next, _)| key == next);
+        let is_deletion = |of_key: &&[(RawKey, Write)]| matches!(of_key, [(_, Write::Del)]);
+        let deletions = of_keys().filter(is_deletion).count();
+        let counts = [
+            [0, group.ask_turn as usize],
+            [texts.len(), absent.len()],
+            [others.len(), of_keys().count()],
+            [group.requirements.len(), effects.log.len()],
+            [deletions, effects.writes.len() - deletions],
+        ];
+        self.program.extend(counts.as_flattened().iter().map(|count| *count as u32));
+        self.program.push(effects.messages.len() as u32);
+        self.reads(texts, absent, others);
+        of_keys().for_each(|of_key| self.number_of(&of_key[0].0));
         group.requirements.iter().for_each(|requirement| self.requirement(requirement));
         effects.log.iter().for_each(|entry| self.log_entry(group.log_keys, entry));
-        effects.writes.iter().for_each(|(key, write)| self.write(key, write));
+        of_keys().filter(is_deletion).for_each(|of_key| self.number_of(&of_key[0].0));
+        let writes = of_keys().filter(|of_key| !is_deletion(of_key)).flatten();
+        writes.for_each(|(key, write)| self.write(key, write));
         for (channel, payload) in &effects.messages {
-            self.word(channel);
-            self.word(payload);
+            let numbers = [self.word(channel), self.word(payload)];
+            self.program.extend(numbers);
         }
-        let length = format!("{:08}", self.ends.len() - first);
-        self.words[length_at..length_at + 8].copy_from_slice(length.as_bytes());
+        self.program[first] = (self.program.len() - first) as u32;
     }
 
-    /// Adds the fetches that end the call.
-    pub(crate) fn fetches(&mut self, reads: &[(RawKey, Read)]) {
-        self.number(reads.len() as i64);
-        for (key, read) in reads {
-            self.read(key, read);
+    fn reads(
+        &mut self,
+        texts: &[(RawKey, Read, Reply)],
+        absent: &[(RawKey, Read, Reply)],
+        others: &[(RawKey, Read, Reply)],
+    ) {
+        for (key, _, reply) in texts {
+            let Reply::Blob(text) = reply else { continue };
+            let numbers = [self.key(key), WORDS_FROM + self.words.push(text)];
+            self.program.extend(numbers);
         }
+        absent.iter().for_each(|(key, ..)| self.number_of(key));
+        for (_, read, _) in absent {
+            let shape = self.shape(read);
+            self.program.push(shape);
+        }
+        for (key, read, reply) in others {
+            let numbers = [self.key(key), self.shape(read)];
+            self.program.extend(numbers);
+            self.expect(read, reply);
+        }
+    }
+
+    fn number_of(&mut self, key: &RawKey) {
+        let number = self.key(key);
+        self.program.push(number);
     }
 
     /// The finished command: `EVALSHA sha …` or `EVAL body …`.
@@ -124,15 +215,17 @@ impl Call {
         let turns = envelope.receipt.is_some();
         let n = self.keys.len();
         let keys_bytes: usize = self.keys.iter().map(|key| 2 * key.len() + OWN_KEY_BYTES_USUAL).sum();
-        let arguments = self.ends.len() + 2 * n + 16;
-        let bytes = self.words.len() + keys_bytes + script.len() + ENVELOPE_BYTES_USUAL;
-        let mut cmd = Cmd::with_capacity(arguments, bytes);
-        cmd.arg(verb).arg(script).arg(if turns { 2 * n + 1 } else { n } + self.fetched.len());
+        let (program, shapes) = (pack(&self.program), pack(&self.shapes));
+        let arguments = self.words.len() + 2 * n + 16;
+        let bytes = self.words.bytes() + program.len() + shapes.len() + keys_bytes + script.len();
+        let mut cmd = Cmd::with_capacity(arguments, bytes + ENVELOPE_BYTES_USUAL);
+        let own_keys = if turns { self.with_turns + 1 } else { 0 };
+        cmd.arg(verb).arg(script).arg(n + own_keys + self.fetched.len());
         self.keys.iter().for_each(|key| {
             cmd.arg(&key[..]);
         });
         if let Some((receipt, _)) = envelope.receipt {
-            self.keys.iter().for_each(|key| {
+            self.keys[..self.with_turns].iter().for_each(|key| {
                 cmd.arg((envelope.turn_key)(key));
             });
             cmd.arg(receipt);
@@ -162,13 +255,11 @@ impl Call {
         }
         cmd.arg(CLOCK_DIFFERENCE_MAX.as_millis() as u64);
         if !self.swaps {
-            cmd.arg(envelope.groups);
+            cmd.arg(envelope.groups).arg(program).arg(shapes);
         }
-        let mut from = 0;
-        for end in &self.ends {
-            cmd.arg(&self.words[from..*end]);
-            from = *end;
-        }
+        self.words.iter().for_each(|word| {
+            cmd.arg(word);
+        });
         cmd
     }
 
@@ -182,37 +273,17 @@ impl Call {
         usize::try_from(index).ok().and_then(|index| self.keys.get(index.checked_sub(1)?))
     }
 
-    fn read(&mut self, key: &RawKey, read: &Read) {
-        let (name, count, arguments) = read_words(read);
-        self.key(key);
-        self.word(name.as_bytes());
-        self.word(count.as_bytes());
-        self.number(arguments.len() as i64);
-        arguments.iter().for_each(|argument| self.word(argument));
-    }
-
     fn expect(&mut self, read: &Read, reply: &Reply) {
         match reply {
-            Reply::Nil => self.word(b"n"),
-            Reply::Int(n) => self.tagged(b"i", n.to_string().as_bytes()),
-            Reply::Score(score) => self.tagged(b"z", score_g17(*score).as_bytes()),
+            Reply::Nil => self.program.push(tag::NIL),
+            Reply::Int(n) => self.tagged(tag::INTEGER, n.to_string().as_bytes()),
+            Reply::Score(score) => self.tagged(tag::SCORE, score_g17(*score).as_bytes()),
             Reply::Blob(blob) if blob.len() > DIGEST_ABOVE_BYTES => self.digest(blob),
-            Reply::Blob(blob) => self.tagged(b"s", blob),
-            Reply::WrongType(found) => self.tagged(b"w", found_name(*found).as_bytes()),
-            Reply::TooMany(n) => self.tagged(b"t", n.to_string().as_bytes()),
-            Reply::Pairs(pairs) => {
-                self.word(b"u");
-                self.number(pairs.len() as i64 * 2);
-                pairs.iter().for_each(|(field, value)| {
-                    self.word(field);
-                    self.word(value);
-                });
-            }
-            Reply::List(list) if *read == Read::SMembers => {
-                self.word(b"u");
-                self.number(list.len() as i64);
-                list.iter().for_each(|member| self.word(member));
-            }
+            Reply::Blob(blob) => self.tagged(tag::STRING, blob),
+            Reply::WrongType(found) => self.tagged(tag::WRONG, found_name(*found).as_bytes()),
+            Reply::TooMany(n) => self.tagged(tag::MANY, n.to_string().as_bytes()),
+            Reply::Pairs(pairs) => self.elements(pairs.iter().flat_map(|(field, value)| [field, value])),
+            Reply::List(list) if *read == Read::SMembers => self.elements(list.iter()),
             Reply::List(list) => self.array(list.iter().cloned()),
             Reply::Scored(list) if matches!(read, Read::ZRange(ZSlice::Lex(..), _)) => {
                 self.array(list.iter().map(|(member, _)| member.clone()));
@@ -223,6 +294,16 @@ impl Call {
         }
     }
 
+    fn elements<'a>(&mut self, elements: impl Iterator<Item = &'a Bytes>) {
+        self.program.extend([tag::ELEMENTS, 0]);
+        let first = self.program.len();
+        for element in elements {
+            let word = self.word(element);
+            self.program.push(word);
+        }
+        self.program[first - 1] = (self.program.len() - first) as u32;
+    }
+
     fn array(&mut self, elements: impl Iterator<Item = Bytes>) {
         let mut text = Vec::new();
         for element in elements {
@@ -230,46 +311,43 @@ impl Call {
             text.push(b':');
             text.extend_from_slice(&element);
         }
-        if text.len() > DIGEST_ABOVE_BYTES { self.digest(&text) } else { self.tagged(b"a", &text) }
+        if text.len() > DIGEST_ABOVE_BYTES { self.digest(&text) } else { self.tagged(tag::ARRAY, &text) }
     }
 
-    fn tagged(&mut self, tag: &[u8], text: &[u8]) {
-        self.word(tag);
-        self.word(text);
+    fn tagged(&mut self, tag: u32, text: &[u8]) {
+        let word = self.word(text);
+        self.program.extend([tag, word]);
     }
 
     fn digest(&mut self, text: &[u8]) {
-        self.tagged(b"d", sha1_smol::Sha1::from(text).digest().to_string().as_bytes());
+        self.tagged(tag::DIGEST, sha1_smol::Sha1::from(text).digest().to_string().as_bytes());
     }
 
     fn requirement(&mut self, requirement: &Requirement) {
-        self.key(&requirement.key);
-        self.word(requirement.kind.name().as_bytes());
-        match &requirement.countable {
-            Some(range) => {
-                self.number(*range.start());
-                self.number(*range.end());
-            }
-            None => {
-                self.word(b"");
-                self.word(b"");
-            }
-        }
+        let (least, greatest) = match &requirement.countable {
+            Some(range) => (range.start().to_string(), range.end().to_string()),
+            None => Default::default(),
+        };
+        let kind = self.word(requirement.kind.name().as_bytes());
+        let range = [self.word(least.as_bytes()), self.word(greatest.as_bytes())];
+        let key = self.key(&requirement.key);
+        self.program.extend([key, kind, range[0], range[1]]);
     }
 
     fn log_entry(&mut self, (list, counter): &(RawKey, RawKey), append: &LogAppend) {
-        self.key(list);
-        self.key(counter);
-        self.number(append.entries_max as i64);
-        self.word(if append.overflow == Overflow::Refuse { b"1" } else { b"0" });
-        self.word(&append.entry);
+        let bound = self.word(append.entries_max.to_string().as_bytes());
+        let refuses = (append.overflow == Overflow::Refuse) as u32;
+        let numbers = [self.key(list), self.key(counter), bound, refuses, self.word(&append.entry)];
+        self.program.extend(numbers);
     }
 
     fn write(&mut self, key: &RawKey, write: &Write) {
         let (name, arguments) = write_words(write);
-        self.key(key);
-        self.word(name.as_bytes());
-        self.number(arguments.len() as i64);
-        arguments.iter().for_each(|argument| self.word(argument));
+        let numbers = [self.key(key), self.word(name.as_bytes()), arguments.len() as u32];
+        self.program.extend(numbers);
+        for argument in &arguments {
+            let word = self.word(argument);
+            self.program.push(word);
+        }
     }
 }

@@ -3,12 +3,13 @@
 
 mod answer;
 mod call;
+mod program;
 mod reply;
 mod swap;
 mod words;
 
 pub(crate) use answer::{Answer, GroupAnswer, Status, text};
-pub(crate) use call::{Call, Envelope, GroupWords};
+pub(crate) use call::{Call, Envelope, GroupWords, in_order};
 pub(crate) use reply::reply;
 pub(crate) use swap::Swap;
 pub(crate) use words::write_name;

@@ -55,7 +55,7 @@ impl Call {
     pub(crate) fn of_swaps(swaps: &[Swap<'_>], fetches: &[(RawKey, Read)]) -> Option<Call> {
         let mut call = Call::default();
         call.swaps = true;
-        call.number(swaps.len() as i64);
+        call.words.push(swaps.len().to_string().as_bytes());
         for (key, read) in fetches {
             match read {
                 Read::Get => call.fetched.push(key.clone()),
@@ -65,15 +65,17 @@ impl Call {
         for swap in swaps {
             call.keys.push(swap.key.clone());
             let (tag, expected) = swap.expectation();
-            call.word(tag);
-            call.word(&expected);
-            call.word(swap.value);
+            let words = &mut call.words;
+            words.push(tag);
+            words.push(&expected);
+            words.push(swap.value);
             match swap.expiry {
-                Expiry::Never => call.word(b""),
-                Expiry::Keep => call.word(b"KEEPTTL"),
-                Expiry::At(at) => call.word(at.to_string().as_bytes()),
-            }
+                Expiry::Never => words.push(b""),
+                Expiry::Keep => words.push(b"KEEPTTL"),
+                Expiry::At(at) => words.push(at.to_string().as_bytes()),
+            };
         }
+        call.with_turns = swaps.len();
         Some(call)
     }
 }

@@ -5,7 +5,11 @@ use crate::error::Result;
 use crate::tx::overlay::{not_an_integer, parse_integer};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::ops::RangeInclusive;
+
+/// Writes of one step up to which looking at each one is the faster way.
+const LOOK_AT_EACH_MAX: usize = 16;
 
 /// What must be true of one key before the first write: it is absent or of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,21 +84,39 @@ impl Requirements {
     /// Adds the writes of a step. An error if they contradict themselves or the writes before them (SET, then SADD
     /// of the same key), whatever stands below; then nothing was added.
     pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
-        if let [(key, write)] = writes {
-            let mut shape = self.keys.get(key).copied().unwrap_or_default();
-            shape.follow(key, write)?;
-            *self.keys.entry_ref(key).or_default() = shape;
-            return Ok(());
+        if writes.len() > LOOK_AT_EACH_MAX {
+            return self.add_many(writes);
         }
+        // Few, as nearly always: a table of their own would cost more than the rest.
+        let mut trial: SmallVec<[(&RawKey, Shape); LOOK_AT_EACH_MAX]> = SmallVec::new();
+        for (key, write) in writes {
+            let at = trial.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+                trial.push((key, self.shape(key)));
+                trial.len() - 1
+            });
+            trial[at].1.follow(key, write)?;
+        }
+        trial.into_iter().for_each(|(key, shape)| *self.keys.entry_ref(key).or_default() = shape);
+        Ok(())
+    }
+
+    fn add_many(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
         let mut trial: HashMap<&RawKey, Shape, RandomState> = HashMap::default();
         for (key, write) in writes {
-            let shape = trial.entry(key).or_insert_with(|| self.keys.get(key).copied().unwrap_or_default());
+            let shape = trial.entry(key).or_insert_with(|| self.shape(key));
             shape.follow(key, write)?;
         }
-        for (key, shape) in trial {
-            self.keys.insert(key.clone(), shape);
-        }
+        trial.into_iter().for_each(|(key, shape)| *self.keys.entry_ref(key).or_default() = shape);
         Ok(())
+    }
+
+    fn shape(&self, key: &RawKey) -> Shape {
+        self.keys.get(key).copied().unwrap_or_default()
+    }
+
+    /// Makes room for that many keys.
+    pub fn reserve(&mut self, keys: usize) {
+        self.keys.reserve(keys);
     }
 
     /// What is asked of a key, if anything.
