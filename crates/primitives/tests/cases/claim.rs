@@ -73,11 +73,18 @@ pub async fn half_a_claim_counts_for_nobody_and_is_in_the_way(store: Store) {
     assert_eq!(all(&scope).await, []);
     assert_eq!(take(&scope, 1, 30).await, Take::LeftHas(10));
     assert_eq!(take(&scope, 3, 20).await, Take::RightHeldBy(2));
+    assert_eq!(scope.transact(|tx| seats().held(tx)).await, Ok(vec![20]), "what is in the way");
     // Nobody says that seat 10 is taken.
     assert_eq!(take(&scope, 3, 10).await, Take::Taken);
     // Now the half of guest 1 can never be whole.
     assert_eq!(take(&scope, 1, 30).await, Take::Taken);
     assert_eq!(all(&scope).await, [(1, 30), (3, 10)]);
+    half(&scope, GUEST_ON.key(), 40, 3).await;
+    assert_eq!(
+        scope.transact(|tx| seats().held(tx)).await,
+        Ok(vec![10, 20, 30]),
+        "seat 40 never comes to guest 3"
+    );
 }
 
 pub async fn two_halves_that_disagree_are_no_claim_and_can_be_released(store: Store) {

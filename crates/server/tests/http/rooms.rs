@@ -155,6 +155,9 @@ async fn events_are_told_to_those_whom_they_concern() {
     assert!(types(&master).contains(&"player_voted".to_owned()), "{master}");
     let last = room.state(&format!("/events?after={}", master["last"])).await;
     assert_eq!(last["events"], json!([]));
+    // Somebody who knows of more than there is, as after a failover, is not told that the room is gone.
+    let beyond = room.state(&format!("/events?after={}", master["last"].as_u64().unwrap() + 5)).await;
+    assert_eq!((&beyond["events"], &beyond["missed"]), (&json!([]), &json!(5)));
 }
 
 #[tokio::test]

@@ -30,8 +30,8 @@ record! {
         pub game: Option<Game> => "game" default,
         /// Points of each player.
         pub scores: Points => "scores" default,
-        /// What will be played; absent until the master has set it up.
-        pub setup: Option<Plan> => "setup" optional,
+        /// What will be played, from the setup of the master on.
+        pub plan: Option<Plan> => "setup" optional,
     }
 }
 
@@ -87,7 +87,7 @@ impl State {
             lobby: Lobby::default(),
             game: None,
             scores: Points::default(),
-            setup: None,
+            plan: None,
             extra: Default::default(),
         }
     }

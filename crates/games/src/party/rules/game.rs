@@ -12,7 +12,7 @@ use crate::party::view::Revealed;
 pub fn current(state: &State) -> Option<(&Round, &Item)> {
     let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
     match game.status {
-        Status::Vote | Status::RevealWait => state.setup.as_ref()?.at(game.round, game.item),
+        Status::Vote | Status::RevealWait => state.plan.as_ref()?.at(game.round, game.item),
         Status::Idle | Status::RoundScore => None,
     }
 }
@@ -21,8 +21,8 @@ pub fn current(state: &State) -> Option<(&Round, &Item)> {
 pub fn next_item(state: &State) -> Option<(&Round, &Item)> {
     let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
     match game.status {
-        Status::Idle => state.setup.as_ref()?.at(game.round, game.item),
-        Status::RevealWait => state.setup.as_ref()?.at(game.round, game.item + 1),
+        Status::Idle => state.plan.as_ref()?.at(game.round, game.item),
+        Status::RevealWait => state.plan.as_ref()?.at(game.round, game.item + 1),
         Status::Vote | Status::RoundScore => None,
     }
 }
@@ -32,7 +32,7 @@ pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event
     if state.phase != Phase::Lobby {
         return Err(Error::not_now("the game has begun already"));
     }
-    if state.setup.is_none() {
+    if state.plan.is_none() {
         return Err(Error::not_now("the room is not set up; set it up first"));
     }
     let active = state.active_players().count();
@@ -135,7 +135,7 @@ pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     let shown = Revealed::of(game);
     let mut events: Vec<Event> = shown.map(|results| Event::ItemRevealed { results }).into_iter().collect();
     let place = (game.round, game.item);
-    let plan = state.setup.as_ref();
+    let plan = state.plan.as_ref();
     let more = plan.is_some_and(|plan| plan.at(place.0, place.1).is_some());
     let round = plan.and_then(|plan| plan.rounds.get(place.0 as usize)).map(|round| round.round_id.clone());
     let game = running(state)?;
@@ -160,7 +160,7 @@ pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
     }
     let game = running(state)?;
     let next = game.round + 1;
-    let plan = state.setup.as_ref();
+    let plan = state.plan.as_ref();
     let Some(round_id) = plan.and_then(|plan| plan.rounds.get(next as usize)).map(|r| r.round_id.clone())
     else {
         state.phase = Phase::GameOver;

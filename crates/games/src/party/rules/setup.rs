@@ -16,7 +16,7 @@ pub fn set_up(state: &mut State, setup: &Setup) -> Result<Event> {
     if state.phase != Phase::Lobby {
         return Err(Error::not_now("the game has begun, a room is set up in the lobby"));
     }
-    if state.setup.is_some() {
+    if state.plan.is_some() {
         return Err(Error::conflict("the room was set up already, it is done once"));
     }
     let mut after = state.clone();
@@ -25,7 +25,7 @@ pub fn set_up(state: &mut State, setup: &Setup) -> Result<Event> {
         let player = checked_player(&after, player)?;
         enter(&mut after, player);
     }
-    after.setup = Some(plan(&after, &setup.rounds)?);
+    after.plan = Some(plan(&after, &setup.rounds)?);
     check_size(&after)?;
     *state = after;
     Ok(Event::SetUp)

@@ -124,7 +124,7 @@ fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
     if rules::voting(state).is_some_and(|open| (&open.0, &open.1) == (round, item)) {
         return Ok(());
     }
-    let (Some(plan), Some(game)) = (&state.setup, &state.game) else {
+    let (Some(plan), Some(game)) = (&state.plan, &state.game) else {
         return Err(Error::not_now("no vote is open"));
     };
     let next = match game.status {

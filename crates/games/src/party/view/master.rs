@@ -50,7 +50,7 @@ pub(crate) fn master_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> MasterS
         visible: player_sync(seen, device),
         players_all: players(seen),
         senders_all: state.lobby.senders.iter().map(sender).collect(),
-        is_set_up: state.setup.is_some(),
+        is_set_up: state.plan.is_some(),
         votes_received_player_ids: (status == Some(Status::Vote))
             .then(|| seen.voters.iter().cloned().collect()),
         current_vote_results: results.filter(|_| status == Some(Status::RevealWait)),

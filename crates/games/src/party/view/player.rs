@@ -242,7 +242,7 @@ pub(super) fn sender(sender: &Sender) -> VisibleSender {
 }
 
 fn game_view(state: &State, game: &Game, voted: bool) -> GameView {
-    let plan = state.setup.as_ref();
+    let plan = state.plan.as_ref();
     let round = plan.and_then(|plan| plan.rounds.get(game.round as usize));
     let item = current(state).map(|(_, item)| CurrentItem {
         item_id: item.item_id.clone(),
