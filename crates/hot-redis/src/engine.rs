@@ -200,6 +200,7 @@ impl RedisEngine {
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
+        let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
         if let Some(replies) = self.texts_together(slot, reads).await {
             add(&self.shared.counters.read_calls, 1);
             return Ok(replies);
@@ -221,7 +222,7 @@ impl RedisEngine {
         let script = if call.is_of_swaps() { &shared.swap_script } else { &shared.step_script };
         let eval =
             || self.shared.eval(slot, script, ALWAYS, |verb, script| call.command(verb, script, &envelope));
-        let (value, _) = self.read_until(asked + STEP_DEADLINE_DEFAULT, eval).await?;
+        let (value, _) = self.read_until(deadline, eval).await?;
         add(&self.shared.counters.read_calls, 1);
         let answer = Answer::parse(value).ok_or_else(|| self.nonsense("the script's answer"))?;
         if let Some(time) = answer.time_ms {
