@@ -117,8 +117,9 @@ impl Batch {
     fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
         self.fetches.extend(reads.into_vec().into_iter().map(|(key, read, _)| (key, read)));
         for (key, read) in missing {
-            let read = if self.writes.contains_key(&key) { from_head(read) } else { read };
-            self.fetches.add((key, read));
+            let takes = |write: &Write| matches!(write, Write::LPop(_) | Write::LTrim(1.., _));
+            let taken_from = self.writes.get(&key).is_some_and(|writes| writes.iter().any(takes));
+            self.fetches.add((key, if taken_from { from_head(read) } else { read }));
         }
     }
 }

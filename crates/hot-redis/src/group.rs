@@ -61,7 +61,9 @@ impl Group {
     fn proves(&self, key: &RawKey, kind: Kind) -> bool {
         self.compared.iter().any(|(k, read, reply)| {
             let of_kind = || read.kind() == Some(kind) && !matches!(reply, Reply::WrongType(_));
-            k == key && (of_kind() || shows_absence(read, reply))
+            // A hash whose fields have all ended by deadlines of their own is empty, and still there.
+            let absent = || read.kind() != Some(Kind::Hash) && shows_absence(read, reply);
+            k == key && (of_kind() || absent())
         })
     }
 

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::limits::*;
 use crate::line::Line;
 use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Asked at the last moment before a command is handed to the connection: may it still be sent?
@@ -19,6 +20,7 @@ pub(crate) struct Node {
     name: String,
     commands: Line,
     confirmations: Confirmations,
+    may_not_multi: AtomicBool,
 }
 
 impl Node {
@@ -26,7 +28,13 @@ impl Node {
         let name = info.addr().to_string();
         let client = Client::open(info).map_err(|error| Failure::of_connecting(&name, error))?;
         let commands = Line::new(Some(REPLY_WAIT));
-        Ok(Node { client, name, commands, confirmations: Confirmations::new() })
+        Ok(Node {
+            client,
+            name,
+            commands,
+            confirmations: Confirmations::new(),
+            may_not_multi: AtomicBool::new(false),
+        })
     }
 
     /// Host and port.
@@ -54,13 +62,26 @@ impl Node {
         self.sorted(open.generation, answer)
     }
 
-    /// Sends one command that only reads, and asks in the same moment what the server is.
-    pub(crate) async fn call_with_role(&self, cmd: &Cmd) -> Result<(Value, Value), Failure> {
-        let mut open = self.commands.connected(&self.client, &self.name).await?;
+    /// Sends one command that only reads, and asks in the same moment what the server is. `None` = one of both was not
+    /// answered, or our user may not ask like this.
+    pub(crate) async fn call_with_role(&self, cmd: &Cmd) -> Option<(Value, Value)> {
+        if self.may_not_multi.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut open = self.commands.connected(&self.client, &self.name).await.ok()?;
         let mut pipe = redis::pipe();
-        pipe.atomic().add_command(cmd.clone()).cmd("ROLE");
-        let answer = pipe.query_async::<(Value, Value)>(&mut open.connection).await;
-        self.sorted(open.generation, answer)
+        // Not the library's own transaction: that counts on replies to MULTI and EXEC which a user without the right to
+        // them does not get, and breaks the connection for everybody.
+        pipe.cmd("MULTI").add_command(cmd.clone()).cmd("ROLE").cmd("EXEC").ignore_errors();
+        let answers = pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection).await;
+        let answers = self.sorted(open.generation, answers).ok()?;
+        if answers.iter().any(|answer| answer.as_ref().is_err_and(|error| error.code() == Some("NOPERM"))) {
+            // Asking in vain would cost a round trip each time, and a line in the server's own log.
+            self.may_not_multi.store(true, Ordering::Relaxed);
+        }
+        let Some(Ok(Value::Array(both))) = answers.into_iter().next_back() else { return None };
+        let [answer, role] = <[Value; 2]>::try_from(both).ok()?;
+        (!matches!(answer, Value::ServerError(_))).then_some((answer, role))
     }
 
     /// Sends one command to the target of a moving slot.

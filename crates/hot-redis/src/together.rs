@@ -39,7 +39,7 @@ impl RedisEngine {
     /// who it is.
     pub(crate) async fn by_primary(&self, slot: u16, cmd: &Cmd) -> Option<(Value, Arc<Node>)> {
         let node = self.shared.router.primary(slot).await.ok()?;
-        let (answer, role) = node.call_with_role(cmd).await.ok()?;
+        let (answer, role) = node.call_with_role(cmd).await?;
         let Value::Array(role) = role else { return None };
         let primary = role.first().is_some_and(|role| wire::text(role) == "master");
         primary.then_some((answer, node))

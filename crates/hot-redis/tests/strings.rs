@@ -3,6 +3,7 @@
 mod arena;
 
 use arena::*;
+use emberkeep_hot::command::RawKey;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Key, Number, Text, family};
 use emberkeep_testkit::{RedisServer, Resp, require};
@@ -106,4 +107,31 @@ async fn a_user_who_may_get_but_not_mget() {
     }
     assert_eq!(calls(&mut client, "mget"), 0);
     assert!(store.stats().commit_calls <= 4, "each round is one commit: {:?}", store.stats());
+}
+
+/// Reads of many strings and pages of sets are asked beside ROLE in a transaction where that is allowed. A user who may not do
+/// so is served all the same, and nobody else on the connection notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_who_may_not_use_transactions() {
+    let mut options = RedisServer::options().acl("user default on nopass ~* &* +@all");
+    for missing in ["multi", "exec", "role"] {
+        options = options.acl(&format!("user no{missing} on >word ~* &* +@all -{missing}"));
+    }
+    let Some(server) = require(options.start()) else { return };
+    let mut client = server.client();
+    fill(&mut client, "less");
+    client.call(&["SADD", "members:less", "a", "b"]);
+    let keys: Vec<Key<_>> = (0..MANY).step_by(2).map(|n| NUMBER.key(n)).collect();
+    let all: Vec<_> = (0..i64::from(MANY)).step_by(2).map(|n| Ok(Some(n))).collect();
+    for missing in ["multi", "exec", "role"] {
+        let store = store_on(&server.url().replace("redis://", &format!("redis://no{missing}:word@"))).await;
+        let scope = store.scope(arena("less"));
+        for _ in 0..4 {
+            let reads = (scope.get_each(&keys), read(&scope, 0..20));
+            let (many, few) = tokio::join!(reads.0, reads.1);
+            assert_eq!((many, few), (Ok(all.clone()), expected(0..20)), "without {missing}");
+            let page = store.engine().scan_members(&RawKey::from_static(b"members:less"), None, 10).await;
+            assert_eq!(page.map(|page| page.members.len()), Ok(2), "without {missing}");
+        }
+    }
 }
