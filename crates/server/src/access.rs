@@ -2,8 +2,10 @@
 
 use crate::app::App;
 use crate::auth::{Caller, Role, Shown};
+use crate::extract::Address;
 use crate::problem::{Body, Problem};
-use axum::extract::Request;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::{Either, Ready, ready};
@@ -115,9 +117,20 @@ pub(crate) fn problem_schema() -> RefOr<utoipa::openapi::Schema> {
     Body::schema()
 }
 
-/// Whether a caller shows a token of a service. Where nobody needs one, nobody is one.
-pub(crate) fn is_service(app: &App, headers: &HeaderMap) -> bool {
-    matches!(app.tokens.look_up(bearer(headers)), Shown::Known(caller) if caller.role >= Role::Service)
+/// A call that anybody may make, but not as often as they like. Who shows a token of a service may.
+pub(crate) struct Paced;
+
+impl FromRequestParts<App> for Paced {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Paced, Problem> {
+        let shown = app.tokens.look_up(bearer(&parts.headers));
+        if !matches!(shown, Shown::Known(caller) if caller.role >= Role::Service) {
+            let Ok(Address(from)) = Address::from_request_parts(parts, app).await;
+            app.throttle.pass(from)?;
+        }
+        Ok(Paced)
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

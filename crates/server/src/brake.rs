@@ -76,7 +76,7 @@ impl Brake {
     ) -> Result<Master, Refusal> {
         let proof = rooms.master(code, key).await;
         if let Err(Error::NotMaster(_)) = proof {
-            let wait = self.failed((code, caller.to_canonical()), Instant::now());
+            let wait = self.failed((code, caller), Instant::now());
             let wait = wait.map_err(|wait| Refusal::TooMany { wait })?;
             if !wait.is_zero() {
                 tokio::time::sleep(wait).await;

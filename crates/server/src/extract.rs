@@ -19,15 +19,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Where a request comes from.
+/// Where a request comes from, as far as limits tell callers apart.
 pub(crate) struct Address(pub(crate) IpAddr);
+
+/// A connection at home has 2^64 addresses of IPv6; they count as one.
+pub(crate) fn household(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => IpAddr::V6((ip.to_bits() >> 64 << 64).into()),
+        ip => ip,
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Address {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Address, Infallible> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Address(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())))
+        Ok(Address(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| household(peer.ip()))))
     }
 }
 
@@ -115,5 +123,21 @@ fn unreadable(error: serde_json::Error) -> Problem {
     match error.classify() {
         Category::Data => Problem::invalid(format!("the body is not what this route takes: {error}")),
         _ => Problem::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is no JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_household_is_one_caller() {
+        let of = |ip: &str| household(ip.parse().unwrap()).to_string();
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), of("2001:db8:1:2:ffff::1"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(
+            (of("::ffff:10.0.0.1"), of("10.0.0.1"), of("::1")),
+            ("10.0.0.1".into(), "10.0.0.1".into(), "::1".into())
+        );
     }
 }

@@ -57,7 +57,9 @@ pub const SOCKET_QUEUE_BYTES_MAX: usize = 256 * 1024;
 /// Sockets of one address, this machine's own apart: a whole house may be behind one address.
 pub const SOCKETS_PER_ADDRESS_MAX: usize = 4_096;
 /// Sockets of one room on this server: all its players, the master, and whoever looks on.
-pub const ROOM_SOCKETS_MAX: usize = 1_024;
+pub const ROOM_SOCKETS_MAX: usize = 256;
+/// Seats of a room that are told before others get their turn.
+pub const SEATS_TOLD_AT_ONCE: usize = 16;
 /// Messages of a connection per second, in the long run.
 pub const SOCKET_MESSAGES_PER_SECOND: u32 = 20;
 /// Messages of a connection at once, after it was silent for a while.
@@ -73,10 +75,10 @@ pub const ROOMS_RETRY: Duration = Duration::from_secs(1);
 /// How often sockets that are about to end are counted.
 pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 
-/// Rooms that an address may create per second, if the settings do not say.
-pub const ROOMS_PER_SECOND_DEFAULT: u32 = 20;
+/// Rooms that an address may create or set up per second, if the settings do not say.
+pub const ROOMS_PER_SECOND_DEFAULT: u32 = 5;
 /// Seconds of that which an address may use at once, after it was quiet for as long.
-pub const ROOMS_BURST_SECONDS: u32 = 30;
+pub const ROOMS_BURST_SECONDS: u32 = 60;
 /// Addresses whose pace is known. Beyond it newcomers are refused until somebody has rested.
 pub const CALLERS_PACED_MAX: usize = 100_000;
 

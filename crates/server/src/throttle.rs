@@ -1,4 +1,4 @@
-//! How many rooms an address may create: what needs no token must not fill the store.
+//! How many rooms an address may create and set up: what needs no token must not fill the store.
 
 use crate::limits::*;
 use crate::pace::Pace;
@@ -23,10 +23,10 @@ impl Throttle {
 
     /// Refuses a caller who is ahead of its pace.
     pub(crate) fn pass(&self, caller: IpAddr) -> Result<(), Problem> {
-        if self.per_second == 0 || self.allows(caller.to_canonical(), Instant::now()) {
+        if self.per_second == 0 || self.allows(caller, Instant::now()) {
             return Ok(());
         }
-        let message = "too many rooms from this address; wait, then try again";
+        let message = "too many rooms created or set up from this address; wait, then try again";
         let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message);
         Err(problem.retry_after(Duration::from_secs(1)))
     }
@@ -54,7 +54,7 @@ mod tests {
         let (throttle, now) = (Throttle::new(2), Instant::now());
         let passed = |last: u8| {
             let caller = IpAddr::from([10, 0, 0, last]);
-            (0..100).filter(|_| throttle.allows(caller, now)).count()
+            (0..1_000).filter(|_| throttle.allows(caller, now)).count()
         };
         let burst = 2 * ROOMS_BURST_SECONDS as usize;
         assert_eq!((passed(1), passed(1), passed(2)), (burst, 0, burst));

@@ -64,8 +64,8 @@ settings! {
     origins "origins" <"ORIGINS">;
     /// Web pages that may open a WebSocket, separated by commas, or * [default: *]
     ws_origins "ws-origins" <"ORIGINS"> = "*";
-    /// Rooms that an address may create per second without a token, 0 for any number [default: 20]
-    rooms_per_second "rooms-per-second" <"N"> = "20";
+    /// Rooms that an address may create or set up per second without a token, 0 for any number [default: 5]
+    rooms_per_second "rooms-per-second" <"N"> = "5";
     /// Form of the log: text or json [default: text]
     log "log" <"FORM"> = "text";
     /// What is logged: error, warn, info, debug or trace [default: info]

@@ -21,7 +21,7 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
     pub ws_origins: Vec<String>,
-    /// Rooms that an address may create per second without a token; 0 is without a bound, as behind a proxy that has one.
+    /// Rooms that an address may create or set up per second without a token; 0 is without a bound, as behind a proxy that has one.
     pub rooms_per_second: u32,
     /// How long a request may take to arrive.
     pub waits: Waits,

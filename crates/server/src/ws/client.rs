@@ -10,7 +10,7 @@ use super::seat::SeatId;
 use super::socket::{Connection, write};
 use axum::extract::ws::{Message, Utf8Bytes};
 use emberkeep_games::party::{DeviceId, Error, Master, SetupPlayer};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -53,13 +53,16 @@ impl Client {
                     self.write(socket, Message::Ping(Default::default())).await?;
                 }
                 outgoing = self.outbox.next() => match outgoing {
-                    Outgoing::Text(text) => self.write(socket, Message::Text(text)).await?,
+                    Outgoing::Text(text) => {
+                        self.write(socket, Message::Text(text)).await?;
+                        // One for one: a client to whom there is always something to say is heard all the same.
+                        if let Some(received) = socket.next().now_or_never() {
+                            self.receive(received, &mut manners).await?;
+                        }
+                    }
                     Outgoing::Close(ending) => return Err(Some(ending)),
                 },
-                received = socket.next() => {
-                    let message = received.ok_or(None)?.map_err(Ending::of_error)?;
-                    self.hear(message, &mut manners).await?;
-                }
+                received = socket.next() => self.receive(received, &mut manners).await?,
             }
         }
     }
@@ -76,6 +79,16 @@ impl Client {
             }
             () = self.sockets.ended() => Err(Some(Ending::ServerEnds)),
         }
+    }
+
+    /// `None` = the connection is gone.
+    async fn receive(
+        &self,
+        received: Option<Result<Message, axum::Error>>,
+        manners: &mut Manners,
+    ) -> Result<(), Option<Ending>> {
+        let message = received.ok_or(None)?.map_err(Ending::of_error)?;
+        self.hear(message, manners).await
     }
 
     /// Does what a message asks for, and answers it.

@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::command::{self, Command, JoinRoom};
 use super::ending::Ending;
-use super::message::{self, News};
+use super::message;
 use super::registry::{ServerEnds, Which};
 use super::seat::Seat;
 use super::socket::{Connection, write};
@@ -35,7 +35,7 @@ async fn first_message(
     socket: &mut impl Connection,
     address: IpAddr,
 ) -> Result<Client, Option<Ending>> {
-    let deadline = Instant::now() + SOCKET_JOIN_WAIT;
+    let mut deadline = Instant::now() + SOCKET_JOIN_WAIT;
     for _ in 0..SOCKET_JOIN_ATTEMPTS_MAX {
         let received = timeout_at(deadline, socket.next()).await.map_err(|_| Some(Ending::NoJoin))?;
         let text = match received.ok_or(None)?.map_err(Ending::of_error)? {
@@ -45,7 +45,7 @@ async fn first_message(
             Message::Close(_) => return Err(None),
         };
         let answer = match command::read(&text) {
-            Ok(Command::JoinRoom(join)) => match join_room(app, join, address).await {
+            Ok(Command::JoinRoom(join)) => match join_room(app, join, address, &mut deadline).await {
                 Ok(entered) => return entered.map_err(|ServerEnds| Some(Ending::ServerEnds)),
                 Err(refusal) => {
                     let (code, message) = refusal.told();
@@ -63,14 +63,16 @@ async fn first_message(
     Err(Some(Ending::NoJoin))
 }
 
-/// Enters, and counts the message.
+/// Enters, and counts the message. The time that it takes is not the client's.
 async fn join_room(
     app: &App,
     join: JoinRoom,
     address: IpAddr,
+    deadline: &mut Instant,
 ) -> Result<Result<Client, ServerEnds>, Refusal> {
     let started = Instant::now();
     let entered = enter(app, join, address).await;
+    *deadline += started.elapsed();
     let error = entered.as_ref().err().map(|refusal| refusal.told().0);
     app.metrics.count_message("JOIN_ROOM", started.elapsed(), error);
     entered
@@ -88,10 +90,7 @@ async fn enter(app: &App, join: JoinRoom, address: IpAddr) -> Result<Result<Clie
     let gaps = app.sockets.gaps();
     let look = rooms.look(code).await?;
     let seat = Seat::new(app.sockets.seat_id(), join.device_id, master.is_some(), gaps, &look);
-    // The first messages of an empty outbox: they fit.
-    for text in welcome(app, &seat, &look).await? {
-        let _ = seat.outbox.owe(text);
-    }
+    seat.outbox.welcome(welcome(app, &seat, &look).await?);
     let which = Which { code, created_at: look.created_at() };
     let (sockets, outbox) = (app.sockets.clone(), seat.outbox.clone());
     let client = Client { sockets, which, id: seat.id, device: seat.device.clone(), master, outbox };
@@ -111,7 +110,7 @@ async fn welcome(app: &App, seat: &Seat, look: &Look) -> Result<Vec<Utf8Bytes>, 
         let lost = app.rooms.last_loss(state.room_code, &seat.device).await?;
         // What is newer than the state comes from the room.
         let lost = lost.filter(|lost| lost.sequence <= look.sequence());
-        welcome.extend(lost.and_then(|lost| News::of(&lost).text));
+        welcome.extend(lost.and_then(|lost| message::lost(&lost.entry.event)));
     }
     Ok(welcome)
 }

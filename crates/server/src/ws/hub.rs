@@ -15,7 +15,7 @@ use super::ending::Ending;
 use super::message::News;
 use super::registry::{Registry, Which};
 use super::seat::{Seat, SeatId};
-use crate::limits::{ROOM_SOCKETS_MAX, ROOMS_RETRY};
+use crate::limits::{ROOM_SOCKETS_MAX, ROOMS_RETRY, SEATS_TOLD_AT_ONCE};
 use emberkeep_games::party::{Error, Followed, Look};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -131,7 +131,7 @@ impl Hub {
             Ok(followed) if followed.look.created_at() != self.which.created_at => Err(Ending::RoomClosed),
             Ok(followed) => {
                 self.look_at = due(&followed.look);
-                self.hand_out(&followed, gaps);
+                self.hand_out(&followed, gaps).await;
                 Ok(())
             }
             Err(Error::RoomNotFound(_)) => Err(Ending::RoomClosed),
@@ -145,20 +145,24 @@ impl Hub {
         }
     }
 
-    fn hand_out(&mut self, followed: &Followed, gaps: u64) {
+    /// Tells every seat. Each has a state of its own to be written, so others get their turn now and then.
+    async fn hand_out(&mut self, followed: &Followed, gaps: u64) {
         let news: Vec<News<'_>> = followed.events.iter().map(News::of).collect();
         self.at = followed.look.sequence();
-        let metrics = self.registry.metrics();
-        self.seats.retain(|_, seat| {
+        let mut lagging = Vec::new();
+        for (number, seat) in (1..).zip(self.seats.values_mut()) {
             seat.wants_state |= !followed.is_whole || seat.gaps != gaps;
             seat.gaps = gaps;
-            let keeps_up = seat.tell(&news, &followed.look).is_ok();
-            if !keeps_up {
-                metrics.sockets_too_slow.fetch_add(1, Relaxed);
+            if seat.tell(&news, &followed.look).is_err() {
                 seat.outbox.end(Ending::TooSlow);
+                lagging.push(seat.id);
             }
-            keeps_up
-        });
+            if number % SEATS_TOLD_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.registry.metrics().sockets_too_slow.fetch_add(lagging.len() as u64, Relaxed);
+        self.seats.retain(|id, _| !lagging.contains(id));
     }
 
     /// The last word to everybody, also to those on their way in.

@@ -69,6 +69,11 @@ pub(super) fn room_closed() -> Utf8Bytes {
     envelope("ROOM_CLOSED_BROADCAST", None, json!({}))
 }
 
+/// How a device lost its player, told again to one that was away: no news, so without a sequence.
+pub(super) fn lost(event: &Event) -> Option<Utf8Bytes> {
+    told(event).map(|(kind, payload)| envelope(kind, None, payload))
+}
+
 /// An event on its way to the seats: what is said of it is written once, whoever hears it.
 pub(super) struct News<'a> {
     pub(super) recorded: &'a Recorded,

@@ -63,6 +63,14 @@ impl Outbox {
         }
     }
 
+    /// The first messages, however long: without them nothing else makes sense.
+    pub(super) fn welcome(&self, texts: Vec<Utf8Bytes>) {
+        let _ = self.add(|waiting| {
+            waiting.messages.extend(texts.into_iter().map(|text| (Weight::Owed, text)));
+            Ok(())
+        });
+    }
+
     /// An answer, or something else that the state does not say.
     pub(super) fn owe(&self, text: Utf8Bytes) -> Result<(), Lagging> {
         self.add(|waiting| {
@@ -220,5 +228,12 @@ mod tests {
         assert_eq!(outbox.owe(text("answer")), Err(Lagging));
         assert_eq!(outbox.tell(vec![(Weight::Owed, text("lost"))], true, || text("state")), Err(Lagging));
         assert_eq!(outbox.tell(news(1), true, || text("state")), Ok(true), "a state always fits");
+    }
+
+    #[test]
+    fn a_welcome_fits_however_long_it_is() {
+        let outbox = Outbox::default();
+        outbox.welcome(vec![text(&"s".repeat(SOCKET_QUEUE_BYTES_MAX + 1)), text("lost")]);
+        assert_eq!(drained(&outbox).len(), 2);
     }
 }

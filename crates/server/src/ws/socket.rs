@@ -4,6 +4,7 @@ use super::crowd::Counted;
 use super::ending::Ending;
 use super::entrance::admit;
 use crate::app::App;
+use crate::extract::household;
 use crate::limits::*;
 use crate::problem::{Body, Problem};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -45,7 +46,7 @@ async fn ws(
             return Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", message).into_response();
         }
     };
-    let address = address.ip().to_canonical();
+    let address = household(address.ip());
     let Some(counted) = app.sockets.crowd().admit(address) else {
         let message = format!("this address has {SOCKETS_PER_ADDRESS_MAX} sockets already; close some");
         return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sockets", message).into_response();

@@ -3,14 +3,14 @@
 use super::leader::{Key, KeyHeader, RoomPath};
 use super::problems::{OfCrowd, OfMaster, OfRoom};
 use super::shape;
-use crate::access;
+use crate::access::Paced;
 use crate::app::App;
-use crate::extract::{Address, Json, Path, Query};
+use crate::extract::{Json, Path, Query};
 use crate::problem::Problem;
 use crate::routes::answers::Created;
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use emberkeep_games::party::{Audience, DeviceId, EventPage, Joined, MasterSync, PlayerSync};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -30,14 +30,7 @@ pub(super) struct NewRoom {
 #[utoipa::path(post, path = "/v1/rooms", tag = "rooms",
     responses((status = 201, description = "The room", body = NewRoom,
         headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
-pub(super) async fn create_room(
-    State(app): State<App>,
-    Address(from): Address,
-    headers: HeaderMap,
-) -> Result<Created<NewRoom>, Problem> {
-    if !access::is_service(&app, &headers) {
-        app.throttle.pass(from)?;
-    }
+pub(super) async fn create_room(State(app): State<App>, _: Paced) -> Result<Created<NewRoom>, Problem> {
     let created = app.rooms.create().await?;
     let (room_code, master_key) = (created.room_code.to_string(), created.master_key.as_str().to_owned());
     Ok(Created { location: format!("/v1/rooms/{room_code}"), body: NewRoom { room_code, master_key } })
@@ -49,10 +42,9 @@ pub(super) async fn create_room(
         headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
 pub(super) async fn create_room_of_client(
     app: State<App>,
-    from: Address,
-    headers: HeaderMap,
+    paced: Paced,
 ) -> Result<Created<NewRoom>, Problem> {
-    create_room(app, from, headers).await
+    create_room(app, paced).await
 }
 
 /// On whose behalf something is read.

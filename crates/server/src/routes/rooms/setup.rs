@@ -2,6 +2,7 @@
 
 use super::leader::{Key, KeyHeader, RoomPath};
 use super::problems::{OfMaster, OfRoom};
+use crate::access::Paced;
 use crate::app::App;
 use crate::extract::{Json, Path};
 use crate::problem::Problem;
@@ -142,6 +143,7 @@ impl From<RoomSetup> for Setup {
     responses((status = 204, description = "The room is set up"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn set_up_room(
     State(app): State<App>,
+    _: Paced,
     Path(path): Path<RoomPath>,
     key: Key,
     Json(body): Json<RoomSetup>,
@@ -156,9 +158,10 @@ pub(super) async fn set_up_room(
     responses((status = 204, description = "The room is set up"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn set_up_room_of_client(
     app: State<App>,
+    paced: Paced,
     path: Path<RoomPath>,
     key: Key,
     body: Json<RoomSetup>,
 ) -> Result<StatusCode, Problem> {
-    set_up_room(app, path, key, body).await
+    set_up_room(app, paced, path, key, body).await
 }

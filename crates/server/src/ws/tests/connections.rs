@@ -109,3 +109,20 @@ async fn when_the_server_ends_a_connection_hears_it_at_once() {
     table.registry.end();
     assert_eq!(client.converse(&mut line).await, Some(Ending::ServerEnds));
 }
+
+#[tokio::test]
+async fn a_client_is_heard_while_there_is_more_to_say_to_it() {
+    let table = Table::set(CALM).await;
+    let client = table.client("phone").await;
+    let (mut line, says, mut hears) = line();
+    for _ in 0..10 {
+        client.outbox.owe("{}".into()).unwrap();
+    }
+    says.send(Message::Close(None)).unwrap();
+    assert_eq!(client.converse(&mut line).await, None);
+    let mut texts = 0;
+    while let Ok(message) = hears.try_recv() {
+        texts += usize::from(matches!(message, Message::Text(_)));
+    }
+    assert!(texts <= 2, "it had to listen to {texts} messages before it was heard");
+}
