@@ -67,14 +67,17 @@ pub(super) async fn post(server: SocketAddr, path: &str, key: Option<&str>, body
     Ok(if answer.is_empty() { Value::Null } else { serde_json::from_slice(answer)? })
 }
 
-/// Requests per second of so many callers, each with its own connection and request.
-pub(super) async fn rate(server: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<f64> {
+/// Requests per second of so many callers, each with its own connection and requests, which it makes in turn.
+pub(super) async fn rate(server: SocketAddr, requests: Vec<Vec<Vec<u8>>>, time: Duration) -> Result<f64> {
     let (mut callers, started) = (JoinSet::new(), Instant::now());
-    for request in requests {
+    for own in requests {
         callers.spawn(async move {
             let (mut connection, mut done) = (Connection::open(server).await?, 0_u64);
-            while started.elapsed() < time {
-                let (status, _) = connection.ask(&request).await?;
+            for request in own.iter().cycle() {
+                if started.elapsed() >= time {
+                    break;
+                }
+                let (status, _) = connection.ask(request).await?;
                 ensure!(status == 200, "status {status}");
                 done += 1;
             }
