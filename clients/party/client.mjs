@@ -1,5 +1,6 @@
 // One connection to a room: sends messages, remembers what came, waits for what should come.
 
+import { webcrypto as crypto } from "node:crypto";
 import WebSocket from "ws";
 
 const WAIT_MS = 20_000;
@@ -15,8 +16,11 @@ export class Client {
   closed = null;
   #waiting = new Set();
 
-  constructor(server, device) {
+  /** The id of a device is a secret of the device: a random one, which a client stores together with `token`. */
+  constructor(server, device = crypto.randomUUID(), token = undefined) {
     this.device = device;
+    /** With it the device proves itself when it comes back. Every JOIN_OK brings it. */
+    this.token = token;
     this.socket = new WebSocket(server.replace(/^http/, "ws") + "/ws");
     this.opened = new Promise((resolve, reject) => {
       this.socket.once("open", resolve);
@@ -32,7 +36,10 @@ export class Client {
 
   #heard(message) {
     this.messages.push(message);
-    if (message.type === "JOIN_OK") this.#shown(message.payload.state);
+    if (message.type === "JOIN_OK") {
+      this.token = message.payload.reconnect_token;
+      this.#shown(message.payload.state);
+    }
     if (message.type === "STATE_SYNC_RESPONSE") this.#shown(message.payload);
     if (message.sequence !== undefined) this.sequence = message.sequence;
     // It was sent more than it knows of.
@@ -97,6 +104,7 @@ export class Client {
     await this.opened;
     const payload = { room_code, device_id: this.device, protocol_version: 1 };
     if (master_key) payload.master_key = master_key;
+    if (this.token) payload.reconnect_token = this.token;
     return this.ask("JOIN_ROOM", payload, "JOIN_OK", "ERROR");
   }
 

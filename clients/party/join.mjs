@@ -1,18 +1,22 @@
 // Joins a room and prints what it hears; every line that is typed is sent as a message.
 //
-//   node join.mjs URL CODE DEVICE [MASTER_KEY]
+//   node join.mjs URL CODE [DEVICE] [MASTER_KEY]
+//
+// DEVICE is the id of a device that joined before; without one (or with "") a random id is made and printed. It is a secret.
+//
 //   TAKE_PLAYER {"player_id": "p1"}
 
 import { createInterface } from "node:readline";
 import { Client } from "./client.mjs";
 
 const [url, code, device, key] = process.argv.slice(2);
-if (!device) {
-  console.error("usage: node join.mjs URL CODE DEVICE [MASTER_KEY]");
+if (!code) {
+  console.error("usage: node join.mjs URL CODE [DEVICE] [MASTER_KEY]");
   process.exit(2);
 }
 
-const client = new Client(url, device);
+const client = new Client(url, device || undefined);
+if (!device) console.log(`this device is ${client.device}`);
 client.socket.on("message", (data) => console.log(`<- ${data}`));
 client.socket.on("close", (code, reason) => {
   console.log(`closed ${code} ${reason}`);

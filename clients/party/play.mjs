@@ -64,12 +64,12 @@ async function create() {
 }
 
 async function gather({ room_code, master_key }) {
-  const master = new Client(server(0), "tv");
+  const master = new Client(server(0));
   const joined = await master.join(room_code, master_key);
   assert.equal(joined.type, "JOIN_OK", JSON.stringify(joined));
   assert.equal(joined.payload.is_master, true);
   assert.equal(master.state.players_all.length, 4);
-  const players = [1, 2, 3, 4].map((number) => new Client(server(number), `phone-${number}`));
+  const players = [1, 2, 3, 4].map((number) => new Client(server(number)));
   for (const player of players) {
     const answer = await player.join(room_code);
     assert.equal(answer.payload.is_master, false);
@@ -81,7 +81,7 @@ async function gather({ room_code, master_key }) {
 }
 
 async function refuseStrangers({ room_code }) {
-  const stranger = new Client(server(0), "stranger");
+  const stranger = new Client(server(0));
   await stranger.opened;
   const early = await stranger.ask("START_GAME", {}, "ERROR");
   assert.equal(early.payload.code, "not_joined");
@@ -89,7 +89,7 @@ async function refuseStrangers({ room_code }) {
   assert.equal(nowhere.payload.code, "room_not_found");
   const old = await stranger.ask(
     "JOIN_ROOM",
-    { room_code, device_id: "stranger", protocol_version: 99 },
+    { room_code, device_id: stranger.device, protocol_version: 99 },
     "ERROR",
   );
   assert.equal(old.payload.code, "invalid_protocol_version");
@@ -185,7 +185,7 @@ async function forcedClose(master, players) {
 async function reload(players, room_code) {
   const number = 2;
   await players[number].end();
-  const again = new Client(server(number), players[number].device);
+  const again = new Client(server(number), players[number].device, players[number].token);
   await again.join(room_code);
   assert.equal(again.state.my_player_id, "p3", "a device that comes back has its player");
   players[number] = again;
@@ -198,6 +198,10 @@ async function secondRound(master, players) {
   await open(master, players, "r2", "i1");
   await Promise.all(players.map((player) => vote(player, "r2", "i1", ["s3"])));
   await master.untilState("the end of the vote", (state) => state.game?.status === "reveal_wait");
+  const shown = players.map((player) => player.next("VOTE_RESULTS"));
+  master.send("REVEAL_ITEM");
+  await Promise.all(shown);
+  await master.untilState("the last result", (state) => state.game?.status === "idle" && state.game.item_index === state.game.items);
   master.send("START_NEXT_ROUND");
   await master.untilState("the points of the round", (state) => state.game?.status === "round_score");
   master.send("START_NEXT_ROUND");
@@ -209,6 +213,23 @@ async function secondRound(master, players) {
   step("two rounds were played, and everybody has the same ranking");
 }
 
+async function playAgain(master, players) {
+  const news = players.map((player) => player.next("BACK_TO_LOBBY"));
+  master.send("PLAY_AGAIN", { keep_rounds: true });
+  await Promise.all(news);
+  for (const [index, player] of players.entries()) {
+    const state = await player.untilState("the lobby", (state) => state.phase === "lobby");
+    assert.equal(state.my_player_id, `p${index + 1}`);
+    assert.deepEqual(state.scores, { p1: 0, p2: 0, p3: 0, p4: 0 });
+  }
+  const banned = await master.ask("BAN_PLAYER", { player_id: "p4" }, "BAN_PLAYER_OK", "ERROR");
+  assert.equal(banned.type, "BAN_PLAYER_OK", JSON.stringify(banned));
+  const { code } = await players[3].until("its end", () => players[3].closed);
+  assert.equal(code, 4003);
+  players.pop();
+  step("the room is back in the lobby, and a device was banned");
+}
+
 async function close(master, players, room_code) {
   const news = [master, ...players].map((client) => client.next("ROOM_CLOSED_BROADCAST"));
   master.send("ROOM_CLOSED");
@@ -217,7 +238,7 @@ async function close(master, players, room_code) {
     const { code } = await client.until("its end", () => client.closed);
     assert.equal(code, 1000);
   }
-  const late = new Client(server(1), "latecomer");
+  const late = new Client(server(1));
   const answer = await late.join(room_code);
   assert.equal(answer.payload.code, "room_not_found");
   await late.end();
@@ -232,6 +253,7 @@ await firstRound(master, players);
 await forcedClose(master, players);
 await reload(players, room.room_code);
 await secondRound(master, players);
+await playAgain(master, players);
 await close(master, players, room.room_code);
 console.log(`held on ${servers.length === 1 ? "one server" : `${servers.length} servers`}`);
 process.exit(0);

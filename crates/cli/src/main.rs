@@ -4,13 +4,17 @@ mod bench;
 mod demo;
 mod duration;
 mod open;
+mod output;
+mod repair;
 mod schema_keys;
 mod secret;
 mod serve;
 mod settings;
+mod size;
 mod token;
 
 use clap::{Parser, Subcommand};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Steps allocate and free small values all the time, often on another thread than before.
@@ -34,6 +38,8 @@ enum Command {
     /// Tokens of those who may call the server
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Opens a damaged data folder: keeps what can be read, sets the rest aside
+    Repair(repair::Arguments),
     /// What is declared, in the form asked for
     #[command(subcommand)]
     Schema(SchemaCommand),
@@ -56,19 +62,35 @@ enum SchemaCommand {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(told) => return help_or_usage(&told),
+    };
+    let outcome = match arguments.command {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema_keys::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Config(arguments) => arguments.in_force().map(|found| {
-            print!("{}", settings::show(&found));
-            ExitCode::SUCCESS
-        }),
+        Command::Config(arguments) => arguments
+            .in_force()
+            .and_then(|found| output::print(settings::show(&found)).map(|()| ExitCode::SUCCESS)),
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
+        Command::Repair(arguments) => repair::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("emberkeep: {error:#}");
-        ExitCode::FAILURE
-    })
+    outcome.unwrap_or_else(|error| failed(&error))
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    output::offer(output::Stream::Error, format!("emberkeep: {error:#}\n"));
+    ExitCode::FAILURE
+}
+
+/// The help that was asked for, or what was wrong with the command line.
+fn help_or_usage(told: &clap::Error) -> ExitCode {
+    match told.print() {
+        Err(error) if !told.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            failed(&anyhow::Error::new(error).context("cannot write to standard output"))
+        }
+        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(1)),
+    }
 }

@@ -1,6 +1,7 @@
 //! Stores by their URL. The one place that knows which engines there are.
 
 use crate::secret::masked;
+use crate::size::Size;
 use anyhow::{Context, bail};
 use emberkeep::hot::{Store, embedded::Embedded, journal};
 use emberkeep::redis::RedisEngine;
@@ -22,15 +23,23 @@ pub(crate) struct StoreArguments {
     /// Folder of the embedded store; without it nothing outlives the process
     #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA")]
     data: Option<PathBuf>,
-    /// When a step in the folder of --data counts as safe [default: everysec]
+    /// What an answer promises for the folder of --data [default: everysec]
     #[arg(long, value_name = "WHEN")]
     durability: Option<Durability>,
+    /// Memory that keys and values of the embedded store may take: 512MiB, 50% of the machine's, or none [default: none]
+    #[arg(long, value_name = "SIZE")]
+    memory_max: Option<Size>,
 }
 
 impl StoreArguments {
     /// A store that was asked for in another way than by flags.
-    pub(crate) fn of(hot: String, data: Option<PathBuf>, durability: Option<Durability>) -> StoreArguments {
-        StoreArguments { hot, data, durability }
+    pub(crate) fn of(
+        hot: String,
+        data: Option<PathBuf>,
+        durability: Option<Durability>,
+        memory_max: Option<Size>,
+    ) -> StoreArguments {
+        StoreArguments { hot, data, durability, memory_max }
     }
 
     /// Whether the store is inside this process, where no other process reaches it.
@@ -39,15 +48,15 @@ impl StoreArguments {
     }
 }
 
-/// When a step counts as safe, in the words of Redis' `appendfsync`.
+/// What an answer promises, in the words of Redis' `appendfsync`.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Durability {
-    /// On disk before its caller hears of it: nothing that was answered is ever lost
+    /// Nothing that was answered is lost, neither by a kill -9 nor by a power loss
     Always,
-    /// On disk within a second: a loss of power takes what was committed since the last sync
+    /// A kill -9 loses nothing that was answered; a power loss at most the last second
     #[value(name = "everysec")]
     EverySec,
-    /// When the system sees fit: a loss of power takes up to half a minute
+    /// No promise; a power loss usually takes the last half minute
     No,
 }
 
@@ -94,6 +103,9 @@ fn embedded(arguments: &StoreArguments) -> anyhow::Result<Store> {
             options.data(folder).durability(arguments.durability.unwrap_or(Durability::EverySec).into());
     } else if arguments.durability.is_some() {
         bail!("--durability is about a store in a folder; name one with --data");
+    }
+    if let Some(bytes) = arguments.memory_max.and_then(Size::bytes) {
+        options = options.memory_bytes_max(bytes);
     }
     let engine = options.open().context("cannot open the embedded store")?;
     Ok(Store::new(Arc::new(engine)))

@@ -1,5 +1,6 @@
 //! `emberkeep schema keys`: the declared families as a table, as Markdown or as JSON.
 
+use crate::output::print;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use emberkeep::schema::{Layout, Naming, Schema};
@@ -53,10 +54,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let naming = Naming::new(arguments.prefix.as_str(), layout)?;
     let schema = emberkeep::games::schema();
     match arguments.format {
-        Format::Table => println!("{}", table(&schema, &naming)),
-        Format::Markdown => print!("{MARKDOWN_HEAD}{}", schema.to_markdown(&naming)),
-        Format::Json => println!("{}", schema.to_json(&naming)),
-    }
+        Format::Table => print(format_args!("{}\n", table(&schema, &naming))),
+        Format::Markdown => print(format_args!("{MARKDOWN_HEAD}{}", schema.to_markdown(&naming))),
+        Format::Json => print(format_args!("{}\n", schema.to_json(&naming))),
+    }?;
     Ok(ExitCode::SUCCESS)
 }
 

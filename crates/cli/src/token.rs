@@ -1,7 +1,8 @@
 //! `emberkeep token new`: a token for a service, shown once.
 
+use crate::output::{self, Stream};
 use anyhow::Context;
-use emberkeep_server::auth::{Entry, Role, Token, write_entry};
+use emberkeep_server::auth::{Entry, Role, Token, write_entry_after};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,12 +20,19 @@ pub(crate) struct Arguments {
     tokens: PathBuf,
 }
 
-/// Makes a token, keeps its hash, and shows it.
+/// Makes a token, shows it, and keeps its hash. A token that could not be shown is not kept.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = Token::new().context("the system gives no randomness")?;
     let entry = Entry { name: arguments.name.clone(), role: arguments.role, hash: token.hash() };
-    write_entry(&arguments.tokens, &entry)?;
-    println!("{}", token.reveal());
-    eprintln!("shown once; its hash is in {}", arguments.tokens.display());
+    let show = || {
+        let shown = output::show(format_args!("{}\n", token.reveal()));
+        shown.map_err(|error| {
+            let message =
+                format!("the token cannot be shown on standard output, so it was not added: {error}");
+            std::io::Error::new(error.kind(), message)
+        })
+    };
+    write_entry_after(&arguments.tokens, &entry, show)?;
+    output::offer(Stream::Error, format!("shown once; its hash is in {}\n", arguments.tokens.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,10 @@
 
 #![cfg(unix)]
 
+#[path = "serve/full_disk.rs"]
+mod full_disk;
+#[path = "serve/log.rs"]
+mod log;
 #[path = "../../server/tests/party/phone.rs"]
 #[allow(dead_code)] // A part of it is for other tests.
 mod phone;
@@ -9,6 +13,8 @@ mod phone;
 mod process;
 #[path = "serve/settings.rs"]
 mod settings;
+#[path = "serve/stdout.rs"]
+mod stdout;
 #[path = "serve/tokens.rs"]
 mod tokens;
 
@@ -42,7 +48,8 @@ fn text(bytes: &[u8]) -> String {
 struct Server {
     process: Child,
     address: SocketAddr,
-    said: BufReader<std::process::ChildStdout>,
+    /// What it says on standard output; `None` where nothing can be read from it.
+    said: Option<BufReader<std::process::ChildStdout>>,
 }
 
 impl Server {
@@ -58,7 +65,7 @@ impl Server {
         said.read_line(&mut line).expect("the server says where it is");
         let address = line.trim_end().rsplit_once("//").and_then(|(_, address)| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("expected an address, the server said {line:?}"));
-        Server { process, address, said }
+        Server { process, address, said: Some(said) }
     }
 
     fn url(&self) -> String {
@@ -234,7 +241,8 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
     let mut server = Server::start(&["--demo"]);
     let mut said = String::new();
     while !said.contains("master key") {
-        assert!(server.said.read_line(&mut said).unwrap() > 0, "{said}");
+        let lines = server.said.as_mut().expect("it is piped");
+        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
     }
     let field =
         said.split(&server.url()).last().and_then(|rest| rest.lines().next()).expect("a path").to_owned();

@@ -38,7 +38,7 @@ cases! {
     hash: [fields, a_field_named_twice, absent_hash, an_empty_hash_vanishes, typed_hash],
     set: [members, members_that_look_like_numbers, absent_set, an_empty_set_vanishes, typed_set],
     sorted_set: [
-        members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero,
+        members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,
         absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
     ],
     lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, an_empty_list_vanishes, typed_list],
@@ -49,8 +49,9 @@ cases! {
     ],
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
-        large_values_are_compared_whole, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
+        large_values_are_compared_whole, values_of_equal_digests_are_told_apart, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
         deadlines_in_the_past, empty_steps,
+        a_step_with_all_the_time_in_the_world,
     ],
     lifetimes: [
         deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, the_last_millisecond,
@@ -58,6 +59,7 @@ cases! {
         an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
+    passing: [single_commits, merged_commits],
     many: [
         keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together,
         many_reads_of_one_key,
@@ -81,7 +83,7 @@ cases! {
     ],
     log: [
         entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
-        state_and_log_are_of_one_moment, a_full_log_drops_and_tells, a_full_log_refuses, pages, trims, trimming_beside_recorders,
+        state_and_log_are_of_one_moment, a_full_log_drops_and_tells, a_bound_of_zero_is_refused, a_full_log_refuses, pages, trims, trimming_beside_recorders,
         a_log_with_an_end, a_log_begins_again, a_step_sees_its_own_log, lasting_logs_drop_the_oldest,
         a_drop_beside_recorders_leaves_nothing,
     ],

@@ -3,7 +3,9 @@
 
 mod neighbour;
 
-use emberkeep_games::monsters::{Error as MonsterError, MonsterId, Monsters, SkillId, SpawnRequest};
+use emberkeep_games::monsters::{
+    DropTimerRequest, Error as MonsterError, MonsterId, Monsters, SkillId, SpawnRequest,
+};
 use emberkeep_games::reactors::{CreateRequest, Error as ReactorError, Outcome, ReactorId, Reactors, Spot};
 use emberkeep_games::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::Store;
@@ -102,7 +104,39 @@ async fn every_hit_of_both_services_counts_once() {
     assert_eq!(record["x"].as_i64(), Some(-5 + steps), "a step to the right was lost");
     assert_eq!(record["spawnedBy"]["service"], "other", "a field of theirs was lost");
     let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap();
-    assert_eq!((monster.hp, monster.damage.iter().map(|entry| entry.damage).sum()), (0, HP));
+    assert_eq!((monster.hp, monster.damage.iter().map(|entry| u64::from(entry.damage)).sum()), (0, HP));
+}
+
+/// The service reads our monsters and timers; after its script has hit one, only once our sweep has mended what cjson
+/// makes of an empty list.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_other_service_reads_our_monsters_also_after_its_own_script() {
+    let Some(stage) = Stage::set().await else { return };
+    let (ours, mut theirs) = stage.monsters();
+    let mut ids = Vec::new();
+    for hp in 1..=100 {
+        let request = SpawnRequest { region: "GMS".into(), ..SpawnRequest::new(FIELD, 100_100, hp) };
+        let monster = ours.spawn(stage.tenant, request).await.unwrap();
+        let timer = DropTimerRequest { period: Duration::from_secs(15), weapon_attack: 30 };
+        ours.register_drop_timer(stage.tenant, monster.id, timer).await.unwrap();
+        ids.push(monster.id);
+    }
+    for id in &ids {
+        let id = u64::from(id.0);
+        let (monster, timer) = (theirs.read(id).unwrap(), theirs.read_timer(id).unwrap());
+        assert_eq!((u64::from(monster.unique_id), timer.unique_id), (id, monster.unique_id));
+        assert_eq!((monster.tenant_id, monster.tenant_region), (timer.tenant_id, timer.tenant_region));
+        assert_eq!(theirs.damage(id, 7, 1).actual, 1);
+        assert!(
+            theirs.read(id).unwrap_err().contains("invalid type: map"),
+            "cjson wrote an empty list as one"
+        );
+    }
+    assert!(ours.sweep().run(Duration::ZERO).await.unwrap().rewritten >= ids.len());
+    for id in &ids {
+        let monster = theirs.read(u64::from(id.0)).unwrap();
+        assert_eq!((monster.damage_entries.len(), monster.status_effects.len()), (1, 0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -89,6 +89,7 @@ on_every_engine!(mod monsters = monsters_cases {
     a_spoiled_cooldown_index_stops_no_removal_and_no_spawn,
     spoiled_deadlines_stop_no_spawn_no_kill_and_no_removal,
     an_id_that_cannot_be_released_stops_no_removal,
+    damage_that_no_hits_add_up_to_is_a_corrupt_monster,
     a_field_whose_index_is_spoiled_keeps_nobody,
     a_teardown_leaves_nothing_whatever_is_spoiled,
     a_sweep_prunes_ghosts_and_finds_orphans,
@@ -97,6 +98,13 @@ on_every_engine!(mod monsters = monsters_cases {
     a_second_sweep_finds_nothing_to_do,
     a_sweep_names_what_it_cannot_read_and_leaves_it,
     a_sweep_goes_on_turn_by_turn,
+    a_monsters_record_is_that_of_the_services_beside_us,
+    a_service_beside_us_reads_every_record_of_ours,
+    damage_above_32_bits_stays_exact_in_entries_of_32_bits,
+    a_record_of_a_service_beside_us_survives_our_writes,
+    records_of_the_former_shape_are_read_and_written_in_the_present_one,
+    a_sweep_mends_lists_that_a_script_left_as_objects,
+    a_teardown_keeps_what_says_which_ids_are_in_use,
     whatever_many_do_at_once_everything_stays_together,
 });
 

@@ -1,10 +1,11 @@
 //! URLs: `redis://`, `rediss://` (TLS), `redis+cluster://`, `rediss+cluster://`, with options behind `?`.
 //! Credentials are read here and never printed.
 
-use crate::authority::{Authority, prepare_tls};
+use crate::authority::{Authority, connector};
 use emberkeep_hot::Error;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::fmt;
+use tokio_rustls::TlsConnector;
 
 /// A parsed URL.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub struct Address {
     pub(crate) wait: u32,
     /// Whom to trust instead of the public authorities.
     ca: Option<Authority>,
+    /// TLS for streams of our own; `None` without TLS.
+    pub(crate) tls: Option<TlsConnector>,
 }
 
 impl Address {
@@ -33,12 +36,13 @@ impl Address {
         if query.contains('@') {
             return Err(wrong(url, "a ? of a user or password is written %3F, an @ behind it %40"));
         }
-        let mut address = Address { nodes: vec![], cluster, prefix: String::new(), wait: 0, ca: None };
+        let mut address =
+            Address { nodes: vec![], cluster, prefix: String::new(), wait: 0, ca: None, tls: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             address.option(url, pair)?;
         }
         if tls == "rediss" {
-            prepare_tls();
+            address.tls = Some(connector(address.ca.as_ref()));
         } else if address.ca.is_some() {
             return Err(wrong(url, "ca= is for TLS; write rediss:// or rediss+cluster://"));
         }

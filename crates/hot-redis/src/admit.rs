@@ -9,7 +9,7 @@ use crate::view::{Reads, View};
 use emberkeep_hot::command::*;
 use emberkeep_hot::limits::BODY_WARN;
 use emberkeep_hot::tx::RawTx;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Batch {
     /// Runs a step on top of what is already in the batch, and sorts it in: it is in the batch, waits, was deferred
@@ -59,7 +59,10 @@ impl Batch {
             effects.clear();
         }
         let unwritten = effects.is_empty() && layered.is_empty();
-        if unwritten && timeless && job.has_fresh(&reads) {
+        let in_time = timeless
+            || self.estimate_ms.is_some_and(|ms| job.is_fresh_at(ms, clock.allowance(Duration::ZERO)));
+        if unwritten && in_time && job.has_fresh(&reads) {
+            // Its reads, and the time if it used that, are of one moment.
             job.finish();
             return None;
         }
@@ -69,7 +72,8 @@ impl Batch {
     /// Gives a step the time of its last run again, while that is not too long ago. Steps that follow one another still
     /// see time pass: this one began before.
     fn keep_time(&mut self, job: &Job, clock: &Clock) {
-        let fresh = |time: &Time| clock.estimate_ms() - time.estimate_ms <= KEPT_TIME_MAX.as_millis() as i64;
+        let age_max = (KEPT_TIME_MAX + clock.round_trip()).as_millis() as i64;
+        let fresh = |time: &Time| clock.estimate_ms() - time.estimate_ms <= age_max;
         if let Some(time) = job.time.filter(fresh) {
             self.now_ms = Some(time.now_ms);
             self.estimate_ms = Some(time.estimate_ms);
@@ -145,12 +149,12 @@ fn from_head(read: Read) -> Read {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ServerClock;
     use crate::job::Claim;
     use bytes::Bytes;
     use emberkeep_hot::tx::Step;
     use std::any::Any;
     use std::sync::Arc;
-    use std::time::Duration;
     use tokio::sync::oneshot;
 
     /// Writes the time it is shown to a key.
@@ -184,6 +188,8 @@ mod tests {
             not_before: None,
             held_up_by: vec![],
             fresh: None,
+            leases: Default::default(),
+            waits: 0,
             verdict: None,
             claim: Arc::new(Claim::default()),
             reply: oneshot::channel().0,
@@ -192,7 +198,8 @@ mod tests {
 
     #[test]
     fn a_time_that_a_step_has_kept_is_shown_to_no_other() {
-        let (clock, mut known, now) = (Clock::new(0), Known::default(), Instant::now());
+        let (mut known, now) = (Known::default(), Instant::now());
+        let clock = Clock::new(Arc::new(ServerClock::new(0, Arc::default())));
         clock.observe(1_000_000, now);
         let kept = Time { now_ms: 999_970, estimate_ms: 999_970 };
         let mut batch = Batch::new(now, Default::default(), 1);

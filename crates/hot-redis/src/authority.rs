@@ -2,13 +2,17 @@
 
 use emberkeep_hot::Error;
 use redis::{Client, ConnectionInfo, TlsCertificates};
-
-/// How a certificate begins in a PEM file.
-const PEM_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use std::fmt::Display;
+use std::sync::Arc;
+use tokio_rustls::TlsConnector;
 
 /// Sees to it that TLS has somebody to do its arithmetic: the client library asks the process for it and panics
 /// where there is none. What the program has chosen stays.
-pub(crate) fn prepare_tls() {
+fn prepare_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // An error says that another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -20,18 +24,37 @@ pub(crate) fn prepare_tls() {
 pub(crate) struct Authority {
     path: String,
     certificates: TlsCertificates,
+    roots: RootCertStore,
+}
+
+/// TLS for streams of our own. It verifies what the library does on its streams: the certificate and the host name,
+/// with this authority's certificates or the public ones.
+pub(crate) fn connector(authority: Option<&Authority>) -> TlsConnector {
+    prepare_tls();
+    let public = || RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let roots = authority.map_or_else(public, |authority| authority.roots.clone());
+    let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    // A resumed session would not present its certificate again: one that has expired would go on being accepted.
+    config.resumption = Resumption::disabled();
+    TlsConnector::from(Arc::new(config))
 }
 
 impl Authority {
     /// Reads a PEM file of one certificate or several.
     pub(crate) fn read(path: &str) -> Result<Authority, Error> {
         let pem = std::fs::read(path).map_err(|error| unusable(path, &format!("cannot be read: {error}")))?;
+        let not_understood = |error: &dyn Display| unusable(path, &format!("is not understood: {error}"));
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
+            let certificate = certificate.map_err(|error| not_understood(&error))?;
+            roots.add(certificate).map_err(|error| not_understood(&error))?;
+        }
         // The library takes a file without any for an authority that vouches for nobody.
-        if !pem.windows(PEM_BEGIN.len()).any(|window| window == PEM_BEGIN) {
+        if roots.is_empty() {
             return Err(unusable(path, "holds no certificate"));
         }
         let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem) };
-        Ok(Authority { path: path.to_owned(), certificates })
+        Ok(Authority { path: path.to_owned(), certificates, roots })
     }
 
     /// The same server, trusted when this authority vouches for it. The settings carry that with them: a copy for

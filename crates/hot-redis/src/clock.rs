@@ -1,27 +1,54 @@
-//! The engine's one clock: the server's, followed by an offset to this machine's monotonic time.
+//! The engine's clock is the server's, followed by an offset to this machine's monotonic time.
+//!
+//! Each answer that tells the server's time was made between its request and its arrival, so it bounds the offset from
+//! both sides. The bounds of many answers together are narrower than those of one: the estimate is the middle of what all
+//! of them allow. An answer that contradicts the others proves that the server's clock was set, and begins anew.
 
-use crate::limits::{CLOCK_DIFFERENCE_MAX, CLOCK_REFRESH};
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Instant;
+use crate::limits::*;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-/// Follows the server's time.
-pub(crate) struct Clock {
+/// What the bounds of the offset widen by in a second, because no two clocks run equally fast.
+const DRIFT_MS_PER_SECOND: i64 = 1;
+
+/// Follows the time of one server, and how far away that is. All partitions on it share one.
+pub(crate) struct ServerClock {
     start: Instant,
-    /// Server's milliseconds at `start`, as last observed.
+    /// Least and greatest milliseconds of the server at `start`, and when that was observed.
+    bounds: Mutex<Option<Bounds>>,
+    /// The middle of the bounds.
     offset_ms: AtomicI64,
-    /// The latest time handed to a body: it never runs backwards within a process.
+    /// The latest time handed to a body.
     latest_ms: AtomicI64,
+    /// The same of all servers of the engine.
+    floor_ms: Arc<AtomicI64>,
     observed_ms: AtomicI64,
+    /// Smoothed round trip and its smoothed deviation, as TCP keeps them (RFC 6298); 0 = not measured.
+    round_trip_us: AtomicI64,
+    deviation_us: AtomicI64,
 }
 
-impl Clock {
-    /// A clock that shows this time until it hears better.
-    pub(crate) fn new(estimate_ms: i64) -> Clock {
-        Clock {
+#[derive(Clone, Copy)]
+struct Bounds {
+    least_ms: i64,
+    greatest_ms: i64,
+    at_ms: i64,
+}
+
+impl ServerClock {
+    /// A clock that shows this time until it hears better, and shares the latest time that was shown.
+    pub(crate) fn new(estimate_ms: i64, floor_ms: Arc<AtomicI64>) -> ServerClock {
+        ServerClock {
             start: Instant::now(),
+            bounds: Mutex::new(None),
             offset_ms: AtomicI64::new(estimate_ms),
             latest_ms: AtomicI64::new(0),
+            floor_ms,
             observed_ms: AtomicI64::new(i64::MIN / 2),
+            round_trip_us: AtomicI64::new(0),
+            deviation_us: AtomicI64::new(0),
         }
     }
 
@@ -29,45 +56,151 @@ impl Clock {
         self.start.elapsed().as_millis() as i64
     }
 
-    /// The server said what time it is, between `asked` and now: about half-way. Not more than a little is made of
-    /// that, because a server that hung looked at its clock at the end of it.
+    /// The server said what time it is, between `asked` and now.
     pub(crate) fn observe(&self, server_ms: i64, asked: Instant) {
-        let elapsed = self.elapsed_ms();
-        let back = (asked.elapsed() / 2).min(CLOCK_DIFFERENCE_MAX / 2).as_millis() as i64;
-        self.offset_ms.store(server_ms + back - elapsed, Ordering::Relaxed);
-        self.observed_ms.store(elapsed, Ordering::Relaxed);
+        let now = self.elapsed_ms();
+        let asked_ms = asked.saturating_duration_since(self.start).as_millis() as i64;
+        // Whole milliseconds on both sides: one more in each direction.
+        let (least_ms, greatest_ms) = (server_ms - now - 1, server_ms - asked_ms + 1);
+        let mut bounds = self.bounds.lock();
+        let found = Bounds { least_ms, greatest_ms, at_ms: now };
+        let narrowed = bounds.and_then(|before| before.narrowed(found)).unwrap_or(found);
+        *bounds = Some(narrowed);
+        self.offset_ms.store((narrowed.least_ms + narrowed.greatest_ms) / 2, Relaxed);
+        self.observed_ms.store(now, Relaxed);
+    }
+
+    /// A call was answered after this time.
+    pub(crate) fn measured(&self, took: Duration) {
+        let took = took.as_micros() as i64;
+        let (before, deviation) = (self.round_trip_us.load(Relaxed), self.deviation_us.load(Relaxed));
+        let (smoothed, deviation) = match before {
+            0 => (took, took / 2),
+            _ => (before + (took - before) / 8, deviation + ((took - before).abs() - deviation) / 4),
+        };
+        self.round_trip_us.store(smoothed.max(1), Relaxed);
+        self.deviation_us.store(deviation, Relaxed);
+    }
+
+    /// What a call takes at most, hardly ever longer.
+    pub(crate) fn round_trip(&self) -> Duration {
+        let us = self.round_trip_us.load(Relaxed) + 4 * self.deviation_us.load(Relaxed);
+        Duration::from_micros(us.max(0) as u64).min(ROUND_TRIP_MAX)
+    }
+
+    /// Whether others are usually faster by so much that a transaction needs a lease as soon as it is stale.
+    pub(crate) fn is_far(&self) -> bool {
+        self.round_trip_us.load(Relaxed) > FAR_ROUND_TRIP.as_micros() as i64
+    }
+
+    /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted it.
+    pub(crate) fn lease(&self) -> Duration {
+        TURN_MIN + self.round_trip()
+    }
+
+    /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives with it. The
+    /// whole round trip may be on the way there: routes differ in both directions, and a server has a queue.
+    pub(crate) fn allowance(&self, age: Duration) -> Duration {
+        (CLOCK_DIFFERENCE_MAX + self.round_trip() + age).min(CLOCK_ALLOWANCE_MAX)
     }
 
     /// What the server's clock probably shows; compared with it at the commit.
     pub(crate) fn estimate_ms(&self) -> i64 {
-        self.offset_ms.load(Ordering::Relaxed) + self.elapsed_ms()
+        self.offset_ms.load(Relaxed) + self.elapsed_ms()
     }
 
-    /// The time for a body: the estimate, but never before an earlier one. After a failover to a slower clock it
-    /// stands still for a while; the estimate is what is compared, so steps go on.
+    /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of other
+    /// servers that are not ahead by more than [`CLOCK_AHEAD_MAX`]. After a failover to a slower clock it stands still for
+    /// a while; the estimate is what is compared, so transactions go on.
     pub(crate) fn now_ms(&self) -> i64 {
         let estimate = self.estimate_ms();
         if self.is_borrowed() {
-            // Perhaps far off: the commit will tell. If it refuses, nobody has seen it.
-            return estimate;
+            // Perhaps far off: the commit will tell. If it is refused, nothing was shown to a caller.
+            return self.raised(estimate);
         }
-        self.latest_ms.fetch_max(estimate, Ordering::Relaxed).max(estimate)
+        self.shown(estimate)
     }
 
-    /// Whether its time comes from another server: the partition's own has not told it yet.
+    /// Not before what was shown of other servers.
+    fn raised(&self, server_ms: i64) -> i64 {
+        let floor = self.floor_ms.load(Relaxed);
+        let is_near = floor.saturating_sub(server_ms) <= CLOCK_AHEAD_MAX.as_millis() as i64;
+        if is_near { server_ms.max(floor) } else { server_ms }
+    }
+
+    /// Hands out a time that the server told: not before an earlier one.
+    pub(crate) fn shown(&self, server_ms: i64) -> i64 {
+        let raised = self.raised(server_ms);
+        let shown = self.latest_ms.fetch_max(raised, Relaxed).max(raised);
+        self.floor_ms.fetch_max(shown, Relaxed);
+        shown
+    }
+
+    /// Whether its time comes from another server: its own has not told it yet.
     pub(crate) fn is_borrowed(&self) -> bool {
-        self.observed_ms.load(Ordering::Relaxed) < 0
+        self.observed_ms.load(Relaxed) < 0
     }
 
     /// A commit whose bodies were shown this time was not refused: they have seen it, also if it was borrowed, and later
     /// ones see none before it.
     pub(crate) fn accepted(&self, shown_ms: i64) {
-        self.latest_ms.fetch_max(shown_ms, Ordering::Relaxed);
+        self.latest_ms.fetch_max(shown_ms, Relaxed);
+        self.floor_ms.fetch_max(shown_ms, Relaxed);
     }
 
     /// Whether the server's time was not seen for a while.
     pub(crate) fn is_due(&self) -> bool {
-        self.elapsed_ms() - self.observed_ms.load(Ordering::Relaxed) > CLOCK_REFRESH.as_millis() as i64
+        self.elapsed_ms() - self.observed_ms.load(Relaxed) > CLOCK_REFRESH.as_millis() as i64
+    }
+}
+
+impl Bounds {
+    /// What both allow; `None` if they contradict each other.
+    fn narrowed(self, newer: Bounds) -> Option<Bounds> {
+        let drift = (newer.at_ms - self.at_ms) * DRIFT_MS_PER_SECOND / 1000;
+        let least_ms = newer.least_ms.max(self.least_ms - drift);
+        let greatest_ms = newer.greatest_ms.min(self.greatest_ms + drift);
+        // Drift counts in whole milliseconds: what is left of it must not be lost.
+        let at_ms = if drift > 0 { newer.at_ms } else { self.at_ms };
+        (least_ms <= greatest_ms).then_some(Bounds { least_ms, greatest_ms, at_ms })
+    }
+}
+
+/// A partition's clock: that of the server it is on, and never before what it showed on another one.
+#[derive(Clone)]
+pub(crate) struct Clock {
+    server: Arc<ServerClock>,
+    floor_ms: i64,
+}
+
+impl Clock {
+    pub(crate) fn new(server: Arc<ServerClock>) -> Clock {
+        Clock { server, floor_ms: 0 }
+    }
+
+    /// The partition is on this server now.
+    pub(crate) fn follow(&mut self, server: &Arc<ServerClock>) {
+        if !Arc::ptr_eq(&self.server, server) {
+            self.floor_ms = self.floor_ms.max(self.server.latest_ms.load(Relaxed));
+            self.server = server.clone();
+        }
+    }
+
+    pub(crate) fn server(&self) -> &Arc<ServerClock> {
+        &self.server
+    }
+
+    /// [`ServerClock::now_ms`], on whatever server the partition was before.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.server.now_ms().max(self.floor_ms)
+    }
+}
+
+impl std::ops::Deref for Clock {
+    type Target = ServerClock;
+
+    fn deref(&self) -> &ServerClock {
+        &self.server
     }
 }
 
@@ -75,9 +208,18 @@ impl Clock {
 mod tests {
     use super::*;
 
+    fn ago(ms: u64) -> Instant {
+        Instant::now().checked_sub(Duration::from_millis(ms)).expect("the machine runs for longer")
+    }
+
+    /// A clock that has been there for a minute.
+    fn clock() -> ServerClock {
+        ServerClock { start: ago(60_000), ..ServerClock::new(0, Arc::default()) }
+    }
+
     #[test]
     fn a_borrowed_time_binds_nobody() {
-        let clock = Clock::new(5_000_000);
+        let clock = ServerClock::new(5_000_000, Arc::default());
         assert!(clock.now_ms() >= 5_000_000);
         clock.observe(1_000_000, Instant::now());
         assert!(clock.now_ms() < 2_000_000);
@@ -85,18 +227,18 @@ mod tests {
 
     #[test]
     fn a_borrowed_time_that_a_commit_accepted_is_not_taken_back() {
-        let clock = Clock::new(1_000_050);
+        let clock = ServerClock::new(1_000_050, Arc::default());
         let seen = clock.now_ms();
         assert!(clock.is_borrowed());
         clock.observe(1_000_000, Instant::now());
         clock.accepted(seen);
-        assert!(clock.now_ms() >= seen, "the step that saw it has been answered");
+        assert!(clock.now_ms() >= seen, "the transaction that saw it has been answered");
         assert!(clock.estimate_ms() < seen, "the estimate follows the server");
     }
 
     #[test]
     fn time_follows_the_server_and_never_runs_backwards() {
-        let clock = Clock::new(0);
+        let clock = clock();
         assert!(clock.is_due());
         clock.observe(1_000_000, Instant::now());
         assert!(!clock.is_due());
@@ -105,5 +247,61 @@ mod tests {
         clock.observe(900_000, Instant::now());
         assert!(clock.estimate_ms() < 1_000_000, "the estimate follows the server");
         assert!(clock.now_ms() >= first, "bodies never see an earlier time");
+    }
+
+    #[test]
+    fn the_estimate_is_the_middle_of_the_way_and_a_fast_answer_beats_a_slow_one() {
+        let clock = clock();
+        clock.observe(1_000_000, ago(600));
+        let error = clock.estimate_ms() - 1_000_300;
+        assert!((-2..50).contains(&error), "{error}");
+        // The same moment, told by a fast answer: the server looked at its clock at the end of the slow one.
+        clock.observe(1_000_000, ago(0));
+        let error = clock.estimate_ms() - 1_000_000;
+        assert!((-2..50).contains(&error), "{error}");
+        clock.observe(1_000_000, ago(600));
+        let error = clock.estimate_ms() - 1_000_000;
+        assert!((-2..50).contains(&error), "a slow answer says nothing new: {error}");
+    }
+
+    #[test]
+    fn a_partition_on_another_server_sees_no_earlier_time() {
+        let (fast, slow) = (Arc::new(clock()), Arc::new(clock()));
+        fast.observe(1_000_000, Instant::now());
+        slow.observe(900_000, Instant::now());
+        let mut clock = Clock::new(fast);
+        let seen = clock.now_ms();
+        clock.follow(&slow);
+        assert!(clock.now_ms() >= seen);
+        assert!(Clock::new(slow).now_ms() < seen, "others on that server are not concerned");
+    }
+
+    #[test]
+    fn servers_that_nearly_agree_share_one_time_and_others_do_not() {
+        let floor = Arc::<AtomicI64>::default();
+        let at = |ms| {
+            let clock = ServerClock { start: ago(60_000), ..ServerClock::new(0, floor.clone()) };
+            clock.observe(ms, Instant::now());
+            clock
+        };
+        let (one, slower, off) = (at(1_000_000), at(998_000), at(800_000));
+        let seen = one.now_ms();
+        assert!(slower.now_ms() >= seen && slower.shown(998_000) >= seen);
+        assert!(slower.estimate_ms() < 999_000, "what is compared follows the server");
+        assert!(off.now_ms() < 900_000, "lives would be wrong by minutes");
+    }
+
+    #[test]
+    fn lease_and_allowance_follow_the_round_trip() {
+        let clock = clock();
+        (0..100).for_each(|_| clock.measured(Duration::from_micros(200)));
+        assert!(!clock.is_far() && clock.lease() < TURN_MIN + Duration::from_millis(2));
+        (0..100).for_each(|_| clock.measured(Duration::from_millis(300)));
+        assert!(clock.is_far());
+        assert!(clock.lease() >= Duration::from_millis(300) && clock.lease() < Duration::from_millis(400));
+        assert!(clock.allowance(Duration::ZERO) >= CLOCK_DIFFERENCE_MAX + Duration::from_millis(300));
+        (0..100).for_each(|_| clock.measured(Duration::from_secs(60)));
+        assert_eq!(clock.lease(), TURN_MIN + ROUND_TRIP_MAX);
+        assert_eq!(clock.allowance(Duration::from_secs(60)), CLOCK_ALLOWANCE_MAX);
     }
 }

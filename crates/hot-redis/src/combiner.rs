@@ -5,12 +5,15 @@
 //! has been idle for [`PARTITION_IDLE`] or the engine closes; steps that are queued are finished first.
 
 use crate::batch::Batch;
+use crate::budget::Share;
 use crate::clock::Clock;
-use crate::flight::{Flight, Lane, Outcome};
+use crate::flight::{Flight, Lane, Outcome, turn_key};
 use crate::group::Group;
 use crate::job::Job;
 use crate::known::Known;
+use crate::leases::LeaseBook;
 use crate::limits::*;
+use crate::node::ALWAYS;
 use crate::rights::Rights;
 use crate::shared::{Shared, add};
 use crate::wire::{Call, GroupWords, Swap};
@@ -22,7 +25,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// The task's state.
@@ -33,11 +36,14 @@ pub(crate) struct Combiner {
     inbox: mpsc::UnboundedReceiver<Job>,
     pub(crate) queue: VecDeque<Job>,
     pub(crate) known: Known,
+    /// Of the memory for guesses.
+    share: Arc<Share>,
     pub(crate) rights: Rights,
-    /// The partition's own: servers of a Cluster need not agree on the time.
-    clock: Arc<Clock>,
+    /// That of the partition's server: servers of a Cluster need not agree on the time.
+    pub(crate) clock: Clock,
     flights: FuturesUnordered<BoxFuture<'static, Landed>>,
     pub(crate) idle_lanes: Vec<Lane>,
+    pub(crate) leases: Arc<LeaseBook>,
     closed: bool,
 }
 
@@ -66,7 +72,8 @@ impl Combiner {
     ) -> Combiner {
         Combiner {
             log_keys: log_keys(&shared.naming, &partition),
-            clock: Arc::new(Clock::new(shared.clock.estimate_ms())),
+            clock: Clock::new(shared.clock_of_slot(shared.router.slot(&partition))),
+            share: shared.budget.share(),
             shared,
             partition,
             inbox,
@@ -75,6 +82,7 @@ impl Combiner {
             rights: Rights::default(),
             flights: FuturesUnordered::new(),
             idle_lanes: vec![],
+            leases: Arc::default(),
             closed: false,
         }
     }
@@ -86,9 +94,11 @@ impl Combiner {
                 self.queue.push_back(job);
             }
             self.launch();
+            self.release();
             if self.queue.is_empty() && self.flights.is_empty() && self.closed {
                 return;
             }
+            self.share.report(self.known.bytes());
             if self.wait().await {
                 retire();
             }
@@ -114,6 +124,7 @@ impl Combiner {
                 None => self.closed = true,
             },
             () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now).into()), if wake.is_some() => {}
+            () = self.share.give_back.notified() => self.known.give_back(),
             () = tokio::time::sleep(PARTITION_IDLE), if idle && !self.closed => return true,
         }
         false
@@ -147,6 +158,29 @@ impl Combiner {
         }
     }
 
+    /// Gives leases back that no transaction needs any more. Nobody waits for it: they end by themselves, too.
+    fn release(&self) {
+        let keys = self.leases.take_unneeded();
+        if keys.is_empty() {
+            return;
+        }
+        let (shared, partition) = (self.shared.clone(), self.partition.clone());
+        tokio::spawn(async move {
+            let slot = shared.router.slot(&partition);
+            let _ = shared
+                .eval(slot, &shared.release_script, ALWAYS, |verb, script| {
+                    let mut cmd = redis::cmd(verb);
+                    cmd.arg(script).arg(keys.len());
+                    keys.iter().for_each(|key| {
+                        cmd.arg(turn_key(&shared, &partition, key));
+                    });
+                    cmd.arg(&shared.process);
+                    cmd
+                })
+                .await;
+        });
+    }
+
     fn compose(&mut self) -> Batch {
         let now = Instant::now();
         let mut batch = Batch::new(now, self.log_keys.clone(), self.queue.len());
@@ -170,6 +204,10 @@ impl Combiner {
         let Batch { mut groups, fetches, waiting, estimate_ms, now_ms: shown_ms, .. } = batch;
         let fetches = fetches.into_vec();
         let check_rights = self.rights.must_be_checked(&groups, Instant::now());
+        let patience = if self.clock.is_far() { 0 } else { STALE_BEFORE_TURN };
+        for group in &mut groups {
+            group.asks = group.jobs.iter().any(|job| job.stale >= patience);
+        }
         let call = self.call_of(&groups, &fetches, check_rights);
         let writing = || groups.iter().filter(|group| !group.effects.is_empty());
         let claims: Vec<_> = writing().flat_map(|group| &group.jobs).map(|job| job.claim.clone()).collect();
@@ -179,7 +217,18 @@ impl Combiner {
         self.count(&groups, &fetches);
         let tick = self.predict(&mut groups);
         let lane = (!claims.is_empty()).then(|| self.take_lane());
-        let clock = self.clock.clone();
+        // A call that writes nothing is granted no lease.
+        groups.iter_mut().for_each(|group| group.asks &= lane.is_some());
+        let clock = self.clock.server().clone();
+        let (estimate_ms, allowance) = match (estimate_ms, &lane) {
+            (Some(ms), _) => {
+                let age = Duration::from_millis((clock.estimate_ms() - ms).max(0) as u64);
+                (Some(ms), clock.allowance(age))
+            }
+            // No body used the time. It still tells a late copy of the commit, where no receipt does.
+            (None, Some(lane)) if !lane.has_receipt() => (Some(clock.estimate_ms()), COMMIT_LATENESS_MAX),
+            (None, _) => (None, Duration::ZERO),
+        };
         let flight = Flight {
             check_rights,
             call,
@@ -187,10 +236,12 @@ impl Combiner {
             lane,
             frees,
             estimate_ms,
+            allowance,
             shown_ms,
             deadline,
             claims,
             clock,
+            begun: Instant::now(),
         };
         let (shared, partition) = (self.shared.clone(), self.partition.clone());
         self.flights.push(Box::pin(async move {
@@ -201,25 +252,27 @@ impl Combiner {
 
     /// The words of a commit: as swaps where all of it is that simple.
     fn call_of(&self, groups: &[Group], fetches: &[(RawKey, Read)], check_rights: bool) -> Call {
-        let asks = |group: &Group| group.jobs.iter().any(|job| job.stale >= STALE_BEFORE_TURN);
         if !check_rights {
-            let swaps = groups.iter().map(|group| match group.requirements(&self.log_keys)[..] {
-                [] => Swap::of(&group.compared, &group.effects, asks(group)),
-                _ => None,
+            let swaps = groups.iter().map(|group| {
+                let is_plain = group.requirements(&self.log_keys).is_empty();
+                let swap = Swap::of(&group.compared, &group.effects, group.asks).filter(|_| is_plain)?;
+                group.leased().iter().all(|key| swap.is_of(key)).then_some(swap)
             });
             let swaps = swaps.collect::<Option<Vec<_>>>();
-            if let Some(call) = swaps.and_then(|swaps| Call::of_swaps(&swaps, fetches)) {
+            if let Some(call) = swaps.and_then(|swaps| Call::of_swaps(&swaps, fetches, &self.shared.process))
+            {
                 return call;
             }
         }
         let words = groups.iter().map(|group| GroupWords {
-            ask_turn: asks(group),
+            ask_turn: group.asks,
+            leased: group.leased(),
             reads: &group.compared,
             effects: &group.effects,
             requirements: group.requirements(&self.log_keys),
             log_keys: &self.log_keys,
         });
-        Call::of_groups(&words.collect::<Vec<_>>(), fetches)
+        Call::of_groups(&words.collect::<Vec<_>>(), fetches, &self.shared.process)
     }
 
     fn count(&self, groups: &[Group], fetches: &[(RawKey, Read)]) {
@@ -251,7 +304,8 @@ impl Combiner {
             let number = self.shared.lanes_opened.fetch_add(1, Ordering::Relaxed);
             let partition = String::from_utf8_lossy(&self.partition);
             let name = format!("r:{partition}:{}:{number}", self.shared.process);
-            Lane { receipt: self.shared.own_key(&self.partition, name.as_bytes()), sequence: 0 }
+            let receipt = self.shared.own_key(&self.partition, name.as_bytes());
+            Lane { receipt, sequence: 0, written: None }
         });
         lane.sequence += 1;
         lane

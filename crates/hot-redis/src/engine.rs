@@ -7,14 +7,14 @@ use crate::job::{Claim, Job};
 use crate::limits::*;
 use crate::listen;
 use crate::node::{ALWAYS, Node};
-use crate::pages;
 use crate::router::Router;
+use crate::scan::Plan;
 use crate::shared::{Shared, add};
 use crate::wire::{self, Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
-use emberkeep_hot::limits::STEP_DEADLINE_DEFAULT;
+use emberkeep_hot::limits::{STEP_DEADLINE_DEFAULT, STEP_DEADLINE_MAX};
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Step;
 use emberkeep_hot::{Error, Result};
@@ -24,9 +24,10 @@ use parking_lot::Mutex;
 use redis::Value;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -38,6 +39,8 @@ pub struct RedisEngine {
     pub(crate) shared: Arc<Shared>,
     partitions: Arc<Partitions>,
     closed: AtomicBool,
+    /// How the last scan found the servers.
+    pub(crate) plan: Mutex<Option<Arc<Plan>>>,
     seeds: AtomicU64,
 }
 
@@ -58,8 +61,13 @@ impl RedisEngine {
         let process = format!("{:016x}", random.hash_one(std::process::id()));
         let seeds = AtomicU64::new(random.hash_one("seed"));
         let shared = Arc::new(Shared::new(router, naming, process));
-        let engine =
-            RedisEngine { shared, partitions: Arc::default(), closed: AtomicBool::new(false), seeds };
+        let engine = RedisEngine {
+            shared,
+            partitions: Arc::default(),
+            closed: AtomicBool::new(false),
+            plan: Mutex::default(),
+            seeds,
+        };
         engine.check_server().await?;
         Ok(Arc::new(engine))
     }
@@ -70,8 +78,13 @@ impl RedisEngine {
         self.ask_time().await?;
         let info = match self.call(0, redis::cmd("INFO").arg("server")).await {
             Ok(info) => wire::text(&info),
-            // Nice to know, not needed: a user without the right to ask may work all the same.
-            Err(Error::Denied { reason, .. }) if reason.contains("NOPERM") => String::new(),
+            // Nice to know, not needed: a user without the right to ask may work all the same. Unless replicas are
+            // waited for: whose they are is told by this alone.
+            Err(Error::Denied { reason, .. })
+                if reason.contains("NOPERM") && shared.router.address().wait == 0 =>
+            {
+                String::new()
+            }
             Err(other) => return Err(other),
         };
         check_version(&shared.name, &info)?;
@@ -85,6 +98,10 @@ impl RedisEngine {
         }
         if !shared.router.address().cluster {
             self.refuse_replica(&shared.router.primaries()[0]).await?;
+        }
+        if shared.router.address().wait > 0 {
+            // Nobody is waited for; a user without the right to wait hears of it now and not after a commit.
+            self.call(0, redis::cmd("WAIT").arg(0).arg(1)).await?;
         }
         self.warn_of_eviction().await;
         Ok(())
@@ -121,28 +138,22 @@ impl RedisEngine {
 
     async fn ask_time(&self) -> Result<i64> {
         let asked = Instant::now();
-        let time = self.call(0, &redis::cmd("TIME")).await?;
-        let (seconds, micros) = match &time {
-            Value::Array(parts) if parts.len() == 2 => (wire::text(&parts[0]), wire::text(&parts[1])),
-            other => (wire::text(other), String::new()),
-        };
-        match (seconds.parse::<i64>(), micros.parse::<i64>()) {
-            (Ok(seconds), Ok(micros)) => {
-                let ms = seconds * 1000 + micros / 1000;
-                self.shared.clock.observe(ms, asked);
-                Ok(ms)
-            }
-            _ => Err(unavailable(
-                &self.shared.name,
-                format!("TIME answered {seconds}"),
-                "is this a Redis server?",
-            )),
-        }
+        let (time, node) = self.shared.router.call(0, &redis::cmd("TIME"), ALWAYS).await;
+        let time = time.map_err(|failure| plain(&self.shared.name, failure))?;
+        let ms = wire::time_ms(&time).ok_or_else(|| self.nonsense("TIME's answer"))?;
+        let clock = self.shared.clock_of(&node);
+        clock.observe(ms, asked);
+        Ok(clock.shown(ms))
     }
 
-    /// Hands a job to its partition's task, which is started if it is not there.
+    /// Hands a job to its partition's task, which is started if it is not there. An engine that was closed takes none.
     fn submit(&self, partition: &Bytes, job: Job) {
         let mut partitions = self.partitions.lock();
+        // Under the lock, and only when the job is there: `close` ends every task that was started before it, and none is
+        // started after it, also by a future that was made long before.
+        if self.closed.load(Ordering::Acquire) {
+            return job.fail(Error::Closed);
+        }
         let job = match partitions.get(partition) {
             Some((sender, _)) => match sender.send(job) {
                 Ok(()) => return,
@@ -162,7 +173,8 @@ impl RedisEngine {
     async fn run_job(&self, order: Order) -> Result<Box<dyn Step>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
-        let deadline = started + order.deadline;
+        // Whatever the caller asked for: a sum of times must not overflow.
+        let deadline = started + order.deadline.min(STEP_DEADLINE_MAX);
         let claim = Arc::new(Claim::default());
         let job = Job {
             step: order.step,
@@ -179,6 +191,8 @@ impl RedisEngine {
             not_before: None,
             held_up_by: vec![],
             fresh: None,
+            leases: Default::default(),
+            waits: 0,
             verdict: None,
             claim: claim.clone(),
             reply,
@@ -206,13 +220,15 @@ impl RedisEngine {
             return Ok(replies);
         }
         // Strings alone, as in a field of records, by the shorter script.
-        let call = Call::of_swaps(&[], reads).unwrap_or_else(|| Call::of_groups(&[], reads));
+        let call = Call::of_swaps(&[], reads, "").unwrap_or_else(|| Call::of_groups(&[], reads, ""));
         let none = |_: &RawKey| Vec::new();
         let envelope = Envelope {
             turn_key: &none,
             receipt: None,
             estimate_ms: None,
-            wants_time: self.shared.clock.is_due(),
+            allowance: Duration::ZERO,
+            lease: Duration::ZERO,
+            wants_time: self.shared.clock_of_slot(slot).is_due(),
             check_rights: false,
             process: &self.shared.process,
             groups: 0,
@@ -222,21 +238,22 @@ impl RedisEngine {
         let script = if call.is_of_swaps() { &shared.swap_script } else { &shared.step_script };
         let eval =
             || self.shared.eval(slot, script, ALWAYS, |verb, script| call.command(verb, script, &envelope));
-        let (value, _) = self.read_until(deadline, eval).await?;
+        let (value, node) = self.read_until(slot, deadline, eval).await?;
         add(&self.shared.counters.read_calls, 1);
-        let answer = Answer::parse(value).ok_or_else(|| self.nonsense("the script's answer"))?;
+        let answer = Answer::parse(value, 0).ok_or_else(|| self.nonsense("the script's answer"))?;
         if let Some(time) = answer.time_ms {
-            self.shared.clock.observe(time, asked);
+            self.shared.clock_of(&node).observe(time, asked);
         }
         let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| wire::reply(read, value));
         let refused = |text: String| plain(&self.shared.name, Failure::of_text(&self.shared.name, &text));
         replies.collect::<Result<Vec<_>, _>>().map_err(refused)
     }
 
-    /// A call that only reads: it may be made again, whatever became of it, until the deadline. Also tells who
-    /// answered.
+    /// A call that only reads: it may be made again, whatever became of it, until the deadline; a reply that is arriving
+    /// then may arrive to its end. Also tells who answered.
     pub(crate) async fn read_until<F>(
         &self,
+        slot: u16,
         deadline: Instant,
         call: impl Fn() -> F,
     ) -> Result<(Value, Arc<Node>)>
@@ -246,7 +263,17 @@ impl RedisEngine {
         let mut pause = RETRY_PAUSE;
         let mut last = Failure::Unreachable { reason: "no answer in time".into() };
         loop {
-            match tokio::time::timeout_at(deadline.into(), call()).await {
+            let mut answer = pin!(call());
+            let mut until = deadline;
+            let answer = loop {
+                match tokio::time::timeout_at(until.into(), &mut answer).await {
+                    Err(_) if self.shared.router.is_receiving(slot) => {
+                        until = Instant::now() + RETRY_PAUSE_MAX
+                    }
+                    other => break other,
+                }
+            };
+            match answer {
                 Ok((Ok(value), node)) => return Ok((value, node)),
                 Ok((Err(failure @ Failure::Refused(_)), _)) => return Err(plain(&self.shared.name, failure)),
                 Ok((Err(failure), _)) => last = failure,
@@ -281,32 +308,24 @@ impl RedisEngine {
         }
         Ok(replies)
     }
-
-    async fn scan_page(&self, from: Option<Cursor>, pattern: &[u8], count: usize) -> Result<Page> {
-        let from = from.unwrap_or_default();
-        let nodes = self.shared.router.primaries();
-        let Some(node) = nodes.get(from.place as usize) else { return Ok(Page { keys: vec![], next: None }) };
-        self.refuse_replica(node).await?;
-        let mut cmd = redis::cmd("SCAN");
-        cmd.arg(from.position).arg("MATCH").arg(pattern);
-        cmd.arg("COUNT").arg(count.clamp(1, emberkeep_hot::limits::SCAN_PAGE_MAX));
-        let answer = node.call(&cmd, ALWAYS).await.map_err(|failure| plain(&self.shared.name, failure))?;
-        let (position, keys) = pages::scanned(answer).ok_or_else(|| self.nonsense("SCAN's answer"))?;
-        let next = match position {
-            0 if from.place as usize + 1 < nodes.len() => Some(Cursor { place: from.place + 1, position: 0 }),
-            0 => None,
-            position => Some(Cursor { place: from.place, position }),
-        };
-        Ok(Page { keys, next })
-    }
 }
 
 /// A failure as the error of a plain call.
-fn plain(backend: &str, failure: Failure) -> Error {
+pub(crate) fn plain(backend: &str, failure: Failure) -> Error {
     match failure {
         Failure::Refused(error) => error,
         other if other.reason().contains("invalid peer certificate") => {
             unavailable(backend, other.reason(), "name a private authority in the URL, ?ca=/path/ca.pem")
+        }
+        other if other.reason().contains("cluster support disabled") => {
+            unavailable(backend, "it is one server and no Cluster".into(), "write redis:// in the URL")
+        }
+        other if other.reason().contains("Parse error") || other.reason().contains("parse error") => {
+            unavailable(
+                backend,
+                "its answer is not one of Redis".into(),
+                "check host and port of the URL: something else listens there",
+            )
         }
         other if other.reason().starts_with("READONLY") => {
             unavailable(backend, other.reason(), NAME_THE_PRIMARY)
@@ -341,9 +360,6 @@ impl Engine for RedisEngine {
     }
 
     fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
-        if self.closed.load(Ordering::Acquire) {
-            return Box::pin(async { Err(Error::Closed) });
-        }
         Box::pin(self.run_job(order))
     }
 
@@ -399,9 +415,13 @@ impl Engine for RedisEngine {
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
-        self.closed.store(true, Ordering::Release);
+        let begin = || {
+            let mut partitions = self.partitions.lock();
+            self.closed.store(true, Ordering::Release);
+            partitions.drain().collect::<Vec<_>>()
+        };
+        let all = begin();
         Box::pin(async {
-            let all: Vec<_> = self.partitions.lock().drain().collect();
             for (_, (sender, task)) in all {
                 drop(sender);
                 let _ = task.await;

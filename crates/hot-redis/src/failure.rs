@@ -139,7 +139,7 @@ pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
 
 fn denied(backend: &str, reason: String) -> Error {
     let advice = if lacks_rights(&reason) {
-        "grant the user the commands and keys of `emberkeep schema keys`, and EVAL, EVALSHA, TIME, TYPE"
+        "grant the user the commands and keys of `emberkeep schema keys`, the keys *ember:*, and EVAL, EVALSHA, TIME, TYPE, on a Cluster CLUSTER, with ?wait= WAIT and INFO"
     } else {
         "put the right user and password into the URL"
     };

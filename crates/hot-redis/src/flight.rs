@@ -1,6 +1,7 @@
 //! One commit on its way: sends the call, and after a lost reply asks the lane's receipt what happened.
 
-use crate::clock::Clock;
+use crate::clock::ServerClock;
+use crate::confirm::{Confirmed, Wanted};
 use crate::failure::Failure;
 use crate::job::Claim;
 use crate::limits::*;
@@ -12,13 +13,32 @@ use emberkeep_hot::Error;
 use emberkeep_hot::command::RawKey;
 use redis::Value;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A numbered line of commits of one partition. One commit is in flight on it at a time, so a receipt with the
 /// last sequence tells whether it was executed.
 pub(crate) struct Lane {
     pub(crate) receipt: Bytes,
     pub(crate) sequence: u64,
+    /// When the last commit that wrote the receipt was sent.
+    pub(crate) written: Option<Instant>,
+}
+
+impl Lane {
+    /// Whether the receipt is there for certain: then its absence tells that a commit is a late copy.
+    pub(crate) fn has_receipt(&self) -> bool {
+        self.written.is_some_and(|at| at.elapsed() < RECEIPT / 2)
+    }
+
+    /// Whether this server has the receipt of the last commit.
+    async fn is_on_record(&self, shared: &Shared, slot: u16, node: &Arc<Node>) -> bool {
+        let mut get = redis::cmd("GET");
+        get.arg(&self.receipt[..]);
+        let (Ok(Value::BulkString(receipt)), teller) = shared.router.call(slot, &get, ALWAYS).await else {
+            return false;
+        };
+        Arc::ptr_eq(&teller, node) && receipt.starts_with(format!("{}:", self.sequence).as_bytes())
+    }
 }
 
 /// What is sent.
@@ -30,20 +50,26 @@ pub(crate) struct Flight {
     /// Nothing but deletions and the like: works without memory.
     pub(crate) frees: bool,
     pub(crate) check_rights: bool,
+    /// The estimate of the server's time that the commit compares.
     pub(crate) estimate_ms: Option<i64>,
+    /// Largest difference of that from the server's time.
+    pub(crate) allowance: Duration,
     /// The time that bodies were shown.
     pub(crate) shown_ms: Option<i64>,
     /// The latest deadline of its steps.
     pub(crate) deadline: Instant,
     /// Those of its steps that have effects.
     pub(crate) claims: Vec<Arc<Claim>>,
-    pub(crate) clock: Arc<Clock>,
+    /// Of the server that it is sent to, as far as we know.
+    pub(crate) clock: Arc<ServerClock>,
+    pub(crate) begun: Instant,
 }
 
 /// What became of a call.
 pub(crate) enum Outcome {
     /// The script answered. What it committed may lack confirmations of replicas: then this says so.
-    Answer(Answer, Option<String>),
+    /// Also the clock of the server that answered.
+    Answer(Answer, Option<String>, Arc<ServerClock>),
     /// The reply was lost, the receipt tells: executed, with these groups committed.
     Executed { committed: Vec<bool>, unconfirmed: Option<String> },
     /// Certainly not executed; may be tried again.
@@ -65,7 +91,8 @@ impl Flight {
             Err(_) if self.claims.iter().any(|claim| claim.is_sent()) => {
                 Outcome::Unknown { reason: "the deadline passed with the commit in flight".into() }
             }
-            Err(_) => Outcome::NotExecuted { reason: "the server did not answer".into(), lost: true },
+            // Its callers have gone. What stood in their way is known without it: this call may have begun just now.
+            Err(_) => Outcome::Abandoned,
         }
     }
 
@@ -74,21 +101,27 @@ impl Flight {
         let sent = Instant::now();
         let (answer, node) = self.send(shared, slot, partition).await;
         match (answer, &self.lane) {
-            (Ok(value), _) => match Answer::parse(value) {
+            (Ok(value), _) => match Answer::parse(value, self.groups) {
                 Some(answer) => {
-                    answer.time_ms.iter().for_each(|time| self.clock.observe(*time, sent));
+                    let clock = shared.clock_of(&node);
+                    clock.measured(sent.elapsed());
+                    answer.time_ms.iter().for_each(|time| clock.observe(*time, sent));
                     if !matches!(answer.status, Status::ClocksDiffer) {
-                        self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
+                        self.shown_ms.iter().for_each(|shown| clock.accepted(*shown));
                     }
-                    let unconfirmed =
-                        if answer.is_committed() { self.confirm(shared, &node).await } else { None };
-                    Outcome::Answer(answer, unconfirmed)
+                    let unconfirmed = match answer.is_committed() {
+                        true => self.confirm(shared, partition, &node, sent).await,
+                        false => None,
+                    };
+                    Outcome::Answer(answer, unconfirmed, clock)
                 }
                 None => Outcome::Unknown { reason: "the script's answer was not understood".into() },
             },
             (Err(Failure::Refused(error)), _) => Outcome::Refused(error),
             (Err(Failure::Lost { reason }), None) => Outcome::NotExecuted { reason, lost: true },
-            (Err(Failure::Lost { reason }), Some(lane)) => self.ask_receipt(shared, slot, lane, reason).await,
+            (Err(Failure::Lost { reason }), Some(lane)) => {
+                self.ask_receipt(shared, partition, lane, reason).await
+            }
             (Err(Failure::Abandoned), _) => Outcome::Abandoned,
             (Err(failure), _) => Outcome::NotExecuted { reason: failure.reason(), lost: false },
         }
@@ -105,6 +138,8 @@ impl Flight {
             turn_key: &turn_key,
             receipt: self.lane.as_ref().map(|lane| (&lane.receipt[..], lane.sequence)),
             estimate_ms: self.estimate_ms,
+            allowance: self.allowance,
+            lease: self.clock.lease(),
             wants_time: self.clock.is_due(),
             check_rights: self.check_rights,
             process: &shared.process,
@@ -119,27 +154,93 @@ impl Flight {
         shared.eval(slot, script, &gate, |verb, script| self.call.command(verb, script, &envelope)).await
     }
 
-    /// Awaits the replicas that the URL asks for. `Some` = too few have confirmed, in words.
-    async fn confirm(&self, shared: &Shared, node: &Node) -> Option<String> {
+    /// Awaits the replicas that the URL asks for, of a commit that was on the server after `since`. `Some` = too few have
+    /// confirmed, in words.
+    async fn confirm(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        node: &Arc<Node>,
+        since: Instant,
+    ) -> Option<String> {
         let wanted = shared.router.address().wait;
-        if wanted == 0 || self.lane.is_none() {
-            return None;
-        }
-        let problem = match node.confirm(wanted, self.deadline).await {
-            Ok(found) if found >= wanted => return None,
-            Ok(found) => format!("only {found} of {wanted} replicas confirmed"),
+        let lane = self.lane.as_ref().filter(|_| wanted > 0)?;
+        let found = match self.process_of(shared, partition, lane, (node, since)).await {
+            Ok(run) => self.replicas(shared, partition, node, &run).await,
+            Err(failure) => Err(failure),
+        };
+        let problem = match found {
+            Ok(Confirmed::By(found)) if found >= wanted => return None,
+            Ok(Confirmed::By(found)) => format!("only {found} of {wanted} replicas confirmed"),
+            Ok(Confirmed::Elsewhere) => {
+                format!("0 of {wanted} replicas confirmed: the address leads to another server by now")
+            }
             Err(failure) => format!("0 of {wanted} replicas confirmed: {}", failure.reason()),
         };
         Some(format!("committed on the primary, but {problem}"))
     }
 
+    /// The process that has the commit.
+    async fn process_of(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        lane: &Lane,
+        (node, since): (&Arc<Node>, Instant),
+    ) -> Result<String, Failure> {
+        let mut run = node.run_since(since).await?;
+        if run.is_none() {
+            let asked = Instant::now();
+            // The new connection may lead to a server that restarted without the commit. Its receipt proves it.
+            if !lane.is_on_record(shared, shared.router.slot(partition), node).await {
+                let reason = "the server went away before replicas were asked".into();
+                return Err(Failure::Lost { reason });
+            }
+            run = node.run_since(asked).await?;
+        }
+        match run {
+            Some(run) if !run.is_empty() => Ok(run),
+            Some(_) => Err(Failure::NotYet { reason: "the user may not run INFO".into() }),
+            None => Err(Failure::Lost { reason: "the connection broke".into() }),
+        }
+    }
+
+    async fn replicas(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        node: &Arc<Node>,
+        run: &str,
+    ) -> Result<Confirmed, Failure> {
+        let name = format!("wait:{}", shared.process);
+        let replicas = shared.router.address().wait;
+        // The partition's own slot first: what our user may write there was proved by the commit.
+        let keys = |n: usize| match n.checked_sub(1) {
+            None => Some(shared.own_key(partition, name.as_bytes())),
+            Some(other @ 0..WAIT_SLOTS_MAX) if shared.router.address().cluster => {
+                let tag = shared.router.tag_on(node, other)?;
+                Some(shared.own_key(tag.as_bytes(), name.as_bytes()))
+            }
+            Some(_) => None,
+        };
+        node.confirm(Wanted { replicas, run, deadline: self.deadline, keys: &keys }).await
+    }
+
     /// Closes the lane: afterwards the commit has been executed, or never will be.
-    async fn ask_receipt(&self, shared: &Shared, slot: u16, lane: &Lane, mut reason: String) -> Outcome {
+    async fn ask_receipt(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        lane: &Lane,
+        mut reason: String,
+    ) -> Outcome {
+        let slot = shared.router.slot(partition);
         add(&shared.counters.receipts_asked, 1);
         // A receipt does not live for ever; before half of its life it cannot have ended.
         let until = self.deadline.min(Instant::now() + RECEIPT / 2);
         let mut pause = RETRY_PAUSE;
         loop {
+            let asked = Instant::now();
             let answer = shared.eval(slot, &shared.close_script, ALWAYS, |verb, script| {
                 let mut cmd = redis::cmd(verb);
                 cmd.arg(script).arg(1).arg(&lane.receipt[..]);
@@ -150,7 +251,7 @@ impl Flight {
                 (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
                 (Ok(Value::BulkString(bits)), node) => {
                     self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
-                    let unconfirmed = self.confirm(shared, &node).await;
+                    let unconfirmed = self.confirm(shared, partition, &node, asked).await;
                     let committed = bits.iter().map(|bit| *bit == b'1').collect();
                     return Outcome::Executed { committed, unconfirmed };
                 }
@@ -172,7 +273,7 @@ impl Flight {
 }
 
 /// `ember:turn:<key>`, in the key's slot.
-fn turn_key(shared: &Shared, partition: &[u8], key: &[u8]) -> Vec<u8> {
+pub(crate) fn turn_key(shared: &Shared, partition: &[u8], key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + partition.len() + 16);
     shared.naming.write_own(partition, b"turn:", &mut out);
     out.extend_from_slice(key);

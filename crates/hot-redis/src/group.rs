@@ -19,6 +19,8 @@ pub(crate) struct Group {
     pub(crate) required: Vec<Requirement>,
     /// The tick of the call that carries it.
     pub(crate) tick: u64,
+    /// Its call asks for leases where it proves stale.
+    pub(crate) asks: bool,
     /// A step that must be alone is in here.
     pub(crate) sealed: bool,
 }
@@ -32,6 +34,14 @@ impl Group {
             .enumerate()
             .filter(|(i, (key, _))| *i == 0 || writes[i - 1].0 != *key)
             .map(|(_, (key, _))| key)
+    }
+
+    /// The keys that its transactions may have leases on.
+    pub(crate) fn leased(&self) -> Vec<RawKey> {
+        let mut keys: Vec<RawKey> = self.jobs.iter().flat_map(|job| job.leases.keys()).cloned().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// Whether it does nothing but give memory back.

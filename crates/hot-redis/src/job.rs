@@ -1,6 +1,7 @@
 //! A step on its way through the engine.
 
 use crate::distinct::Named;
+use crate::leases::Leases;
 use crate::limits::MISSES_BEFORE_TIME_IS_KEPT;
 use crate::view::Reads;
 use emberkeep_hot::command::{RawKey, Read, Reply};
@@ -9,11 +10,14 @@ use emberkeep_hot::{Error, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Replies that came from one atomic call.
-pub(crate) type Seen = Arc<Reads>;
+/// Replies that came from one atomic call, and the server's time at that call, if it told.
+pub(crate) struct Seen {
+    pub(crate) reads: Reads,
+    pub(crate) time_ms: Option<i64>,
+}
 
 /// What a run was told of the time.
 #[derive(Clone, Copy)]
@@ -47,7 +51,11 @@ pub(crate) struct Job {
     /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
     pub(crate) held_up_by: Vec<RawKey>,
     /// Replies that came from one atomic call: a step that read nothing else needs no validation.
-    pub(crate) fresh: Option<Seen>,
+    pub(crate) fresh: Option<Arc<Seen>>,
+    /// What it may have leases on, by earlier runs.
+    pub(crate) leases: Leases,
+    /// Answers in a row that another has the lease.
+    pub(crate) waits: u32,
     /// An error that takes the place of the body's result, if its reads prove true.
     pub(crate) verdict: Option<Error>,
     pub(crate) claim: Arc<Claim>,
@@ -63,6 +71,8 @@ pub(crate) struct Claim {
     state: AtomicU8,
     /// Answers so far that others stood in the way.
     hindered: AtomicU32,
+    /// Answers so far to reads that it missed.
+    answers: AtomicU32,
     /// Why the backend could not be used, for the caller whose deadline passes.
     problem: Mutex<Option<Error>>,
 }
@@ -107,12 +117,27 @@ impl Claim {
         *self.problem.lock() = None;
     }
 
-    /// The error of a caller whose deadline passed with nothing sent: others stood in the way, or the backend did.
+    /// The backend answered reads that were missed.
+    pub(crate) fn answer(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        *self.problem.lock() = None;
+    }
+
+    /// The error of a caller whose deadline passed with nothing sent: others stood in the way, the backend did, or it
+    /// was too short for all the round trips of the body.
     pub(crate) fn too_late(&self, backend: &str, started: Instant) -> Error {
         let (waited, attempts) = (started.elapsed(), self.hindered.load(Ordering::Relaxed));
+        let answers = self.answers.load(Ordering::Relaxed);
         match self.problem.lock().clone() {
             Some(problem) => problem,
             None if attempts > 0 => Error::Conflict { waited, attempts },
+            None if answers > 0 => Error::Unavailable {
+                backend: backend.to_owned(),
+                reason: format!(
+                    "the deadline passed after {waited:?}; its reads were answered {answers} times"
+                ),
+                advice: "read together what does not depend on each other, or set a longer deadline",
+            },
             None => Error::Unavailable {
                 backend: backend.to_owned(),
                 reason: format!("no answer within {waited:?}"),
@@ -126,7 +151,16 @@ impl Job {
     /// Whether all of this came from one atomic call.
     pub(crate) fn has_fresh(&self, reads: &[(RawKey, Read, Reply)]) -> bool {
         let fresh = self.fresh.as_ref();
-        reads.iter().all(|read| fresh.and_then(|fresh| fresh.find(&read.name())).is_some_and(|f| f == read))
+        let found = |read: &(RawKey, Read, Reply)| {
+            fresh.and_then(|fresh| fresh.reads.find(&read.name())).is_some_and(|found| found == read)
+        };
+        reads.iter().all(found)
+    }
+
+    /// Whether that call was made at this time, as exactly as a commit would compare it.
+    pub(crate) fn is_fresh_at(&self, estimate_ms: i64, allowance: Duration) -> bool {
+        let time = self.fresh.as_ref().and_then(|fresh| fresh.time_ms);
+        time.is_some_and(|time| time.abs_diff(estimate_ms) <= allowance.as_millis() as u64)
     }
 
     /// Whether its call is its own.

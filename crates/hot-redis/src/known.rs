@@ -5,7 +5,7 @@
 
 use crate::inferred::carried;
 use crate::kept::Kept;
-use crate::limits::{CONTENDED, KNOWN_BYTES_MAX, KNOWN_KEYS_MAX, KNOWN_READS_MAX};
+use crate::limits::{CONTENDED, KNOWN_BYTES_MAX, KNOWN_KEY_BYTES, KNOWN_KEYS_MAX, KNOWN_READS_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -133,6 +133,11 @@ impl Known {
         }
     }
 
+    /// What the guesses weigh, with the table of their keys.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.keys.capacity() * KNOWN_KEY_BYTES
+    }
+
     /// The tick of the call that is made now.
     pub(crate) fn tick(&self) -> u64 {
         self.tick
@@ -142,9 +147,15 @@ impl Known {
     pub(crate) fn advance(&mut self) {
         self.tick += 1;
         if self.bytes > KNOWN_BYTES_MAX || self.keys.len() > KNOWN_KEYS_MAX {
-            self.forget_guesses();
-            self.keys.retain(|_, known| !known.in_flight.is_empty());
+            self.give_back();
         }
+    }
+
+    /// Forgets everything but the keys that commits in flight write, and frees their table.
+    pub(crate) fn give_back(&mut self) {
+        self.forget_guesses();
+        self.keys.retain(|_, known| !known.in_flight.is_empty());
+        self.keys.shrink_to_fit();
     }
 
     /// The connection broke: whatever was seen may be of another history.
@@ -236,6 +247,37 @@ mod tests {
             known.saw(&key, &Read::LRange(-1 - n as i64, -1), blob("x"), n as u64);
         }
         assert_eq!(known.bytes, KNOWN_READS_MAX * (1 + READ_BYTES));
+    }
+
+    #[test]
+    fn many_keys_of_many_partitions_stay_within_one_bound_and_are_given_back() {
+        const MAX: usize = 4 * 1024 * 1024;
+        let budget = crate::budget::Budget::new(MAX);
+        let mut partitions: Vec<(Known, _)> = (0..40).map(|_| (Known::default(), budget.share())).collect();
+        for n in 0..partitions.len() {
+            let (known, share) = &mut partitions[n];
+            let blank = known.bytes();
+            for key in 0..5_000_u64 {
+                // Written and never read, as counters are: no reply is kept, but its place in the table.
+                let key = RawKey::from(key.to_string());
+                known.sent(&key, &[(key.clone(), Write::IncrBy(1))]);
+                known.landed(&key, known.tick, true);
+            }
+            let busy = RawKey::from_static(b"busy");
+            known.sent(&busy, &[(busy.clone(), Write::IncrBy(1))]);
+            assert!(known.bytes() - blank >= 5_000 * KNOWN_KEY_BYTES, "{}", known.bytes());
+            share.report(known.bytes());
+            for (known, share) in &mut partitions {
+                if futures_util::FutureExt::now_or_never(share.give_back.notified()).is_some() {
+                    known.give_back();
+                    assert_eq!(known.keys.len(), 1, "a commit is in flight on it");
+                    assert!(known.keys.capacity() < 100, "{}", known.keys.capacity());
+                    share.report(known.bytes());
+                }
+            }
+            let tables: usize = partitions.iter().map(|(known, _)| known.keys.capacity()).sum();
+            assert!(tables * KNOWN_KEY_BYTES <= 2 * MAX, "{tables} places after {n} partitions");
+        }
     }
 
     #[test]

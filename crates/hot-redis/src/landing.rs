@@ -19,12 +19,22 @@ impl Combiner {
     /// Takes a commit back.
     pub(crate) fn land(&mut self, landed: Landed) {
         let Landed { flight, outcome, groups, fetches, waiting, tick } = landed;
-        let Flight { call, lane, check_rights, .. } = flight;
+        let Flight { call, mut lane, check_rights, begun, allowance, .. } = flight;
         match outcome {
-            Outcome::Answer(answer, unconfirmed) => {
+            Outcome::Answer(answer, unconfirmed, clock) => {
+                self.clock.follow(&clock);
+                if let Some(lane) = lane.as_mut().filter(|_| wrote_receipt(&answer, &groups)) {
+                    lane.written = Some(begun);
+                }
                 self.idle_lanes.extend(lane);
                 if check_rights {
                     self.checked(&answer, &groups);
+                }
+                if matches!(answer.status, Status::ClocksDiffer) {
+                    let reason = format!(
+                        "the transaction's time and the server's differ by more than {allowance:?}: the server's clock was set, or the commit took longer to get there than calls before it"
+                    );
+                    return self.not_executed(groups, waiting, &reason);
                 }
                 self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting, tick));
             }
@@ -82,41 +92,50 @@ impl Combiner {
         (fetches, waiting, tick): (Vec<(RawKey, Read)>, Vec<Job>, u64),
     ) {
         let failed = match answer.status {
-            Status::Done => None,
-            Status::ClocksDiffer | Status::LaneClosed => {
-                if matches!(answer.status, Status::LaneClosed) {
-                    self.idle_lanes.clear();
-                }
+            Status::Done | Status::ClocksDiffer => None,
+            Status::LaneClosed => {
+                self.idle_lanes.clear();
                 groups.into_iter().for_each(|group| self.again(group, None));
                 return self.requeue(waiting, None);
             }
             Status::Partial { group, message } => Some((group, message)),
         };
-        let complete = failed.is_none();
+        let (complete, time_ms) = (failed.is_none(), answer.time_ms);
         for (number, (group, answer)) in (1..).zip(groups.into_iter().zip(answer.groups)) {
             match &failed {
                 Some((at, message)) if number == *at => self.partial(group, message),
-                _ => self.settle_group(call, group, answer, unconfirmed),
+                _ => self.settle_group(call, group, answer, unconfirmed, time_ms),
             }
         }
         if complete {
-            self.fetched(fetches, answer.fetched, waiting, tick);
+            self.fetched(fetches, answer.fetched, waiting, (tick, time_ms));
         } else {
             self.requeue(waiting, None);
         }
     }
 
-    fn settle_group(&mut self, call: &Call, group: Group, answer: GroupAnswer, unconfirmed: Option<&str>) {
+    fn settle_group(
+        &mut self,
+        call: &Call,
+        mut group: Group,
+        answer: GroupAnswer,
+        unconfirmed: Option<&str>,
+        time_ms: Option<i64>,
+    ) {
         match answer {
             GroupAnswer::Committed => self.committed(group, unconfirmed),
             GroupAnswer::NotBegun => self.again(group, None),
-            GroupAnswer::Stale(replies) => self.stale(group, replies),
+            GroupAnswer::Stale(replies) => self.stale(group, replies, time_ms),
             GroupAnswer::Wait => {
                 add(&self.shared.counters.turn_waits, 1);
-                let until = Instant::now() + TURN_POLL;
+                let waits = group.jobs.iter().map(|job| job.waits).max().unwrap_or(0);
+                let until = Instant::now() + (TURN_POLL * (1 << waits.min(16))).min(TURN_POLL_MAX);
                 let written: Vec<RawKey> = group.written().cloned().collect();
                 written.iter().for_each(|key| self.known.wait(key, until));
-                group.jobs.iter().for_each(|job| job.claim.hinder());
+                group.jobs.iter_mut().for_each(|job| {
+                    job.waits += 1;
+                    job.claim.hinder();
+                });
                 self.again(group, Some(until));
             }
             GroupAnswer::WrongType { key, found } => {
@@ -137,7 +156,13 @@ impl Combiner {
     }
 
     /// Replies to the reads that steps missed.
-    fn fetched(&mut self, fetches: Vec<(RawKey, Read)>, values: Vec<Value>, waiting: Vec<Job>, tick: u64) {
+    fn fetched(
+        &mut self,
+        fetches: Vec<(RawKey, Read)>,
+        values: Vec<Value>,
+        waiting: Vec<Job>,
+        (tick, time_ms): (u64, Option<i64>),
+    ) {
         let mut seen = Reads::default();
         let mut refusal = None;
         for ((key, read), value) in fetches.into_iter().zip(values) {
@@ -154,10 +179,11 @@ impl Combiner {
             Some(other) => return self.not_executed(vec![], waiting, &other.reason()),
             None => {}
         }
-        let seen: Seen = Arc::new(seen);
+        let seen = Arc::new(Seen { reads: seen, time_ms });
         for mut job in waiting.into_iter().rev() {
             job.fresh = Some(seen.clone());
             job.not_before = None;
+            job.claim.answer();
             if job.misses > MISSES_BEFORE_CONFLICT {
                 // The backend answers; it is the body that does not settle.
                 job.claim.hinder();
@@ -166,8 +192,11 @@ impl Combiner {
         }
     }
 
-    fn committed(&mut self, group: Group, unconfirmed: Option<&str>) {
+    fn committed(&mut self, mut group: Group, unconfirmed: Option<&str>) {
         add(&self.shared.counters.committed, group.jobs.len() as u64);
+        if !group.effects.is_empty() {
+            group.jobs.iter_mut().for_each(|job| job.leases.ended());
+        }
         group.written().for_each(|key| self.known.landed(key, group.tick, true));
         match unconfirmed {
             Some(reason) if !group.effects.is_empty() => {
@@ -180,7 +209,7 @@ impl Combiner {
     }
 
     /// Others changed something the group read: it runs again on the replies that came with the answer.
-    fn stale(&mut self, mut group: Group, replies: Vec<Value>) {
+    fn stale(&mut self, mut group: Group, replies: Vec<Value>, time_ms: Option<i64>) {
         add(&self.shared.counters.conflicts, group.jobs.len() as u64);
         self.void(&group);
         let now = Instant::now();
@@ -189,15 +218,19 @@ impl Combiner {
             let Ok(reply) = wire::reply(&read, value) else { continue };
             if reply != before {
                 self.known.contended(&key, now);
+                for job in group.jobs.iter_mut().filter(|_| group.asks) {
+                    job.leases.add(&self.leases, &key);
+                }
             }
             seen.push((key, read, reply));
         }
         for (key, read, reply) in seen.iter() {
             self.known.saw(key, read, reply.clone(), group.tick);
         }
-        let seen: Seen = Arc::new(seen);
+        let seen = Arc::new(Seen { reads: seen, time_ms });
         for mut job in group.jobs.into_iter().rev() {
             job.stale += 1;
+            job.waits = 0;
             job.alone = job.stale >= STALE_BEFORE_ALONE;
             job.fresh = Some(seen.clone());
             job.claim.hinder();
@@ -294,4 +327,12 @@ impl Combiner {
         tracing::error!(%error, "a commit failed after its first write");
         group.jobs.into_iter().for_each(|job| job.fail(error.clone()));
     }
+}
+
+/// Whether a group with effects was committed: then the lane's receipt was written.
+fn wrote_receipt(answer: &Answer, groups: &[Group]) -> bool {
+    let written = |(group, answer): (&Group, &GroupAnswer)| {
+        matches!(answer, GroupAnswer::Committed) && !group.effects.is_empty()
+    };
+    groups.iter().zip(&answer.groups).any(written)
 }

@@ -1,5 +1,6 @@
 //! Every bound of the Redis engine. Units and qualifiers stand last.
 
+use emberkeep_hot::limits::STEP_DEADLINE_DEFAULT;
 use std::time::Duration;
 
 /// Above this a digest stands for the reply that a body saw.
@@ -24,21 +25,40 @@ pub const STALE_BEFORE_ALONE: u32 = 6;
 /// Runs of a body in a row that each miss a read after an answer: a passed deadline is the body's doing then, not the
 /// backend's.
 pub const MISSES_BEFORE_CONFLICT: u32 = 8;
-/// How long a turn keeps others from writing the key.
-pub const TURN: Duration = Duration::from_millis(30);
-/// Pause of a step that was told to wait for somebody else's turn.
+/// How long a lease keeps others from writing the key, beside the owner's round trip: its next commit comes that much later.
+pub const TURN_MIN: Duration = Duration::from_millis(30);
+/// Longest round trip that leases and allowances follow. A lease of an owner that has gone blocks a key for no longer
+/// than this and [`TURN_MIN`].
+pub const ROUND_TRIP_MAX: Duration = Duration::from_millis(1_000);
+/// A round trip from which on a transaction asks for a lease with its first stale answer.
+pub const FAR_ROUND_TRIP: Duration = Duration::from_millis(20);
+/// Pause of a step that was told to wait for somebody else's turn; twice as long each time.
 pub const TURN_POLL: Duration = Duration::from_millis(1);
+/// Longest such pause.
+pub const TURN_POLL_MAX: Duration = Duration::from_millis(16);
 /// How long guesses for a key are not trusted after one proved stale.
 pub const CONTENDED: Duration = Duration::from_millis(50);
 /// How long it is trusted that our user may run a command.
 pub const RIGHTS_TRUSTED: Duration = Duration::from_secs(1);
 /// Life of a receipt, and of a closed lane.
 pub const RECEIPT: Duration = Duration::from_secs(60);
-/// Largest difference between the clock a step used and the server's.
+/// Slots of a server that are tried for the write before a WAIT, when the partition's own is on its way elsewhere.
+pub const WAIT_SLOTS_MAX: usize = 4;
+/// Life of the small key that is written before a WAIT.
+pub const WAIT_KEY_LIFE: Duration = Duration::from_secs(60);
+/// Largest difference between the time that a transaction used and the server's at its commit, beside the time that the
+/// commit takes to get there.
 pub const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_millis(100);
+/// Largest such difference in all.
+pub const CLOCK_ALLOWANCE_MAX: Duration = Duration::from_secs(3);
+/// How far the time that bodies see may be ahead of their server's clock because another server's was shown before.
+/// Servers that differ by more are each followed by themselves: lives would be wrong by as much.
+pub const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(3);
+/// Largest difference of a commit that used no time: a copy of it that comes later is refused.
+pub const COMMIT_LATENESS_MAX: Duration = Duration::from_secs(20);
 /// How often the server's time is asked for when no step needs it.
 pub const CLOCK_REFRESH: Duration = Duration::from_secs(1);
-/// A reply that takes longer counts as lost; the lane's receipt tells what happened.
+/// A reply counts as lost when nothing arrives on its connection for so long; the lane's receipt tells what happened.
 pub const REPLY_WAIT: Duration = Duration::from_millis(700);
 /// Time to open a connection.
 pub const CONNECT_WAIT: Duration = Duration::from_millis(1_000);
@@ -53,10 +73,16 @@ pub const LISTEN_PING_WAIT: Duration = Duration::from_secs(2);
 pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// Longest such pause.
 pub const RETRY_PAUSE_MAX: Duration = Duration::from_millis(50);
+/// Slots of a Cluster.
+pub const SLOTS: usize = 16_384;
 /// Redirects followed at once before the pause.
 pub const REDIRECTS_MAX: u32 = 5;
 /// What the engine remembers of a partition's replies, as guesses.
 pub const KNOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What the engine remembers of all partitions together; those that were used least recently give back first.
+pub const KNOWN_BYTES_TOTAL_MAX: usize = 64 * 1024 * 1024;
+/// What a key weighs in the table of those that are remembered, beside its replies.
+pub const KNOWN_KEY_BYTES: usize = 256;
 /// Keys of a partition that the engine remembers anything of.
 pub const KNOWN_KEYS_MAX: usize = 65_536;
 /// Different reads of one key that are remembered: each is carried over every own write of the key. More only if one
@@ -73,10 +99,19 @@ pub const DEADLINE_GRACE: Duration = Duration::from_millis(20);
 
 /// Runs that missed a read before a step keeps its time: what it reads may depend on it.
 pub const MISSES_BEFORE_TIME_IS_KEPT: u32 = 3;
-/// How old a kept time may become: far enough below [`CLOCK_DIFFERENCE_MAX`] for the way to the server.
+/// How old a kept time may become, beside a round trip.
 pub const KEPT_TIME_MAX: Duration = Duration::from_millis(50);
 
 const _: () = assert!(KEPT_TIME_MAX.as_millis() < CLOCK_DIFFERENCE_MAX.as_millis());
+// A table has up to twice as many places as keys.
+const _: () = assert!(KNOWN_BYTES_MAX + 2 * KNOWN_KEYS_MAX * KNOWN_KEY_BYTES < KNOWN_BYTES_TOTAL_MAX);
 const _: () = assert!(BATCH_KEYS_MAX * 2 < 8_000, "keys and turn keys are passed to Lua together");
-const _: () = assert!(TURN.as_millis() < RECEIPT.as_millis());
-const _: () = assert!(REPLY_WAIT.as_millis() < emberkeep_hot::limits::STEP_DEADLINE_DEFAULT.as_millis());
+const _: () = assert!(TURN_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < RECEIPT.as_millis());
+const _: () = assert!(TURN_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < STEP_DEADLINE_DEFAULT.as_millis());
+const _: () = assert!(CLOCK_DIFFERENCE_MAX.as_millis() < CLOCK_ALLOWANCE_MAX.as_millis());
+const _: () = assert!(CLOCK_ALLOWANCE_MAX.as_millis() <= COMMIT_LATENESS_MAX.as_millis());
+// While a copy of a commit may still be executed, the mark of its closed lane is there, also if the estimate of the
+// server's time was off by as much as is allowed.
+const _: () = assert!(2 * COMMIT_LATENESS_MAX.as_millis() < RECEIPT.as_millis());
+const _: () = assert!(TURN_POLL_MAX.as_millis() < TURN_MIN.as_millis());
+const _: () = assert!(REPLY_WAIT.as_millis() < STEP_DEADLINE_DEFAULT.as_millis());

@@ -2,11 +2,21 @@
 
 use crate::failure::Failure;
 use crate::limits::CONNECT_WAIT;
+use crate::watch::{Heard, Watch, Watched};
+use crate::wire;
+use emberkeep_hot::Error;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client};
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value,
+};
+use rustls::pki_types::ServerName;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
+use tokio_rustls::TlsConnector;
 
 /// The place of a connection that may be there.
 pub(crate) struct Line {
@@ -16,8 +26,9 @@ pub(crate) struct Line {
     /// When the last attempt to connect failed, and why: those who waited for it share its failure.
     failed: Mutex<Option<(Instant, Failure)>>,
     generations: AtomicU64,
-    /// A reply that takes longer counts as lost.
+    /// A reply counts as lost when nothing arrives for so long.
     reply_wait: Option<Duration>,
+    tls: Option<TlsConnector>,
 }
 
 /// A connection, and which one of its line it is.
@@ -25,17 +36,99 @@ pub(crate) struct Line {
 pub(crate) struct Open {
     pub(crate) connection: MultiplexedConnection,
     pub(crate) generation: u64,
+    /// Since when it is there: until it breaks, all of its answers come from one process.
+    pub(crate) opened: Instant,
+    /// Its signs of life.
+    pub(crate) watch: Watch,
+    /// Ends the connection with its last user.
+    _driver: Arc<Driver>,
+    /// Which process this is, once it was asked.
+    run: Arc<OnceCell<String>>,
+}
+
+impl Open {
+    /// Which process answers on it: another text after every restart, and where a host name leads to another server.
+    /// Asked once. Empty where our user may not ask (INFO).
+    pub(crate) async fn run(&self, name: &str) -> Result<String, Failure> {
+        let run = self.run.get_or_try_init(async || {
+            let (mut connection, mut info) = (self.connection.clone(), redis::cmd("INFO"));
+            let answer = self.watch.reply(info.arg("server").query_async::<Value>(&mut connection)).await;
+            match answer.map_err(|error| Failure::of(name, error)) {
+                Ok(info) => Ok(run_id(&wire::text(&info))),
+                Err(Failure::Refused(Error::Denied { .. })) => Ok(String::new()),
+                Err(failure) => Err(failure),
+            }
+        });
+        run.await.cloned()
+    }
+}
+
+/// The line `run_id:…` of INFO.
+fn run_id(info: &str) -> String {
+    info.lines().find_map(|line| line.trim().strip_prefix("run_id:")).unwrap_or_default().to_owned()
+}
+
+/// The task that drives a connection of our own.
+struct Driver(tokio::task::JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A connection on a stream that is watched: with TLS, below it, so that a part of an encrypted block counts as well.
+async fn opened(
+    client: &Client,
+    tls: Option<&TlsConnector>,
+) -> RedisResult<(MultiplexedConnection, Arc<Heard>, Arc<Driver>)> {
+    let info = client.get_connection_info();
+    let (host, port, tls) = match (info.addr(), tls) {
+        (ConnectionAddr::Tcp(host, port), None) => (host, *port, None),
+        (ConnectionAddr::TcpTls { host, port, insecure: false, .. }, Some(tls)) => (host, *port, Some(tls)),
+        _ => {
+            let problem = "it must be TCP, or TLS with a certificate that is verified";
+            return Err(RedisError::from((ErrorKind::InvalidClientConfig, problem)));
+        }
+    };
+    let (stream, heard) = Watched::connect(host, port).await?;
+    let (connection, driver) = match tls {
+        None => greeted(info, stream).await?,
+        Some(tls) => {
+            let name = ServerName::try_from(host.as_str())?.to_owned();
+            greeted(info, tls.connect(name, stream).await?).await?
+        }
+    };
+    Ok((connection, heard, Arc::new(driver)))
+}
+
+/// A connection on this stream, with the user and the database that were asked for.
+async fn greeted(
+    info: &ConnectionInfo,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> RedisResult<(MultiplexedConnection, Driver)> {
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT_WAIT)).set_response_timeout(None);
+    let settings = info.redis_settings();
+    let (connection, driver) = MultiplexedConnection::new_with_config(settings, stream, config).await?;
+    Ok((connection, Driver(tokio::spawn(driver))))
 }
 
 impl Line {
-    pub(crate) fn new(reply_wait: Option<Duration>) -> Line {
+    pub(crate) fn new(reply_wait: Option<Duration>, tls: Option<TlsConnector>) -> Line {
         Line {
             open: Mutex::new(None),
             connecting: tokio::sync::Mutex::new(()),
             failed: Mutex::new(None),
             generations: AtomicU64::new(0),
             reply_wait,
+            tls,
         }
+    }
+
+    /// Whether something arrived lately.
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.open.lock().as_ref().is_some_and(|open| open.watch.is_receiving())
     }
 
     /// Whether a connection is there, as far as we know.
@@ -66,21 +159,30 @@ impl Line {
     }
 
     async fn connect(&self, client: &Client, name: &str) -> Result<Open, Failure> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_WAIT))
-            .set_response_timeout(self.reply_wait);
-        let connecting = client.get_multiplexed_async_connection_with_config(&config);
         // The library's own time-out does not cover the greeting of a server that hangs.
-        let connection = match tokio::time::timeout(CONNECT_WAIT, connecting).await {
-            Ok(connection) => connection.map_err(|error| Failure::of_connecting(name, error))?,
+        let opened = opened(client, self.tls.as_ref());
+        let (connection, heard, driver) = match tokio::time::timeout(CONNECT_WAIT, opened).await {
+            Ok(opened) => opened.map_err(|error| Failure::of_connecting(name, error))?,
             Err(_) => {
                 return Err(Failure::Unreachable { reason: format!("no greeting within {CONNECT_WAIT:?}") });
             }
         };
         let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
-        let open = Open { connection, generation };
+        let open = Open {
+            connection,
+            generation,
+            opened: Instant::now(),
+            watch: Watch::new(heard, self.reply_wait),
+            _driver: driver,
+            run: Arc::default(),
+        };
         *self.open.lock() = Some(open.clone());
         Ok(open)
+    }
+
+    /// The next call opens another connection.
+    pub(crate) fn renew(&self) {
+        *self.open.lock() = None;
     }
 
     /// Forgets a connection that cannot be trusted any more, unless a newer one is there already.

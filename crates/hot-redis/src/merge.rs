@@ -1,8 +1,9 @@
 //! Steps of one commit that do the same to the same key do it once: their writes and their ranges are put together.
 
 use crate::view::Reads;
+use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, RawKey, Read, Reply, Write};
-use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
+use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, DEADLINE_MS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
@@ -13,9 +14,23 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         writes.clear();
         return writes.push(write);
     }
+    if let Some(at) = deadline_before(writes, &write) {
+        push_merged(writes, write);
+        return writes.push(ExpireAt(at));
+    }
+    if let (IncrBy(by), Some(Set(text, _))) = (&write, writes.last_mut())
+        && let Some(sum) = increased(text, *by)
+    {
+        *text = sum;
+        return;
+    }
     match (write, writes.last_mut()) {
         // A SET that keeps the deadline inherits that of the SET before it.
         (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
+        (ExpireAt(at), Some(Set(_, expiry))) => *expiry = Expiry::At(at),
+        (Persist, Some(Set(_, expiry))) => *expiry = Expiry::Never,
+        // The key is there for both or for neither.
+        (write @ (ExpireAt(_) | Persist), Some(last @ (ExpireAt(_) | Persist))) => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
         (SAdd(new), Some(SAdd(old)))
         | (SRem(new), Some(SRem(old)))
@@ -33,6 +48,54 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         (LPop(count), Some(LPush(pushed))) if count < pushed.len() => pushed.truncate(pushed.len() - count),
         (LPop(count), Some(LPush(pushed))) if count == pushed.len() => drop(writes.pop()),
         (write, _) => writes.push(write),
+    }
+}
+
+/// Takes the deadline off the end of these writes, if the key is certainly there before and after the write that follows:
+/// then the deadline may come last. It has to where it passes before the commit, because the server removes the key at
+/// once, and the write would make another one.
+fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
+    use Write::*;
+    let grows =
+        |write: &Write| matches!(write, IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_));
+    if !grows(write) {
+        return None;
+    }
+    match writes[..] {
+        [.., ref before, ExpireAt(at)] if grows(before) || matches!(before, Set(..)) => {
+            writes.pop();
+            Some(at)
+        }
+        _ => None,
+    }
+}
+
+/// A number as text, after an increment; `None` if it is no number or becomes none. Then the commit is refused.
+fn increased(text: &Bytes, by: i64) -> Option<Bytes> {
+    let text = std::str::from_utf8(text).ok()?;
+    let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text)?;
+    Some(Bytes::from(number.checked_add(by)?.to_string()))
+}
+
+/// The deadline of one key's writes that others follow although the key may not be there for all of them: it is set again
+/// after the last one, if the key still has one.
+pub(crate) fn early_deadline(writes: &[(RawKey, Write)]) -> Option<i64> {
+    let (_, before) = writes.split_last()?;
+    let after = writes.last().is_some_and(|(_, write)| matches!(write, Write::ExpireAt(_)));
+    let deadline = |(_, write): &(RawKey, Write)| match write {
+        Write::ExpireAt(at) | Write::Set(_, Expiry::At(at)) => Some(*at),
+        _ => None,
+    };
+    let early = before.iter().rev().find_map(deadline)?;
+    Some(if after { deadline(writes.last()?)? } else { early })
+}
+
+/// The write of a key whose deadline is set again at the end: until then it has one that cannot pass.
+pub(crate) fn postponed(write: &Write) -> Write {
+    match write {
+        Write::ExpireAt(_) => Write::ExpireAt(DEADLINE_MS_MAX),
+        Write::Set(text, Expiry::At(_)) => Write::Set(text.clone(), Expiry::At(DEADLINE_MS_MAX)),
+        other => other.clone(),
     }
 }
 
@@ -91,7 +154,6 @@ mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
 
     fn words(words: &[&'static str]) -> Vec<Bytes> {
         words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
@@ -122,6 +184,31 @@ mod tests {
         assert_eq!(merged([LPush(words(&["a", "b"])), LPop(1)]), [LPush(words(&["a"]))]);
         assert_eq!(merged([LPop(1), LPush(words(&["a"])), LPop(1), LPop(1)]), [LPop(2)]);
         assert_eq!(merged([LPush(words(&["a"])), LPop(2)]).len(), 2, "it takes from below as well");
+    }
+
+    #[test]
+    fn a_deadline_comes_last() {
+        use Write::*;
+        let (add, set) = (|word| SAdd(words(&[word])), |at| Set(Bytes::from_static(b"1"), at));
+        assert_eq!(
+            merged([add("a"), ExpireAt(7), add("b"), add("c")]),
+            [SAdd(words(&["a", "b", "c"])), ExpireAt(7)]
+        );
+        let four = Set(Bytes::from_static(b"4"), Expiry::At(7));
+        assert_eq!(merged([set(Expiry::At(7)), IncrBy(1), IncrBy(2)]), [four]);
+        assert_eq!(merged([set(Expiry::Keep), ExpireAt(7)]), [set(Expiry::At(7))]);
+        assert_eq!(merged([add("a"), ExpireAt(7), Persist, ExpireAt(8)]), [add("a"), ExpireAt(8)]);
+        let keyed =
+            |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
+        let early = |writes| early_deadline(&keyed(merged(writes)));
+        assert_eq!(early(vec![add("a"), ExpireAt(7), add("b")]), None);
+        assert_eq!(early(vec![ExpireAt(7), add("b")]), Some(7), "it may be absent before");
+        assert_eq!(
+            early(vec![add("a"), ExpireAt(7), SRem(words(&["a"])), add("b")]),
+            Some(7),
+            "or in between"
+        );
+        assert_eq!(early(vec![ExpireAt(7), SRem(words(&["a"])), ExpireAt(8)]), Some(8));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! One server. Never re-sends: whoever calls decides what may be sent again.
 
-use crate::confirm::Confirmations;
+use crate::confirm::{Confirmations, Confirmed, Wanted};
 use crate::failure::Failure;
 use crate::limits::*;
-use crate::line::Line;
+use crate::line::{Line, Open};
 use redis::{Client, Cmd, ConnectionInfo, RedisResult, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use tokio_rustls::TlsConnector;
 
 /// Asked at the last moment before a command is handed to the connection: may it still be sent?
 pub(crate) type Gate<'a> = &'a (dyn Fn() -> bool + Sync);
@@ -24,15 +25,15 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(info: ConnectionInfo) -> Result<Node, Failure> {
+    pub(crate) fn new(info: ConnectionInfo, tls: Option<TlsConnector>) -> Result<Node, Failure> {
         let name = info.addr().to_string();
         let client = Client::open(info).map_err(|error| Failure::of_connecting(&name, error))?;
-        let commands = Line::new(Some(REPLY_WAIT));
+        let commands = Line::new(Some(REPLY_WAIT), tls.clone());
         Ok(Node {
             client,
             name,
             commands,
-            confirmations: Confirmations::new(),
+            confirmations: Confirmations::new(tls),
             may_not_multi: AtomicBool::new(false),
         })
     }
@@ -47,9 +48,37 @@ impl Node {
         &self.client
     }
 
+    /// Whether replies are arriving.
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.commands.is_receiving()
+    }
+
     /// Whether a connection is there, as far as we know.
     pub(crate) fn is_open(&self) -> bool {
         self.commands.is_open()
+    }
+
+    /// Which process answers ([`Open::run`]).
+    pub(crate) async fn run(&self) -> Result<String, Failure> {
+        let open = self.commands.connected(&self.client, &self.name).await?;
+        self.run_of(&open).await
+    }
+
+    /// Which process answered a call that was begun then; `None` = the connection is younger, so nobody knows.
+    pub(crate) async fn run_since(&self, since: Instant) -> Result<Option<String>, Failure> {
+        let open = self.commands.connected(&self.client, &self.name).await?;
+        if open.opened > since {
+            return Ok(None);
+        }
+        self.run_of(&open).await.map(Some)
+    }
+
+    async fn run_of(&self, open: &Open) -> Result<String, Failure> {
+        open.run(&self.name).await.inspect_err(|failure| {
+            if matches!(failure, Failure::Lost { .. }) {
+                self.commands.forget(open.generation);
+            }
+        })
     }
 
     /// Sends one command.
@@ -58,7 +87,8 @@ impl Node {
         if !gate() {
             return Err(Failure::Abandoned);
         }
-        let answer = cmd.query_async::<Value>(&mut open.connection).await;
+        let watch = open.watch.clone();
+        let answer = watch.reply(cmd.query_async::<Value>(&mut open.connection)).await;
         self.sorted(open.generation, answer)
     }
 
@@ -73,7 +103,8 @@ impl Node {
         // Not the library's own transaction: that counts on replies to MULTI and EXEC which a user without the right to
         // them does not get, and breaks the connection for everybody.
         pipe.cmd("MULTI").add_command(cmd.clone()).cmd("ROLE").cmd("EXEC").ignore_errors();
-        let answers = pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection).await;
+        let watch = open.watch.clone();
+        let answers = watch.reply(pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection)).await;
         let answers = self.sorted(open.generation, answers).ok()?;
         if answers.iter().any(|answer| answer.as_ref().is_err_and(|error| error.code() == Some("NOPERM"))) {
             // Asking in vain would cost a round trip each time, and a line in the server's own log.
@@ -93,15 +124,21 @@ impl Node {
         let mut pipe = redis::pipe();
         // Errors one by one: the library's error of a whole pipeline does not say where a redirect leads.
         pipe.cmd("ASKING").ignore().add_command(cmd.clone()).ignore_errors();
-        let answers = pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection).await;
+        let watch = open.watch.clone();
+        let answers = watch.reply(pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection)).await;
         let answer = answers.and_then(|answers| answers.into_iter().next_back().unwrap_or(Ok(Value::Nil)));
         self.sorted(open.generation, answer)
     }
 
     /// Waits until that many replicas have everything this server has written so far, or until the deadline.
     /// Answers how many have.
-    pub(crate) async fn confirm(&self, replicas: u32, deadline: Instant) -> Result<u32, Failure> {
-        self.confirmations.round(&self.client, &self.name, replicas, deadline).await
+    pub(crate) async fn confirm(&self, wanted: Wanted<'_>) -> Result<Confirmed, Failure> {
+        let confirmed = self.confirmations.round(&self.client, &self.name, wanted).await;
+        if matches!(confirmed, Ok(Confirmed::Elsewhere)) {
+            // The name leads to another server by now: commits go there, too.
+            self.commands.renew();
+        }
+        confirmed
     }
 
     fn sorted<T>(&self, generation: u64, answer: RedisResult<T>) -> Result<T, Failure> {

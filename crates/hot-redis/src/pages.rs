@@ -1,6 +1,6 @@
 //! Pages of a set's members, by the server's own cursor.
 
-use crate::engine::RedisEngine;
+use crate::engine::{RedisEngine, plain};
 use crate::limits::RETRY_PAUSE;
 use crate::node::{ALWAYS, Node};
 use crate::wire;
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 impl RedisEngine {
     /// One page of a set. A cursor means something only on the server that gave it: where another one has the slot
-    /// by now, the walk begins anew, so that nothing is missed.
+    /// by now, or it restarted, the walk begins anew, so that nothing is missed.
     pub(crate) async fn members_page(
         &self,
         key: &RawKey,
@@ -25,12 +25,20 @@ impl RedisEngine {
         let mut from = MemberCursor::at(from)?;
         let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
         loop {
-            let cmd = sscan(key, from.position, count);
+            let (cmd, asked) = (sscan(key, from.position, count), Instant::now());
             let (answer, node) = match self.by_primary(self.shared.router.slot_of_key(key), &cmd).await {
                 Some(found) => found,
                 None => self.scan_set(key, &cmd, deadline).await?,
             };
-            let place = self.place_of(&node);
+            let run = node.run_since(asked).await.map_err(|failure| plain(&self.shared.name, failure))?;
+            let Some(run) = run else {
+                // The connection was opened meanwhile: which process gave the answer is not known.
+                if Instant::now() >= deadline {
+                    return Err(self.nonsense("a connection that breaks with every page"));
+                }
+                continue;
+            };
+            let place = number_of(&format!("{run} {}", node.name()));
             if from.position > 0 && from.place != place {
                 from = Cursor::default();
                 continue;
@@ -45,7 +53,7 @@ impl RedisEngine {
     async fn scan_set(&self, key: &RawKey, cmd: &Cmd, deadline: Instant) -> Result<(Value, Arc<Node>)> {
         let slot = self.shared.router.slot_of_key(key);
         loop {
-            match self.read_until(deadline, || self.shared.router.call(slot, cmd, ALWAYS)).await {
+            match self.read_until(slot, deadline, || self.shared.router.call(slot, cmd, ALWAYS)).await {
                 Err(Error::Unavailable { reason, .. }) if reason.starts_with("WRONGTYPE") => {
                     // SSCAN does not say what it found. A read by the script does, unless it is gone again.
                     for reply in self.read_all(vec![(key.clone(), Read::SCard)]).await? {
@@ -61,15 +69,12 @@ impl RedisEngine {
             }
         }
     }
+}
 
-    /// A number for a server of a Cluster, the same in every process.
-    fn place_of(&self, node: &Node) -> u32 {
-        if !self.shared.router.address().cluster {
-            return 0;
-        }
-        let digest = sha1_smol::Sha1::from(node.name()).digest().bytes();
-        u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
-    }
+/// A number for a text, the same in every process.
+pub(crate) fn number_of(text: &str) -> u32 {
+    let [a, b, c, d, ..] = sha1_smol::Sha1::from(text).digest().bytes();
+    u32::from_be_bytes([a, b, c, d])
 }
 
 fn sscan(key: &RawKey, position: u64, count: usize) -> Cmd {

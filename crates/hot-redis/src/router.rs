@@ -2,16 +2,15 @@
 
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::limits::{MAP_WAIT, REDIRECTS_MAX};
+use crate::limits::{MAP_WAIT, REDIRECTS_MAX, SLOTS};
 use crate::node::{ALWAYS, Gate, Node};
 use crate::wire;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
-
-const SLOTS: usize = 16_384;
 
 /// Finds servers and sends commands to them.
 pub(crate) struct Router {
@@ -26,7 +25,8 @@ pub(crate) struct Router {
 
 impl Router {
     pub(crate) fn new(address: Address) -> Result<Router, Failure> {
-        let seeds = address.nodes.iter().cloned().map(|info| Node::new(info).map(Arc::new));
+        let seeds =
+            address.nodes.iter().map(|info| Node::new(info.clone(), address.tls.clone()).map(Arc::new));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
         let slots = Mutex::new(if address.cluster { vec![None; SLOTS] } else { vec![] });
         Ok(Router { address, nodes: Mutex::default(), slots, seeds, refreshed: Default::default() })
@@ -63,6 +63,17 @@ impl Router {
         }
         nodes.sort_by(|a, b| a.name().cmp(b.name()));
         nodes
+    }
+
+    /// The `n`-th text whose slot lives on this server, as far as we know; any text on a single server.
+    pub(crate) fn tag_on(&self, node: &Arc<Node>, n: usize) -> Option<String> {
+        let slots = self.slots.lock();
+        let is_there = |tag: &String| match slots.get(slot_of(tag.as_bytes()) as usize) {
+            Some(Some(there)) => Arc::ptr_eq(there, node),
+            Some(None) => false,
+            None => true,
+        };
+        (0..SLOTS).map(|number| number.to_string()).filter(is_there).nth(n)
     }
 
     /// Sends a command to the slot's primary, following redirects; also tells who answered. Nothing is ever sent
@@ -119,6 +130,14 @@ impl Router {
         self.node_at(&(host, port))
     }
 
+    /// Whether replies of the slot's server are arriving.
+    pub(crate) fn is_receiving(&self, slot: u16) -> bool {
+        match self.address.cluster {
+            true => self.slots.lock()[slot as usize].as_ref().is_some_and(|node| node.is_receiving()),
+            false => self.seeds[0].is_receiving(),
+        }
+    }
+
     /// The server that serves a slot, as far as we know.
     pub(crate) async fn primary(&self, slot: u16) -> Result<Arc<Node>, Failure> {
         if !self.address.cluster {
@@ -132,12 +151,20 @@ impl Router {
         node.ok_or_else(|| Failure::NotYet { reason: format!("nobody serves slot {slot}") })
     }
 
+    /// The same without asking: `None` = not known.
+    pub(crate) fn known_primary(&self, slot: u16) -> Option<Arc<Node>> {
+        if !self.address.cluster {
+            return Some(self.seeds[0].clone());
+        }
+        self.slots.lock()[slot as usize].clone()
+    }
+
     fn node_at(&self, (host, port): &(String, u16)) -> Result<Arc<Node>, Failure> {
         let mut nodes = self.nodes.lock();
         if let Some(node) = nodes.get(&(host.clone(), *port)) {
             return Ok(node.clone());
         }
-        let node = Arc::new(Node::new(self.address.at(host, *port))?);
+        let node = Arc::new(Node::new(self.address.at(host, *port), self.address.tls.clone())?);
         nodes.insert((host.clone(), *port), node.clone());
         Ok(node)
     }
@@ -160,10 +187,13 @@ impl Router {
             let mut slots = redis::cmd("CLUSTER");
             slots.arg("SLOTS");
             match tokio::time::timeout(MAP_WAIT, node.call(&slots, ALWAYS)).await {
-                Ok(Ok(map)) => {
-                    *refreshed = Some(Instant::now());
-                    return self.adopt(node, map);
-                }
+                Ok(Ok(map)) => match self.adopt(node, map) {
+                    Ok(()) => {
+                        *refreshed = Some(Instant::now());
+                        return Ok(());
+                    }
+                    Err(failure) => last = failure,
+                },
                 Ok(Err(failure)) => last = failure,
                 Err(_) => last = Failure::Unreachable { reason: format!("{} does not answer", node.name()) },
             }
@@ -173,13 +203,13 @@ impl Router {
 
     fn adopt(&self, teller: &Node, map: Value) -> Result<(), Failure> {
         let mut slots: Vec<Option<Arc<Node>>> = vec![None; SLOTS];
-        let Value::Array(ranges) = map else {
-            return Err(Failure::NotYet { reason: "CLUSTER SLOTS was not answered by an array".into() });
-        };
-        for range in &ranges {
-            let Some((from, to, host, port)) = range_of(range) else { continue };
+        let ranges = ranges_of(&map);
+        let ranges = ranges.ok_or_else(|| Failure::NotYet {
+            reason: "the answer to CLUSTER SLOTS was not understood".into(),
+        })?;
+        for (range, host, port) in ranges {
             let node = self.redirected(teller, (host, port))?;
-            slots[from..=to.min(SLOTS - 1)].fill(Some(node));
+            slots[range].fill(Some(node));
         }
         *self.slots.lock() = slots;
         Ok(())
@@ -190,13 +220,20 @@ fn host_of(node: &Node) -> String {
     node.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
 }
 
-/// First slot, last slot, host and port of the primary.
-fn range_of(range: &Value) -> Option<(usize, usize, String, u16)> {
+/// Slots, and host and port of their primary. `None` when the answer is not one of CLUSTER SLOTS: half a map would send
+/// commands to the wrong servers for as long as it is kept.
+pub(crate) fn ranges_of(map: &Value) -> Option<Vec<(RangeInclusive<usize>, String, u16)>> {
+    let Value::Array(ranges) = map else { return None };
+    ranges.iter().map(range_of).collect()
+}
+
+fn range_of(range: &Value) -> Option<(RangeInclusive<usize>, String, u16)> {
     let Value::Array(parts) = range else { return None };
     let [Value::Int(from), Value::Int(to), Value::Array(primary), ..] = &parts[..] else { return None };
     let [host, Value::Int(port), ..] = &primary[..] else { return None };
     let host = if *host == Value::Nil { String::new() } else { wire::text(host) };
-    Some((*from as usize, *to as usize, host, *port as u16))
+    let (from, to) = (usize::try_from(*from).ok()?, usize::try_from(*to).ok()?);
+    (from <= to && to < SLOTS).then_some((from..=to, host, u16::try_from(*port).ok()?))
 }
 
 /// Redis Cluster's slot of a tag: CRC16 (XMODEM) modulo 16384.

@@ -1,15 +1,19 @@
 //! What all partitions of one engine share: the router, the clock, names of own keys, counters, scripts.
 
-use crate::clock::Clock;
+use crate::budget::Budget;
+use crate::clock::ServerClock;
 use crate::failure::Failure;
+use crate::limits::KNOWN_BYTES_TOTAL_MAX;
 use crate::node::{Gate, Node};
 use crate::router::Router;
 use bytes::Bytes;
 use emberkeep_hot::engine::Stats;
 use emberkeep_schema::Naming;
+use parking_lot::Mutex;
 use redis::{Cmd, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// A script and its digest.
 pub(crate) struct Script {
@@ -28,7 +32,10 @@ const STEP: &str = include_str!("scripts/step.lua");
 /// One engine's common parts.
 pub(crate) struct Shared {
     pub(crate) router: Router,
-    pub(crate) clock: Clock,
+    /// The clock of each server, by its name. On a single server there is one, whatever name it has.
+    clocks: Mutex<HashMap<String, Arc<ServerClock>>>,
+    /// The latest time that a body was shown, of whatever server.
+    shown_ms: Arc<AtomicI64>,
     pub(crate) naming: Naming,
     pub(crate) name: String,
     /// This process' name in receipts and turns: random, so that no two are alike.
@@ -38,8 +45,11 @@ pub(crate) struct Shared {
     pub(crate) swap_script: Script,
     /// The same, for commits that only give memory back: they must work when there is none.
     pub(crate) freeing_script: Script,
+    pub(crate) release_script: Script,
     pub(crate) close_script: Script,
     pub(crate) counters: Counters,
+    /// For what partitions remember.
+    pub(crate) budget: Arc<Budget>,
     /// Lanes are never numbered twice, also not by a partition's second task.
     pub(crate) lanes_opened: AtomicU64,
 }
@@ -82,15 +92,40 @@ impl Shared {
         Shared {
             name: router.address().to_string(),
             router,
-            clock: Clock::new(0),
+            clocks: Mutex::default(),
+            shown_ms: Arc::default(),
             naming,
             process,
             step_script: Script::new(STEP),
             swap_script: Script::new(include_str!("scripts/swap.lua")),
             freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{STEP}")),
+            release_script: Script::new(include_str!("scripts/release.lua")),
             close_script: Script::new(include_str!("scripts/close_lane.lua")),
             counters: Counters::default(),
+            budget: Budget::new(KNOWN_BYTES_TOTAL_MAX),
             lanes_opened: AtomicU64::new(1),
+        }
+    }
+
+    /// The clock of a server. One that was not heard of yet borrows the time of another.
+    pub(crate) fn clock_of(&self, node: &Node) -> Arc<ServerClock> {
+        let name = if self.router.address().cluster { node.name() } else { "" };
+        let mut clocks = self.clocks.lock();
+        if let Some(clock) = clocks.get(name) {
+            return clock.clone();
+        }
+        let estimate =
+            clocks.values().find(|clock| !clock.is_borrowed()).map_or(0, |clock| clock.estimate_ms());
+        let clock = Arc::new(ServerClock::new(estimate, self.shown_ms.clone()));
+        clocks.insert(name.to_owned(), clock.clone());
+        clock
+    }
+
+    /// The clock of the server that serves a slot, as far as we know.
+    pub(crate) fn clock_of_slot(&self, slot: u16) -> Arc<ServerClock> {
+        match self.router.known_primary(slot) {
+            Some(node) => self.clock_of(&node),
+            None => Arc::new(ServerClock::new(0, self.shown_ms.clone())),
         }
     }
 

@@ -17,7 +17,7 @@ impl RedisEngine {
     pub(crate) async fn texts_together(&self, slot: u16, reads: &[(RawKey, Read)]) -> Option<Vec<Reply>> {
         let texts = reads.iter().all(|(_, read)| *read == Read::Get);
         // The script also tells the time.
-        if !texts || reads.len() < TEXTS_TOGETHER_MIN || self.shared.clock.is_due() {
+        if !texts || reads.len() < TEXTS_TOGETHER_MIN || self.shared.clock_of_slot(slot).is_due() {
             return None;
         }
         let bytes = reads.iter().map(|(key, _)| key.len()).sum::<usize>();

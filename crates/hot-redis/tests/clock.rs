@@ -183,3 +183,26 @@ async fn servers_of_a_cluster_that_differ() {
     assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
     report!("cluster with clocks at 0, +180 and -180 s: 90 lives right, worst {worst} ms");
 }
+
+/// Servers of a Cluster that nearly agree: the process' time does not run backwards from one to another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn time_does_not_run_backwards_from_server_to_server() {
+    let options = RedisServer::options().clock_offset(0);
+    let Some(cluster) = require(RedisCluster::start_with(&options, 3, 0)) else { return };
+    cluster.nodes()[1].set_clock_offset(1);
+    cluster.nodes()[2].set_clock_offset(-1);
+    cluster.wait_ready().expect("they still form a cluster");
+    let store = store_on(&cluster_url(&cluster.ports())).await;
+    let (mut last, mut servers) = (0, [0; 3]);
+    for n in 0..60 {
+        let name = format!("a{n}");
+        servers[cluster.primary_of_slot(key_slot(format!("{{{name}}}").as_bytes()))] += 1;
+        let now = write_all(&store.scope(arena(&name))).await.expect("no commit is refused for its time");
+        assert!(now >= last, "transaction {n}: {} ms back", last - now);
+        let told = store.now().await.expect("a server answers");
+        assert!(told >= now, "the engine's own time after {n}: {} ms back", now - told);
+        last = told;
+    }
+    assert!(servers.iter().all(|times| *times > 0), "{servers:?}");
+    report!("cluster with clocks at 0, +1 and -1 s: 60 transactions, time never ran backwards");
+}

@@ -4,8 +4,13 @@ mod arena;
 
 use arena::*;
 use emberkeep_hot::Error;
-use emberkeep_testkit::{RedisCluster, key_slot, report};
+use emberkeep_testkit::{Flavor, RedisCluster, key_slot, report};
 use std::time::{Duration, Instant};
+
+on_both_servers! {
+    replicas_that_do_not_confirm_are_counted_in_the_error,
+    a_cluster_that_is_down,
+}
 
 async fn pause(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -19,9 +24,8 @@ fn slot_of(name: &str) -> u16 {
     key_slot(format!("{{{name}}}").as_bytes())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replicas_that_do_not_confirm_are_counted_in_the_error() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
+async fn replicas_that_do_not_confirm_are_counted_in_the_error(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 1) else { return };
     let store = store_on(&format!("{}?wait=1", url_of(&cluster))).await;
     let scope = store.scope(arena("waited")).deadline(Duration::from_millis(700));
     assert_eq!(hit(&scope, "one".into(), 1).await, Ok(1), "the replica confirms");
@@ -50,9 +54,8 @@ async fn replicas_that_do_not_confirm_are_counted_in_the_error() {
     report!("confirmations: {rate:.0} hits/s with wait=1; {reason}; {greedy}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_is_down() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
+async fn a_cluster_that_is_down(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let store = store_on(&url_of(&cluster)).await;
     let names = ["a", "b", "c", "d", "e", "f"];
     for name in names {

@@ -3,6 +3,8 @@
 mod arena;
 
 use arena::*;
+use emberkeep_hot::limits::STEP_BYTES_MAX;
+use emberkeep_schema::{Text, Utf8, family};
 use emberkeep_testkit::report;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,4 +48,43 @@ async fn a_thousand_tasks_in_each_of_two_engines() {
     );
     assert_eq!(server.client().call(&["GET", "sum:crowd"]).text(), steps.to_string());
     assert!(per_step < 25.0, "bodies run in vain: {per_step:.1} runs per step");
+}
+
+family! {
+    /// Large values.
+    pub BULK = "bulk:{arena}:{n}" { kind: Text<Utf8>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
+}
+
+/// The largest transactions, one after the other. Others wait for the server while it takes one in, and those of the same
+/// process for the connection, but not for long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_transactions_beside_others() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let (store, other) = (store_on(&server.url()).await, store_on(&server.url()).await);
+    let stop = flag();
+    let beside = |scope, name| tokio::spawn(assault(scope, name, 1, Until::Flag(stop.clone())));
+    let bystanders = [
+        beside(store.scope(arena("same")), "the same process"),
+        beside(other.scope(arena("other")), "another process"),
+    ];
+    let bulk = "x".repeat(STEP_BYTES_MAX / 16);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..5 {
+        let (bulk, started) = (bulk.clone(), Instant::now());
+        let scope = store.scope(arena("bulk")).deadline(LONG);
+        let large = scope.transact(move |tx| (0..15).try_for_each(|n| tx.put(&BULK.key(n), &bulk)));
+        large.await.expect("within the bound");
+        slowest = slowest.max(started.elapsed());
+    }
+    stop.store(true, Ordering::Release);
+    for (name, bystander) in ["the same process", "another process"].into_iter().zip(bystanders) {
+        let ledger = bystander.await.expect("a task ends");
+        report!(
+            "5 transactions of 15 MiB, slowest {slowest:?}; {name}: {} hits, slowest {:?}",
+            ledger.done(),
+            ledger.slowest()
+        );
+        assert_eq!((ledger.refused(), ledger.unknown()), (0, 0), "{:?}", ledger.errors());
+        assert!(ledger.slowest() < slowest + SLACK, "{name}: {:?}", ledger.slowest());
+    }
 }

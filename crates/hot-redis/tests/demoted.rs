@@ -10,6 +10,11 @@ use emberkeep_schema::{Set, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisServer, Resp, report, require};
 use std::time::{Duration, Instant};
 
+on_both_servers! {
+    no_read_is_answered_between_two_terms,
+    what_hinders_writes_only_does_not_hinder_reads,
+}
+
 family! {
     /// Members of an arena: a kind that the short script does not serve.
     pub MEMBERS = "members:{arena}" { kind: Set<Utf8>, partition: Arena, parts: (), ttl: refresh(60_000), owner: "test" }
@@ -97,9 +102,8 @@ async fn a_demoted_server_tells_nothing_old() {
 }
 
 /// The role changes again and again: nothing is read of the replica, and the primary of the next moment answers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_read_is_answered_between_two_terms() {
-    let Some(old) = emberkeep_testkit::redis() else { return };
+async fn no_read_is_answered_between_two_terms(flavor: Flavor) {
+    let Some(old) = emberkeep_testkit::server_of(flavor) else { return };
     let scope = store_on(&old.url()).await.scope(arena("term")).deadline(DEADLINE);
     let mut client = old.client();
     let (mut answered, mut asked) = (0, 0);
@@ -136,11 +140,10 @@ async fn a_replica_is_refused_at_the_start() {
 }
 
 /// What hinders writes only does not hinder reads: too few replicas, a user who may not write.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_hinders_writes_only_does_not_hinder_reads() {
+async fn what_hinders_writes_only_does_not_hinder_reads(flavor: Flavor) {
     let reader = "user reader on >secret ~* &* +@read +eval +evalsha +time +script";
     let options = RedisServer::options().acl("user default on nopass ~* &* +@all").acl(reader);
-    let Some(server) = require(options.start()) else { return };
+    let Some(server) = require(options.flavor(flavor).start()) else { return };
     let scope = store_on(&server.url()).await.scope(arena("reads")).deadline(DEADLINE);
     hit(&scope, "one".into(), 1).await.expect("nothing hinders");
     let mut client = server.client();

@@ -4,8 +4,14 @@
 mod arena;
 
 use arena::*;
-use emberkeep_testkit::{RedisCluster, key_slot, report};
+use emberkeep_testkit::{Flavor, RedisCluster, key_slot, report};
 use std::time::{Duration, Instant};
+
+on_both_servers! {
+    primaries_change_places_in_good_order,
+    a_dead_primary_is_replaced_by_force,
+    a_dead_primary_is_replaced_by_an_election,
+}
 
 /// The arena of those who die.
 const NAME: &str = "dies";
@@ -36,9 +42,8 @@ async fn change_places(cluster: &RedisCluster, range: usize) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn primaries_change_places_in_good_order() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
+async fn primaries_change_places_in_good_order(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 1) else { return };
     let battle = Battle::on(Place::Cluster(cluster), "", vec![arena("swap")], LONG).await;
     for _ in 0..3 {
         change_places(battle.place.cluster(), range_of("swap")).await;
@@ -60,21 +65,19 @@ enum Heir {
     Elected,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_primary_is_replaced_by_force() {
-    a_primary_dies(Heir::Forced).await;
+async fn a_dead_primary_is_replaced_by_force(flavor: Flavor) {
+    a_primary_dies(flavor, Heir::Forced).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_primary_is_replaced_by_an_election() {
-    a_primary_dies(Heir::Elected).await;
+async fn a_dead_primary_is_replaced_by_an_election(flavor: Flavor) {
+    a_primary_dies(flavor, Heir::Elected).await;
 }
 
 /// The replica is cut off first, so that the dead primary takes acknowledged hits with it. With ?wait=1 none of those
 /// was acknowledged; everything else holds in either case.
-async fn a_primary_dies(heir: Heir) {
+async fn a_primary_dies(flavor: Flavor, heir: Heir) {
     for options in ["", "?wait=1"] {
-        let Some(cluster) = emberkeep_testkit::cluster(3, 1) else { return };
+        let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 1) else { return };
         let battle = Battle::on(Place::Cluster(cluster), options, vec![arena(NAME)], LONG).await;
         let cluster = battle.place.cluster();
         let (primary, replica) = (cluster.primary_of_range(range_of(NAME)), 3 + range_of(NAME));

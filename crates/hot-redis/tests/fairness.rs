@@ -6,6 +6,7 @@
 mod arena;
 
 use arena::*;
+use emberkeep_hot::Error;
 use emberkeep_testkit::{FaultProxy, RedisServer, report};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -70,6 +71,7 @@ fn contender() {
     runtime.expect("a runtime").block_on(async {
         match kind {
             "step" => contend_by_steps(url, name, tasks).await,
+            "read" => contend_by_reads(url, tasks).await,
             _ => contend_by_script(url, name, tasks).await,
         }
     });
@@ -102,6 +104,42 @@ async fn contend_by_steps(url: &str, name: &str, tasks: usize) {
     );
     if ledger.refused() + ledger.unknown() > 0 {
         println!("errors {:?}", ledger.errors());
+    }
+}
+
+/// Read-only transactions that use the time, on the keys that others write.
+async fn contend_by_reads(url: &str, tasks: usize) {
+    let store = store_on(url).await;
+    let warm = Instant::now() + WARM_UP;
+    let end = warm + RUN;
+    let mut running = Vec::new();
+    for _ in 0..tasks {
+        let scope = store.scope(arena("hot"));
+        running.push(tokio::spawn(async move {
+            let (mut waits, mut errors) = (Vec::new(), Vec::new());
+            while Instant::now() < end {
+                let started = Instant::now();
+                let read = scope.transact(|tx| {
+                    let (sum, hits) = (tx.get(&SUM.key())?, tx.llen(&HITS.key())?);
+                    Ok::<_, Error>((sum, hits, tx.now()))
+                });
+                match read.await {
+                    Ok(_) => waits.push(started.max(warm).elapsed()),
+                    Err(error) => errors.push(error),
+                }
+            }
+            (waits, errors)
+        }));
+    }
+    let (mut waits, mut errors) = (Vec::new(), Vec::new());
+    for task in running {
+        let (of_task, refused) = task.await.expect("a task ends");
+        waits.extend(of_task);
+        errors.extend(refused);
+    }
+    print_report(&mut waits, &[("refused", errors.len() as u64), ("conflicts", store.stats().conflicts)]);
+    if !errors.is_empty() {
+        println!("errors {errors:?}");
     }
 }
 
@@ -239,6 +277,45 @@ fn near_and_far(delay: Duration) {
         rates.1 / seed_far.per_second(),
         rates.0 / seed_near.per_second(),
     );
+}
+
+/// A process so far away, beside one at the server on the same keys: neither is refused. Waits are those of the distance.
+fn far_beside_near(kind: &str, round_trip: Duration) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let proxy = FaultProxy::start(server.address()).expect("a port is free");
+    let mut complaints = Vec::new();
+    for _ in 0..RUNS_MAX {
+        server.client().call(&["FLUSHALL"]);
+        proxy.delay(round_trip / 2, round_trip / 2);
+        let children = [start("step", &server.url(), "near", 8), start(kind, &proxy.url(), "far", 4)];
+        let reports = children.map(report_of);
+        let title = format!("fairness, round trip {} ms", round_trip.as_millis());
+        report!("{title}, {}", reports[0].line("near 8 writers"));
+        report!("{title}, {}", reports[1].line(&format!("far 4 tasks ({kind})")));
+        assert_sums(&server, &reports);
+        let refused = |report: &Report| report.get("refused") + report.get("unknown");
+        let of_run: Vec<_> = reports.iter().map(|report| (report.get("done"), refused(report))).collect();
+        assert!(
+            of_run.iter().all(|(_, refused)| *refused == 0),
+            "done and refused, near and far: {of_run:?}"
+        );
+        if of_run.iter().all(|(done, _)| *done > 0) {
+            return;
+        }
+        complaints.push(of_run);
+    }
+    panic!("no progress in any run: {complaints:?}");
+}
+
+#[test]
+fn d_writers_far_away() {
+    [2, 40, 80, 300].into_iter().map(Duration::from_millis).for_each(|way| far_beside_near("step", way));
+}
+
+#[test]
+fn e_readers_far_away() {
+    [2, 40, 80, 300].into_iter().map(Duration::from_millis).for_each(|way| far_beside_near("read", way));
 }
 
 #[test]

@@ -5,8 +5,14 @@ mod arena;
 
 use arena::*;
 use emberkeep_hot::Store;
-use emberkeep_testkit::{FaultProxy, RedisCluster, Resp, key_slot, report};
+use emberkeep_testkit::{FaultProxy, Flavor, RedisCluster, Resp, key_slot, report};
 use std::time::Duration;
+
+on_both_servers! {
+    standalone_nothing_is_lost_and_nothing_is_made_twice,
+    cut_at_any_moment,
+    cluster_nothing_is_lost_and_nothing_is_made_twice,
+}
 
 const ARENAS: usize = 6;
 const TASKS: usize = 4;
@@ -66,9 +72,8 @@ fn conclude(
     assert_eq!(refused, 0, "the deadline was long enough for every hit");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn standalone_nothing_is_lost_and_nothing_is_made_twice() {
-    let Some(server) = emberkeep_testkit::redis() else { return };
+async fn standalone_nothing_is_lost_and_nothing_is_made_twice(flavor: Flavor) {
+    let Some(server) = emberkeep_testkit::server_of(flavor) else { return };
     let proxy = FaultProxy::start(server.address()).expect("a port is free");
     let store = store_on(&proxy.url()).await;
     disturb(&proxy, 0xE3BE);
@@ -78,9 +83,8 @@ async fn standalone_nothing_is_lost_and_nothing_is_made_twice() {
 }
 
 /// Everything in flight is cut at once, at any moment, and the server is gone for moments.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cut_at_any_moment() {
-    let Some(server) = emberkeep_testkit::redis() else { return };
+async fn cut_at_any_moment(flavor: Flavor) {
+    let Some(server) = emberkeep_testkit::server_of(flavor) else { return };
     let proxy = FaultProxy::start(server.address()).expect("a port is free");
     let store = store_on(&proxy.url()).await;
     proxy.delay(Duration::from_millis(2), Duration::from_millis(2));
@@ -114,9 +118,8 @@ async fn cut_at_any_moment() {
     assert!(store.stats().receipts_asked > 20, "too few commits were cut to prove anything");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_nothing_is_lost_and_nothing_is_made_twice() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
+async fn cluster_nothing_is_lost_and_nothing_is_made_twice(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let homes: Vec<usize> = (0..ARENAS).map(|i| cluster.primary_of_slot(slot(i))).collect();
     let proxies = announce_proxies(&cluster);
     let ports: Vec<u16> = proxies.iter().map(FaultProxy::port).collect();

@@ -4,8 +4,14 @@ mod arena;
 
 use arena::*;
 use emberkeep_hot::Error;
-use emberkeep_testkit::{RedisCluster, SlotMigration, key_slot, report};
+use emberkeep_testkit::{Flavor, RedisCluster, SlotMigration, key_slot, report};
 use std::time::{Duration, Instant};
+
+on_both_servers! {
+    a_slot_on_its_way,
+    a_crowded_slot_moved_by_the_usual_tool,
+    a_slot_that_stays_in_between,
+}
 
 /// Keys of the slot beside those that are hit.
 const CROWD: usize = 2_000;
@@ -22,9 +28,8 @@ fn begin<'a>(cluster: &'a RedisCluster, name: &str) -> SlotMigration<'a> {
     cluster.begin_migration(slot, to)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_on_its_way() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
+async fn a_slot_on_its_way(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let battle = Battle::on(Place::Cluster(cluster), "", vec![arena("moving")], LONG).await;
     for _ in 0..3 {
         let migration = begin(battle.place.cluster(), "moving");
@@ -43,9 +48,8 @@ async fn a_slot_on_its_way() {
 }
 
 /// A crowded slot, moved as an operator's tool does it. Prints how much of the load went on meanwhile.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowded_slot_moved_by_the_usual_tool() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
+async fn a_crowded_slot_moved_by_the_usual_tool(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let mut client = cluster.client_of_key("{crowded}");
     let filler = ["DEBUG", "POPULATE", &CROWD.to_string(), "{crowded}filler", "100"];
     assert!(client.call(&filler).is_ok());
@@ -66,9 +70,8 @@ async fn a_crowded_slot_moved_by_the_usual_tool() {
 }
 
 /// Plain reads go on while a slot is on its way, and a step that cannot is told so by its deadline.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_that_stays_in_between() {
-    let Some(cluster) = emberkeep_testkit::cluster(3, 0) else { return };
+async fn a_slot_that_stays_in_between(flavor: Flavor) {
+    let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let store = store_on(&cluster_url(&cluster.ports())).await;
     let scope = store.scope(arena("held")).deadline(Duration::from_millis(400));
     hit(&scope, "before".into(), 7).await.expect("the slot is at rest");

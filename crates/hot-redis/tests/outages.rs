@@ -5,8 +5,14 @@ mod arena;
 
 use arena::*;
 use emberkeep_hot::Error;
-use emberkeep_testkit::{RedisOptions, RedisServer, Resp, report};
+use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, report};
 use std::time::{Duration, Instant};
+
+on_both_servers! {
+    read_only_for_a_while,
+    gone_for_good,
+    silent_from_the_start,
+}
 
 /// Loads slowly, and answers meanwhile.
 fn slow_to_load() -> RedisOptions {
@@ -110,9 +116,8 @@ async fn without_replicas_for_a_while(place: Place) {
 }
 
 /// Only one server alone can be this: a Cluster's replica says MOVED, never READONLY, to who did not ask for reads.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn read_only_for_a_while() {
-    let Some(place) = Place::alone(RedisServer::options()) else { return };
+async fn read_only_for_a_while(flavor: Flavor) {
+    let Some(place) = Place::alone(RedisServer::options().flavor(flavor)) else { return };
     let battle = Battle::begin(place, LONG).await;
     let mut client = battle.place.victim(0).client();
     // A replica of nobody: it keeps its data and refuses writes.
@@ -125,9 +130,8 @@ async fn read_only_for_a_while() {
     outcome.assert_all_done();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn gone_for_good() {
-    let Some(server) = emberkeep_testkit::redis() else { return };
+async fn gone_for_good(flavor: Flavor) {
+    let Some(server) = emberkeep_testkit::server_of(flavor) else { return };
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("gone"));
     scope.put(&SUM.key(), 1).await.expect("it is there");
@@ -152,9 +156,8 @@ async fn gone_for_good() {
 }
 
 /// A server that accepts connections and never says a word.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silent_from_the_start() {
-    let Some(server) = emberkeep_testkit::redis() else { return };
+async fn silent_from_the_start(flavor: Flavor) {
+    let Some(server) = emberkeep_testkit::server_of(flavor) else { return };
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("silent")).deadline(Duration::from_millis(500));
     scope.put(&SUM.key(), 1).await.expect("it is there");

@@ -6,8 +6,14 @@ use arena::*;
 use emberkeep_hot::pubsub::{Event, Subscription};
 use emberkeep_hot::{Scope, Store};
 use emberkeep_schema::{Channel, Utf8, family};
-use emberkeep_testkit::{FaultProxy, RedisServer, Resp, report};
+use emberkeep_testkit::{FaultProxy, Flavor, RedisServer, Resp, report};
 use std::time::{Duration, Instant};
+
+on_both_servers! {
+    a_peer_that_vanishes_is_noticed_and_the_gap_is_told,
+    a_network_that_stays_silent_is_tried_until_it_speaks,
+    a_quiet_channel_is_no_gap,
+}
 
 family! {
     /// Where news are told.
@@ -26,8 +32,8 @@ struct News {
 }
 
 impl News {
-    async fn begin() -> Option<News> {
-        let server = emberkeep_testkit::redis()?;
+    async fn begin(flavor: Flavor) -> Option<News> {
+        let server = emberkeep_testkit::server_of(flavor)?;
         let proxy = FaultProxy::start(server.address()).expect("a port is free");
         let store: Store = store_on(&proxy.url()).await;
         let scope = store.scope(arena("paper"));
@@ -66,9 +72,8 @@ impl News {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_told() {
-    let Some(mut news) = News::begin().await else { return };
+async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_told(flavor: Flavor) {
+    let Some(mut news) = News::begin(flavor).await else { return };
     let mut worst = Duration::ZERO;
     for round in 0..3 {
         news.lose_a_message();
@@ -85,9 +90,8 @@ async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_told() {
 }
 
 /// Nobody can be reached for longer than one attempt takes: it is tried again until somebody can.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_network_that_stays_silent_is_tried_until_it_speaks() {
-    let Some(mut news) = News::begin().await else { return };
+async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
+    let Some(mut news) = News::begin(flavor).await else { return };
     let before = news.proxy.counts().connections;
     news.proxy.silence();
     let since = Instant::now();
@@ -110,9 +114,8 @@ async fn a_network_that_stays_silent_is_tried_until_it_speaks() {
 }
 
 /// A quiet channel is no gap: signs of life are answered, and the subscriber hears nothing of them.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quiet_channel_is_no_gap() {
-    let Some(mut news) = News::begin().await else { return };
+async fn a_quiet_channel_is_no_gap(flavor: Flavor) {
+    let Some(mut news) = News::begin(flavor).await else { return };
     let deadline = Instant::now() + 2 * NOTICED_MAX;
     let mut client = news.server.client();
     while pings(&mut client) < 3 {

@@ -3,7 +3,7 @@
 pub use crate::cursor::{Cursor, MemberCursor};
 
 use crate::command::{RawKey, Read, Reply};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pubsub::Subscription;
 use crate::tx::Step;
 use bytes::Bytes;
@@ -34,7 +34,8 @@ pub struct Order {
 pub struct Page {
     /// Keys of this page, possibly none although more follow; a key may appear twice.
     pub keys: Vec<RawKey>,
-    /// Where to go on; `None` at the end. Stays valid for as long as the engine runs.
+    /// Where to go on; `None` at the end. Stays valid until a server restarts or slots of a Cluster move; then the next
+    /// page is refused.
     pub next: Option<Cursor>,
 }
 
@@ -43,7 +44,7 @@ pub struct Page {
 pub struct MemberPage {
     /// Members of this page, possibly none although more follow; a member may appear twice.
     pub members: Vec<Bytes>,
-    /// Where to go on; `None` at the end. Stays valid for as long as the same server has the set.
+    /// Where to go on; `None` at the end. Where another server has the set by now, or it restarted, the walk begins anew.
     pub next: Option<MemberCursor>,
 }
 
@@ -72,7 +73,7 @@ pub struct Stats {
     pub keys: u64,
     /// Bytes in use by keys and values, as accounted against the memory limit (embedded).
     pub memory_bytes: u64,
-    /// Bytes of the journal that are not on disk yet (embedded).
+    /// Bytes of the journal since its last sync (embedded).
     pub journal_pending_bytes: u64,
 }
 
@@ -111,7 +112,8 @@ pub trait Engine: Send + Sync + 'static {
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>>;
 
     /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`), about `count` looked at. Never
-    /// blocks others; over all pages, every key is returned that lives throughout.
+    /// blocks others; over all pages, every key is returned that lives throughout. Where that cannot be promised any more,
+    /// because a server restarted or slots moved, the cursor is refused (`Error::Invalid`): begin anew, without one.
     fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
     -> Pending<'a, Result<Page>>;
 
@@ -132,6 +134,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Whether the engine takes steps now; the error says what keeps it from that.
     fn ready(&self) -> Pending<'_, Result<()>>;
+
+    /// Why the engine takes no steps until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    fn stopped(&self) -> Option<Error> {
+        None
+    }
 
     /// A number from the engine's source of randomness.
     fn seed(&self) -> u64;

@@ -149,11 +149,11 @@ pub enum Error {
         /// Keys of the step.
         keys: Vec<String>,
     },
-    /// The journal cannot be written any more. Writes are refused until a restart; so are reads of what was not made
-    /// durable, where durability is promised.
-    #[error("the journal stopped: {reason}; nothing more is written until the store is opened again")]
+    /// The journal takes no transactions: the disk is full, or a write or sync has failed. Nothing was written. Reads
+    /// of what was not made durable are refused, too, where durability is promised.
+    #[error("the journal stopped: {reason}")]
     JournalStopped {
-        /// What the file system said.
+        /// What the file system said, and whether it goes on by itself or only when the store is opened again.
         reason: String,
     },
     /// A file of the journal is damaged. Nothing was loaded.

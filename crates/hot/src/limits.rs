@@ -19,6 +19,8 @@ pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
 /// Most write commands of one step.
 pub const STEP_WRITES_MAX: usize = 4_096;
+/// Most bytes that one step writes, records and publishes: while a server takes them in, it serves nobody else.
+pub const STEP_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX;
 /// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from overflow).
 pub const DEADLINE_MS_MAX: i64 = 1 << 48;
 /// Largest magnitude of one increment: a Lua number holds it exactly.
@@ -26,6 +28,8 @@ pub const INCREMENT_MAX: i64 = 1 << 53;
 
 /// How long a step may take before the caller gets `Conflict`.
 pub const STEP_DEADLINE_DEFAULT: Duration = Duration::from_secs(2);
+/// Longest time that a step may be given; more counts as this.
+pub const STEP_DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// A body that runs longer is named in the log: it holds locks or a batch.
 pub const BODY_WARN: Duration = Duration::from_millis(10);
 /// Attempts of one step on the embedded engine before it takes every shard (locks are found by running).
@@ -43,6 +47,8 @@ pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;
 pub const SHARDS: usize = 64;
 /// Slots the expiry sweep looks at while it holds one shard's lock.
 pub const SWEEP_SLOTS_PER_LOCK: usize = 256;
+/// Bytes of keys whose removal is one record of the journal: as small as other records, so that it fits where they do.
+pub const SWEEP_RECORD_BYTES_MAX: usize = 16 * 1024;
 /// Time the sweep may spend in one cycle.
 pub const SWEEP_BUDGET: Duration = Duration::from_millis(5);
 /// Pause between two sweep cycles.
@@ -50,16 +56,18 @@ pub const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Most keys one scan page returns.
 pub const SCAN_PAGE_MAX: usize = 1_000;
 
-/// Bytes of transactions that may wait for the disk before appending waits too.
-pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes that make a write worth its system call when nobody waits for a sync.
-pub const JOURNAL_WRITE_BYTES_WANTED: usize = 1024 * 1024;
-/// How long the writer lets bytes gather when nobody waits for a sync.
-pub const JOURNAL_WRITE_PAUSE: Duration = Duration::from_millis(5);
+/// Bytes that the journal reserves at a time while it is small.
+pub const JOURNAL_RESERVE_BYTES_MIN: usize = 64 * 1024;
+/// Bytes that the journal reserves at a time at most, but for one transaction that needs more.
+pub const JOURNAL_RESERVE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Time between two tries to reserve space on a full disk.
+pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
+/// How long a folder that is in use is tried again before it is refused.
+pub const JOURNAL_LOCK_WAIT: Duration = Duration::from_millis(500);
 /// Time between two syncs of `Durability::EverySec`.
 pub const JOURNAL_SYNC_EVERY: Duration = Duration::from_secs(1);
-/// After this time the operating system has written what it was given (Linux: 30 s, and 5 s between its rounds).
-pub const JOURNAL_WRITEBACK_EXPECTED: Duration = Duration::from_secs(60);
+/// Time between two syncs of `Durability::No`. They promise nothing, but let the next start tell damage from a torn end.
+pub const JOURNAL_SYNC_WITHOUT_PROMISE_EVERY: Duration = Duration::from_secs(60);
 /// Bytes read at once when the journal is loaded.
 pub const JOURNAL_READ_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of commands under one checksum of a base file.
@@ -73,12 +81,16 @@ pub const JOURNAL_REWRITE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// A rewrite is asked for when the journal is this many times as large as its base.
 pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
 
+const _: () = assert!(STEP_DEADLINE_DEFAULT.as_millis() < STEP_DEADLINE_MAX.as_millis());
 const _: () = assert!(SHARDS.is_power_of_two());
 const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
 const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);
 const _: () = assert!(READS_TOGETHER_BYTES_MAX >= VALUE_BYTES_MAX, "one value is always readable");
 const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);
 const _: () = assert!(COMMAND_ARGUMENTS_MAX < 8_000);
-const _: () = assert!(JOURNAL_WRITE_BYTES_WANTED <= JOURNAL_BUFFER_BYTES_MAX / 2);
+const _: () = assert!(JOURNAL_RESERVE_BYTES_MIN <= JOURNAL_RESERVE_BYTES_MAX);
+const _: () = assert!(SWEEP_RECORD_BYTES_MAX >= KEY_BYTES_MAX);
+// A DEL takes less than 32 bytes beside its key, so that even a look at short keys stays far below.
+const _: () = assert!(SWEEP_RECORD_BYTES_MAX + SWEEP_SLOTS_PER_LOCK * 32 <= JOURNAL_RESERVE_BYTES_MIN / 2);
+const _: () = assert!(JOURNAL_SYNC_EVERY.as_millis() <= JOURNAL_SYNC_WITHOUT_PROMISE_EVERY.as_millis());
 const _: () = assert!(JOURNAL_BASE_RECORD_BYTES <= JOURNAL_READ_BYTES);
-const _: () = assert!(JOURNAL_WRITE_PAUSE.as_millis() < JOURNAL_SYNC_EVERY.as_millis());

@@ -25,13 +25,26 @@ impl<T: Serialize> Serialize for Array<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Array<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArrayVisitor(PhantomData)).map(Array)
+        read_list(deserializer, Vec::push).map(Array)
     }
 }
 
-struct ArrayVisitor<T>(PhantomData<fn() -> T>);
+/// Reads a list as [`Array`] does: `{}` and `null` are empty ones. `push` adds what an item of the JSON becomes,
+/// which may be several items or another type.
+pub fn read_list<'de, D, I, T>(deserializer: D, push: impl Fn(&mut Vec<T>, I)) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    I: Deserialize<'de>,
+{
+    deserializer.deserialize_any(ListVisitor { push, items: PhantomData })
+}
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ArrayVisitor<T> {
+struct ListVisitor<T, I, P> {
+    push: P,
+    items: PhantomData<fn(I) -> T>,
+}
+
+impl<'de, T, I: Deserialize<'de>, P: Fn(&mut Vec<T>, I)> Visitor<'de> for ListVisitor<T, I, P> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,7 +54,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ArrayVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element()? {
-            items.push(item);
+            (self.push)(&mut items, item);
         }
         Ok(items)
     }

@@ -30,6 +30,13 @@ impl Extra {
         self.0.is_empty()
     }
 
+    /// Takes a field out, as [`get`](Extra::get) finds it: for a record that knows what a former form of it meant.
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        let json = self.get(name)?.to_owned();
+        self.0.retain(|(known, _)| known != name);
+        Some(json)
+    }
+
     /// Takes the value of the field `name` from `map`.
     #[doc(hidden)]
     pub fn read<'de, A: MapAccess<'de>>(&mut self, name: String, map: &mut A) -> Result<(), A::Error> {
@@ -72,6 +79,8 @@ mod tests {
         let one = extra(&[("a", "1.0"), ("b", "[]"), ("a", "1.00")]);
         assert_eq!((one.get("a"), one.get("c")), (Some("1.00"), None));
         assert_eq!((one.len(), one.is_empty()), (3, false));
+        let mut rest = one.clone();
+        assert_eq!((rest.take("a").as_deref(), rest.take("a"), rest.len()), (Some("1.00"), None, 1));
         assert_eq!(one, one.clone());
         assert_ne!(extra(&[("a", "1.0")]), extra(&[("a", "1.00")]));
     }

@@ -19,6 +19,9 @@
 /// A field `pub extra: Extra` is added: what somebody else wrote. Use
 /// [`Array`](crate::Array) for lists that a Lua script may touch. A record may hold records.
 ///
+/// After the braces may stand `then PATH`, a `fn(&mut Record)` that every reading ends with: it turns a former form of
+/// the record, whose fields are in `extra`, into the present one.
+///
 /// Known fields may be anything that serde reads; [`Extra`](crate::Extra) works with serde_json only.
 ///
 /// ```
@@ -49,7 +52,7 @@ macro_rules! record {
     ($(#[$attribute:meta])* $vis:vis struct $name:ident {
         $($(#[$field_attribute:meta])* $field_vis:vis $field:ident: $type:ty => $json:literal
             $($absent:ident $($default:expr)?)?),* $(,)?
-    }) => {
+    } $(then $then:path)?) => {
         $(#[$attribute])*
         $vis struct $name {
             $($(#[$field_attribute])* $field_vis $field: $type,)*
@@ -176,7 +179,8 @@ macro_rules! record {
                                 Name::Unknown(name) => extra.read(name, &mut map)?,
                             }
                         }
-                        ::core::result::Result::Ok($name {
+                        #[allow(unused_mut)]
+                        let mut record = $name {
                             $($field: match $field {
                                 ::core::option::Option::Some(value) => value,
                                 ::core::option::Option::None => {
@@ -184,7 +188,9 @@ macro_rules! record {
                                 }
                             },)*
                             extra,
-                        })
+                        };
+                        $($then(&mut record);)?
+                        ::core::result::Result::Ok(record)
                     }
                 }
 
@@ -238,6 +244,29 @@ mod tests {
             pub speed: f64 => "speed" default,
             pub map: Option<String> => "map" optional,
             pub damage: Array<Damage> => "damageEntries",
+        }
+    }
+
+    record! {
+        /// A chest, whose place was two fields once.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct Chest {
+            pub at: Option<i32> => "at" optional,
+        } then Chest::upgrade
+    }
+
+    impl Chest {
+        fn upgrade(&mut self) {
+            self.at = self.at.or_else(|| self.extra.take("x")?.parse().ok());
+        }
+    }
+
+    #[test]
+    fn a_former_form_is_read_and_written_as_the_present_one() {
+        for former in [r#"{"x":5,"lid":[]}"#, r#"{ "lid":[], "x":5 }"#] {
+            let mut out = Vec::new();
+            Json::<Chest>::encode(&Json::<Chest>::decode(former.as_bytes()).unwrap(), &mut out).unwrap();
+            assert_eq!(out, br#"{"at":5,"lid":[]}"#);
         }
     }
 

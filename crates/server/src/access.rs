@@ -3,18 +3,12 @@
 use crate::app::App;
 use crate::auth::{Caller, Role, Shown};
 use crate::extract::Address;
+use crate::guard::{Guard, Guarding};
 use crate::problem::{Body, Problem};
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::{Either, Ready, ready};
-use pin_project_lite::pin_project;
-use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use tower::{Layer, Service};
 use utoipa::PartialSchema as _;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::Operation;
@@ -31,6 +25,7 @@ const OF_BODIES: &[(StatusCode, &str)] = &[
     (StatusCode::REQUEST_TIMEOUT, "The body does not arrive"),
     (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is not declared as JSON"),
+    (StatusCode::TOO_MANY_REQUESTS, "Too many unfinished requests from one address"),
 ];
 /// The problem of every route that takes anything.
 const OF_INPUT: (StatusCode, &str) = (StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense");
@@ -53,7 +48,7 @@ pub(crate) fn fenced(app: &App, role: Role, mut routes: OpenApiRouter<App>) -> O
         describe(operation);
         demand(operation, role);
     }
-    routes.route_layer(Fence { app: app.clone(), role })
+    routes.route_layer(Guarding(Fence { app: app.clone(), role }))
 }
 
 /// Routes that need no token: the game's own clients call them.
@@ -117,6 +112,12 @@ pub(crate) fn problem_schema() -> RefOr<utoipa::openapi::Schema> {
     Body::schema()
 }
 
+/// Whether a caller shows a token of a service.
+pub(crate) fn is_service(app: &App, headers: &HeaderMap) -> bool {
+    let shown = app.doors.tokens.look_up(bearer(headers));
+    matches!(shown, Shown::Known(caller) if caller.role >= Role::Service)
+}
+
 /// A call that anybody may make, but not as often as they like. Who shows a token of a service may.
 pub(crate) struct Paced;
 
@@ -124,10 +125,9 @@ impl FromRequestParts<App> for Paced {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Paced, Problem> {
-        let shown = app.tokens.look_up(bearer(&parts.headers));
-        if !matches!(shown, Shown::Known(caller) if caller.role >= Role::Service) {
+        if !is_service(app, &parts.headers) {
             let Ok(Address(from)) = Address::from_request_parts(parts, app).await;
-            app.throttle.pass(from)?;
+            app.doors.throttle.pass(from)?;
         }
         Ok(Paced)
     }
@@ -145,46 +145,10 @@ struct Fence {
     role: Role,
 }
 
-impl<S> Layer<S> for Fence {
-    type Service = Fenced<S>;
-
-    fn layer(&self, inner: S) -> Fenced<S> {
-        Fenced { fence: self.clone(), inner }
-    }
-}
-
-/// A service behind a fence. No function between two handlers, for the same reason as in `observe`.
-#[derive(Clone)]
-struct Fenced<S> {
-    fence: Fence,
-    inner: S,
-}
-
-impl<S> Service<Request> for Fenced<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<Ready<Result<Response, Infallible>>, Named<S::Future>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        match self.fence.pass(&request) {
-            Ok(caller) => Either::Right(Named { caller, inner: self.inner.call(request) }),
-            Err(refusal) => Either::Left(ready(Ok(*refusal))),
-        }
-    }
-}
-
-impl Fence {
-    /// Who calls, if anybody needs a name; or what is said to a request that may not pass.
+impl Guard for Fence {
     fn pass(&self, request: &Request) -> Result<Option<Caller>, Box<Response>> {
         let role = self.role;
-        match self.app.tokens.look_up(bearer(request.headers())) {
+        match self.app.doors.tokens.look_up(bearer(request.headers())) {
             Shown::Open => Ok(None),
             Shown::Known(caller) if caller.role >= role => Ok(Some(caller)),
             Shown::Known(caller) => {
@@ -196,28 +160,6 @@ impl Fence {
             }
             Shown::Unknown => Err(Box::new(unauthorized())),
         }
-    }
-}
-
-pin_project! {
-    /// A request of somebody whose name the log shall have: it goes with the response to `observe`.
-    struct Named<F> {
-        caller: Option<Caller>,
-        #[pin]
-        inner: F,
-    }
-}
-
-impl<F: Future<Output = Result<Response, Infallible>>> Future for Named<F> {
-    type Output = Result<Response, Infallible>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let mut answer = std::task::ready!(this.inner.poll(context));
-        if let (Ok(response), Some(caller)) = (&mut answer, this.caller.take()) {
-            response.extensions_mut().insert(caller);
-        }
-        Poll::Ready(answer)
     }
 }
 

@@ -1,26 +1,35 @@
 //! What handlers share: the games, who may call, what is counted.
 
 use crate::auth::Tokens;
+use crate::bodies::Bodies;
 use crate::brake::Brake;
 use crate::listen::Waits;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::room_codes::RoomCodes;
+use crate::routes::health::Liveness;
 use crate::routes::sweeping::Sweeps;
 use crate::throttle::Throttle;
 use crate::ws::Registry;
 use bytes::Bytes;
-use emberkeep_games::monsters::Monsters;
+use emberkeep_games::monsters::{Monsters, PoisonRule};
 use emberkeep_games::party::Rooms;
-use emberkeep_games::reactors::Reactors;
+use emberkeep_games::reactors::{HitRules, Reactors};
 use emberkeep_hot::Store;
 use std::sync::{Arc, OnceLock};
 
 /// Who may come in, how often, and how long that may take.
 pub(crate) struct Doors {
     pub(crate) tokens: Tokens,
+    /// Pages that may call.
     pub(crate) origins: Origins,
+    /// Pages that may open a socket.
     pub(crate) ws_origins: Origins,
+    /// Of rooms that are created and set up without a token.
     pub(crate) throttle: Throttle,
+    /// Missing rooms that an address may name per minute; 0 is any number.
+    pub(crate) missing_rooms_per_minute: u32,
+    /// How long requests may take to arrive.
     pub(crate) waits: Waits,
 }
 
@@ -32,6 +41,7 @@ impl Doors {
             origins: Origins::none(),
             ws_origins: Origins::none(),
             throttle: Throttle::new(0),
+            missing_rooms_per_minute: 0,
             waits: Waits::default(),
         }
     }
@@ -48,15 +58,10 @@ pub(crate) struct Inner {
     pub(crate) rooms: Rooms,
     pub(crate) sockets: Registry,
     pub(crate) brake: Brake,
-    /// Of rooms that are created without a token.
-    pub(crate) throttle: Throttle,
-    pub(crate) tokens: Tokens,
-    /// Pages that may call.
-    pub(crate) origins: Origins,
-    /// Pages that may open a socket.
-    pub(crate) ws_origins: Origins,
-    /// How long requests may take to arrive.
-    pub(crate) waits: Waits,
+    pub(crate) room_codes: RoomCodes,
+    pub(crate) bodies: Bodies,
+    pub(crate) liveness: Liveness,
+    pub(crate) doors: Doors,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
     /// The document of the routes, as it is sent; known once they are put together.
@@ -64,22 +69,20 @@ pub(crate) struct Inner {
 }
 
 impl App {
-    /// A server's state on a store.
-    pub(crate) fn new(store: Store, doors: Doors) -> App {
-        let Doors { tokens, origins, ws_origins, throttle, waits } = doors;
+    /// A server's state on a store, with the rules in which services differ.
+    pub(crate) fn new(store: Store, doors: Doors, (poison, hits): (PoisonRule, HitRules)) -> App {
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         App(Arc::new(Inner {
-            monsters: Monsters::new(store.clone()),
-            reactors: Reactors::new(store.clone()),
+            monsters: Monsters::new(store.clone()).poison_rule(poison),
+            reactors: Reactors::new(store.clone()).hit_rules(hits),
             sockets: Registry::new(rooms.clone(), metrics.clone()),
             rooms,
             brake: Brake::default(),
-            throttle,
+            room_codes: RoomCodes::new(doors.missing_rooms_per_minute),
+            bodies: Bodies::new(metrics.clone()),
+            liveness: Liveness::default(),
+            doors,
             store,
-            tokens,
-            origins,
-            ws_origins,
-            waits,
             metrics,
             sweeps: Sweeps::default(),
             document: OnceLock::new(),

@@ -4,7 +4,8 @@
 //! one waits for its answer; those that come meanwhile are told to come back later.
 
 use crate::limits::*;
-use crate::problem::Problem;
+use crate::problem::{Problem, public_text};
+use crate::room_codes::LIMITED;
 use axum::http::StatusCode;
 use emberkeep_games::party::{Error, Master, MasterKey, RoomCode, Rooms};
 use parking_lot::Mutex;
@@ -33,13 +34,17 @@ pub(crate) enum Refusal {
     TooMany {
         wait: Duration,
     },
+    /// The address named too many rooms that do not exist.
+    TooManyMissing,
 }
 
 impl Refusal {
     /// The stable word, and the sentence for people.
     pub(crate) fn told(&self) -> (&'static str, String) {
         match self {
+            Refusal::Room(Error::Store(error)) => (Error::Store(error.clone()).code(), public_text(error)),
             Refusal::Room(error) => (error.code(), error.to_string()),
+            Refusal::TooManyMissing => ("rate_limited", LIMITED.into()),
             Refusal::TooMany { .. } => {
                 ("rate_limited", "too many wrong master keys; wait, then try again".into())
             }
@@ -58,6 +63,7 @@ impl From<Refusal> for Problem {
         let (word, message) = refusal.told();
         match refusal {
             Refusal::Room(error) => error.into(),
+            Refusal::TooManyMissing => Problem::new(StatusCode::TOO_MANY_REQUESTS, word, message),
             Refusal::TooMany { wait } => {
                 Problem::new(StatusCode::TOO_MANY_REQUESTS, word, message).retry_after(wait)
             }

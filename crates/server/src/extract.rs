@@ -1,15 +1,17 @@
 //! Where a request comes from, its path, query and body, with refusals in our shape.
 //!
-//! A body that is no JSON is 400, one that does not arrive 408; one that is JSON but not what the route takes is 422, and so is a path or query that
-//! cannot be read. Unknown fields are refused where the type says `deny_unknown_fields`, which every command does.
+//! A body that is no JSON is 400, one that does not arrive 408; one that is JSON but not what the route takes is 422, and
+//! so is a path or query that cannot be read. Unknown fields are refused where the type says `deny_unknown_fields`, which every command does.
 
 use crate::app::App;
+use crate::bodies::Held;
 use crate::limits::BODY_BYTES_MAX;
 use crate::problem::Problem;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
@@ -75,7 +77,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         check_media_type(&request)?;
-        let bytes = whole(request, app.waits.body).await?;
+        let (mut parts, body) = request.into_parts();
+        let Ok(Address(from)) = Address::from_request_parts(&mut parts, app).await;
+        let bytes = whole(body, app.bodies.hold(from), app.doors.waits.body).await?;
         // Serde takes a list for a struct, too: fields without names. Nobody should come to rely on it.
         if bytes.trim_ascii_start().first() == Some(&b'[')
             && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
@@ -99,15 +103,41 @@ fn check_media_type(request: &Request) -> Result<(), Problem> {
 }
 
 /// All bytes of a body that ends in time.
-async fn whole(request: Request, wait: Duration) -> Result<Bytes, Problem> {
-    let collecting = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
-    match timeout(wait, collecting).await {
-        Ok(body) => Ok(body.map_err(|error| unread(&*error))?.to_bytes()),
+async fn whole(body: Body, held: Held<'_>, wait: Duration) -> Result<Bytes, Problem> {
+    match timeout(wait, collect(body, held)).await {
+        Ok(collected) => collected,
         Err(_) => {
             let message = format!("the body did not arrive within {} s", wait.as_secs_f32());
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_late", message))
         }
     }
+}
+
+/// All bytes of a body. What arrives at once is neither counted nor copied.
+async fn collect(body: Body, mut held: Held<'_>) -> Result<Bytes, Problem> {
+    let mut body = Limited::new(body, BODY_BYTES_MAX);
+    let first = next(&mut body).await?.unwrap_or_default();
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    held.add(first.len())?;
+    let mut all = BytesMut::from(first);
+    while let Some(bytes) = next(&mut body).await? {
+        held.add(bytes.len())?;
+        all.extend_from_slice(&bytes);
+    }
+    Ok(all.freeze())
+}
+
+/// The next bytes of a body; `None` after its end.
+async fn next(body: &mut Limited<Body>) -> Result<Option<Bytes>, Problem> {
+    while let Some(frame) = body.frame().await {
+        // Trailers say nothing to us.
+        if let Ok(bytes) = frame.map_err(|error| unread(&*error))?.into_data() {
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
 }
 
 fn unread(error: &(dyn Error + 'static)) -> Problem {

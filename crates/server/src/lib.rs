@@ -5,16 +5,20 @@
 //!
 //! **Not responsible for**: any rule of a game, any engine by name, reading settings from anywhere.
 //!
-//! The order in which a request passes: `observe` (request id, counters, log line) → `local` (only without tokens: this machine) →
-//! `origins` (foreign pages) → `access` (token and role) → `extract` (path, query, body) → a handler in `routes` → the game. Whatever goes wrong on the way becomes a
-//! [`problem::Problem`], in one shape.
+//! The order in which a request passes: `observe` (request id, counters, log line) → `local` (only without tokens: this
+//! machine) → `origins` (foreign pages) → `access` (token and role) → `room_codes` (guesses of room codes) →
+//! `extract` (path, query, body, within the bounds of `bodies`) → a handler in `routes` → the game. What a body still has when its
+//! request is answered is read by `drain`. Whatever goes wrong on the way becomes a [`problem::Problem`], in one shape.
 
 mod access;
 mod app;
 pub mod auth;
+mod bodies;
 mod brake;
 mod census;
+mod drain;
 mod extract;
+mod guard;
 mod headers;
 pub mod limits;
 mod listen;
@@ -24,7 +28,9 @@ mod observe;
 mod origins;
 mod pace;
 pub mod problem;
+mod room_codes;
 mod routes;
+mod supervise;
 mod throttle;
 mod ws;
 

@@ -9,6 +9,32 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const HEAD_WAIT: Duration = Duration::from_secs(75);
 /// Time for the body of a request.
 pub const BODY_WAIT: Duration = Duration::from_secs(30);
+/// Time for the whole first head of a connection.
+pub const FIRST_HEAD_WAIT: Duration = Duration::from_secs(15);
+/// Time for the rest of a body whose request was answered before it arrived.
+pub const DRAIN_WAIT: Duration = Duration::from_secs(2);
+/// Bytes of a request's head, and of what a connection reads at once.
+pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Requests of one HTTP/2 connection at the same time.
+pub const HTTP2_STREAMS_MAX: u32 = 32;
+/// Bytes that a request of an HTTP/2 connection may send before they are read.
+pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+/// Bytes that all requests of an HTTP/2 connection may send before they are read.
+pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
+/// Bytes of unfinished bodies of all requests.
+pub const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of unfinished bodies of one address, this machine's own apart.
+pub const BODIES_BYTES_PER_ADDRESS_MAX: usize = 8 * 1024 * 1024;
+/// Connections of all addresses, if the settings do not say.
+pub const CONNECTIONS_MAX_DEFAULT: usize = 16_384;
+/// Connections of one address, this machine's own apart, if the settings do not say: a whole house may be behind one address.
+pub const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 4_096;
+/// Time between two log lines about connections that cannot be accepted, or are too many.
+pub const ACCEPT_LOGGED_EVERY: Duration = Duration::from_secs(10);
+/// Before a background task that ended or panicked is started again.
+pub const TASK_RESTART_PAUSE: Duration = Duration::from_secs(1);
+/// Time after which `/healthz` says that a process whose journal has stopped for good needs a restart.
+pub const JOURNAL_STOPPED_MAX: Duration = Duration::from_secs(60);
 /// Characters of a request id that a caller may choose.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 /// Entries of a page of a list, if the caller does not say.
@@ -56,8 +82,14 @@ pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 64;
 pub const SOCKET_QUEUE_BYTES_MAX: usize = 256 * 1024;
 /// Sockets of one address, this machine's own apart: a whole house may be behind one address.
 pub const SOCKETS_PER_ADDRESS_MAX: usize = 4_096;
-/// Sockets of one room on this server: all its players, the master, and whoever looks on.
+/// Sockets of one room on this server. In a full room a master or a device with a player takes the place of a socket that
+/// has neither.
 pub const ROOM_SOCKETS_MAX: usize = 256;
+/// Time between two states of a room to the same socket. The first change goes out at once, later ones are merged.
+pub const ROOM_STATE_EVERY: Duration = Duration::from_millis(100);
+/// Bytes that a room's states and events make up per second, to all its sockets on this server; beyond it states come
+/// less often.
+pub const ROOM_BYTES_PER_SECOND: usize = 8 * 1024 * 1024;
 /// Seats of a room that are told before others get their turn.
 pub const SEATS_TOLD_AT_ONCE: usize = 16;
 /// Messages of a connection per second, in the long run.
@@ -81,6 +113,15 @@ pub const ROOMS_PER_SECOND_DEFAULT: u32 = 5;
 pub const ROOMS_BURST_SECONDS: u32 = 60;
 /// Addresses whose pace is known. Beyond it newcomers are refused until somebody has rested.
 pub const CALLERS_PACED_MAX: usize = 100_000;
+/// Time between two searches of a full table for addresses that have rested.
+pub const CALLERS_PURGED_EVERY: Duration = Duration::from_secs(1);
+
+/// Missing rooms that an address may name per minute, if the settings do not say.
+pub const MISSING_ROOMS_PER_MINUTE_DEFAULT: u32 = 6;
+/// Missing rooms that an address may name at once: a household that mistypes.
+pub const MISSING_ROOMS_BURST: u32 = 30;
+/// Rooms that addresses have found, of which each generation remembers so many. They pass when the address is limited.
+pub const FOUND_ROOMS_REMEMBERED_MAX: usize = 50_000;
 
 /// Wrong master keys of a caller that cost nothing.
 pub const KEY_FAILURES_FREE: u32 = 3;
@@ -94,3 +135,10 @@ pub const KEY_FAILURES_REMEMBERED: Duration = Duration::from_secs(600);
 pub const KEY_FAILURES_REMEMBERED_MAX: usize = 10_000;
 
 const _: () = assert!(SOCKET_PING_EVERY.as_secs() * 2 < SOCKET_IDLE_MAX.as_secs());
+const _: () = assert!(BODY_BYTES_MAX < BODIES_BYTES_PER_ADDRESS_MAX);
+const _: () = assert!(BODIES_BYTES_PER_ADDRESS_MAX < BODIES_BYTES_MAX);
+const _: () = assert!(CONNECTIONS_PER_ADDRESS_DEFAULT < CONNECTIONS_MAX_DEFAULT);
+const _: () = assert!(FIRST_HEAD_WAIT.as_secs() < HEAD_WAIT.as_secs());
+const _: () = assert!(HTTP2_STREAM_WINDOW_BYTES <= HTTP2_CONNECTION_WINDOW_BYTES);
+// One connection alone cannot use up what an address may have.
+const _: () = assert!(HTTP2_STREAMS_MAX as usize * BODY_BYTES_MAX <= BODIES_BYTES_PER_ADDRESS_MAX);

@@ -2,59 +2,33 @@
 //!
 //! Two ways lead from such a page to us. It can let its own name point here, and is of our origin then: so the name by which
 //! we are called must be one of this machine. And a browser sends simple requests to everybody and only keeps the answer from the
-//! page: so a page must be ours or of a configured origin. Sockets have origins of their own. Programs name no origin.
+//! page: so a page must be ours or of a configured origin.
+//! A proxy on this machine would let everybody in, so what a proxy passes on is refused. Sockets have origins of their own. Programs name no origin.
 
+use crate::auth::Caller;
+use crate::guard::Guard;
 use crate::origins::Origins;
 use crate::problem::Problem;
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::{Either, Ready, ready};
-use std::convert::Infallible;
 use std::net::IpAddr;
-use std::task::{Context, Poll};
-use tower::{Layer, Service};
 
 /// The route whose origins are others.
 const SOCKETS: &str = "/ws";
+
+/// Headers by which proxies tell that they pass on what others asked for: the machine is not the caller's then, whatever its address.
+const PROXIED: [&str; 6] =
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
 /// Lets requests through that come from this machine, and from no page but ours and those of the origins.
 #[derive(Clone)]
 pub(crate) struct Local(pub(crate) Origins);
 
-impl<S> Layer<S> for Local {
-    type Service = Locals<S>;
-
-    fn layer(&self, inner: S) -> Locals<S> {
-        Locals { origins: self.0.clone(), inner }
-    }
-}
-
-/// A service for this machine. No function between two handlers, for the same reason as in `observe`.
-#[derive(Clone)]
-pub(crate) struct Locals<S> {
-    origins: Origins,
-    inner: S,
-}
-
-impl<S> Service<Request> for Locals<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<Ready<Result<Response, Infallible>>, S::Future>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        match refusal(&self.origins, &request) {
-            Some(problem) => Either::Left(ready(Ok(problem.into_response()))),
-            None => Either::Right(self.inner.call(request)),
-        }
+impl Guard for Local {
+    fn pass(&self, request: &Request) -> Result<Option<Caller>, Box<Response>> {
+        refusal(&self.0, request).map_or(Ok(None), |problem| Err(Box::new(problem.into_response())))
     }
 }
 
@@ -67,6 +41,12 @@ fn refusal(origins: &Origins, request: &Request) -> Option<Problem> {
     if !hosts().all(is_local) {
         let message = "without tokens this server is for its own machine: call it localhost or 127.0.0.1, or configure tokens";
         return Some(Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", message));
+    }
+    if let Some(name) = PROXIED.iter().find(|name| request.headers().contains_key(**name)) {
+        let message = format!(
+            "{name} says that this request came through a proxy, and without tokens this server is for its own machine; configure tokens"
+        );
+        return Some(Problem::new(StatusCode::FORBIDDEN, "proxy_not_allowed", message));
     }
     let origin = request.headers().get(ORIGIN)?;
     let passes = request.uri().path() == SOCKETS

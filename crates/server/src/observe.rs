@@ -9,11 +9,13 @@ use crate::headers::REQUEST_ID;
 use crate::limits::REQUEST_ID_CHARS_MAX;
 use crate::problem::Told;
 use axum::extract::{MatchedPath, Request};
+use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
 use std::future::Future;
+use std::hash::{BuildHasher as _, RandomState};
 use std::pin::Pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,7 +116,10 @@ impl Noted {
         let error = told.map(|told| told.error);
         self.app.metrics.count(&self.method, self.path(), self.started.elapsed(), error);
         self.tell(response, told);
-        response.headers_mut().insert(REQUEST_ID, self.id);
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, self.id);
+        // What is answered is of this moment, and may be for its caller only, such as a master key.
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
 
     /// A line in the log. What the server is at fault for is said in any case, with what it was.
@@ -159,11 +164,13 @@ fn request_id(given: Option<&HeaderValue>) -> HeaderValue {
     }
 }
 
-/// A process' own random start, and a count: no two requests of all servers have the same, and no system call.
+/// A keyed hash of a count: no two requests of all servers have the same, it says nothing about how many there were, and it takes no
+/// system call.
 fn new_id() -> HeaderValue {
-    static START: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let id = Uuid::from_u64_pair(*START, COUNT.fetch_add(1, Ordering::Relaxed));
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let id = Uuid::from_u64_pair(KEY.hash_one((count, 0_u8)), KEY.hash_one((count, 1_u8)));
     let mut text = Uuid::encode_buffer();
     HeaderValue::from_str(id.as_simple().encode_lower(&mut text)).expect("hex digits are a header's value")
 }
@@ -177,9 +184,20 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    fn an_id_does_not_tell_how_many_requests_there_were() {
+        let of = || u128::from_str_radix(new_id().to_str().unwrap(), 16).unwrap();
+        let (first, second, third) = (of(), of(), of());
+        for (one, next) in [(first, second), (second, third), (first, third)] {
+            assert!(one.abs_diff(next) > 1 << 32, "{one:x} and {next:x}");
+            assert_ne!(one as u64, next as u64);
+            assert_ne!(one >> 64, next >> 64, "no part stays the same");
+        }
+    }
+
+    #[test]
     fn a_request_whose_caller_hung_up_is_counted() {
         let store = Store::new(Arc::new(Embedded::in_memory()));
-        let app = App::new(store, Doors::open());
+        let app = App::new(store, Doors::open(), Default::default());
         let never = tower::service_fn(|_: Request| std::future::pending::<Result<Response, Infallible>>());
         drop(Observe(app.clone()).layer(never).call(Request::default()));
         let page = app.metrics.page(&app.store.stats());

@@ -1,6 +1,6 @@
 //! Whose pages may call the server from a browser.
 
-use crate::headers::{MASTER_KEY, REQUEST_ID};
+use crate::headers::{MASTER_KEY, RECONNECT_TOKEN, REQUEST_ID};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderValue, Method};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Origins {
         CorsLayer::new()
             .allow_origin(origins)
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-            .allow_headers([AUTHORIZATION, CONTENT_TYPE, MASTER_KEY, REQUEST_ID])
+            .allow_headers([AUTHORIZATION, CONTENT_TYPE, MASTER_KEY, RECONNECT_TOKEN, REQUEST_ID])
             .expose_headers([LOCATION, RETRY_AFTER, REQUEST_ID])
             .max_age(REMEMBERED)
     }
@@ -68,6 +68,11 @@ impl Origins {
                 these.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
             }
         }
+    }
+
+    /// Whether every page may call.
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(&*self.0, Allowed::All)
     }
 
     /// Whether no page of another origin may call.

@@ -12,18 +12,31 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(per_second: u32, burst: u32, now: Instant) -> Pace {
-        let per_message = Duration::from_secs(1) / per_second.max(1);
+        Pace::every(Duration::from_secs(1) / per_second.max(1), burst, now)
+    }
+
+    /// One message in so long a time.
+    pub(crate) fn every(per_message: Duration, burst: u32, now: Instant) -> Pace {
         Pace { full_at: now, per_message, burst: per_message * burst.max(1) }
+    }
+
+    /// Whether no message is left now.
+    pub(crate) fn is_used_up(&self, now: Instant) -> bool {
+        self.full_at.max(now) + self.per_message > now + self.burst
     }
 
     /// Whether one more message is within the pace.
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
-        let next = self.full_at.max(now) + self.per_message;
-        let within = next <= now + self.burst;
+        let within = !self.is_used_up(now);
         if within {
-            self.full_at = next;
+            self.full_at = self.full_at.max(now) + self.per_message;
         }
         within
+    }
+
+    /// Takes back a message that was allowed.
+    pub(crate) fn give_back(&mut self) {
+        self.full_at = self.full_at.checked_sub(self.per_message).unwrap_or(self.full_at);
     }
 
     /// Whether the bucket is full, as at the beginning.

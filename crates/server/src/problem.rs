@@ -30,6 +30,8 @@ pub struct Body {
 pub struct Problem {
     status: StatusCode,
     retry_after: Option<Duration>,
+    /// What happened, where only the log may have it.
+    reason: Option<String>,
     body: Body,
 }
 
@@ -37,7 +39,7 @@ impl Problem {
     /// A problem without details.
     pub fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Problem {
         let body = Body { error, message: message.into(), details: Map::new() };
-        Problem { status, retry_after: None, body }
+        Problem { status, retry_after: None, reason: None, body }
     }
 
     /// The request itself makes no sense.
@@ -59,6 +61,12 @@ impl Problem {
     /// The same problem, worth another try after a while.
     pub fn retry_after(mut self, wait: Duration) -> Problem {
         self.retry_after = Some(wait);
+        self
+    }
+
+    /// The same problem, with what happened for the log: callers do not learn it.
+    pub fn because(mut self, reason: impl Into<String>) -> Problem {
+        self.reason = Some(reason.into());
         self
     }
 
@@ -89,7 +97,8 @@ pub(crate) struct Told {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let reason = self.status.is_server_error().then(|| self.body.message.clone());
+        let message = || self.body.message.clone();
+        let reason = self.status.is_server_error().then(|| self.reason.unwrap_or_else(message));
         let told = Told { error: self.body.error, reason };
         let mut response = (self.status, Json(self.body)).into_response();
         response.extensions_mut().insert(told);
@@ -122,13 +131,34 @@ impl From<hot::Error> for Problem {
             }
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };
-        let problem = Problem::new(status, word, error.to_string());
+        let problem = Problem::new(status, word, public_text(&error)).because(error.to_string());
         match &error {
             E::WrongType { key, .. } | E::Corrupt { key, .. } => problem.with("key", key.as_str()),
             E::Conflict { .. } | E::Unavailable { .. } => problem.retry_after(STORE_RETRY),
             _ => problem,
         }
     }
+}
+
+/// What a caller hears of an error of the store. Where it is, and what its system said, is for the log only: anybody may call the
+/// routes of rooms.
+pub(crate) fn public_text(error: &hot::Error) -> String {
+    use hot::Error as E;
+    let text = match error {
+        E::Unavailable { .. } => "the store cannot be reached; nothing was written, try again",
+        E::OutcomeUnknown { .. } => {
+            "the store did not answer: it may or may not have been written; read it before you try again"
+        }
+        E::Denied { .. } | E::Closed | E::JournalStopped { .. } => {
+            "the store takes no writes at the moment; nothing was written, try again later"
+        }
+        E::OutOfMemory { .. } => "the store is full; nothing was written",
+        E::PartialCommit { .. } | E::Panicked { .. } => {
+            "the server is at fault; its log has the reason under the X-Request-Id of this answer"
+        }
+        error => return error.to_string(),
+    };
+    text.to_owned()
 }
 
 impl From<monsters::Error> for Problem {
@@ -178,9 +208,14 @@ impl From<party::Error> for Problem {
         let (word, message) = (error.code(), error.to_string());
         let status = match &error {
             E::Store(error) => return error.clone().into(),
-            E::RoomNotFound(_) | E::PlayerNotFound(_) => StatusCode::NOT_FOUND,
+            E::RoomNotFound(_) | E::PlayerNotFound(_) | E::BanNotFound(_) => StatusCode::NOT_FOUND,
             E::RoomExpired(_) => StatusCode::GONE,
-            E::NotMaster(_) => StatusCode::FORBIDDEN,
+            E::NotMaster(_)
+            | E::MasterOnly(_)
+            | E::NotYourPlayer(_)
+            | E::NotThisDevice
+            | E::Banned(_)
+            | E::RoomLocked(_) => StatusCode::FORBIDDEN,
             E::Invalid { .. } | E::InvalidSelection { .. } | E::ProtocolVersion { .. } => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
@@ -199,13 +234,17 @@ impl From<party::Error> for Problem {
         };
         let problem = Problem::new(status, word, message);
         match error {
-            E::RoomNotFound(code) | E::RoomExpired(code) | E::NotMaster(code) => {
-                problem.with("room", code.to_string())
-            }
+            E::RoomNotFound(code)
+            | E::RoomExpired(code)
+            | E::NotMaster(code)
+            | E::MasterOnly(code)
+            | E::Banned(code)
+            | E::RoomLocked(code) => problem.with("room", code.to_string()),
             E::PlayerNotFound(player)
             | E::DeviceAlreadyHasPlayer(player)
             | E::TakenNow(player)
             | E::Inactive(player)
+            | E::NotYourPlayer(player)
             | E::AlreadyVoted(player) => problem.with("player", player.as_str()),
             E::Invalid { what, .. } => problem.with("what", what),
             E::ProtocolVersion { found, expected } => problem.with("found", found).with("expected", expected),
@@ -262,6 +301,29 @@ mod tests {
     }
 
     #[test]
+    fn callers_do_not_learn_where_the_store_is() {
+        use hot::Error as E;
+        let (place, advice) = (|| String::from("redis://10.0.0.9:6379"), "x");
+        for error in [
+            E::Unavailable { backend: place(), reason: place(), advice },
+            E::OutcomeUnknown { backend: place(), reason: place() },
+            E::Denied { backend: place(), reason: place(), advice },
+            E::JournalStopped { reason: place() },
+            E::OutOfMemory { detail: place() },
+            E::PartialCommit { reason: place(), keys: vec![] },
+            E::Panicked { message: place() },
+        ] {
+            let reason = error.to_string();
+            let problem = Problem::from(error);
+            let sent = serde_json::to_string(&problem.body).unwrap();
+            assert!(!sent.contains("10.0.0.9"), "{sent}");
+            let response = problem.into_response();
+            let told = response.extensions().get::<Told>().expect("what the log says");
+            assert_eq!(told.reason.as_ref(), Some(&reason), "the log has all of it");
+        }
+    }
+
+    #[test]
     fn errors_of_monsters_and_reactors_have_their_status() {
         use monsters::Error as M;
         let id = MonsterId(7);
@@ -293,6 +355,12 @@ mod tests {
         check(E::PlayerNotFound(player.clone()), 404, "player_not_found");
         check(E::RoomExpired(code), 410, "room_expired");
         check(E::NotMaster(code), 403, "not_master");
+        check(E::MasterOnly(code), 403, "not_master");
+        check(E::NotYourPlayer(player.clone()), 403, "not_master");
+        check(E::NotThisDevice, 403, "not_this_device");
+        check(E::Banned(code), 403, "banned");
+        check(E::RoomLocked(code), 403, "room_locked");
+        check(E::BanNotFound(problem()), 404, "ban_not_found");
         check(E::ProtocolVersion { found: 2, expected: 1 }, 422, "invalid_protocol_version");
         check(E::Invalid { what: "x", problem: problem() }, 422, "invalid_payload");
         check(E::InvalidSelection { problem: problem() }, 422, "invalid_selection");

@@ -1,7 +1,7 @@
 //! Starts real servers for tests, on free loopback ports, and stops them again.
 //!
 //! Responsible for: Redis and Valkey (standalone and cluster), a TCP proxy that loses and delays
-//! traffic on purpose, certificates, a browser, scratch folders, free ports, a plain blocking client, lines that outlive
+//! traffic on purpose, certificates, a browser, scratch folders, small disks, free ports, a plain blocking client, lines that outlive
 //! a test ([`report!`]), and the one policy for a server that cannot be had ([`require`]).
 //!
 //! Not responsible for: anything under test. This crate depends on no other crate of the workspace,
@@ -34,6 +34,7 @@ mod require;
 mod resp;
 mod scratch;
 mod shared;
+mod small_disk;
 mod unavailable;
 mod unlisted;
 
@@ -47,9 +48,10 @@ pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
 pub use redis_server::RedisServer;
 pub use reply::Reply;
 pub use report::keep_line;
-pub use require::{cluster, redis, require, valkey};
+pub use require::{cluster, cluster_of, redis, require, server_of, valkey};
 pub use resp::Resp;
 pub use scratch::{Scratch, scratch};
 pub use shared::{shared_cluster, shared_redis, shared_valkey};
+pub use small_disk::SmallDisk;
 pub use unavailable::Unavailable;
 pub use unlisted::unlisted;

@@ -40,6 +40,18 @@ pub fn valkey() -> Option<RedisServer> {
     require(RedisServer::options().flavor(Flavor::Valkey).start())
 }
 
+/// A server of either flavor of one's own.
+#[track_caller]
+pub fn server_of(flavor: Flavor) -> Option<RedisServer> {
+    require(RedisServer::options().flavor(flavor).start())
+}
+
+/// A cluster of either flavor of one's own; each primary has this many replicas.
+#[track_caller]
+pub fn cluster_of(flavor: Flavor, primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {
+    require(RedisCluster::start_flavor(flavor, primaries, replicas_per_primary))
+}
+
 /// A Redis cluster of one's own; each primary has this many replicas.
 #[track_caller]
 pub fn cluster(primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {

@@ -90,7 +90,7 @@ pub(super) fn together<T: DeserializeOwned>(children: &[Vec<String>]) -> Result<
 
 /// The child's side: says `ready` and waits for `go`.
 pub(super) fn wait_for_go() -> Result<()> {
-    println!("ready");
+    crate::output::show("ready\n")?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     if line.trim_end() != "go" {

@@ -1,19 +1,24 @@
 //! The result for people (a table) and for programs (one JSON object a line).
 
 use super::row::{Row, short};
+use crate::output::print;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
+
+/// What stands below the table.
+const ABOUT: &str =
+    "Medians over the rounds; the ratio is the median of each round's ratio, ours divided by the peer's.";
 
 /// Prints the rows as lines of JSON.
 pub(super) fn json(rows: &[Row]) -> Result<()> {
     for row in rows {
-        println!("{}", serde_json::to_string(row)?);
+        print(format_args!("{}\n", serde_json::to_string(row)?))?;
     }
     Ok(())
 }
 
 /// Prints the rows as a table, and the notes below it.
-pub(super) fn table(rows: &[Row]) {
+pub(super) fn table(rows: &[Row]) -> Result<()> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header([
@@ -47,14 +52,12 @@ pub(super) fn table(rows: &[Row]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}\n");
-    println!(
-        "Medians over the rounds; the ratio is the median of each round's ratio, ours divided by the peer's."
-    );
+    let mut text = format!("{table}\n\n{ABOUT}\n");
     for row in rows {
         let note = if row.note.is_empty() { String::new() } else { format!("; {}", row.note) };
-        println!("  {}: beside {}{note}", row.workload, row.peer_name);
+        text += &format!("  {}: beside {}{note}\n", row.workload, row.peer_name);
     }
+    print(text)
 }
 
 fn span([least, most]: [f64; 2]) -> String {

@@ -111,7 +111,7 @@ impl Bench {
 
 /// A line of progress.
 pub(super) fn say(line: &str) {
-    eprintln!("{line}");
+    crate::output::offer(crate::output::Stream::Error, format!("{line}\n"));
 }
 
 /// A runtime on this thread only.
@@ -141,8 +141,7 @@ pub(super) fn run(suite: &'static [Workload], args: &SuiteArgs) -> Result<()> {
     if args.json {
         return report::json(&rows);
     }
-    report::table(&rows);
-    Ok(())
+    report::table(&rows)
 }
 
 /// On Ctrl-C nothing is dropped: servers end by their watchdogs, the folder is removed here.

@@ -4,7 +4,7 @@
 //! and its last the record has about 600 bytes on average; a test holds that.
 
 use emberkeep::games::monsters::{DamageEntry, MONSTER, Monster, MonsterId, rules};
-use emberkeep::games::world::{CharacterId, Tenant, TenantFields};
+use emberkeep::games::world::{CharacterId, Tenant};
 use emberkeep::hot::{Error, Tx};
 use emberkeep::schema::{Array, Codec, Extra, Json, Key};
 use uuid::Uuid;
@@ -36,17 +36,14 @@ pub(super) fn blow(random: u64) -> (CharacterId, u64) {
 pub(super) fn monster(tenant: Tenant, number: u64, entries: usize) -> Monster {
     let entry = |n: usize| {
         let (character, damage) = blow(super::measure::scattered(n as u64));
-        DamageEntry { character, damage, extra: Extra::default() }
+        DamageEntry { character, damage: damage as u32, extra: Extra::default() }
     };
     Monster {
         id: id(number),
-        tenant: Some(TenantFields {
-            id: tenant.0,
-            region: "GMS".into(),
-            major_version: 83,
-            minor_version: 1,
-            extra: Extra::default(),
-        }),
+        tenant_id: Some(tenant.0),
+        region: "GMS".into(),
+        major_version: 83,
+        minor_version: 1,
         world: 0,
         channel: 3,
         map: 100_000_000,

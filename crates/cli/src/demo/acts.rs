@@ -80,7 +80,7 @@ impl Player {
     /// Lets a monster use a skill, if that has cooled down.
     async fn cast(&mut self, target: Target) -> anyhow::Result<()> {
         let (tenant, id) = (target.tenant, target.id);
-        let skill = SkillId(1 + self.actor.random.below(SKILLS) as u32);
+        let skill = SkillId(1 + self.actor.random.below(SKILLS) as u16);
         let world = self.actor.world.clone();
         if self.actor.heard(world.monsters.is_cooling(tenant, id, skill).await)? != Some(false) {
             if self.actor.random.one_in(8) {
@@ -129,6 +129,6 @@ impl Player {
 
     fn position(&mut self) -> Position {
         let x = self.actor.random.below(2_000) as i16 - 1_000;
-        Position { x, y: -x / 2, fh: x % 7, stance: (x & 7) as u8 }
+        Position { x, y: -x / 2, fh: Some(x % 7), stance: Some((x & 7) as u8) }
     }
 }

@@ -4,7 +4,10 @@ use super::check::keys_left;
 use super::view::grouped;
 use super::world::{World, patiently};
 use anyhow::Context;
+use emberkeep::games::monsters::{MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RESTING};
 use emberkeep::games::reactors::{REACTOR_ID_NEXT, REACTORS_ALL};
+use emberkeep::games::world::Tenant;
+use emberkeep::hot::{Error, Tx};
 use emberkeep::schema::{Family, Layout};
 
 /// What the teardown came to.
@@ -29,10 +32,15 @@ pub(super) async fn clean_up(world: &World) -> anyhow::Result<Cleaned> {
         let torn =
             patiently(|| world.reactors.teardown(tenant)).await.context("cannot tear down the reactors")?;
         reactors += torn.reactors;
-        // A tenant's own counter outlives its reactors for clients that remember their ids. These have no clients.
-        if layout == Layout::Cluster {
-            world.store.scope(tenant).del(&REACTOR_ID_NEXT.key()).await.context("cannot remove a counter")?;
-        }
+        // A tenant's counters outlive what they counted, for services and clients that know its ids. These have none.
+        let scope = world.store.scope(tenant);
+        let step = move |tx: &mut Tx<'_, Tenant>| {
+            tx.del(&MONSTER_ID_NEXT.key())?;
+            tx.del(&MONSTER_ID_FREE.key())?;
+            tx.del(&MONSTER_ID_RESTING.key())?;
+            if layout == Layout::Cluster { tx.del(&REACTOR_ID_NEXT.key()) } else { Ok(()) }
+        };
+        scope.transact::<(), Error, _>(step).await.context("cannot remove the counters")?;
     }
     let (keys, receipts) = keys_left(world).await?;
     let shared = [REACTOR_ID_NEXT::DECLARATION.name, REACTORS_ALL::DECLARATION.name];

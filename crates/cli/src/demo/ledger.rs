@@ -110,8 +110,8 @@ impl Ledger {
         let id = monster.id.0;
         let mut damage = 0;
         for entry in &monster.damage {
-            damage += entry.damage as i64;
-            self.bear(tenant, Of::Damage(id, entry.character.0), entry.damage as i64);
+            damage += i64::from(entry.damage);
+            self.bear(tenant, Of::Damage(id, entry.character.0), i64::from(entry.damage));
         }
         self.bear(tenant, Of::Lives(id), 1);
         self.bear(tenant, Of::Deaths(id), !monster.is_alive());

@@ -12,6 +12,8 @@ use super::world::World;
 use anyhow::Context;
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::Store;
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -53,7 +55,8 @@ impl Life {
 
 async fn live(store: Store, mut end: watch::Receiver<bool>) {
     while !*end.borrow() {
-        if let Err(error) = round(&store, &end).await {
+        let played = AssertUnwindSafe(round(&store, &end)).catch_unwind().await;
+        if let Err(error) = played.unwrap_or_else(|_| Err(anyhow::anyhow!("a round panicked"))) {
             tracing::warn!("the demo pauses: {error:#}");
             let _ = tokio::time::timeout(PAUSE_AFTER_TROUBLE, end.wait_for(|end| *end)).await;
         }

@@ -29,6 +29,7 @@ pub(crate) use life::{Life, TENANT};
 pub(crate) use room::open_room;
 
 use crate::open::{StoreArguments, open};
+use crate::output::{Stream, offer, print};
 use anyhow::{Context, bail};
 use check::judge;
 use clean::clean_up;
@@ -109,15 +110,16 @@ async fn play_and_check(plan: Plan, arguments: &Arguments) -> anyhow::Result<Exi
     played.ledger.merge(spawned);
 
     let verdict = judge(&world, &played).await?;
-    verdict.checked.iter().for_each(|line| println!("checked {line}"));
+    let mut said: String = verdict.checked.iter().map(|line| format!("checked {line}\n")).collect();
     let mut wrong = verdict.wrong;
     if !arguments.keep {
         let cleaned = clean_up(&world).await?;
-        println!("{}", cleaned.said);
+        said += &format!("{}\n", cleaned.said);
         wrong.extend(cleaned.left);
     }
     store.close().await.context("cannot close the store")?;
-    Ok(judged(&wrong))
+    print(said)?;
+    judged(&wrong)
 }
 
 /// Plays, in this process or in others, until the time is over or somebody presses Ctrl-C.
@@ -151,15 +153,15 @@ fn interrupted() -> impl Future<Output = ()> {
 }
 
 /// Says whether the promises held.
-fn judged(wrong: &[String]) -> ExitCode {
+fn judged(wrong: &[String]) -> anyhow::Result<ExitCode> {
     if wrong.is_empty() {
-        println!("invariants held");
-        return ExitCode::SUCCESS;
+        print("invariants held\n")?;
+        return Ok(ExitCode::SUCCESS);
     }
-    for violation in wrong.iter().take(VIOLATIONS_SHOWN_MAX) {
-        eprintln!("violated: {violation}");
-    }
+    let shown = wrong.iter().take(VIOLATIONS_SHOWN_MAX);
+    let mut said: String = shown.map(|violation| format!("violated: {violation}\n")).collect();
     let findings = if wrong.len() == 1 { "finding" } else { "findings" };
-    eprintln!("invariants violated: {} {findings}", wrong.len());
-    ExitCode::FAILURE
+    said += &format!("invariants violated: {} {findings}\n", wrong.len());
+    offer(Stream::Error, said);
+    Ok(ExitCode::FAILURE)
 }

@@ -2,7 +2,7 @@
 
 use super::tally::{Count, Totals};
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Shows the game, each time compared with the time before.
@@ -44,7 +44,7 @@ impl View {
         self.start = Instant::now();
         self.before.1 = self.start;
         if !self.terminal {
-            println!("{}, for {}", self.title, in_words(self.length));
+            see(&format!("{}, for {}\n", self.title, in_words(self.length)));
         }
     }
 
@@ -59,9 +59,7 @@ impl View {
             latency: latency(&totals.latency.since(&before.latency)),
         };
         let text = if self.terminal { self.screen(&window) } else { self.lines(&window) };
-        let mut out = std::io::stdout().lock();
-        // A view nobody can see any more must not end the game before its check.
-        let _ = write!(out, "{text}").and_then(|()| out.flush());
+        see(&text);
     }
 
     fn lines(&self, window: &Window) -> String {
@@ -109,14 +107,19 @@ impl View {
     pub(super) fn close(&self, totals: &Totals) {
         let seconds = self.start.elapsed().as_secs_f64();
         let hits = totals.get(Count::Hits);
-        println!(
-            "{} hits in {seconds:.1} s: {} hits/s, {}",
+        see(&format!(
+            "{} hits in {seconds:.1} s: {} hits/s, {}\n{}\n",
             grouped(hits),
             grouped((hits as f64 / seconds.max(1e-9)) as u64),
             latency(&totals.latency),
-        );
-        println!("{}", life(totals, &LIFE));
+            life(totals, &LIFE),
+        ));
     }
+}
+
+/// A view that cannot be seen any more must not end the game before its check.
+fn see(text: &str) {
+    let _ = crate::output::show(text);
 }
 
 /// What happened between two redraws.

@@ -1,13 +1,17 @@
 //! `emberkeep serve`: the games over HTTP and WebSocket, until somebody says stop.
 
 mod log;
+mod open_files;
 
 use crate::demo;
 use crate::open::open;
+use crate::output::{Stream, offer};
 use crate::settings;
 use anyhow::{Context, bail};
 use emberkeep::hot::Store;
 use emberkeep_server::{Listening, listen};
+use log::Log;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -26,13 +30,29 @@ pub(crate) struct Arguments {
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.settings.settings()?;
+    let mut settings = arguments.settings.settings()?;
     if arguments.demo {
         check_demo(&settings)?;
     }
-    log::begin(settings.log, settings.log_level);
+    let log = Log::begin(settings.log, settings.log_level).context("cannot begin to log")?;
+    settings.listen.log_lines_dropped = log.dropped();
+    bound_connections(&mut settings);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(&settings, arguments.demo))
+    let outcome = runtime.block_on(serve(&settings, arguments.demo, &log));
+    log.flush();
+    outcome
+}
+
+/// No more connections than there can be open files.
+fn bound_connections(settings: &mut settings::Settings) {
+    let asked = settings.listen.connections_max;
+    let files = open_files::raise();
+    let connections = open_files::connections(asked, files);
+    if connections < asked {
+        let files = files.unwrap_or_default();
+        tracing::warn!("connections-max is {connections} instead of {asked}: only {files} files may be open");
+    }
+    settings.listen.connections_max = connections;
 }
 
 /// Life is for a store of its own on this machine: its players would play with the things of others, and its room's key
@@ -44,7 +64,7 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
         );
     }
     let http = settings.listen.http;
-    if !http.ip().to_canonical().is_loopback() {
+    if !settings.listen.is_loopback() {
         bail!(
             "--demo is for this machine only, and http is {http}; listen on 127.0.0.1, or leave out --demo"
         );
@@ -52,28 +72,40 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(settings: &settings::Settings, demo: bool) -> anyhow::Result<ExitCode> {
-    let mut stop = Stop::listen()?;
+async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen()?;
     let store = open(&settings.store).await?;
     let mut listening = listen(store.clone(), &settings.listen).await?;
     let scheme = if settings.listen.tls.is_some() { "https" } else { "http" };
     let home = format!("{scheme}://{}", listening.address());
-    println!("emberkeep serves {} at {home}", store.name());
-    println!("  reference  {home}/docs");
-    println!("  metrics    {home}/metrics");
-    println!("  rooms      {}/ws", home.replacen("http", "ws", 1));
+    tracing::info!("{} serving {} at {home}", env!("CARGO_PKG_VERSION"), store.name());
+    let mut said = format!("emberkeep serves {} at {home}\n", store.name());
+    said += &format!("  reference  {home}/docs\n  metrics    {home}/metrics\n");
+    said += &format!("  rooms      {}/ws\n", home.replacen("http", "ws", 1));
     let life = match demo {
-        true => Some(begin_demo(&store, &home).await?),
+        true => Some(begin_demo(&store, &home, &mut said).await?),
         false => None,
     };
-    let failure = tokio::select! {
-        () = stop.told() => None,
-        error = listening.failed() => Some(error),
+    // Not on this thread: a pipe that is never read may take a second to give up.
+    let saying = tokio::task::spawn_blocking(move || offer(Stream::Out, said));
+    let failure = loop {
+        tokio::select! {
+            signal = signals.next() => match signal {
+                Asked::Stop => break None,
+                Asked::Reload => {
+                    tracing::info!("reading tokens and certificate again");
+                    listening.reload();
+                }
+            },
+            error = listening.failed() => break Some(error),
+        }
     };
+    let _ = saying.await;
     tokio::select! {
         ended = end(listening, life) => ended?,
-        () = stop.told() => {
-            eprintln!("emberkeep: told to end a second time: ending at once");
+        () = signals.stop() => {
+            tracing::warn!("asked to stop a second time: ending at once");
+            log.flush();
             std::process::exit(ENDED_AT_ONCE);
         }
     }
@@ -98,33 +130,50 @@ fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
 }
 
 /// Life on the fields, and a room that waits for players.
-async fn begin_demo(store: &Store, home: &str) -> anyhow::Result<demo::Life> {
+async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<demo::Life> {
     let room = demo::open_room(store).await.context("cannot open the demo's room")?;
     let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
-    println!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters", demo::TENANT);
-    println!("  room       {}, master key {}", room.room_code, room.master_key.as_str());
+    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", demo::TENANT);
+    *said += &format!("  room       {}, master key {}\n", room.room_code, room.master_key.as_str());
     Ok(demo::Life::begin(store.clone()))
 }
 
-/// SIGINT and SIGTERM. From the beginning of it on, both end the server in order.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
+/// What a signal asks for.
+enum Asked {
+    Stop,
+    Reload,
 }
 
-impl Stop {
-    fn listen() -> anyhow::Result<Stop> {
+/// SIGINT and SIGTERM end the server in order. SIGHUP reads tokens and certificate again; where the server runs on a terminal it says
+/// that the terminal is gone, and ends the server in order, too.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    on_terminal: bool,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Signals> {
         let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
         let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        Ok(Stop { interrupt, terminate })
+        let hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+        let on_terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
+        Ok(Signals { interrupt, terminate, hangup, on_terminal })
     }
 
     /// Waits for the next of them.
-    async fn told(&mut self) {
+    async fn next(&mut self) -> Asked {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Asked::Stop,
+            _ = self.terminate.recv() => Asked::Stop,
+            _ = self.hangup.recv() => if self.on_terminal { Asked::Stop } else { Asked::Reload },
         }
+    }
+
+    /// Waits for the next one that ends the server.
+    async fn stop(&mut self) {
+        while let Asked::Reload = self.next().await {}
     }
 }
 

@@ -52,8 +52,10 @@ settings! {
     hot "hot" <"URL"> = "embedded";
     /// Folder of the embedded store; without it nothing outlives the process
     data "data" <"DIR">;
-    /// When a step in the folder of --data counts as safe: always, everysec or no [default: everysec]
+    /// What survives in the folder of --data: always = every answer; everysec = every answer if the process dies, all but the last second if the power goes; no = no promise [default: everysec]
     durability "durability" <"WHEN">;
+    /// Memory that keys and values of the embedded store may take: 512MiB, a share of the machine's memory or of its control group such as 50%, or none. Beyond it, what grows is refused with 507 [default: 50%]
+    memory_max "memory-max" <"SIZE"> = "50%";
     /// File of tokens, made by `emberkeep token new`; read again when it changes
     tokens "tokens" <"FILE">;
     /// Certificate in PEM, with those that lead to its root; needs --tls-key
@@ -66,6 +68,16 @@ settings! {
     ws_origins "ws-origins" <"ORIGINS"> = "*";
     /// Rooms that an address may create or set up per second without a token, 0 for any number [default: 5]
     rooms_per_second "rooms-per-second" <"N"> = "5";
+    /// Rooms that do not exist which an address may name per minute without a token, 0 for any number, as behind a proxy that limits [default: 6]
+    missing_rooms_per_minute "missing-rooms-per-minute" <"N"> = "6";
+    /// Connections of all addresses; one more is closed at once. At most what the limit of open files allows [default: 16384]
+    connections_max "connections-max" <"N"> = "16384";
+    /// Connections of one address; loopback, where a proxy speaks for many, is bounded by --connections-max only [default: 4096]
+    connections_per_address "connections-per-address" <"N"> = "4096";
+    /// What a tick of POISON takes: value = the value of the status; share-of-max-hp = maxHp / (70 - level), rounded up. The same for all services of one store [default: value]
+    poison_rule "poison-rule" <"RULE"> = "value";
+    /// What becomes of a reactor without a way on: none = the hit that finds none destroys it; item-reactors-stay = item reactors stay in their last state; last-state-ends = it is destroyed when it enters its last state; both separated by a comma. The same for all services of one store [default: none]
+    reactor_rules "reactor-rules" <"RULES"> = "none";
     /// Form of the log: text or json [default: text]
     log "log" <"FORM"> = "text";
     /// What is logged: error, warn, info, debug or trace [default: info]

@@ -2,7 +2,8 @@
 
 use super::{Server, emberkeep, status_of};
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -53,4 +54,80 @@ fn a_log_for_machines_is_one_object_per_line_with_the_id_of_the_request() {
         lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.starts_with("ending"))),
         "{log}"
     );
+}
+
+#[test]
+fn a_hangup_reads_the_files_again_and_ends_nothing() {
+    let arguments = ["serve", "--http", "127.0.0.1:0"];
+    let mut server = Server::of(emberkeep(&arguments).stdin(Stdio::null()).stderr(Stdio::piped()));
+    server.signal("HUP");
+    let mut log = BufReader::new(server.process.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.contains("reading tokens and certificate again") {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    assert_eq!(status_of(&server, "/healthz", None), 200);
+    server.signal("TERM");
+    assert_eq!(server.process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn connections_leave_files_for_all_else_and_the_soft_limit_is_raised() {
+    let binary = env!("CARGO_BIN_EXE_emberkeep");
+    let serve = |limits: &str| {
+        let script = format!("ulimit -{limits}; exec {binary} serve --http 127.0.0.1:0");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).stderr(Stdio::null()).env_remove("EMBERKEEP_HOT");
+        Server::of(&mut command)
+    };
+    let connect = |server: &Server, number: usize| -> Vec<TcpStream> {
+        (0..number).map(|_| TcpStream::connect(server.address).unwrap()).collect()
+    };
+    // The soft limit alone would be used up.
+    let server = serve("Sn 64");
+    let open = connect(&server, 120);
+    assert_eq!(status_of(&server, "/healthz", None), 200);
+    drop((open, server));
+    let server = serve("n 96");
+    let open = connect(&server, 120);
+    let refused = open.iter().filter(|stream| {
+        let mut stream: &TcpStream = stream;
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        !matches!(stream.read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    let refused = refused.count();
+    assert_eq!(refused, 120 - 96 / 2, "those that do not fit are closed, and none waits");
+    drop(open);
+    let begun = std::time::Instant::now();
+    // Those that left are noticed one by one; until then further ones are closed, too.
+    let page = loop {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let _ = write!(stream, "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let mut page = Vec::new();
+        if stream.read_to_end(&mut page).is_ok() && !page.is_empty() {
+            break String::from_utf8(page).unwrap();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not recover");
+    };
+    let line = page.lines().find_map(|line| line.strip_prefix("emberkeep_connections_refused_total "));
+    assert!(line.is_some_and(|count| count.parse::<usize>().unwrap() >= refused), "{page}");
+}
+
+#[test]
+fn a_store_that_is_full_says_so() {
+    let server = Server::start(&["--memory-max", "256KiB", "--rooms-per-second", "0"]);
+    let create = || {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        write!(stream, "POST /room HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let full = (0..5_000).map(|_| create()).find(|answer| !answer.starts_with("HTTP/1.1 201"));
+    let full = full.expect("256 KiB are less than 5,000 rooms");
+    assert!(full.starts_with("HTTP/1.1 507") && full.contains("\"store_full\""), "{full}");
+    let refused = super::run(&["serve", "--memory-max", "lots"]);
+    let said = super::text(&refused.stderr);
+    assert!(said.contains("memory-max is \"lots\" (flag), expected a size such as 512MiB"), "{said}");
 }

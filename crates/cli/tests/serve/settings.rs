@@ -92,3 +92,42 @@ fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
     let told = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
     assert!(told.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{told}");
 }
+
+#[test]
+fn an_address_that_cannot_be_had_names_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for (http, expected) in [
+        (format!("localhost:{port}"), "another process listens there"),
+        (format!("127.0.0.1:{port}"), "choose another port with http"),
+        (format!(":{port}"), "expected an address and a port: 127.0.0.1:7777 for this machine"),
+        ("game.example:7777".to_owned(), "expected an address and a port"),
+        ("7777".to_owned(), "0.0.0.0:7777 for every network (needs tokens)"),
+    ] {
+        let refused = run(&["serve", "--http", &http]);
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && said.contains(expected), "{http}: {said}");
+    }
+}
+
+#[test]
+fn every_page_may_call_only_where_tokens_are_asked_for() {
+    let refused = run(&["serve", "--http", "127.0.0.1:0", "--origins", "*"]);
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && said.contains("configure tokens"), "{said}");
+}
+
+#[test]
+fn the_rules_in_which_services_differ_are_settings() {
+    for (name, value, expected) in [
+        ("--poison-rule", "share", "expected value or share-of-max-hp"),
+        ("--reactor-rules", "none,last-state-ends", "expected none, item-reactors-stay, last-state-ends"),
+    ] {
+        let refused = run(&["serve", "--http", "127.0.0.1:0", name, value]);
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && said.contains(expected), "{name}: {said}");
+    }
+    let both = "item-reactors-stay,last-state-ends";
+    let server = super::Server::start(&["--poison-rule", "share-of-max-hp", "--reactor-rules", both]);
+    assert_eq!(super::status_of(&server, "/readyz", None), 200);
+}

@@ -102,13 +102,32 @@ pub async fn replies_of_too_many_bytes(subject: &Subject) {
 
 /// A large value is compared as a whole at the commit: a change in its middle makes a body run again.
 pub async fn large_values_are_compared_whole(subject: &Subject) {
-    let (key, copy) = (subject.fresh(), subject.fresh());
     let large = |fill: u8| {
         let mut value = vec![b'x'; 300_000];
         value[150_000] = fill;
         Bytes::from(value)
     };
-    subject.put(&key, Write::Set(large(b'a'), Expiry::Never)).await;
+    copy_while_it_changes(subject, large(b'a'), large(b'b')).await;
+}
+
+/// The same for two values that were made to have the same SHA-1.
+pub async fn values_of_equal_digests_are_told_apart(subject: &Subject) {
+    let bytes = |hex: &str| -> Vec<u8> {
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+        (0..hex.len()).step_by(2).map(byte).collect()
+    };
+    let colliding = |blocks: &str| {
+        let mut value = [bytes(SHATTERED_PREFIX), bytes(blocks)].concat();
+        value.resize(8_192, b'x');
+        Bytes::from(value)
+    };
+    copy_while_it_changes(subject, colliding(SHATTERED_BLOCKS[0]), colliding(SHATTERED_BLOCKS[1])).await;
+}
+
+/// Copies a value that an external client replaces in between.
+async fn copy_while_it_changes(subject: &Subject, first: Bytes, second: Bytes) {
+    let (key, copy) = (subject.fresh(), subject.fresh());
+    subject.put(&key, Write::Set(first, Expiry::Never)).await;
     let mut foreign = subject.foreign();
     let (from, to) = (key.clone(), copy.clone());
     let mut runs = 0;
@@ -116,7 +135,7 @@ pub async fn large_values_are_compared_whole(subject: &Subject) {
         let Reply::Blob(value) = tx.raw_read(&from, Read::Get)? else { return Ok(false) };
         runs += 1;
         if runs == 1 {
-            foreign.disturb(&from, Write::Set(large(b'b'), Expiry::Never));
+            foreign.disturb(&from, Write::Set(second.clone(), Expiry::Never));
         }
         tx.raw_write(to.clone(), Write::Set(value, Expiry::Never))?;
         Ok(true)
@@ -186,9 +205,23 @@ pub async fn writes_at_the_bounds(subject: &Subject) {
     let too_many = (0..=STEP_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
     assert!(matches!(subject.write(too_many).await, Err(Error::Invalid { what: "step", .. })));
     assert_eq!(subject.read(&many, Read::Get).await, blob(&STEP_WRITES_MAX.to_string()));
+    a_step_of_too_many_bytes(subject).await;
     let furthest = subject.fresh();
     subject.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
     assert_eq!(subject.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
+}
+
+/// What a step writes is bounded in sum, also where each value is not too long.
+async fn a_step_of_too_many_bytes(subject: &Subject) {
+    let value = Bytes::from(vec![b'x'; STEP_BYTES_MAX / 16]);
+    let keys: Vec<Bytes> = (0..16).map(|_| subject.fresh()).collect();
+    let set = |key: &Bytes| (key.clone(), Write::Set(value.clone(), Expiry::Never));
+    let told = subject.write(keys.iter().map(set).collect()).await;
+    assert!(matches!(told, Err(Error::Invalid { what: "step", .. })), "{told:?}");
+    assert_eq!(subject.read(&keys[0], Read::Exists).await, int(0));
+    assert_eq!(subject.write(keys[1..].iter().map(set).collect()).await, Ok(()));
+    assert_eq!(subject.read(&keys[15], Read::Exists).await, int(1));
+    subject.write(keys.iter().map(|key| (key.clone(), Write::Del)).collect()).await.expect("they go again");
 }
 
 /// Keys: of no bytes and of too many are refused; the longest one works.
@@ -233,3 +266,32 @@ pub async fn empty_steps(subject: &Subject) {
     let replies = subject.store().engine().read_many(vec![]).await;
     assert_eq!(replies, Ok(vec![]));
 }
+
+/// However long a caller is ready to wait: the step is made at once.
+pub async fn a_step_with_all_the_time_in_the_world(subject: &Subject) {
+    let key = subject.fresh();
+    for deadline in [STEP_DEADLINE_MAX, std::time::Duration::from_secs(u64::MAX), std::time::Duration::MAX] {
+        let key = key.clone();
+        let step = move |tx: &mut emberkeep_hot::Tx<'_, _>| tx.raw_write(key.clone(), Write::IncrBy(1));
+        subject.scope().deadline(deadline).transact(step).await.expect("a step");
+    }
+    assert_eq!(subject.read(&key, Read::Get).await, Reply::Blob("3".into()));
+}
+
+/// How both files of the published SHA-1 collision (shattered.io) begin.
+const SHATTERED_PREFIX: &str = "\
+    255044462d312e330a25e2e3cfd30a0a0a312030206f626a0a3c3c2f57696474682032203020522f48656967687420332030\
+    20522f547970652034203020522f537562747970652035203020522f46696c7465722036203020522f436f6c6f7253706163\
+    652037203020522f4c656e6774682038203020522f42697473506572436f6d706f6e656e7420383e3e0a73747265616d0aff\
+    d8fffe00245348412d3120697320646561642121212121852fec092339759c39b1a1c63c4c97e1fffe01";
+/// And how they go on, differently and with the same digest, whatever follows.
+const SHATTERED_BLOCKS: [&str; 2] = [
+    "\
+    7f46dc93a6b67e013b029aaa1db2560b45ca67d688c7f84b8c4c791fe02b3df614f86db1690901c56b45c1530afedfb76038\
+    e972722fe7ad728f0e4904e046c230570fe9d41398abe12ef5bc942be33542a4802d98b5d70f2a332ec37fac3514e74ddc0f\
+    2cc1a874cd0c78305a21566461309789606bd0bf3f98cda8044629a1",
+    "\
+    7346dc9166b67e118f029ab621b2560ff9ca67cca8c7f85ba84c79030c2b3de218f86db3a90901d5df45c14f26fedfb3dc38\
+    e96ac22fe7bd728f0e45bce046d23c570feb141398bb552ef5a0a82be331fea48037b8b5d71f0e332edf93ac3500eb4ddc0d\
+    ecc1a864790c782c76215660dd309791d06bd0af3f98cda4bc4629b1",
+];

@@ -156,6 +156,18 @@ pub async fn a_full_log_drops_and_tells(subject: &Subject) {
     assert_eq!((sequences(&log), log.last, log.missed), (vec![17, 18, 19, 20], 20, 6));
 }
 
+/// A bound of 0 is refused when the entry is made, and nothing is written.
+pub async fn a_bound_of_zero_is_refused(subject: &Subject) {
+    let scope = subject.scope();
+    for overflow in [Overflow::DropOldest, Overflow::Refuse] {
+        let refused = record(&scope, "never".into(), 0, overflow).await;
+        assert!(matches!(refused, Err(Error::Invalid { what: "log bound", .. })), "{refused:?}");
+    }
+    let until = subject.step(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
+    assert!(matches!(until, Err(Error::Invalid { what: "log bound", .. })), "{until:?}");
+    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
+}
+
 /// A log that may drop nothing refuses the whole step when it is full, and takes it again when it was drained.
 pub async fn a_full_log_refuses(subject: &Subject) {
     let (scope, key) = (subject.scope(), subject.fresh());

@@ -15,6 +15,7 @@ pub mod members;
 pub mod messages;
 pub mod mixed;
 pub mod neighbours;
+pub mod passing;
 pub mod programs;
 pub mod reads;
 pub mod scans;

@@ -167,6 +167,27 @@ pub async fn minus_zero_is_zero(subject: &Subject) {
     assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(1.0)));
 }
 
+/// An external client leaves -0 in a small and in a large sorted set, which servers store differently: transactions that
+/// read ranges with it and write are committed.
+pub async fn minus_zero_in_ranges(subject: &Subject) {
+    for size in [1, 400] {
+        let (key, elsewhere) = (subject.fresh(), subject.fresh());
+        let members: Vec<_> = numbered(size).into_iter().zip((1..).map(|n| score(f64::from(n)))).collect();
+        subject.put(&key, Write::ZAdd(members)).await;
+        assert!(subject.foreign().change(&key, Change::ZAddMinusZero(b("m"))).await);
+        let at_zero = ZSlice::Score(incl(0.0), incl(0.0), 9);
+        for slice in [ZSlice::Rank(0, 0), at_zero] {
+            let (key, elsewhere, read) = (key.clone(), elsewhere.clone(), range(slice, false));
+            let seen = subject.step(move |tx| {
+                tx.raw_write(elsewhere.clone(), Write::IncrBy(1))?;
+                tx.raw_read(&key, read.clone())
+            });
+            assert_eq!(seen.await, Ok(scored(&[("m", 0.0)])), "among {size}");
+        }
+        assert_eq!(subject.read(&elsewhere, Read::Get).await, blob("2"));
+    }
+}
+
 /// Nothing there.
 pub async fn absent_sorted_set(subject: &Subject) {
     let answers = [

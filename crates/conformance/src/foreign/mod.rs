@@ -20,6 +20,8 @@ pub enum Change {
     HIncrBy(Bytes, i64),
     /// ZINCRBY.
     ZIncrBy(Bytes, i64),
+    /// ZADD with the score -0.
+    ZAddMinusZero(Bytes),
 }
 
 /// What a key holds, as a foreign client sees it.

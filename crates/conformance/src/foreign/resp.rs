@@ -142,6 +142,7 @@ impl Foreign for RespForeign {
                 Change::ZIncrBy(member, by) => {
                     self.call(&[b"ZINCRBY", key, by.to_string().as_bytes(), &member])
                 }
+                Change::ZAddMinusZero(member) => self.call(&[b"ZADD", key, b"-0", &member]),
             };
             accepted(&reply)
         })

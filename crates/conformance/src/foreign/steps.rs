@@ -50,6 +50,7 @@ fn change_in(tx: &mut Tx<'_, World>, key: &Bytes, change: &Change) -> Result<(),
             let sum = number(&tx.raw_read(key, Read::ZScore(member.clone()))?) + by;
             Write::ZAdd(vec![(member.clone(), Score::from_i64(sum))])
         }
+        Change::ZAddMinusZero(member) => Write::ZAdd(vec![(member.clone(), Score::from_i64(0))]),
     };
     tx.raw_write(key.clone(), write)
 }

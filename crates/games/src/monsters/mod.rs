@@ -16,8 +16,10 @@ mod schema;
 mod service;
 
 pub use error::{Error, Result};
-pub use model::{DamageEntry, DropTimer, Monster, MonsterId, SkillId, SourceType, StatusEffect, Statuses};
-pub use rules::{EffectRequest, Healed, Hit, MpUsed, Position, Tick};
+pub use model::{
+    DamageEntries, DamageEntry, DropTimer, Monster, MonsterId, SkillId, SourceType, StatusEffect, Statuses,
+};
+pub use rules::{EffectRequest, Healed, Hit, MpUsed, PoisonRule, Position, Tick};
 pub use schema::{
     ByField, DROP_TIMER, DROP_TIMERS, MONSTER, MONSTER_COOLDOWN, MONSTER_COOLDOWNS, MONSTER_EFFECTS,
     MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RESTING, MONSTER_MAP, field_key, schema,

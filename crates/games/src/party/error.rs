@@ -37,6 +37,24 @@ pub enum Error {
     /// The key is not the room's, or the room it was for is no more.
     #[error("that is not the key of room {0}")]
     NotMaster(RoomCode),
+    /// The caller sent no master key, and only the master may do this.
+    #[error("only the master of room {0} may do this; send the master key")]
+    MasterOnly(RoomCode),
+    /// A device renames only its own player.
+    #[error("player {0} belongs to another device; only the master renames it")]
+    NotYourPlayer(PlayerId),
+    /// The caller did not prove that it is the device that it names.
+    #[error("the reconnect token is missing or is not this device's; send the one that joining returned")]
+    NotThisDevice,
+    /// The master banned the device.
+    #[error("this device was banned from room {0}; the master can lift the ban")]
+    Banned(RoomCode),
+    /// The lobby is locked, and the device has not joined before.
+    #[error("room {0} is locked; the master can unlock it")]
+    RoomLocked(RoomCode),
+    /// There is no such ban.
+    #[error("there is no ban {0}; ask for the state again")]
+    BanNotFound(String),
     /// The room is at another point of the game.
     #[error("not now: {problem}")]
     NotInPhase {
@@ -111,7 +129,11 @@ impl Error {
             Error::RoomExpired(_) => "room_expired",
             Error::ProtocolVersion { .. } => "invalid_protocol_version",
             Error::Invalid { .. } => "invalid_payload",
-            Error::NotMaster(_) => "not_master",
+            Error::NotMaster(_) | Error::MasterOnly(_) | Error::NotYourPlayer(_) => "not_master",
+            Error::NotThisDevice => "not_this_device",
+            Error::Banned(_) => "banned",
+            Error::RoomLocked(_) => "room_locked",
+            Error::BanNotFound(_) => "ban_not_found",
             Error::NotInPhase { .. } => "not_in_phase",
             Error::NotClaimed { .. } => "not_claimed",
             Error::PlayerNotFound(_) => "player_not_found",

@@ -1,7 +1,8 @@
 //! What happened in a room, as its log tells it.
 //!
 //! Everything in an event may be told to its [`Audience`]: no vote, no true sender before the reveal, and no device but
-//! to itself (who knows a device's id can speak for it).
+//! to itself (who knows a device's id can speak for it). Single votes are no events: their number would show in the
+//! sequences, which every client sees. Who has voted is part of the master's state.
 
 use super::model::{DeviceId, ItemId, PlayerId, RoundId};
 use super::view::{Look, Ranked, Revealed};
@@ -76,15 +77,6 @@ pub enum Event {
         /// How many senders a player may choose.
         k: u32,
     },
-    /// A vote was received.
-    PlayerVoted {
-        /// The round.
-        round_id: RoundId,
-        /// The item.
-        item_id: ItemId,
-        /// Who voted.
-        player_id: PlayerId,
-    },
     /// The master wants the vote to end.
     VoteClosing {
         /// The round.
@@ -127,6 +119,28 @@ pub enum Event {
         /// By all points.
         ranking: Vec<Ranked>,
     },
+    /// The lobby was locked or unlocked.
+    LobbyLocked {
+        /// Whether unknown devices are refused from now on.
+        locked: bool,
+    },
+    /// The device that had a player was banned.
+    DeviceBanned {
+        /// The id with which the ban is lifted.
+        ban_id: String,
+        /// The player that the device had.
+        player_id: PlayerId,
+    },
+    /// A ban was lifted.
+    DeviceUnbanned {
+        /// The ban.
+        ban_id: String,
+    },
+    /// The room is back in the lobby, for another game of the same players.
+    BackToLobby {
+        /// Whether the same rounds are played again; otherwise the room must be set up again.
+        keep_rounds: bool,
+    },
     /// Something that this version does not know: a later one wrote it, or a foreign client. The state says what came of it.
     #[serde(other)]
     Unknown,
@@ -144,6 +158,8 @@ pub enum Invalidation {
     PlayerDeactivated,
     /// Another device has the player: the maps of a foreign service disagreed.
     Replaced,
+    /// The master banned the device.
+    Banned,
 }
 
 /// Why a vote ended.
@@ -161,8 +177,6 @@ pub enum Closing {
 pub enum Audience<'a> {
     /// Everybody in the room.
     Everyone,
-    /// Whoever has the master key.
-    Master,
     /// One device.
     Device(&'a DeviceId),
     /// Nobody: what it says is not known here.
@@ -174,7 +188,6 @@ impl Event {
     pub fn audience(&self) -> Audience<'_> {
         match self {
             Event::SlotInvalidated { device_id, .. } => Audience::Device(device_id),
-            Event::PlayerVoted { .. } => Audience::Master,
             Event::Unknown => Audience::Nobody,
             _ => Audience::Everyone,
         }

@@ -11,7 +11,7 @@ pub const COUNTDOWN: Duration = Duration::from_secs(10);
 /// The version of the protocol between a room and its clients.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Random bytes of a master key.
+/// Random bytes of a master key, and of a reconnect token.
 pub const MASTER_KEY_BYTES: usize = 24;
 /// Codes that a creation tries before it gives up: each of them is a living room's with a chance of rooms / 2^30.
 pub const CODE_ATTEMPTS_MAX: usize = 16;
@@ -33,6 +33,16 @@ pub const ROUNDS_MAX: usize = 64;
 pub const ITEMS_MAX: usize = 512;
 /// Bytes of a setup as it is stored: with two results of every player it stays below what a step may read.
 pub const SETUP_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of all players and senders of a room, as JSON: every state shows them to every client.
+pub const LOBBY_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of the selections in one result, as JSON, if every player chooses as many senders as it may.
+pub const SELECTIONS_BYTES_MAX: usize = 64 * 1024;
+/// Devices that a room remembers besides those with a player.
+pub const DEVICES_MAX: usize = 512;
+/// Banned devices of a room.
+pub const BANS_MAX: usize = 64;
+/// Clients see the end of a room in whole steps of this: the exact end would show when a vote was received.
+pub const SHOWN_END_STEP: Duration = Duration::from_secs(60);
 /// Active players without whom no game starts.
 pub const PLAYERS_TO_START_MIN: usize = 2;
 
@@ -41,6 +51,14 @@ pub const EVENTS_MAX: usize = 1_000;
 /// Events on one page.
 pub const EVENTS_PER_PAGE_MAX: usize = 200;
 
-const RESULT_BYTES_MAX: usize = PLAYERS_MAX * (SENDERS_MAX + 4) * (ID_BYTES_MAX + 4);
-const _: () = assert!(SETUP_BYTES_MAX + 2 * RESULT_BYTES_MAX < emberkeep_hot::limits::REPLY_BYTES_MAX);
+/// Bytes of one result: the selections, the true senders, and each player's id with its points.
+const RESULT_BYTES_MAX: usize = SELECTIONS_BYTES_MAX + (PLAYERS_MAX + SENDERS_MAX) * (ID_BYTES_MAX + 64);
+/// Bytes of one ban: two ids, a name of four bytes a character, and the names of the fields.
+const BAN_BYTES_MAX: usize = 2 * ID_BYTES_MAX + 4 * NAME_CHARS_MAX + 128;
+const _: () = assert!(
+    SETUP_BYTES_MAX + 2 * RESULT_BYTES_MAX + BANS_MAX * BAN_BYTES_MAX
+        < emberkeep_hot::limits::REPLY_BYTES_MAX
+);
+const _: () = assert!(2 * LOBBY_BYTES_MAX < SETUP_BYTES_MAX);
+const _: () = assert!(DEVICES_MAX + PLAYERS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(PLAYERS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

@@ -22,9 +22,9 @@ pub use event::{Audience, Closing, Entry, Event, EventPage, Followed, Invalidati
 pub use model::{DeviceId, ItemId, MasterKey, PlayerId, Room, RoomCode, RoundId, SenderId};
 pub use request::{Setup, SetupItem, SetupPlayer, SetupRound, SetupSender};
 pub use schema::{
-    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_CHANNEL, ROOM_META, ROOM_ROSTER, ROOM_STATE, VOTES,
-    VOTES_RECEIVED, schema,
+    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_CHANNEL, ROOM_DEVICES, ROOM_META, ROOM_ROSTER, ROOM_STATE,
+    VOTES, VOTES_RECEIVED, schema,
 };
-pub use service::{Created, Joined, Master, Rooms, Settled, Voted};
+pub use service::{Admitted, Created, JoinRequest, Joined, Master, Rooms, Settled, Voted};
 pub use signal::{Follower, FollowerOfAll, Signal};
 pub use view::{Look, MasterSync, PlayerSync};

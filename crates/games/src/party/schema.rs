@@ -1,9 +1,9 @@
-//! The key families of a room: those of the seed, and two of our own.
+//! The key families of a room: those of its storage document, and three of our own.
 //!
 //! All of them end together, but for the meta, which outlives the room and says that it has expired.
 
 use super::limits::EVENTS_MAX;
-use super::model::{DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
+use super::model::{Device, DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
 use super::signal::Signal;
 use emberkeep_primitives::{Ballot, Claims, Group, group::member};
 use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
@@ -92,6 +92,17 @@ family! {
 }
 
 family! {
+    /// What the room remembers of each device: the digest of its reconnect token, and how it lost its player.
+    pub ROOM_DEVICES = "brp:room:{code}:ember:devices" {
+        kind: Hash<DeviceId, Json<Device>>,
+        partition: Room,
+        parts: (),
+        ttl: given,
+        owner: "party",
+    }
+}
+
+family! {
     /// Says that there are new events in the room's log, or that the room was closed.
     pub ROOM_CHANNEL = "ember:room:{code}" {
         kind: Channel<Json<Signal>>,
@@ -113,6 +124,7 @@ pub fn schema() -> Schema {
         VOTES,
         VOTES_RECEIVED,
         ROOM_ROSTER,
+        ROOM_DEVICES,
         ROOM_CHANNEL
     ]
     .expect("no key belongs to two families, a test holds")
@@ -140,6 +152,7 @@ pub(super) fn group() -> Group<ROOM_ROSTER> {
         member::<PLAYER_TO_DEVICE>,
         member::<VOTES>,
         member::<VOTES_RECEIVED>,
+        member::<ROOM_DEVICES>,
     ];
     Group::new(ROOM_ROSTER.key(), &families).with_log()
 }
@@ -174,6 +187,8 @@ mod tests {
     fn our_own_key_goes_with_a_foreign_close_of_the_room() {
         let text = ROOM_ROSTER.key().to_text(&Naming::single(), &room());
         assert_eq!(text, "brp:room:AB23CD:ember:roster");
+        let text = ROOM_DEVICES.key().to_text(&Naming::single(), &room());
+        assert_eq!(text, "brp:room:AB23CD:ember:devices");
     }
 
     #[test]

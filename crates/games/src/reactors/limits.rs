@@ -11,6 +11,8 @@ pub const DELAY_MS_MAX: i64 = u32::MAX as i64;
 pub const COOLDOWN_MAX: Duration = Duration::from_millis(DELAY_MS_MAX as u64);
 /// How long a field's index of cooldowns outlives the last one that entered it: at least as long as that one.
 pub const COOLDOWNS_LIFE: Duration = Duration::from_secs(50 * 24 * 3_600);
+/// Types of events that an item causes.
+pub const ITEM_EVENTS: [i32; 2] = [100, 999];
 /// Longest name of a reactor.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Bytes of what a reactor does, state by state, as it is stored: a page of them stays small enough to be sent.

@@ -18,6 +18,7 @@ mod states;
 pub use error::{Error, Result};
 pub use model::{Event, Point, Reactor, ReactorData, ReactorId, ReactorItem, Spot};
 pub use request::CreateRequest;
+pub use rules::HitRules;
 pub use schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_ID_NEXT, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL,
     SpotText, cooldown_key, cooldowns_key, field_key, schema, spots_key,

@@ -1,11 +1,23 @@
 //! The rules of the reactors: pure functions of a reactor and what happens to it.
 
 use super::error::{Error, Result};
-use super::limits::{COOLDOWN_MAX, DATA_BYTES_MAX, DELAY_MS_MAX, IDS, NAME_BYTES_MAX};
+use super::limits::{COOLDOWN_MAX, DATA_BYTES_MAX, DELAY_MS_MAX, IDS, ITEM_EVENTS, NAME_BYTES_MAX};
 use super::model::{Event, Reactor, ReactorData, ReactorId};
 use super::stamp::Stamp;
 use crate::world::{REGION_BYTES_MAX, word_problem};
 use std::time::Duration;
+
+/// What services differ in when a reactor has no way on. By default it is destroyed by the hit that finds none. All that
+/// share a store should say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HitRules {
+    /// An item reactor, one with an event of a type in [`ITEM_EVENTS`], is not destroyed: it stays in its last state, and
+    /// every hit there triggers it.
+    pub item_reactors_stay: bool,
+    /// A reactor that enters a state from which no event leads to a state that it has is destroyed at once, not by the
+    /// next hit.
+    pub last_state_ends: bool,
+}
 
 /// What a hit did to a reactor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +27,13 @@ pub enum Struck {
         /// The state it was in.
         from: i8,
     },
-    /// It has no way on: it did what it is there for, and is over. It was not changed.
+    /// It has no way on: it did what it is there for, and is over. It is in the state that the hit led it to, if any.
     Triggered,
+    /// It did what it is there for, and stays in its last state.
+    Stayed {
+        /// The state it was in.
+        from: i8,
+    },
 }
 
 /// The first event of the reactor's state that a hit with this skill causes. 0 is no skill.
@@ -27,16 +44,29 @@ pub fn caused(reactor: &Reactor, skill: u32) -> Option<&Event> {
 
 /// Hits a reactor: on to the state that the caused event leads to. Without such an event, or where it leads to a
 /// state that the reactor does not have, the reactor triggers.
-pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Struck {
+pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64, rules: HitRules) -> Struck {
+    let from = reactor.state;
     let next = caused(reactor, skill).map(|event| event.next);
-    match next.filter(|next| reactor.data.states.get(*next).is_some()) {
-        Some(next) => {
-            let from = std::mem::replace(&mut reactor.state, next);
-            reactor.update_time = Stamp::at(now_ms);
-            Struck::Advanced { from }
+    if let Some(next) = next.filter(|next| reactor.data.states.get(*next).is_some()) {
+        reactor.state = next;
+        reactor.update_time = Stamp::at(now_ms);
+        if !rules.last_state_ends || leads_on(&reactor.data, next) {
+            return Struck::Advanced { from };
         }
-        None => Struck::Triggered,
     }
+    let stays = rules.item_reactors_stay && is_item_reactor(&reactor.data);
+    if stays { Struck::Stayed { from } } else { Struck::Triggered }
+}
+
+/// Whether an event of a state leads to a state that the reactor has.
+fn leads_on(data: &ReactorData, state: i8) -> bool {
+    let events = data.states.get(state).into_iter().flatten();
+    events.into_iter().any(|event| data.states.get(event.next).is_some())
+}
+
+/// Whether items are dropped on it: one of its events is of such a type.
+fn is_item_reactor(data: &ReactorData) -> bool {
+    data.states.0.values().flatten().any(|event| ITEM_EVENTS.contains(&event.kind))
 }
 
 /// How long the spot of a destroyed reactor cools down; `None` = not at all.
@@ -142,6 +172,10 @@ mod tests {
     use std::collections::BTreeMap;
     use uuid::Uuid;
 
+    fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Struck {
+        super::strike(reactor, skill, now_ms, HitRules::default())
+    }
+
     fn event(skills: &[u32], next: i8) -> Event {
         Event { skills: skills.to_vec().into(), next, ..Event::default() }
     }
@@ -209,6 +243,39 @@ mod tests {
             assert_eq!(strike(&mut struck, 5, 1), Struck::Triggered, "{why}");
             assert_eq!(struck, before, "{why}");
         }
+    }
+
+    #[test]
+    fn a_last_state_may_end_a_reactor_at_once() {
+        let rules = HitRules { last_state_ends: true, ..HitRules::default() };
+        for (why, last) in
+            [("no events", vec![]), ("events that lead nowhere", vec![event(&[], -1), event(&[], 9)])]
+        {
+            let mut struck = reactor([(0, vec![event(&[], 1)]), (1, last)]);
+            assert_eq!(super::strike(&mut struck, 0, 5, rules), Struck::Triggered, "{why}");
+            assert_eq!((struck.state, struck.update_time.ms()), (1, Some(5)), "{why}");
+        }
+        let mut goes_on = reactor([(0, vec![event(&[], 1)]), (1, vec![event(&[7], 0)])]);
+        assert_eq!(super::strike(&mut goes_on, 0, 5, rules), Struck::Advanced { from: 0 });
+    }
+
+    #[test]
+    fn an_item_reactor_may_stay_in_its_last_state() {
+        for kind in ITEM_EVENTS {
+            let first = Event { kind, ..event(&[], 1) };
+            let mut stays = reactor([(0, vec![first]), (1, vec![])]);
+            let rules = HitRules { item_reactors_stay: true, ..HitRules::default() };
+            assert_eq!(super::strike(&mut stays, 0, 5, rules), Struck::Advanced { from: 0 });
+            assert_eq!(super::strike(&mut stays, 0, 6, rules), Struck::Stayed { from: 1 });
+            let (mut both, at_once) = (stays.clone(), HitRules { last_state_ends: true, ..rules });
+            both.state = 0;
+            assert_eq!(super::strike(&mut both, 0, 7, at_once), Struck::Stayed { from: 0 });
+            assert_eq!((both.state, stays.state), (1, 1));
+            assert_eq!(strike(&mut stays, 0, 8), Struck::Triggered, "by default it is over");
+        }
+        let mut plain = reactor([(0, vec![])]);
+        let rules = HitRules { item_reactors_stay: true, last_state_ends: true };
+        assert_eq!(super::strike(&mut plain, 0, 1, rules), Struck::Triggered);
     }
 
     #[test]
@@ -298,6 +365,7 @@ mod tests {
                     prop_assert_eq!(expected, None);
                     prop_assert_eq!(struck, before);
                 }
+                Struck::Stayed { .. } => prop_assert!(false, "not by default"),
             }
         }
 

@@ -25,11 +25,12 @@ pub async fn a_timer_is_stored_in_the_names_that_others_read(store: Store) {
     let timer = world.register(id, 15_000).await;
     let expected = format!(
         concat!(
-            r#"{{"monsterId":100100,"field":{{"worldId":0,"channelId":1,"mapId":100000000,"#,
+            r#"{{"tenantId":"{}","tenantRegion":"","tenantMajorVersion":0,"tenantMinorVersion":0,"uniqueId":{},"#,
+            r#""monsterId":100100,"field":{{"worldId":0,"channelId":1,"mapId":100000000,"#,
             r#""instance":"00000000-0000-0000-0000-000000000000"}},"dropPeriodMs":15000,"weaponAttack":30,"#,
             r#""maxHp":77,"lastDropAtMs":{},"lastHitAtMs":0}}"#,
         ),
-        timer.last_drop_at_ms
+        world.tenant, id, timer.last_drop_at_ms
     );
     assert_eq!(world.stored(&DROP_TIMER.key(id)).await, Some(expected));
     assert_eq!(world.drop_due(id).await, Some(timer.last_drop_at_ms + 15_000));
@@ -154,12 +155,12 @@ pub async fn a_hit_that_another_service_noted_counts(store: Store) {
     world.scope.transact(move |tx| tx.zadd(&DROP_TIMERS.key(), &id, 1.0)).await.unwrap();
     let hit = timer.last_drop_at_ms + 30_000;
     let noted = world.stored(&DROP_TIMER.key(id)).await.unwrap();
-    let noted = noted.replace(r#""lastHitAtMs":0}"#, &format!(r#""lastHitAtMs":{hit},"uniqueId":{id}}}"#));
+    let noted = noted.replace(r#""lastHitAtMs":0}"#, &format!(r#""lastHitAtMs":{hit},"luck":[]}}"#));
     world.foreign_set(&DROP_TIMER.key(id), &noted).await;
     assert_eq!(world.due(10).await, []);
     assert_eq!(world.drop_due(id).await, Some(hit + 60_000));
     world.age_timer(id, 100_000).await;
     assert_eq!(world.due(10).await, [id]);
     let stored = world.stored(&DROP_TIMER.key(id)).await.unwrap();
-    assert!(stored.ends_with(&format!(r#","uniqueId":{id}}}"#)), "{stored}");
+    assert!(stored.ends_with(r#","luck":[]}"#), "{stored}");
 }

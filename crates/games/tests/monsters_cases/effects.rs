@@ -22,7 +22,7 @@ pub async fn an_effect_is_stored_in_the_names_that_others_read(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;
     let request = EffectRequest {
-        source: SourceType::MonsterSkill,
+        source: SourceType::MONSTER_SKILL,
         source_skill: 126,
         source_skill_level: 3,
         ..EffectRequest::new(BOB, "SEAL", -7, ms(5_000)).every(ms(1_000))
@@ -34,9 +34,9 @@ pub async fn an_effect_is_stored_in_the_names_that_others_read(store: Store) {
         concat!(
             r#""statusEffects":[{{"effectId":"{}","sourceType":"MONSTER_SKILL","sourceCharacterId":2,"#,
             r#""sourceSkillId":126,"sourceSkillLevel":3,"statuses":{{"SEAL":-7}},"durationMs":5000,"#,
-            r#""tickIntervalMs":1000,"lastTickMs":0,"createdAtMs":{},"expiresAtMs":{}}}]"#,
+            r#""tickIntervalMs":1000,"lastTickMs":{},"createdAtMs":{},"expiresAtMs":{}}}]"#,
         ),
-        effect.id, effect.created_at_ms, effect.expires_at_ms
+        effect.id, effect.created_at_ms, effect.created_at_ms, effect.expires_at_ms
     );
     assert!(stored.contains(&expected), "{stored}\n{expected}");
     assert_eq!(world.effects_due(id).await, Some(effect.created_at_ms + 1_000));
@@ -88,6 +88,11 @@ pub async fn an_effect_that_makes_no_sense_is_refused(store: Store) {
     let id = world.spawn(10).await.id;
     let fine = EffectRequest::new(BOB, rules::POISON, 5, ms(1_000)).every(ms(100));
     let wrong = [
+        ("source type", EffectRequest { source: SourceType::new(""), ..fine.clone() }),
+        (
+            "source skill",
+            EffectRequest { source: SourceType::MONSTER_SKILL, source_skill: 65_536, ..fine.clone() },
+        ),
         ("statuses", EffectRequest { statuses: Default::default(), ..fine.clone() }),
         ("status", EffectRequest::new(BOB, "", 5, ms(1_000))),
         ("status", EffectRequest::new(BOB, " ", 5, ms(1_000))),

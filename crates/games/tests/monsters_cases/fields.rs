@@ -20,8 +20,10 @@ pub async fn a_spawned_monster_is_in_its_record_and_in_its_field(store: Store) {
     let monster = world.monsters.spawn(world.tenant, request).await.unwrap();
     assert_eq!((monster.hp, monster.max_hp, monster.mp, monster.x, monster.team), (77, 77, 30, -120, -1));
     assert_eq!(monster.field(), world.field);
-    let tenant = monster.tenant.as_ref().unwrap();
-    assert_eq!((tenant.id, tenant.region.as_str(), tenant.major_version), (world.tenant.0, "GMS", 83));
+    assert_eq!(
+        (monster.tenant_id, monster.region.as_str(), monster.major_version),
+        (Some(world.tenant.0), "GMS", 83)
+    );
     assert_eq!(world.get(monster.id).await, monster);
     let found = world.monsters.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((found.living, found.corrupt), (vec![monster], vec![]));
@@ -107,10 +109,18 @@ pub async fn a_member_that_is_no_id_does_not_hide_the_others(store: Store) {
 pub async fn a_monster_moves_within_its_field(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_id().await;
-    let to = Position { x: -32_768, y: 32_767, fh: -5, stance: 4 };
+    let to = Position { x: -32_768, y: 32_767, fh: Some(-5), stance: Some(4) };
     world.monsters.move_to(world.tenant, MonsterId(id), to).await.unwrap();
     let monster = world.get(MonsterId(id)).await;
-    assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (to.x, to.y, to.fh, to.stance));
+    assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (to.x, to.y, -5, 4));
+    // What a move does not name stays.
+    world
+        .monsters
+        .move_to(world.tenant, MonsterId(id), Position { x: 1, ..Position::default() })
+        .await
+        .unwrap();
+    let monster = world.get(MonsterId(id)).await;
+    assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (1, 0, -5, 4));
     assert_eq!(world.listed().await, [id]);
 }
 

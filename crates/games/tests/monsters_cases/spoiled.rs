@@ -67,6 +67,18 @@ pub async fn an_id_that_cannot_be_released_stops_no_removal(store: Store) {
     }
 }
 
+pub async fn damage_that_no_hits_add_up_to_is_a_corrupt_monster(store: Store) {
+    let world = World::new(&store);
+    let id = world.spawn(10).await.id;
+    let mut json: serde_json::Value =
+        serde_json::from_str(&world.stored(&MONSTER.key(id)).await.unwrap()).unwrap();
+    json["damageEntries"] = serde_json::json!([{"characterId": 7, "damage": u64::MAX}]);
+    world.foreign_set(&MONSTER.key(id), &json.to_string()).await;
+    let told = world.monsters.get(world.tenant, id).await.unwrap_err();
+    assert!(matches!(&told, Error::Store(HotError::Corrupt { .. })), "{told:?}");
+    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(id))), "{told}");
+}
+
 pub async fn a_field_whose_index_is_spoiled_keeps_nobody(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
@@ -91,6 +103,8 @@ pub async fn a_teardown_leaves_nothing_whatever_is_spoiled(store: Store) {
     world.foreign_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
     world.spoil_shared().await;
     let torn = world.monsters.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.monsters, torn.cooldowns, torn.discarded.len()), (42, 2, 1), "{torn:?}");
-    assert_eq!((torn.corrupt, world.keys().await), (vec![], vec![]));
+    assert_eq!((torn.monsters, torn.cooldowns, torn.discarded.len()), (42, 2, 3), "{torn:?}");
+    assert_eq!(torn.corrupt, []);
+    world.assert_torn_down().await;
+    assert_eq!(world.spawn(1).await.id.0, FIRST + 41, "the counter can be read, and goes on");
 }

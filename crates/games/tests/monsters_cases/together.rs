@@ -42,7 +42,7 @@ impl World {
             7 => is_fine(monsters.remove(tenant, id).await),
             8 => is_fine(monsters.move_to_field(tenant, id, field, Position::default()).await),
             9 => {
-                is_fine(monsters.start_cooldown(tenant, id, SkillId(dice.below(3) as u32), ms(60_000)).await)
+                is_fine(monsters.start_cooldown(tenant, id, SkillId(dice.below(3) as u16), ms(60_000)).await)
             }
             10 => {
                 let request = DropTimerRequest { period: ms(1), weapon_attack: 1 };
@@ -76,7 +76,7 @@ impl World {
                 continue;
             };
             living.insert(id.0);
-            let taken: u64 = monster.damage.iter().map(|entry| entry.damage).sum();
+            let taken: u64 = monster.damage.iter().map(|entry| u64::from(entry.damage)).sum();
             assert_eq!(taken, u64::from(monster.max_hp - monster.hp), "{id} lost or won a hit");
             if monster.is_alive() {
                 assert_eq!(self.effects_due(id).await, rules::next_due_ms(&monster), "{id}");
@@ -123,5 +123,5 @@ pub async fn whatever_many_do_at_once_everything_stays_together(store: Store) {
     world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
     world.audit().await;
     assert!(world.monsters.teardown(world.tenant).await.is_ok());
-    assert_eq!(world.keys().await, [""; 0]);
+    world.assert_torn_down().await;
 }

@@ -90,11 +90,11 @@ impl World {
         self.monsters.apply_effect(self.tenant, id, request).await.unwrap().effect
     }
 
-    pub async fn cool(&self, id: MonsterId, skill: u32) {
+    pub async fn cool(&self, id: MonsterId, skill: u16) {
         self.monsters.start_cooldown(self.tenant, id, SkillId(skill), ms(60_000)).await.unwrap();
     }
 
-    pub async fn is_cooling(&self, id: MonsterId, skill: u32) -> bool {
+    pub async fn is_cooling(&self, id: MonsterId, skill: u16) -> bool {
         self.monsters.is_cooling(self.tenant, id, SkillId(skill)).await.unwrap()
     }
 

@@ -3,6 +3,7 @@
 
 #![allow(unreachable_pub)] // One module of several test binaries.
 
+pub mod go;
 pub mod monsters;
 pub mod reactors;
 

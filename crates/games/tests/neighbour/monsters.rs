@@ -1,6 +1,7 @@
 //! A monster service as its document describes it.
 
 use super::Line;
+use super::go::{GoMonster, GoTimer, written};
 use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
 
@@ -53,13 +54,29 @@ impl MonsterService {
         let next = format!("atlas:monster-ids:{}:next", self.tenant);
         let free = format!("atlas:monster-ids:{}:free", self.tenant);
         let id = self.line.say(&["EVAL", ALLOCATE, "2", &next, &free]).int() as u64;
-        let monster = json!({
-            "uniqueId": id, "worldId": 0, "channelId": 1, "mapId": 1,
-            "instance": "00000000-0000-0000-0000-000000000000", "monsterId": 100_100,
-            "maxHp": hp, "hp": hp, "maxMp": 50, "mp": 50, "controlCharacterId": 0,
-            "x": -5, "y": 10, "fh": 1, "stance": 2, "team": -1,
-            "damageEntries": [], "statusEffects": [], "spawnedBy": {"service": "other", "tags": [1, 2]},
-        });
+        let monster = GoMonster {
+            unique_id: id as u32,
+            tenant_id: self.tenant.clone(),
+            tenant_region: "GMS".into(),
+            tenant_major_version: 83,
+            tenant_minor_version: 1,
+            channel_id: 1,
+            map_id: 1,
+            instance: "00000000-0000-0000-0000-000000000000".into(),
+            monster_id: 100_100,
+            max_hp: hp as u32,
+            hp: hp as u32,
+            max_mp: 50,
+            mp: 50,
+            x: -5,
+            y: 10,
+            fh: 1,
+            stance: 2,
+            team: -1,
+            ..GoMonster::default()
+        };
+        let mut monster: Value = serde_json::from_str(&written(&monster)).unwrap();
+        monster["spawnedBy"] = json!({"service": "other", "tags": [1, 2]});
         let (key, map_key) = (self.key(id), self.map_key());
         self.line.say(&["SET", &key, &monster.to_string()]);
         self.line.say(&["SADD", &map_key, &id.to_string()]);
@@ -69,6 +86,18 @@ impl MonsterService {
     pub fn get(&mut self, id: u64) -> Option<Value> {
         let key = self.key(id);
         self.line.json(&key)
+    }
+
+    /// A monster as the service reads it.
+    pub fn read(&mut self, id: u64) -> Result<GoMonster, String> {
+        let key = self.key(id);
+        GoMonster::read(&self.line.say(&["GET", &key]).text())
+    }
+
+    /// A drop timer as the service reads it.
+    pub fn read_timer(&mut self, id: u64) -> Result<GoTimer, String> {
+        let key = format!("atlas:drop-timer:{}:{id}", self.tenant);
+        GoTimer::read(&self.line.say(&["GET", &key]).text())
     }
 
     pub fn in_map(&mut self) -> Vec<u64> {

@@ -113,7 +113,7 @@ pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
     let events = party.events().await;
     let phone = device(2);
     let told = |whom: Audience<'_>| events.iter().filter(|event| event.audience() == whom).count();
-    assert_eq!((told(Audience::Master), told(Audience::Device(&phone))), (1, 1));
+    assert_eq!((told(Audience::Everyone), told(Audience::Device(&phone))), (events.len() - 1, 1));
     let json = serde_json::to_value(&events[0]).unwrap();
     assert_eq!(json, serde_json::json!({ "type": "room_created" }));
 }
@@ -190,17 +190,59 @@ pub async fn what_is_due_is_among_the_news_and_in_their_state(store: Store) {
     assert_eq!(page.events, followed.events, "as the log has it");
 }
 
+/// How a device that comes back hears that it lost its player.
+async fn loss_of(party: &Party, d: u32) -> Option<(PlayerId, Invalidation)> {
+    let admitted = party.rooms.admit(party.code, JoinRequest::new(device(d), 1)).await.unwrap();
+    admitted.lost.map(|lost| (lost.player_id, lost.reason))
+}
+
 pub async fn a_device_can_ask_how_it_lost_its_player(store: Store) {
     let party = Party::set_up(&store, 2).await;
-    assert_eq!(party.rooms.last_loss(party.code, &device(1)).await, Ok(None));
+    assert_eq!(loss_of(&party, 1).await, None);
     party.take(1, 1).await.unwrap();
     party.rooms.reset_claims(&party.master).await.unwrap();
     party.take(2, 1).await.unwrap();
-    let lost = party.rooms.last_loss(party.code, &device(1)).await.unwrap().expect("it was reset");
-    let reason = Invalidation::ClaimsReset;
+    assert_eq!(loss_of(&party, 1).await, Some((player(1), Invalidation::ClaimsReset)));
+    assert_eq!(loss_of(&party, 2).await, None);
+}
+
+pub async fn a_loss_that_was_settled_is_not_told_again(store: Store) {
+    let party = Party::set_up(&store, 3).await;
+    party.take(1, 1).await.unwrap();
+    party.rooms.delete_player(&party.master, &player(1)).await.unwrap();
+    assert_eq!(loss_of(&party, 1).await, Some((player(1), Invalidation::PlayerDeleted)));
+    party.take(1, 2).await.unwrap();
+    assert_eq!(loss_of(&party, 1).await, None, "it has a player");
+    party.rooms.release_player(party.code, &device(1)).await.unwrap();
+    assert_eq!(loss_of(&party, 1).await, None, "it gave the player up itself");
+    party.take(1, 2).await.unwrap();
+    party.rooms.toggle_player(&party.master, &player(2), false).await.unwrap();
+    assert_eq!(loss_of(&party, 1).await, Some((player(2), Invalidation::PlayerDeactivated)));
+    party.all_end_together().await;
+}
+
+pub async fn a_vote_shows_in_no_number_that_players_see(store: Store) {
+    let party = Party::voting(&store, 3).await;
+    let mut follower = party.rooms.subscribe(party.code).await.unwrap();
+    let numbers = || async {
+        let (state, page) =
+            (party.rooms.view(party.code).await.unwrap(), party.rooms.events_after(party.code, 0));
+        let page = page.await.unwrap();
+        (state.sequence, page.last, page.events.len())
+    };
+    let before = numbers().await;
+    party.vote(1, &[1]).await.unwrap();
+    hear(&mut follower, before.0).await;
+    assert_eq!(numbers().await, before, "one has voted");
+    party.vote(2, &[1]).await.unwrap();
+    assert_eq!(numbers().await, before, "two have voted");
     assert_eq!(
-        lost.entry.event,
-        Event::SlotInvalidated { device_id: device(1), player_id: player(1), reason }
+        party.rooms.view(party.code).await.unwrap().expires_at % 60_000,
+        0,
+        "nor by the end of the room"
     );
-    assert_eq!(party.rooms.last_loss(party.code, &device(2)).await, Ok(None));
+    assert_eq!(party.sync_master().await.votes_received_player_ids.unwrap(), [player(1), player(2)]);
+    assert!(party.sync(1).await.game.unwrap().voted);
+    party.vote(3, &[1]).await.unwrap();
+    assert_eq!(numbers().await.0, before.0 + 1, "the end of the vote is news to everybody");
 }

@@ -51,6 +51,12 @@ pub async fn a_look_at_the_log_or_an_idle_timer_keeps_no_room_alive(store: Store
     party.rooms.settle(party.code).await.unwrap();
     party.rooms.events_after(party.code, 0).await.unwrap();
     party.rooms.master(party.code, &party.key).await.unwrap();
+    party.rooms.view(party.code).await.unwrap();
+    party.rooms.sync(party.code, None).await.unwrap();
+    party.rooms.sync(party.code, Some(&device(9))).await.unwrap();
+    party.rooms.may_join(party.code, JoinRequest::new(device(9), 1)).await.unwrap();
+    assert_eq!(code_of(party.rooms.join(party.code, &device(9), 2).await), "invalid_protocol_version");
+    assert_eq!(code_of(party.rooms.verify_device(party.code, &device(1), "guess").await), "not_this_device");
     assert_eq!(code_of(party.take(1, 2).await), "device_already_has_player");
     assert_eq!(party.all_end_together().await, until);
 }
@@ -105,7 +111,7 @@ pub async fn a_name_of_another_room_in_the_roster_harms_nobody(store: Store) {
         .foreign(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger.clone(), Bytes::from_static(b"rubbish")]))
         .await;
     let before = other.all_end_together().await;
-    party.sync(1).await;
+    party.rooms.touch(party.code).await.unwrap();
     assert_eq!(other.all_end_together().await, before);
     party.foreign(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger])).await;
     party.rooms.close(&party.master).await.unwrap();

@@ -83,6 +83,12 @@ pub async fn items_are_opened_in_their_order(store: Store) {
     assert_eq!(code_of(party.open(2, 1).await), "not_in_phase", "the round is over");
     party.rooms.reveal(&party.master).await.unwrap();
     assert_eq!(code_of(party.rooms.reveal(&party.master).await), "not_in_phase", "shown once");
+    assert_eq!(party.status().await, "idle", "the result is shown, and not the points of the round yet");
+    assert_eq!(party.sync_master().await.next_item, None);
+    assert_eq!(code_of(party.vote_on(1, 1, 2, &[1]).await), "late");
+    assert_eq!(code_of(party.open(2, 1).await), "not_in_phase", "the points of the round come first");
+    party.rooms.start_next_round(&party.master).await.unwrap();
+    assert_eq!(party.status().await, "round_score");
     party.rooms.start_next_round(&party.master).await.unwrap();
     assert_eq!(party.status().await, "idle");
     party.open(2, 1).await.unwrap();

@@ -36,6 +36,17 @@ pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
         ("control character", |s| s.players[0].name = "a\u{7}b".into()),
         ("0 bytes", |s| s.rounds[0].items[0].reel_url.clear()),
         ("space or a control", |s| s.rounds[0].items[0].reel_url = "a b".into()),
+        ("begins with http", |s| s.rounds[0].items[0].reel_url = "javascript:alert(1)".into()),
+        ("begins with http", |s| s.players[0].avatar_url = Some("data:image/png;base64,AA".into())),
+        ("invisible character", |s| s.players[0].name = "A\u{200b}".into()),
+        ("shorten names", |s| {
+            s.senders = (1..=64)
+                .map(|n| SetupSender {
+                    sender_id: sender(n), name: "👑".repeat(64), ..s.senders[0].clone()
+                })
+                .collect();
+            s.players = (1..=64).map(|n| SetupPlayer::new(player(n), "👑".repeat(64))).collect();
+        }),
         ("64 players", |s| {
             s.players = (1..=PLAYERS_MAX as u32 + 1).map(|n| SetupPlayer::new(player(n), "x")).collect();
         }),
@@ -45,7 +56,11 @@ pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
         }),
         ("bytes in all", |s| {
             let one = s.rounds[0].items[0].clone();
-            let long = |n| SetupItem { item_id: item(n), reel_url: "x".repeat(URL_BYTES_MAX), ..one.clone() };
+            let long = |n| SetupItem {
+                item_id: item(n),
+                reel_url: format!("https://{}", "x".repeat(URL_BYTES_MAX - 8)),
+                ..one.clone()
+            };
             s.rounds[0].items = (1..=ITEMS_MAX as u32 - 2).map(long).collect();
         }),
     ];
@@ -107,6 +122,10 @@ pub async fn a_device_renames_its_own_player(store: Store) {
     };
     assert_eq!(code_of(named(&others).await), "not_master", "another's name is not the device's business");
     assert_eq!(named(&own).await, Ok(own));
+    let message = named(&others).await.unwrap_err().to_string();
+    assert!(message.contains("p1 belongs to another device"), "{message}");
+    assert_eq!(code_of(rename(1, " PLAYER 1 ").await), "conflict", "another player's name");
+    party.rooms.rename_player(&party.master, &player(2), "Player 1").await.unwrap();
 }
 
 pub async fn after_the_start_nobody_is_added_and_nothing_set_up(store: Store) {

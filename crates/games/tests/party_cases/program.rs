@@ -52,6 +52,8 @@ enum At {
     Idle,
     Vote,
     Wait,
+    /// All items of the round were shown, its points not yet.
+    Shown,
     RoundScore,
     Over,
 }
@@ -241,7 +243,7 @@ impl Model {
     fn expect_vote(&mut self, d: u32, chosen: &[u32]) -> std::result::Result<(), &'static str> {
         match self.at {
             At::Lobby | At::Idle => return Err("not_in_phase"),
-            At::Wait | At::RoundScore | At::Over => return Err("late"),
+            At::Wait | At::Shown | At::RoundScore | At::Over => return Err("late"),
             At::Vote => {}
         }
         let p = *self.devices.get(&d).ok_or("not_claimed")?;
@@ -258,7 +260,11 @@ impl Model {
 
     fn expect_next_round(&mut self) -> std::result::Result<(), &'static str> {
         match self.at {
-            At::Wait if self.item == 2 => self.reveal(),
+            At::Wait if self.item == 2 => {
+                self.reveal();
+                self.at = At::RoundScore;
+            }
+            At::Shown => self.at = At::RoundScore,
             At::RoundScore if self.round == 1 => (self.round, self.item, self.at) = (2, 1, At::Idle),
             At::RoundScore => self.at = At::Over,
             _ => return Err("not_in_phase"),
@@ -291,7 +297,7 @@ impl Model {
         if self.item == 1 {
             (self.item, self.at) = (2, At::Idle);
         } else {
-            self.at = At::RoundScore;
+            self.at = At::Shown;
         }
     }
 
@@ -318,7 +324,7 @@ impl Model {
         assert_eq!(sync.scores.0, scores, "{op:?}");
         let status = match self.at {
             At::Lobby => "null",
-            At::Idle => "\"idle\"",
+            At::Idle | At::Shown => "\"idle\"",
             At::Vote => "\"vote\"",
             At::Wait => "\"reveal_wait\"",
             At::RoundScore | At::Over => "\"round_score\"",

@@ -73,6 +73,7 @@ pub async fn hits_at_the_same_time_each_advance_or_lose(store: Store) {
         match hit.map(|hit| hit.outcome) {
             Ok(Outcome::Advanced { from }) => left.push(from),
             Ok(Outcome::Triggered { .. }) => triggered += 1,
+            Ok(outcome @ Outcome::Stayed { .. }) => panic!("{outcome:?} by default"),
             Err(error) => {
                 assert_eq!(error, Error::NotFound { id });
                 late += 1;

@@ -9,7 +9,10 @@ local start = ARGV[1] .. ':'
 if receipt and string.sub(receipt, 1, #start) == start then
   return string.sub(receipt, #start + 1)
 end
-redis.call('SET', KEYS[1], 'closed', 'PX', ARGV[2])
 local t = redis.call('TIME')
-if not receipt and tonumber(t[1]) * 1000 - tonumber(ARGV[3]) > tonumber(ARGV[2]) / 2 then return 1 end
+local time, estimate, life = tonumber(t[1]) * 1000, tonumber(ARGV[3]), tonumber(ARGV[2])
+-- A late copy is refused by its time once the mark has ended. It may carry a time that is ahead of this clock.
+local mark = string.format('%.0f', math.max(time, estimate) + 1000 + life)
+redis.call('SET', KEYS[1], 'closed', 'PXAT', mark)
+if not receipt and time - estimate > life / 2 then return 1 end
 return false

@@ -10,6 +10,7 @@
 --
 -- KEYS  1..n the data keys, then turn keys beside the first of them (if ARGV[2] is not 0), last the receipt (if ARGV[3] is not empty)
 -- ARGV  1 n   2 '1' turn keys declared, '2' also check our user's rights   3 sequence of this commit, or ''   4 '' | 't' tell the time | the client's estimate in ms
+--         (a commit without an estimate is refused if its lane has no receipt: it may be a late copy)
 --       5 process   6 turn ms   7 receipt ms   8 most elements of a reply   9 largest difference of clocks in ms
 --       10 number of groups   11 the program: groups, then the fetches   12 the shapes of reads   13.. words
 -- shape: command, count command or '', number of arguments, arguments
@@ -18,15 +19,17 @@
 --   absent   all keys, then all shapes: reads whose replies say that there is no such key
 --   read     key, shape, tag, expected…
 --   turn     key that the group writes
+--   lease    key that the group only reads and may have a lease on
 --   type     key, expected type, least and greatest number or '' twice
 --   log      list, counter, bound, 1 = refuse when full, entry
 --   deletion key
 --   write    key, command, number of arguments, arguments
 --   message  channel, payload
+--   (the number of leases stands behind that of messages)
 -- fetches: number, then key and shape of each
 --
 -- Answer: { time or 0, status, group answers, fetched replies }
---   status  0 done   1 clocks differ   2 lane closed   { 3, group, message } failed after the first write
+--   status  0 done   1 clocks differ   2 lane closed, or its receipt has ended   { 3, group, message } failed after the first write
 --   group   0 committed   { 1, replies } stale   2 somebody else's turn   { 3, key, type found } wrong type   4 log full   5 not begun, because one before it failed
 --           { 5, command } our user may not run it
 --   reply   nil, integer, string, array of strings; { 1, type } wrong type; { 2, n } too many elements
@@ -83,9 +86,10 @@ end
 -- One text for an ordered array: lengths and elements, scores by their value.
 local function canonical(reply, name)
   local parts, scored = {}, name == 'ZRANGE'
+  -- Adding 0 makes a zero of -0, which is the same score.
   for i = 1, #reply do
     local x = reply[i]
-    if scored and i % 2 == 0 then x = string.format('%.17g', num(x)) end
+    if scored and i % 2 == 0 then x = string.format('%.17g', num(x) + 0) end
     parts[i] = #x .. ':' .. x
   end
   return table.concat(parts)
@@ -123,10 +127,10 @@ local function same(reply, name, p)
   if tag == WRONG then return special and reply[1] == 1 and reply[2] == expected, after end
   if tag == MANY then return special and reply[1] == 2 and reply[2] == num(expected), after end
   if tag == ARRAY then return kind == 'table' and not special and canonical(reply, name) == expected, after end
-  -- The digest of a long string or array.
+  -- The digest of a long string or array, behind our name: values that were made to have equal digests do not have them.
   local text = reply
   if kind == 'table' and not special then text = canonical(reply, name) end
-  return type(text) == 'string' and redis.sha1hex(text) == expected, after
+  return type(text) == 'string' and redis.sha1hex(me .. text) == expected, after
 end
 
 -- Whether a reply says that there is no such key; the client chose only reads that can say so.
@@ -267,7 +271,7 @@ local logged = 0
 
 -- Pass 1 of one group at position p: its answer, and where its log entries begin.
 local function validate(p)
-  local stale, q = compare(p + 11, N[p + 2], N[p + 3], N[p + 4], N[p + 1] == 1)
+  local stale, q = compare(p + 12, N[p + 2], N[p + 3], N[p + 4], N[p + 1] == 1)
   if stale then return stale end
   local turns, types, logs = N[p + 5], N[p + 6], N[p + 7]
   local mine = {}
@@ -282,6 +286,10 @@ local function validate(p)
     end
   end
   q = q + turns
+  for i = q, has_turns and q + N[p + 11] - 1 or 0 do
+    if call('GET', K[n + N[i]]) == me then mine[#mine + 1] = K[n + N[i]] end
+  end
+  q = q + N[p + 11]
   for _ = 1, types do
     local found = obstacle(K[N[q]], A[N[q + 1]], A[N[q + 2]], A[N[q + 3]])
     if found then return { 3, N[q], found } end
@@ -360,6 +368,11 @@ if any and sequence ~= '' then
   if type(before) == 'table' and before.err then return before end
   if before == 'closed' then
     call('SET', receipt, before, 'PX', A[7])
+    return { time, 2, {}, {} }
+  end
+  -- Without an estimate of the time only the receipt of the commit before tells a late copy.
+  if not before and (A[4] == '' or A[4] == 't') then
+    call('DEL', receipt)
     return { time, 2, {}, {} }
   end
 end

@@ -4,7 +4,7 @@
 -- KEYS  1..n the strings, n+1..2n their turn keys, the receipt, then strings that steps still miss; only those if n is 0
 -- ARGV  1 sequence of this commit   2 '' | 't' tell the time | the client's estimate in ms   3 process   4 turn ms
 --       5 receipt ms   6 largest difference of clocks in ms   7 n   8.. four words for each string:
---   tag       s the string, d its digest, n nothing there; in capitals: ask for the turn if that is not so
+--   tag       s the string, d the digest of the process and the string, n nothing there; in capitals: ask for the turn if that is not so
 --   expected  the string or the digest
 --   value     what is set
 --   life      '' until deleted | 'KEEPTTL' | the deadline in ms
@@ -35,7 +35,7 @@ for i = 1, n do
   elseif tag == 'n' or tag == 'N' then
     same = found == false
   else
-    same = type(found) == 'string' and redis.sha1hex(found) == A[p + 1]
+    same = type(found) == 'string' and redis.sha1hex(me .. found) == A[p + 1]
   end
   if not same then
     if type(found) == 'table' then
@@ -59,6 +59,10 @@ if set > 0 then
   if type(before) == 'table' then return before end
   if before == 'closed' then
     call('SET', receipt, before, 'PX', A[5])
+    return { time, 2, {}, {} }
+  end
+  if not before and (A[2] == '' or A[2] == 't') then
+    call('DEL', receipt)
     return { time, 2, {}, {} }
   end
   p = 8

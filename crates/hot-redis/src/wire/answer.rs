@@ -2,6 +2,7 @@
 
 use super::words::kind_found;
 use emberkeep_hot::command::KindFound;
+use emberkeep_hot::limits::DEADLINE_MS_MAX;
 use redis::Value;
 
 /// The script's answer to one call.
@@ -49,11 +50,14 @@ impl Answer {
         Answer { time_ms: None, status: Status::Done, groups, fetched: vec![] }
     }
 
-    /// Reads the script's answer; `None` when it is not one.
-    pub(crate) fn parse(value: Value) -> Option<Answer> {
+    /// Reads the script's answer to a call of so many groups; `None` when it is not one.
+    pub(crate) fn parse(value: Value, groups_sent: usize) -> Option<Answer> {
         let parts = match value {
             Value::Array(parts) => parts,
-            Value::Int(groups) => return Some(Answer::all_committed(usize::try_from(groups).ok()?)),
+            Value::Int(groups) => {
+                let groups = usize::try_from(groups).ok().filter(|groups| *groups == groups_sent)?;
+                return Some(Answer::all_committed(groups));
+            }
             _ => return None,
         };
         let [time, status, groups, fetched]: [Value; 4] = parts.try_into().ok()?;
@@ -64,14 +68,21 @@ impl Answer {
             Value::Int(2) => Status::LaneClosed,
             Value::Array(detail) => match &detail[..] {
                 [Value::Int(3), Value::Int(group), message] => {
-                    Status::Partial { group: *group as usize, message: text(message) }
+                    Status::Partial { group: usize::try_from(*group).ok()?, message: text(message) }
                 }
                 _ => return None,
             },
             _ => return None,
         };
-        let groups = array(groups)?.into_iter().map(group_answer).collect::<Option<_>>()?;
-        Some(Answer { time_ms: (time > 0).then_some(time), status, groups, fetched: array(fetched)? })
+        let groups = array(groups)?.into_iter().map(group_answer).collect::<Option<Vec<_>>>()?;
+        if matches!(status, Status::Done | Status::Partial { .. }) && groups.len() != groups_sent {
+            return None;
+        }
+        let time_ms = match time {
+            0 => None,
+            time => Some(possible(time)?),
+        };
+        Some(Answer { time_ms, status, groups, fetched: array(fetched)? })
     }
 }
 
@@ -93,6 +104,19 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
     })
 }
 
+/// The answer to TIME, in milliseconds since 1970; `None` when it is not one.
+pub(crate) fn time_ms(value: &Value) -> Option<i64> {
+    let Value::Array(parts) = value else { return None };
+    let [seconds, micros] = &parts[..] else { return None };
+    let (seconds, micros): (i64, i64) = (text(seconds).parse().ok()?, text(micros).parse().ok()?);
+    possible(seconds.checked_mul(1_000)?.checked_add(micros / 1_000)?)
+}
+
+/// A time that sums can be made with.
+fn possible(ms: i64) -> Option<i64> {
+    (1..=DEADLINE_MS_MAX).contains(&ms).then_some(ms)
+}
+
 pub(super) fn array(value: Value) -> Option<Vec<Value>> {
     match value {
         Value::Array(values) | Value::Set(values) => Some(values),
@@ -107,5 +131,29 @@ pub(crate) fn text(value: &Value) -> String {
         Value::SimpleString(text) => text.clone(),
         Value::Int(n) => n.to_string(),
         other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer with as many groups as this that were committed.
+    fn answer(status: Value, groups: usize) -> Value {
+        let groups = Value::Array((0..groups).map(|_| Value::Int(0)).collect());
+        Value::Array(vec![Value::Int(0), status, groups, Value::Array(vec![])])
+    }
+
+    #[test]
+    fn every_group_is_answered_or_the_answer_is_not_understood() {
+        let partial = || Value::Array(vec![Value::Int(3), Value::Int(1), Value::SimpleString("ERR".into())]);
+        for groups in 0..4 {
+            let is_whole = groups == 2;
+            assert_eq!(Answer::parse(Value::Int(groups), 2).is_some(), is_whole);
+            assert_eq!(Answer::parse(answer(Value::Int(0), groups as usize), 2).is_some(), is_whole);
+            assert_eq!(Answer::parse(answer(partial(), groups as usize), 2).is_some(), is_whole);
+        }
+        assert!(Answer::parse(answer(Value::Int(1), 0), 2).is_some(), "nothing was looked at");
+        assert!(Answer::parse(answer(Value::Int(2), 0), 2).is_some(), "the lane was closed");
     }
 }

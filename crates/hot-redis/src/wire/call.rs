@@ -1,15 +1,17 @@
 //! One call of the commit script under construction: keys and words once each, and a program that names them by number.
 
 use super::program::{Words, pack};
-use super::words::{found_name, read_words, score_g17, write_words};
+use super::words::{found_name, read_words, score_g17, write_name, write_words};
 use crate::inferred::shows_absence;
 use crate::limits::*;
+use crate::merge::{early_deadline, postponed};
 use bytes::Bytes;
 use emberkeep_hot::command::*;
 use emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use redis::Cmd;
+use std::time::Duration;
 
 /// Arguments before the first word.
 const WORDS_FROM: u32 = 13;
@@ -46,6 +48,9 @@ pub(crate) struct Call {
     program: Vec<u32>,
     shapes: Vec<u32>,
     shape_of: HashMap<Read, u32, RandomState>,
+    /// Stands before a text of which a digest is taken: the process, which only this one and the server know. Whoever
+    /// chooses values cannot choose two of equal digests without it.
+    digest_prefix: String,
 }
 
 /// What stands around the groups of a call.
@@ -54,8 +59,12 @@ pub(crate) struct Envelope<'a> {
     pub(crate) turn_key: &'a (dyn Fn(&RawKey) -> Vec<u8> + Sync),
     /// Receipt key and sequence; `None` when nothing is written.
     pub(crate) receipt: Option<(&'a [u8], u64)>,
-    /// The client's estimate of the server's time, if a body used it.
+    /// The client's estimate of the server's time, if a body used it or nothing else tells a late copy of the commit.
     pub(crate) estimate_ms: Option<i64>,
+    /// Largest difference of that from the server's time.
+    pub(crate) allowance: Duration,
+    /// Length of a lease that is asked for.
+    pub(crate) lease: Duration,
     /// Ask for the time even if no body used it.
     pub(crate) wants_time: bool,
     /// Find out whether our user may run all commands.
@@ -67,6 +76,8 @@ pub(crate) struct Envelope<'a> {
 /// One group as the script sees it.
 pub(crate) struct GroupWords<'a> {
     pub(crate) ask_turn: bool,
+    /// Keys that its transactions may have leases on, by earlier runs.
+    pub(crate) leased: Vec<RawKey>,
     pub(crate) reads: &'a [(RawKey, Read, Reply)],
     pub(crate) effects: &'a Effects,
     pub(crate) requirements: Vec<Requirement>,
@@ -99,8 +110,8 @@ pub(crate) fn in_order(mut reads: Vec<(RawKey, Read, Reply)>) -> Vec<(RawKey, Re
 
 impl Call {
     /// A call of these groups, then of the fetches.
-    pub(crate) fn of_groups(groups: &[GroupWords<'_>], fetches: &[(RawKey, Read)]) -> Call {
-        let mut call = Call::default();
+    pub(crate) fn of_groups(groups: &[GroupWords<'_>], fetches: &[(RawKey, Read)], process: &str) -> Call {
+        let mut call = Call { digest_prefix: process.to_owned(), ..Call::default() };
         for group in groups {
             for (key, _) in &group.effects.writes {
                 call.key(key);
@@ -109,6 +120,9 @@ impl Call {
             for (key, ..) in group.reads.iter().filter(|_| group.ask_turn) {
                 call.key(key);
             }
+            group.leased.iter().for_each(|key| {
+                call.key(key);
+            });
         }
         call.with_turns = call.keys.len();
         groups.iter().for_each(|group| call.group(group));
@@ -159,22 +173,24 @@ impl Call {
         let of_keys = || effects.writes.chunk_by(|(key, _), (next, _)| key == next);
         let is_deletion = |of_key: &&[(RawKey, Write)]| matches!(of_key, [(_, Write::Del)]);
         let deletions = of_keys().filter(is_deletion).count();
+        let deadlines = of_keys().filter(|of_key| early_deadline(of_key).is_some()).count();
         let counts = [
             [0, group.ask_turn as usize],
             [texts.len(), absent.len()],
             [others.len(), of_keys().count()],
             [group.requirements.len(), effects.log.len()],
-            [deletions, effects.writes.len() - deletions],
+            [deletions, effects.writes.len() - deletions + deadlines],
         ];
         self.program.extend(counts.as_flattened().iter().map(|count| *count as u32));
-        self.program.push(effects.messages.len() as u32);
+        let leases = leases_of(group);
+        self.program.extend([effects.messages.len() as u32, leases.len() as u32]);
         self.reads(texts, absent, others);
         of_keys().for_each(|of_key| self.number_of(&of_key[0].0));
+        leases.iter().for_each(|key| self.number_of(key));
         group.requirements.iter().for_each(|requirement| self.requirement(requirement));
         effects.log.iter().for_each(|entry| self.log_entry(group.log_keys, entry));
         of_keys().filter(is_deletion).for_each(|of_key| self.number_of(&of_key[0].0));
-        let writes = of_keys().filter(|of_key| !is_deletion(of_key)).flatten();
-        writes.for_each(|(key, write)| self.write(key, write));
+        of_keys().filter(|of_key| !is_deletion(of_key)).for_each(|of_key| self.writes(of_key));
         for (channel, payload) in &effects.messages {
             let numbers = [self.word(channel), self.word(payload)];
             self.program.extend(numbers);
@@ -249,11 +265,11 @@ impl Call {
             (None, true) => cmd.arg("t"),
             (None, false) => cmd.arg(""),
         };
-        cmd.arg(envelope.process).arg(TURN.as_millis() as u64).arg(RECEIPT.as_millis() as u64);
+        cmd.arg(envelope.process).arg(envelope.lease.as_millis() as u64).arg(RECEIPT.as_millis() as u64);
         if !self.swaps {
             cmd.arg(REPLY_ELEMENTS_MAX);
         }
-        cmd.arg(CLOCK_DIFFERENCE_MAX.as_millis() as u64);
+        cmd.arg(envelope.allowance.as_millis() as u64);
         if !self.swaps {
             cmd.arg(envelope.groups).arg(program).arg(shapes);
         }
@@ -320,7 +336,8 @@ impl Call {
     }
 
     fn digest(&mut self, text: &[u8]) {
-        self.tagged(tag::DIGEST, sha1_smol::Sha1::from(text).digest().to_string().as_bytes());
+        let digest = digest(&self.digest_prefix, text);
+        self.tagged(tag::DIGEST, digest.as_bytes());
     }
 
     fn requirement(&mut self, requirement: &Requirement) {
@@ -341,8 +358,21 @@ impl Call {
         self.program.extend(numbers);
     }
 
-    fn write(&mut self, key: &RawKey, write: &Write) {
-        let (name, arguments) = write_words(write);
+    /// The writes of one key: all of them take effect before its deadline counts, which may pass on the way. The server
+    /// removes a key whose deadline has passed at once, and a write after that would make another one without an end.
+    fn writes(&mut self, of_key: &[(RawKey, Write)]) {
+        match early_deadline(of_key) {
+            None => of_key.iter().for_each(|(key, write)| self.write(key, write_words(write))),
+            Some(at) => {
+                of_key.iter().for_each(|(key, write)| self.write(key, write_words(&postponed(write))));
+                // XX: if it was removed meanwhile and made anew, it has no deadline.
+                let words = vec![Bytes::from(at.to_string()), Bytes::from_static(b"XX")];
+                self.write(&of_key[0].0, (write_name(&Write::ExpireAt(at)), words));
+            }
+        }
+    }
+
+    fn write(&mut self, key: &RawKey, (name, arguments): (&str, Vec<Bytes>)) {
         let numbers = [self.key(key), self.word(name.as_bytes()), arguments.len() as u32];
         self.program.extend(numbers);
         for argument in &arguments {
@@ -350,4 +380,24 @@ impl Call {
             self.program.push(word);
         }
     }
+}
+
+/// The keys that a group does not write and may have a lease on, by an earlier run: its commit ends that.
+fn leases_of(group: &GroupWords<'_>) -> Vec<RawKey> {
+    let mut keys: Vec<RawKey> = vec![];
+    let reads = group.reads.iter().filter(|_| group.ask_turn).map(|(key, ..)| key);
+    for key in reads.chain(&group.leased) {
+        let written = group.effects.writes.iter().any(|(written, _)| written == key);
+        if !written && !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys
+}
+
+/// What stands for a long reply.
+pub(super) fn digest(process: &str, text: &[u8]) -> String {
+    let mut sha = sha1_smol::Sha1::from(process);
+    sha.update(text);
+    sha.digest().to_string()
 }

@@ -8,7 +8,7 @@ mod reply;
 mod swap;
 mod words;
 
-pub(crate) use answer::{Answer, GroupAnswer, Status, text};
+pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
 pub(crate) use call::{Call, Envelope, GroupWords, in_order};
 pub(crate) use reply::reply;
 pub(crate) use swap::Swap;

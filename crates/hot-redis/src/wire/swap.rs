@@ -1,6 +1,6 @@
 //! The commonest shape of a group: one string, read whole and set whole. It has a script of its own, `swap.lua`.
 
-use super::call::Call;
+use super::call::{Call, digest};
 use crate::limits::DIGEST_ABOVE_BYTES;
 use bytes::Bytes;
 use emberkeep_hot::command::*;
@@ -36,14 +36,18 @@ impl<'a> Swap<'a> {
         (key == written && quiet).then_some(Swap { key, expected, value, expiry: *expiry, ask_turn })
     }
 
+    /// Whether it is of this key.
+    pub(crate) fn is_of(&self, key: &RawKey) -> bool {
+        self.key == key
+    }
+
     /// Tag and expectation, as the script reads them.
-    fn expectation(&self) -> (&'static [u8], Bytes) {
+    fn expectation(&self, process: &str) -> (&'static [u8], Bytes) {
         let tag = |plain, asking| if self.ask_turn { asking } else { plain };
         match self.expected {
             None => (tag(b"n", b"N"), Bytes::new()),
             Some(blob) if blob.len() > DIGEST_ABOVE_BYTES => {
-                let digest = sha1_smol::Sha1::from(blob).digest().to_string();
-                (tag(b"d", b"D"), Bytes::from(digest))
+                (tag(b"d", b"D"), Bytes::from(digest(process, blob)))
             }
             Some(blob) => (tag(b"s", b"S"), blob.clone()),
         }
@@ -52,7 +56,7 @@ impl<'a> Swap<'a> {
 
 impl Call {
     /// A call of swaps, each of another key, and of strings that steps miss. `None` if they miss something else.
-    pub(crate) fn of_swaps(swaps: &[Swap<'_>], fetches: &[(RawKey, Read)]) -> Option<Call> {
+    pub(crate) fn of_swaps(swaps: &[Swap<'_>], fetches: &[(RawKey, Read)], process: &str) -> Option<Call> {
         let mut call = Call::default();
         call.swaps = true;
         call.words.push(swaps.len().to_string().as_bytes());
@@ -64,7 +68,7 @@ impl Call {
         }
         for swap in swaps {
             call.keys.push(swap.key.clone());
-            let (tag, expected) = swap.expectation();
+            let (tag, expected) = swap.expectation(process);
             let words = &mut call.words;
             words.push(tag);
             words.push(&expected);

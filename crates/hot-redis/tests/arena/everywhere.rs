@@ -1,27 +1,43 @@
-//! One fault, every place.
+//! One fault, every place: Redis and Valkey, one server and a Cluster.
 
-/// Makes two tests of each fault, an async function of a [`Place`](super::Place): on one server and on a Cluster of
-/// three, both started with the options behind it.
+/// Makes four tests of each fault, an async function of a [`Place`](super::Place): on one server and on a Cluster of
+/// three, of Redis and of Valkey, all started with the options behind it.
 #[macro_export]
 macro_rules! everywhere {
     ($($fault:ident: $options:expr),* $(,)?) => {
-        mod standalone {
+        everywhere!(@place standalone, alone, Redis, $($fault: $options),*);
+        everywhere!(@place cluster, three, Redis, $($fault: $options),*);
+        everywhere!(@place valkey_standalone, alone, Valkey, $($fault: $options),*);
+        everywhere!(@place valkey_cluster, three, Valkey, $($fault: $options),*);
+    };
+    (@place $place:ident, $start:ident, $flavor:ident, $($fault:ident: $options:expr),*) => {
+        mod $place {
             use super::*;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $fault() {
-                    let Some(place) = Place::alone($options) else { return };
+                    let options = $options.flavor(emberkeep_testkit::Flavor::$flavor);
+                    let Some(place) = Place::$start(options) else { return };
                     super::$fault(place).await;
                 }
             )*
         }
-        mod cluster {
-            use super::*;
+    };
+}
+
+/// Makes two tests of each async function of a [`Flavor`](emberkeep_testkit::Flavor): on Redis and on Valkey.
+#[macro_export]
+macro_rules! on_both_servers {
+    ($($fault:ident),* $(,)?) => {
+        on_both_servers!(@flavor redis, Redis, $($fault),*);
+        on_both_servers!(@flavor valkey, Valkey, $($fault),*);
+    };
+    (@flavor $place:ident, $flavor:ident, $($fault:ident),*) => {
+        mod $place {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $fault() {
-                    let Some(place) = Place::three($options) else { return };
-                    super::$fault(place).await;
+                    super::$fault(emberkeep_testkit::Flavor::$flavor).await;
                 }
             )*
         }

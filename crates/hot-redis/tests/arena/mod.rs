@@ -11,11 +11,13 @@ mod battle;
 mod everywhere;
 mod ledger;
 mod place;
+mod tls;
 
 pub use audit::{Audit, audit};
 pub use battle::{Battle, LONG, Outcome, SLACK};
 pub use ledger::{Entry, Ledger, Told};
 pub use place::Place;
+pub use tls::{pem_path, tls_server, with_tls};
 
 use emberkeep_hot::command::Overflow;
 use emberkeep_hot::{Error, Scope, Store};

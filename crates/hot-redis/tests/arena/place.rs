@@ -21,10 +21,11 @@ impl Place {
         require(RedisCluster::start_with(&options, 3, 0)).map(Place::Cluster)
     }
 
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
+        let flavor = self.nodes()[0].flavor();
         match self {
-            Place::Alone(_) => "standalone",
-            Place::Cluster(_) => "cluster",
+            Place::Alone(_) => format!("{flavor:?}"),
+            Place::Cluster(_) => format!("{flavor:?} Cluster"),
         }
     }
 

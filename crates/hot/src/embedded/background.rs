@@ -2,12 +2,14 @@
 //! engine works without a runtime.
 //!
 //! Budget: a sweep of [`SWEEP_BUDGET`] every [`SWEEP_PAUSE`]; while sweeps use their budget up, a quarter of one
-//! core. Stops when the engine is closed or dropped; a sweep is then ended, a rewrite is dropped without a trace.
+//! core. Stops when the engine is closed or dropped; a sweep is then ended, a rewrite is dropped without a trace. A panic
+//! ends the sweep or the rewrite that it came from; the thread logs it and goes on after its pause.
 
 use super::Inner;
 use super::{rewrite, sweep};
 use crate::limits::{SWEEP_BUDGET, SWEEP_PAUSE};
 use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -67,12 +69,24 @@ impl Background {
 fn run(inner: &Inner, stop: &Stop) {
     let mut pause = SWEEP_PAUSE;
     while !stop.pause(pause) {
-        let cycle = sweep::cycle(inner, SWEEP_BUDGET);
-        pause = if cycle.cut_short { BUSY_PAUSE } else { SWEEP_PAUSE };
-        if inner.wants_rewrite()
-            && let Err(error) = rewrite::rewrite(inner)
-        {
-            tracing::error!(%error, "the journal was not rewritten; it goes on growing");
-        }
+        let cut_short = guarded("sweep", || sweep::cycle(inner, SWEEP_BUDGET).cut_short);
+        pause = if cut_short == Some(true) { BUSY_PAUSE } else { SWEEP_PAUSE };
+        guarded("rewrite", || {
+            if inner.wants_rewrite()
+                && let Err(error) = rewrite::rewrite(inner)
+            {
+                tracing::error!(%error, "the journal was not rewritten; it goes on growing");
+            }
+        });
     }
+}
+
+/// Runs a part of the thread's work; `None` if it panicked, also if only its log line did.
+fn guarded<T>(what: &str, run: impl FnOnce() -> T) -> Option<T> {
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    if ran.is_err() {
+        // The log may be what panicked.
+        let _ = catch_unwind(|| tracing::error!(what, "a background task panicked; it is started again"));
+    }
+    ran.ok()
 }

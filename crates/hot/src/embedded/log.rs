@@ -28,7 +28,7 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
     for append in effects.log.drain(..) {
         sequence += 1;
         lines.push(stored_entry(sequence, &append.entry));
-        let max = append.entries_max.max(1);
+        let max = append.entries_max;
         match append.overflow {
             Overflow::Refuse if len >= max => {
                 return Err(Error::LogFull { partition: crate::error::show(partition), max });

@@ -316,6 +316,10 @@ impl Engine for Embedded {
         })
     }
 
+    fn stopped(&self) -> Option<Error> {
+        self.inner.journal().and_then(Journal::stopped).filter(|error| *error != Error::Closed)
+    }
+
     fn seed(&self) -> u64 {
         self.inner.random.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }

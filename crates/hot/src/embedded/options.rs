@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Options {
     /// Where a journal is kept; `None` = with the process everything ends.
     pub data: Option<PathBuf>,
-    /// When a step counts as safe; without a folder, at once.
+    /// What an answer promises; without a folder, nothing.
     pub durability: Durability,
     /// The file system of the journal.
     pub files: Arc<dyn Files>,
@@ -60,7 +60,7 @@ impl Options {
         self
     }
 
-    /// When a step counts as safe.
+    /// What an answer promises.
     pub fn durability(mut self, durability: Durability) -> Options {
         self.durability = durability;
         self

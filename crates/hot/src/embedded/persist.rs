@@ -2,7 +2,8 @@
 //!
 //! With [`Durability::Always`] nothing leaves the engine before it is on disk: a step's caller waits for its
 //! number, messages are handed out by the journal after the sync, and readers wait for whatever was appended when
-//! they read. Otherwise messages go out under the locks of their step and nobody waits.
+//! they read. Otherwise messages go out under the locks of their step and nobody waits: what was appended survives the
+//! death of the process already.
 
 use super::Inner;
 use super::apply::apply;
@@ -85,12 +86,10 @@ impl Inner {
         }
     }
 
-    /// Tells the journal of keys that were swept. A journal that has stopped takes no later write of them either,
-    /// so then there is nothing to tell.
-    pub(super) fn append_deletes(&self, deletes: impl FnOnce() -> Vec<(RawKey, Write)>) {
-        if let Some(journal) = self.journal() {
-            let _ = journal.append(&deletes(), Vec::new());
-        }
+    /// Appends the DELs of keys that are about to be swept. After an error they must stay in memory: a full disk
+    /// resumes, and a later write of such a key would then be merged into what the file still holds.
+    pub(super) fn append_deletes(&self, deletes: impl FnOnce() -> Vec<(RawKey, Write)>) -> Result<()> {
+        self.journal().map_or(Ok(()), |journal| journal.append(&deletes(), Vec::new()).map(drop))
     }
 
     /// What somebody who has read must wait for before telling anybody.

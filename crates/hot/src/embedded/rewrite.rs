@@ -49,19 +49,28 @@ impl Aside {
 /// Replaces the journal's history by the state of this moment.
 pub(super) fn rewrite(inner: &Inner) -> Result<()> {
     let Some(journal) = inner.journal() else { return Ok(()) };
+    // Before the cut, so that it is dropped last: however the walk ends, by a panic too.
+    let _copies = Copies(inner);
     let mut snapshot = Snapshot { inner, base: cut(inner, journal)?, rested: Instant::now() };
-    let walked = (0..SHARDS).try_for_each(|index| snapshot.save_shard(index));
-    if walked.is_err() {
-        // Copies that nobody will fetch must not pile up.
-        inner.shards.iter().for_each(|shard| shard.lock().aside = None);
+    (0..SHARDS).try_for_each(|index| snapshot.save_shard(index))?;
+    snapshot.base.finish()
+}
+
+/// Ends copying when it is dropped: copies that nobody will fetch must not pile up.
+struct Copies<'a>(&'a Inner);
+
+impl Drop for Copies<'_> {
+    fn drop(&mut self) {
+        self.0.shards.iter().for_each(|shard| shard.lock().aside = None);
     }
-    walked.and_then(|()| snapshot.base.finish())
 }
 
 /// The moment that the snapshot shows.
 fn cut(inner: &Inner, journal: &Journal) -> Result<Rewrite> {
+    // Its files are made before the locks are taken: that takes some syncs.
+    let prepared = journal.prepare_rewrite()?;
     let mut locked = Locked::take(inner, ALL);
-    let base = journal.begin_rewrite()?;
+    let base = prepared.cut()?;
     for shard in locked.shards() {
         shard.epoch = shard.epoch.wrapping_add(1);
         shard.aside = Some(Aside::default());

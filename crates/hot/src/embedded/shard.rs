@@ -68,8 +68,9 @@ impl Default for Pass {
 }
 
 impl Pass {
+    /// There is an entry that ends then.
     #[inline]
-    fn note(&mut self, deadline: i64) {
+    pub(super) fn note(&mut self, deadline: i64) {
         self.soonest = self.soonest.min(deadline);
         self.soonest_next = self.soonest_next.min(deadline);
     }

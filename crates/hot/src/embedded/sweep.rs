@@ -6,14 +6,14 @@
 //! not walked at all.
 //!
 //! Budget: a cycle ends after the time it was given; the next one begins where it stopped. Values are freed after
-//! the lock is released. With a journal each look is one transaction of DELs: a load has no clock, and a later
-//! write of such a key must not find it.
+//! the lock is released. With a journal a look is one or more transactions of DELs, and only what they name is removed:
+//! a load has no clock, and a later write of such a key must not find it.
 
 use super::Inner;
 use super::entries::Entry;
 use super::shard::Shard;
 use crate::command::{RawKey, Write};
-use crate::limits::{SHARDS, SWEEP_SLOTS_PER_LOCK};
+use crate::limits::{SHARDS, SWEEP_RECORD_BYTES_MAX, SWEEP_SLOTS_PER_LOCK};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -62,33 +62,25 @@ fn look(inner: &Inner, index: usize) -> Look {
     if shard.sweep.soonest >= now {
         return Look::default();
     }
-    let (looked, mut gone) = take_ended(&mut shard, now);
-    if gone.is_empty() {
-        return Look { looked, removed: 0 };
-    }
-    let bytes: usize = gone.iter().map(Shard::bytes_of).sum();
-    inner.memory.adjust(-(bytes as i64));
-    inner.append_deletes(|| gone.iter_mut().map(|entry| (taken_key(entry), Write::Del)).collect());
+    let (looked, ended) = find_ended(&mut shard, now);
+    let gone = remove(inner, &mut shard, &ended);
     drop(shard);
     Look { looked, removed: gone.len() }
 }
 
-fn taken_key(entry: &mut Entry) -> RawKey {
-    RawKey::from(std::mem::take(&mut entry.key))
-}
-
-fn take_ended(shard: &mut Shard, now: i64) -> (usize, Vec<Entry>) {
+/// Positions of ended entries, from the highest down, and how many entries were looked at.
+fn find_ended(shard: &mut Shard, now: i64) -> (usize, Vec<usize>) {
     if shard.sweep.from == 0 || shard.sweep.from > shard.len() {
         shard.sweep.from = shard.len();
         shard.sweep.soonest_next = super::entries::NEVER;
     }
     let end = shard.sweep.from;
     let begin = end.saturating_sub(SWEEP_SLOTS_PER_LOCK);
-    let mut gone = Vec::new();
+    let mut ended = Vec::new();
     for position in (begin..end).rev() {
         let entry = shard.at(position);
         if entry.ended(now) {
-            gone.push(shard.remove_ended(position));
+            ended.push(position);
         } else {
             shard.sweep.soonest_next = shard.sweep.soonest_next.min(entry.deadline);
         }
@@ -97,5 +89,37 @@ fn take_ended(shard: &mut Shard, now: i64) -> (usize, Vec<Entry>) {
     if begin == 0 {
         shard.sweep.soonest = shard.sweep.soonest_next;
     }
-    (end - begin, gone)
+    (end - begin, ended)
+}
+
+/// Removes entries as far as the journal takes their DELs; the others are left for a later look.
+fn remove(inner: &Inner, shard: &mut Shard, mut ended: &[usize]) -> Vec<Entry> {
+    let mut gone = Vec::with_capacity(ended.len());
+    while !ended.is_empty() {
+        let (record, later) = ended.split_at(record_entries(shard, ended));
+        let delete = |position: &usize| (RawKey::copy_from_slice(&shard.at(*position).key), Write::Del);
+        if inner.append_deletes(|| record.iter().map(delete).collect()).is_err() {
+            break;
+        }
+        // From the highest position down: what takes the free place is no ended entry that is still to come.
+        gone.extend(record.iter().map(|position| shard.remove_ended(*position)));
+        ended = later;
+    }
+    for position in ended {
+        let deadline = shard.at(*position).deadline;
+        shard.sweep.note(deadline);
+    }
+    let bytes: usize = gone.iter().map(Shard::bytes_of).sum();
+    inner.memory.adjust(-(bytes as i64));
+    gone
+}
+
+/// How many entries go into the next record: one at least.
+fn record_entries(shard: &Shard, ended: &[usize]) -> usize {
+    let mut bytes = 0;
+    let fits = |position: &&usize| {
+        bytes += shard.at(**position).key.len();
+        bytes <= SWEEP_RECORD_BYTES_MAX
+    };
+    ended.iter().take_while(fits).count().max(1)
 }

@@ -34,17 +34,22 @@ fn bad<T>(problem: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Bad(problem.into()))
 }
 
-/// Applies all commands of a record's body and says how many there were.
+/// Applies all commands of a record's body and says how many there were. All are read before the first is applied: a
+/// record is applied whole or not at all.
 pub(super) fn apply_body(body: &[u8], apply: Apply<'_>) -> Result<u64, Fault> {
-    let (mut rest, mut commands) = (body, 0);
+    let (mut rest, mut writes) = (body, SmallVec::<[(RawKey, Write); 4]>::new());
     while !rest.is_empty() {
         let args = next_command(&mut rest)?;
-        commands += match args[0] {
-            // The checksum already made the transaction whole; these are for Redis.
-            b"MULTI" | b"EXEC" => 0,
-            _ => apply_command(&args, apply)?,
-        };
+        // The checksum already made the transaction whole; these are for Redis.
+        if !matches!(args[0], b"MULTI" | b"EXEC") {
+            apply_command(&args, &mut |key, write| {
+                writes.push((key, write));
+                Ok(())
+            })?;
+        }
     }
+    let commands = writes.len() as u64;
+    writes.into_iter().try_for_each(|(key, write)| apply(key, write))?;
     Ok(commands)
 }
 

@@ -2,14 +2,16 @@
 //!
 //! It remembers for each file which bytes, and for each folder which names, a sync has made durable. [`crash`] answers
 //! one of the disks that a loss of power could leave: unsynced bytes gone, cut short, or with holes; unsynced
-//! creations, renames and removals done or not, each for itself.
+//! creations, renames and removals done or not, each for itself. Dropping a journal without closing it and opening the
+//! same disk again is the death of a process: what it wrote is there.
 //!
 //! [`crash`]: Forgetful::crash
 
-use super::files::{Files, OpenFile, TryLock};
+use super::files::{Files, LogFile, OpenFile, Space, TryLock};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,10 +28,13 @@ struct State {
     durable_names: BTreeMap<PathBuf, usize>,
     /// Changes of names since the folder's last sync, oldest first.
     changes: Vec<Change>,
+    folders: BTreeSet<PathBuf>,
+    durable_folders: BTreeSet<PathBuf>,
     locks: BTreeSet<PathBuf>,
     operations: u64,
     writes: u64,
     syncs: u64,
+    copies: u64,
     faults: Faults,
 }
 
@@ -37,13 +42,18 @@ struct State {
 struct Faults {
     full_at_write: Option<u64>,
     broken_at_sync: Option<u64>,
+    broken_at_copy: Option<u64>,
     power_until: Option<u64>,
+    panic_at_sync: Option<u64>,
+    panic_at_base: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Inode {
     bytes: Vec<u8>,
     durable: Vec<u8>,
+    /// Written since the last sync, in order; neighbours are merged.
+    dirty: Vec<Range<usize>>,
     /// Cut since the last sync.
     shrunk: bool,
 }
@@ -74,7 +84,20 @@ impl Forgetful {
             }
         }
         let inodes = state.inodes.iter().map(|inode| inode.after_crash(&mut chance)).collect();
-        let after = State { inodes, durable_names: names.clone(), names, ..State::default() };
+        let mut folders = state.durable_folders.clone();
+        folders.extend(state.folders.iter().filter(|_| !chance.hard && chance.below(2) == 0).cloned());
+        // A folder that was not made durable takes along what is in it.
+        let reachable = |path: &Path| path.ancestors().skip(1).all(|up| is_root(up) || folders.contains(up));
+        names.retain(|path, _| reachable(path));
+        let folders: BTreeSet<_> = folders.iter().filter(|path| reachable(path)).cloned().collect();
+        let after = State {
+            inodes,
+            durable_names: names.clone(),
+            names,
+            durable_folders: folders.clone(),
+            folders,
+            ..State::default()
+        };
         Forgetful { state: Arc::new(Mutex::new(after)) }
     }
 
@@ -89,6 +112,23 @@ impl Forgetful {
     pub fn break_at_sync(&self, n: u64) {
         let mut state = self.state.lock();
         state.faults.broken_at_sync = Some(state.syncs + n);
+    }
+
+    /// The `n`-th copy into reserved space from now (1 = the next) takes half of its bytes and fails; later ones work.
+    pub fn break_at_copy(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.faults.broken_at_copy = Some(state.copies + n);
+    }
+
+    /// The `n`-th sync of a file from now (1 = the next) panics.
+    pub fn panic_at_sync(&self, n: u64) {
+        let mut state = self.state.lock();
+        state.faults.panic_at_sync = Some(state.syncs + n);
+    }
+
+    /// Creating the base of a rewrite panics.
+    pub fn panic_at_base(&self) {
+        self.state.lock().faults.panic_at_base = true;
     }
 
     /// After `n` more changes nothing works any more.
@@ -116,9 +156,13 @@ impl Forgetful {
     /// Puts other bytes into a file, durably: what a bad sector or a helpful person does.
     pub fn overwrite(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state.lock();
-        let inode = Inode { durable: bytes.clone(), bytes, shrunk: false };
+        let inode = Inode { durable: bytes.clone(), bytes, ..Inode::default() };
         state.inodes.push(inode);
         let at = state.inodes.len() - 1;
+        for folder in path.ancestors().skip(1) {
+            state.folders.insert(folder.to_owned());
+            state.durable_folders.insert(folder.to_owned());
+        }
         state.names.insert(path.to_owned(), at);
         state.durable_names.insert(path.to_owned(), at);
     }
@@ -176,30 +220,61 @@ impl Inode {
             1 => self.bytes.clone(),
             _ => self.torn(chance),
         };
-        Inode { durable: bytes.clone(), bytes, shrunk: false }
+        Inode { durable: bytes.clone(), bytes, ..Inode::default() }
     }
 
     /// A part of what was not synced, perhaps with a hole: sectors are written in any order.
     fn torn(&self, chance: &mut Chance) -> Vec<u8> {
-        let safe = self.durable.len().min(self.bytes.len());
-        let unsynced = self.bytes.len() - safe;
-        let mut bytes = self.bytes[..safe + chance.below(unsynced + 1)].to_vec();
+        let mut bytes = self.durable.clone();
+        let (short, long) = (bytes.len().min(self.bytes.len()), bytes.len().max(self.bytes.len()));
+        // The new size may be there before the bytes are, or the other way round.
+        bytes.resize([short, long, short + chance.below(long - short + 1)][chance.below(3)], 0);
+        let first = self.dirty.iter().map(|range| range.start).min().unwrap_or(0);
+        let last = self.dirty.iter().map(|range| range.end).max().unwrap_or(first);
+        let end = first + chance.below(last - first + 1);
+        let mut hole = end..end;
         if chance.below(2) == 0 {
-            let from = safe + chance.below(bytes.len() - safe + 1);
-            let to = from + chance.below(bytes.len() - from + 1);
-            bytes[from..to].fill(0);
+            hole.start = first + chance.below(end - first + 1);
+            hole.end = hole.start + chance.below(end - hole.start + 1);
+        }
+        for at in self.dirty.iter().cloned().flatten().filter(|at| *at < end && !hole.contains(at)) {
+            if bytes.len() <= at {
+                bytes.resize(at + 1, 0);
+            }
+            bytes[at] = self.bytes[at];
         }
         bytes
     }
 
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[at..end].copy_from_slice(bytes);
+        match self.dirty.last_mut() {
+            Some(range) if range.end == at => range.end = end,
+            _ => self.dirty.push(at..end),
+        }
+    }
+
+    fn truncate(&mut self, bytes: usize) {
+        self.shrunk |= bytes < self.bytes.len();
+        self.bytes.truncate(bytes);
+        self.dirty.retain_mut(|range| {
+            range.end = range.end.min(bytes);
+            range.start < range.end
+        });
+    }
+
     fn sync(&mut self, broken: bool) {
-        if broken {
-            let lost = self.bytes.len().max(self.durable.len());
-            self.durable.resize(lost, 0);
-        } else if self.shrunk {
-            self.durable.clone_from(&self.bytes);
-        } else {
-            self.durable.extend_from_slice(&self.bytes[self.durable.len()..]);
+        let dirty = std::mem::take(&mut self.dirty);
+        if self.shrunk && !broken {
+            self.durable.truncate(self.bytes.len());
+        }
+        self.durable.resize(self.durable.len().max(self.bytes.len()), 0);
+        for range in dirty.into_iter().filter(|_| !broken) {
+            self.durable[range.clone()].copy_from_slice(&self.bytes[range]);
         }
         self.shrunk = false;
     }
@@ -222,8 +297,17 @@ impl Chance {
 }
 
 impl Files for Forgetful {
-    fn create_dir(&self, _: &Path) -> io::Result<()> {
-        Ok(())
+    fn create_dir(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.state.lock();
+        if state.folders.contains(path) {
+            return Ok(false);
+        }
+        if path.parent().is_some_and(|parent| !is_root(parent) && !state.folders.contains(parent)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.operate()?;
+        state.folders.insert(path.to_owned());
+        Ok(true)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -234,6 +318,8 @@ impl Files for Forgetful {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         let mut state = self.state.lock();
+        let base = path.to_string_lossy().ends_with(".base.aof");
+        assert!(!(base && state.faults.panic_at_base), "a base that panics, as asked");
         state.operate()?;
         state.inodes.push(Inode::default());
         let inode = state.inodes.len() - 1;
@@ -244,6 +330,11 @@ impl Files for Forgetful {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         let inode = self.state.lock().find(path)?;
         Ok(Box::new(Handle { state: Arc::clone(&self.state), inode }))
+    }
+
+    fn open_log(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        let inode = self.state.lock().find(path)?;
+        Ok(Arc::new(Handle { state: Arc::clone(&self.state), inode }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -270,6 +361,9 @@ impl Files for Forgetful {
         state.changes = elsewhere;
         let here: Vec<Change> = here;
         here.iter().for_each(|change| change.apply(&mut state.durable_names));
+        let folders: Vec<_> =
+            state.folders.iter().filter(|path| path.parent() == Some(dir)).cloned().collect();
+        state.durable_folders.extend(folders);
         Ok(())
     }
 
@@ -279,6 +373,11 @@ impl Files for Forgetful {
         }
         Ok(TryLock::Taken(Box::new(Held { state: Arc::clone(&self.state), path: path.to_owned() })))
     }
+}
+
+/// Where a disk begins; it needs no sync.
+fn is_root(path: &Path) -> bool {
+    path.parent().is_none() || path == Path::new(".")
 }
 
 /// A lock that is held.
@@ -294,6 +393,7 @@ impl Drop for Held {
 }
 
 /// An open file; like a real one it outlives its name.
+#[derive(Clone)]
 struct Handle {
     state: Arc<Mutex<State>>,
     inode: usize,
@@ -325,25 +425,77 @@ impl OpenFile for Handle {
         if taken == 0 && !bytes.is_empty() {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        state.inodes[self.inode].bytes.extend_from_slice(&bytes[..taken]);
+        let inode = &mut state.inodes[self.inode];
+        inode.write(inode.bytes.len(), &bytes[..taken]);
         Ok(taken)
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        LogFile::sync(self)
+    }
+
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+        LogFile::truncate(self, bytes)
+    }
+}
+
+impl LogFile for Handle {
+    fn reserve(&self, from: u64, bytes: usize, _: bool) -> io::Result<Box<dyn Space>> {
+        let mut state = self.state.lock();
+        state.operate()?;
+        state.writes += 1;
+        if state.faults.full_at_write.is_some_and(|at| state.writes >= at) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let inode = &mut state.inodes[self.inode];
+        let end = inode.bytes.len().max(from + bytes);
+        inode.bytes.resize(end, 0);
+        Ok(Box::new(HandleSpace { handle: self.clone(), from, bytes }))
+    }
+
+    fn sync(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         state.operate()?;
         state.syncs += 1;
+        assert!(state.faults.panic_at_sync != Some(state.syncs), "a sync that panics, as asked");
         let broken = state.faults.broken_at_sync == Some(state.syncs);
         state.inodes[self.inode].sync(broken);
         if broken { Err(io::Error::other("input/output error")) } else { Ok(()) }
     }
 
-    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+    fn truncate(&self, bytes: u64) -> io::Result<()> {
         let mut state = self.state.lock();
         state.operate()?;
-        let inode = &mut state.inodes[self.inode];
-        inode.bytes.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
-        inode.shrunk = true;
+        state.inodes[self.inode].truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(())
+    }
+}
+
+/// Reserved space of an open file.
+struct HandleSpace {
+    handle: Handle,
+    from: usize,
+    bytes: usize,
+}
+
+impl Space for HandleSpace {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.handle.state.lock();
+        state.operate()?;
+        state.copies += 1;
+        let broken = state.faults.broken_at_copy == Some(state.copies);
+        let inode = &mut state.inodes[self.handle.inode];
+        let at = self.from + at;
+        if at + bytes.len() > inode.bytes.len().min(self.from + self.bytes) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let taken = if broken { bytes.len() / 2 } else { bytes.len() };
+        inode.write(at, &bytes[..taken]);
+        if broken { Err(io::Error::other("input/output error")) } else { Ok(()) }
     }
 }

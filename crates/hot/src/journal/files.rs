@@ -2,22 +2,30 @@
 //!
 //! Everything the journal does to files goes through [`Files`], so that tests can take the power away between
 //! any two calls (see [`faulty`](super::faulty)).
+//!
+//! There are two ways to write. Bases and manifests are appended and then synced as a whole ([`OpenFile`]).
+//! Transactions are copied into space that was reserved before ([`LogFile`]): a full disk is an error before the
+//! write, and what was copied survives the death of the process without a system call for each transaction.
 
+use super::disk_log::DiskLog;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What the journal asks of a file system.
 pub trait Files: fmt::Debug + Send + Sync {
-    /// Creates a folder and its parents; an existing one is fine.
-    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Creates a folder, whose parent must exist; `false` if it exists already.
+    fn create_dir(&self, path: &Path) -> io::Result<bool>;
     /// Names of the files in a folder, in no order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Creates an empty file, in place of whatever has the name.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// Opens an existing file to read and to append.
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
+    /// Opens an existing file to write transactions into reserved space behind its content.
+    fn open_log(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
     /// Gives a file another name, in place of whatever had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
@@ -40,6 +48,26 @@ pub trait OpenFile: Send {
     fn sync(&mut self) -> io::Result<()>;
     /// Cuts the file to `bytes`.
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
+}
+
+/// A file that takes transactions. It grows by reserving space; bytes that were not written yet are zeros.
+pub trait LogFile: Send + Sync {
+    /// Reserves `bytes` behind the first `from`. Afterwards writing them cannot fail for want of space. `prefault`
+    /// also brings the space into memory, which takes time but makes the writes faster.
+    fn reserve(&self, from: u64, bytes: usize, prefault: bool) -> io::Result<Box<dyn Space>>;
+    /// Makes everything durable that was written before the call, and the file's size.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts the file to `bytes`. No space beyond them may be written afterwards.
+    fn truncate(&self, bytes: u64) -> io::Result<()>;
+}
+
+/// Reserved space of a [`LogFile`].
+pub trait Space: Send {
+    /// Bytes of the space.
+    fn bytes(&self) -> usize;
+    /// Copies bytes to the place `at` inside the space. When this returns, they survive the death of the process;
+    /// a power loss, only after a sync. An error means that part of them may be there.
+    fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()>;
 }
 
 /// The answer to [`Files::try_lock`].
@@ -68,8 +96,14 @@ pub(super) fn append_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Resul
 pub struct Disk;
 
 impl Files for Disk {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+    fn create_dir(&self, path: &Path) -> io::Result<bool> {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
+            created => created.map(|()| true),
+        }
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -83,12 +117,17 @@ impl Files for Disk {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         // `append` and `truncate` exclude each other in std.
-        File::create(path)?;
+        private().write(true).create(true).truncate(true).open(path)?;
         self.open(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(DiskFile(OpenOptions::new().read(true).append(true).open(path)?)))
+    }
+
+    fn open_log(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Arc::new(DiskLog::new(file)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -105,7 +144,7 @@ impl Files for Disk {
     }
 
     fn try_lock(&self, path: &Path, note: &str) -> io::Result<TryLock> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => {
                 file.set_len(0)?;
@@ -121,6 +160,14 @@ impl Files for Disk {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+/// Options that make new files readable for their owner alone: they hold names and device ids of players.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 struct DiskFile(File);

@@ -14,15 +14,19 @@ pub(super) enum ForeignStop {
     Fault(Fault),
 }
 
-/// Applies a whole file; counts the writes. An error comes with the offset of the command.
+/// Applies a whole file; counts the writes. A fault comes with the offset behind the last command that was applied: in
+/// a transaction, that of its MULTI.
 pub(super) fn read(
     mut window: Window,
     apply: Apply<'_>,
     commands: &mut u64,
 ) -> Result<(), (u64, ForeignStop)> {
     let mut transaction: Option<Vec<(RawKey, Write)>> = None;
-    let mut wanted = 1;
+    let (mut wanted, mut whole) = (1, 0);
     loop {
+        if transaction.is_none() {
+            whole = window.offset();
+        }
         let (offset, left) = (window.offset(), window.left());
         let bytes = window.peek(wanted).map_err(|error| (offset, ForeignStop::Io(error)))?;
         if bytes.is_empty() && transaction.is_none() {
@@ -37,7 +41,7 @@ pub(super) fn read(
             }
             // The command is larger than what is in the window: look further, twice as far each time.
             Err(Fault::Incomplete) if (available as u64) < left => wanted = available * 2,
-            Err(fault) => return Err((offset, ForeignStop::Fault(fault))),
+            Err(fault) => return Err((whole, ForeignStop::Fault(fault))),
         }
     }
 }

@@ -16,11 +16,12 @@
 //!           A file without `by emberkeep` was written by Redis and has no checksums.
 //!
 //! file      line      #EK-FILE:1:<base|incr>:<n>:<after>:<salt>:<crc>\r\n
-//!                     1 = version; n = number in the name; after = sequence number that precedes the file's
-//!                     first record, or that a base includes; salt = 8 hex digits, another one for each file
-//!           records   in an increment: after+1, after+2, … without a gap; in a base: 1, 2, …
+//!                     1 = version; n = number in the name; after = the transaction that was on disk when an
+//!                     increment was begun, or that a base includes; salt = 8 hex digits, another one for each file
+//!           records   in an increment: one after the other, without a gap, over all increments; in a base: 1, 2, …
 //!           marks     increments only, between records: all up to that number has been synced
 //!           end       bases only, last line
+//!           zeros     increments only: space that is reserved and not written yet; cut off by a proper end
 //!
 //! record    offset     bytes  content
 //!           0          4      #EK:
@@ -38,18 +39,23 @@
 //! ```
 //!
 //! # What a crash can leave
-//! * **A record that is cut short or full of holes** was not synced, so nobody was told of it. It is cut off,
-//!   with all that follows. Sectors of one write reach the disk in any order, so an intact record may well follow a
-//!   torn one; it proves nothing. What proves that a broken record had been whole is a *mark* behind it: marks are
-//!   written after the sync that they speak of. Broken bytes before a mark are damage, and damage is never cut
-//!   silently. Without syncing (`Durability::No`) a mark speaks of what the operating system had for a minute.
+//! * **The process dies.** Transactions are copied into reserved space of the file before they are answered, and the
+//!   kernel owns that memory. What is left is every answered record, perhaps a part of one more, and zeros. The
+//!   next start cuts off both. Until then `redis-server` does not load the folder.
+//! * **The power goes.** Pages reach the disk in any order, so what was not synced may be missing, cut short or full of
+//!   holes, and an intact record may follow a torn one; it proves nothing. What proves that a broken record had been
+//!   whole is a *mark* behind it, in the same file or in a later one: marks are written after the sync that they
+//!   speak of, and a file is synced before the one that follows it. Broken bytes before such a mark are damage, and
+//!   damage is never cut silently. Without it they are a torn end and are cut off.
+//! * **Zeros to the end of the file** are space that was never written. Zeros before other bytes are a hole, as above.
 //! * **A half transaction** cannot be loaded: the checksum covers MULTI to EXEC.
-//! * **A file that is not the last** was synced to its end before the manifest named its successor. Whatever is
-//!   wrong in it is damage; that its end is there, the `after` of the next file proves.
-//! * **A base that is cut short** lacks its end line: damage, it was synced before the manifest named it.
+//! * **A file that is not the last** was left at a rewrite's cut and is synced before the one that follows it. If its end
+//!   is torn, the next file begins with a number that is too high and has no mark: it is cut as well. `after` was on
+//!   disk before the manifest named the file, so if the files before it end earlier, that is damage.
+//! * **A header or a base that cannot be read** is damage: both were synced before the manifest named them.
 //! * **A manifest** is written beside the old one, synced, renamed over it, and the folder synced, before any file
 //!   that only the old one names is removed. So after a crash either one is there, and its files are too.
-//! * **Old bytes in a reused sector**, or a journal stored as somebody's value: another salt, another checksum.
+//! * **Old bytes in a reused sector**, or a journal that was stored as a value: another salt, another checksum.
 //!
 //! Version history: 1, the first.
 

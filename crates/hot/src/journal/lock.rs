@@ -6,19 +6,31 @@
 use super::files::{Files, TryLock};
 use super::{LOCK_NAME, folder_error};
 use crate::error::{Error, Result};
+use crate::limits::JOURNAL_LOCK_WAIT;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between two tries.
+const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// A held folder; free again when dropped.
 pub(super) type FolderLock = Box<dyn Send + Sync>;
 
-/// Takes the folder, or says who has it.
+/// Takes the folder, or says which process has it.
+///
+/// A lock outlives its owner by a moment: a child that another thread forked has a copy of it until it runs its program,
+/// and the kernel frees the files of a killed process after its death was reported. So a busy folder is tried again.
 pub(super) fn take(files: &dyn Files, dir: &Path) -> Result<FolderLock> {
     let path = dir.join(LOCK_NAME);
     let note = std::process::id().to_string();
-    match files.try_lock(&path, &note).map_err(|error| folder_error(&path, error))? {
-        TryLock::Taken(lock) => Ok(lock),
-        TryLock::Busy(holder) => {
-            Err(Error::Folder { path: dir.display().to_string(), problem: busy(&holder) })
+    let begun = Instant::now();
+    loop {
+        match files.try_lock(&path, &note).map_err(|error| folder_error(&path, error))? {
+            TryLock::Taken(lock) => return Ok(lock),
+            TryLock::Busy(_) if begun.elapsed() < JOURNAL_LOCK_WAIT => std::thread::sleep(LOCK_POLL),
+            TryLock::Busy(holder) => {
+                return Err(Error::Folder { path: dir.display().to_string(), problem: busy(&holder) });
+            }
         }
     }
 }

@@ -30,6 +30,10 @@ impl Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub(super) entries: Vec<Entry>,
+    /// Files that Redis has replaced already and not deleted yet.
+    pub(super) history: Vec<String>,
+    /// It was read with a checksum of ours, so it names every file that is needed.
+    pub(super) signed: bool,
 }
 
 impl Manifest {
@@ -54,11 +58,14 @@ impl Manifest {
         let text = std::str::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
         let mut manifest = Manifest::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
-            manifest.entries.extend(decode_entry(line).ok_or_else(|| format!("not understood: {line:?}"))?);
+            match decode_entry(line).ok_or_else(|| format!("not understood: {line:?}"))? {
+                Line::Needed(entry) => manifest.entries.push(entry),
+                Line::History(name) => manifest.history.push(name),
+            }
         }
         // Redis writes neither our comment nor our word, so where one of them is, the whole must be as we wrote it.
-        let signed = text.starts_with("#EK") || manifest.entries.iter().any(|entry| entry.ours);
-        if signed && manifest.encode() != text {
+        manifest.signed = text.starts_with("#EK") || manifest.entries.iter().any(|entry| entry.ours);
+        if manifest.signed && manifest.encode() != text {
             return Err("its checksum does not fit".to_owned());
         }
         manifest.check()?;
@@ -77,35 +84,45 @@ impl Manifest {
 
     /// Replaces the manifest on disk; when this returns, the new one survives a crash.
     pub(super) fn store(&self, files: &dyn Files, dir: &Path) -> io::Result<()> {
-        let temp = dir.join(MANIFEST_TEMP_NAME);
-        let mut file = files.create(&temp)?;
+        self.stage(files, dir)?;
+        Manifest::publish(files, dir)
+    }
+
+    /// Writes the manifest beside the one that counts. Should this fail, that one still does.
+    pub(super) fn stage(&self, files: &dyn Files, dir: &Path) -> io::Result<()> {
+        let mut file = files.create(&dir.join(MANIFEST_TEMP_NAME))?;
         append_all(&mut *file, self.encode().as_bytes())?;
-        file.sync()?;
-        files.rename(&temp, &dir.join(MANIFEST_NAME))?;
+        file.sync()
+    }
+
+    /// Lets the staged manifest take the place of the other. Should this fail, either may survive.
+    pub(super) fn publish(files: &dyn Files, dir: &Path) -> io::Result<()> {
+        files.rename(&dir.join(MANIFEST_TEMP_NAME), &dir.join(MANIFEST_NAME))?;
         files.sync_dir(dir)
     }
 }
 
-/// One line. `Some(None)` is a file that Redis has replaced already and not deleted yet.
-fn decode_entry(line: &str) -> Option<Option<Entry>> {
+/// What one line says of a file.
+enum Line {
+    Needed(Entry),
+    History(String),
+}
+
+fn decode_entry(line: &str) -> Option<Line> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let (pairs, []) = words.as_chunks::<2>() else { return None };
     let word = |key: &str| pairs.iter().find(|[k, _]| *k == key).map(|[_, value]| *value);
-    let kind = match word("type")? {
-        "b" => FileKind::Base,
-        "i" => FileKind::Increment,
-        "h" => return Some(None),
-        _ => return None,
-    };
     let name = word("file")?.to_owned();
     // A name only: what stands in a file must not lead out of the folder.
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return None;
     }
-    Some(Some(Entry {
-        name,
-        number: word("seq")?.parse().ok()?,
-        kind,
-        ours: word("by") == Some("emberkeep"),
-    }))
+    let kind = match word("type")? {
+        "b" => FileKind::Base,
+        "i" => FileKind::Increment,
+        "h" => return Some(Line::History(name)),
+        _ => return None,
+    };
+    let (number, ours) = (word("seq")?.parse().ok()?, word("by") == Some("emberkeep"));
+    Some(Line::Needed(Entry { name, number, kind, ours }))
 }

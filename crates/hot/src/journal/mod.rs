@@ -9,31 +9,38 @@
 //! | `decode` | Redis commands back into writes |
 //! | `manifest` | which files, in which order |
 //! | `reader`, `recover`, `foreign` | loading |
-//! | `repair` | cutting torn ends and, if told to, damage |
-//! | `shared`, `writer`, `settle` | appending, group commit, waiting |
+//! | `repair`, `unlisted` | cutting torn ends and, if told to, damage; files that no manifest names |
+//! | `shared`, `tail`, `writer`, `settle` | appending, space ahead, group commit, waiting |
 //! | `rewrite` | replacing a grown history by the state |
-//! | `files`, `faulty`, `lock` | the disk, a disk that forgets, one process per folder |
+//! | `files`, `disk_log`, `mapped` | the disk, and how space in a file is reserved and written |
+//! | `faulty`, `lock` | a disk that forgets, one process per folder |
 
 mod decode;
+mod disk_log;
 pub mod faulty;
 pub mod files;
 mod foreign;
 mod format;
 mod lock;
 mod manifest;
+#[cfg(target_os = "linux")]
+mod mapped;
 mod reader;
 mod recover;
 mod repair;
 mod rewrite;
 mod settle;
 mod shared;
+mod tail;
+mod unlisted;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use recover::Recovery;
-pub use rewrite::Rewrite;
+pub use repair::Examination;
+pub use rewrite::{Prepared, Rewrite};
 
 use crate::command::{RawKey, Write};
 use crate::error::{Error, Result};
@@ -44,13 +51,14 @@ use manifest::{Entry, Manifest};
 use parking_lot::Mutex;
 use recover::Found;
 use settle::Settle;
-use shared::{Buffer, Layout, Shared};
+use shared::{Layout, Log, Shared, quietly};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
+use tail::Tail;
 use writer::Writer;
 
 /// Redis' names for its folder and files, so that it finds them without being told.
@@ -62,15 +70,24 @@ const LOCK_NAME: &str = "lock";
 /// Something to do once a transaction is safe. It must be short and must not call the journal.
 pub type Delivery = Box<dyn FnOnce() + Send>;
 
-/// When a transaction counts as safe.
+/// What an answer promises. The modes are those of Redis' `appendfsync`.
+///
+/// | mode | the process dies (`kill -9`, a crash) | the power goes, the system crashes |
+/// |---|---|---|
+/// | `Always` | nothing that was answered is lost | nothing that was answered is lost |
+/// | `EverySec` | nothing that was answered is lost | at most what was answered in the last second |
+/// | `No` | no promise | no promise; usually the last half minute |
+///
+/// "Answered" includes reads: what a transaction has seen is not lost where its answer is not. In every mode a start
+/// finds whole transactions, in their order, without a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Before its caller hears of it. Nothing that was answered is ever lost.
+    /// A transaction is on disk before its caller gets the answer.
     Always,
-    /// Within a second. A loss of power takes at most what was committed since the last sync.
+    /// A transaction is in the file before its caller gets the answer, and on disk within a second.
     #[default]
     EverySec,
-    /// When the operating system sees fit. A crash of the process takes milliseconds, a loss of power half a minute.
+    /// The operating system writes when it sees fit; the journal syncs once a minute.
     No,
 }
 
@@ -79,14 +96,12 @@ pub enum Durability {
 pub struct JournalOptions {
     /// The data folder; the journal is its subfolder `appendonlydir`.
     pub dir: PathBuf,
-    /// When a transaction counts as safe.
+    /// What an answer promises.
     pub durability: Durability,
     /// The file system.
     pub files: Arc<dyn Files>,
     /// Opens a damaged journal: keeps everything before the damage and sets the rest aside. For once, by hand.
     pub cut_damage: bool,
-    /// Bytes that may wait for the disk before appending waits too.
-    pub buffer_bytes_max: usize,
     /// No rewrite is asked for below this size.
     pub rewrite_bytes_min: u64,
 }
@@ -99,7 +114,6 @@ impl JournalOptions {
             durability: Durability::default(),
             files: Arc::new(Disk),
             cut_damage: false,
-            buffer_bytes_max: JOURNAL_BUFFER_BYTES_MAX,
             rewrite_bytes_min: JOURNAL_REWRITE_BYTES_MIN,
         }
     }
@@ -109,6 +123,8 @@ impl JournalOptions {
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The writer's thread; `None` while the caller turns the writer.
+    writer: Option<ThreadId>,
 }
 
 impl fmt::Debug for Journal {
@@ -128,59 +144,62 @@ impl Journal {
         options: JournalOptions,
         apply: &mut dyn FnMut(RawKey, Write) -> Result<()>,
     ) -> Result<(Journal, Recovery)> {
-        let (journal, recovery, writer) = Journal::open_by_hand(options, apply)?;
+        let (mut journal, recovery, writer) = Journal::open_by_hand(options, apply)?;
         let thread = thread::Builder::new().name("journal".to_owned()).spawn(|| writer.run());
-        *journal.thread.lock() = Some(thread.map_err(|error| folder_error(&journal.shared.dir, error))?);
+        let thread = thread.map_err(|error| folder_error(&journal.shared.dir, error))?;
+        journal.writer = Some(thread.thread().id());
+        *journal.thread.get_mut() = Some(thread);
         Ok((journal, recovery))
     }
 
-    /// The same without the thread: nothing is written unless the caller turns the writer.
+    /// Says what a data folder holds and where it is damaged. Changes no file; refused while a process uses the folder.
+    pub fn examine(data: &Path) -> Result<Examination> {
+        let dir = data.join(FOLDER_NAME);
+        // A folder that is not there must not be made by looking at it.
+        Disk.list(&dir).map_err(|error| folder_error(&dir, error))?;
+        let _lock = lock::take(&Disk, &dir)?;
+        repair::examine(&Disk, &dir)
+    }
+
+    /// [`open`](Journal::open) without the thread: nothing is synced unless the caller turns the writer.
     fn open_by_hand(
         options: JournalOptions,
         apply: &mut dyn FnMut(RawKey, Write) -> Result<()>,
     ) -> Result<(Journal, Recovery, Writer)> {
-        let JournalOptions { dir, durability, files, cut_damage, buffer_bytes_max, rewrite_bytes_min } =
-            options;
+        let JournalOptions { dir, durability, files, cut_damage, rewrite_bytes_min } = options;
         let dir = make_folder(&*files, &dir)?;
         let lock = lock::take(&*files, &dir)?;
         let (mut manifest, mut found) = repair::load(&*files, &dir, cut_damage, apply)?;
-        let (file, salt) = open_tail(&*files, &dir, &mut manifest, &mut found)?;
-        remove_unlisted(&*files, &dir, &manifest);
-        let current = manifest.next_number() - 1;
+        let tail = open_tail(&*files, &dir, &mut manifest, &mut found)?;
+        let next_number = manifest.next_number();
+        let log = Log::new(found.sequence, tail, found.bytes);
         let shared = Arc::new(Shared {
             files,
             dir,
             durability,
-            buffer_bytes_max,
-            buffer: Mutex::new(Buffer {
-                sequence: found.sequence,
-                salt,
-                wake_at: usize::MAX,
-                ..Buffer::default()
-            }),
+            synced_bytes: log.disk_bytes().into(),
+            log: Mutex::new(log),
             work: Default::default(),
             room: Default::default(),
-            layout: Mutex::new(Layout { manifest, current, bytes_at_switch: 0, lock: Some(lock) }),
-            switched: Default::default(),
+            layout: Mutex::new(Layout { manifest, lock: Some(lock) }),
             appended: found.sequence.into(),
             synced: found.sequence.into(),
-            in_flight: 0.into(),
-            next_number: (current + 1).into(),
+            next_number: next_number.into(),
             rewriting: false.into(),
-            disk_bytes: found.bytes.into(),
             base_bytes: found.base_bytes.into(),
             rewrite_bytes_min,
             rewrite_above: rewrite_bytes_min.into(),
             waiters: Default::default(),
             stopped: Default::default(),
         });
-        let writer = Writer::new(Arc::clone(&shared), file, salt);
-        Ok((Journal { shared, thread: Mutex::new(None) }, found.recovery, writer))
+        let writer = Writer::new(Arc::clone(&shared));
+        Ok((Journal { shared, thread: Mutex::new(None), writer: None }, found.recovery, writer))
     }
 
-    /// Appends a transaction and answers its number. Called with the locks of its keys held, so it only copies
-    /// bytes; it waits if more than `buffer_bytes_max` are on their way to the disk. `messages` are run in order:
-    /// with `Always` after the sync, otherwise after the write. After a failed write or sync it is `JournalStopped`.
+    /// Appends a transaction and answers its number. When this returns, the death of the process does not lose it.
+    /// Called with the locks of its keys held, so it only copies bytes into space that was reserved ahead. `messages`
+    /// are run in order by the journal's thread, with `Always` after the sync. On a full disk, and for good after a
+    /// failed write or sync, it is `JournalStopped`; then the transaction is not in the journal.
     pub fn append(&self, writes: &[(RawKey, Write)], messages: Vec<Delivery>) -> Result<u64> {
         self.shared.append(writes, messages)
     }
@@ -204,53 +223,66 @@ impl Journal {
     /// Whether the files have outgrown the state they describe. After a rewrite that was not finished, only when
     /// they have grown further.
     pub fn wants_rewrite(&self) -> bool {
-        let size = self.shared.disk_bytes.load(Ordering::Relaxed);
+        let size = self.disk_bytes();
         let base = self.shared.base_bytes.load(Ordering::Relaxed);
         let above = self.shared.rewrite_above.load(Ordering::Relaxed);
         let grown = size >= above && size / JOURNAL_REWRITE_GROWTH >= base;
-        grown && self.shared.stopped.get().is_none() && !self.shared.rewriting.load(Ordering::Acquire)
+        grown && self.running().is_ok() && !self.shared.rewriting.load(Ordering::Acquire)
     }
 
-    /// Begins to replace the history by the state of this moment. Called while no transaction can be appended (all
-    /// shard locks held), it only sets a mark; the files are switched by the writer. One rewrite at a time.
+    /// Makes the files of a rewrite. Blocks for some syncs; transactions go on meanwhile. One rewrite at a time.
+    pub fn prepare_rewrite(&self) -> Result<Prepared> {
+        rewrite::prepare(&self.shared)
+    }
+
+    /// Begins to replace the history by the state of this moment, for callers that hold no lock:
+    /// [`prepare_rewrite`](Journal::prepare_rewrite) and [`Prepared::cut`] in one.
     pub fn begin_rewrite(&self) -> Result<Rewrite> {
-        rewrite::begin(&self.shared)
+        self.prepare_rewrite()?.cut()
     }
 
-    /// Bytes that wait for the disk.
+    /// Bytes that were appended since the last sync.
     pub fn pending_bytes(&self) -> u64 {
-        self.shared.buffer.lock().bytes.len() as u64 + self.shared.in_flight.load(Ordering::Acquire)
+        if self.synced() == self.appended() {
+            return 0;
+        }
+        self.disk_bytes().saturating_sub(self.shared.synced_bytes.load(Ordering::Relaxed))
     }
 
-    /// Whether it takes records; the error is why it stopped.
+    /// Whether it takes records now; the error is why not. A full disk is such an error until it has space again.
     pub fn running(&self) -> Result<()> {
-        self.shared.stopped.get().map_or(Ok(()), |stopped| Err(stopped.clone()))
+        self.shared.takes_records(&self.shared.log.lock())
     }
 
-    /// Bytes of all files of the journal.
+    /// Whether it has stopped for good, and why: only opening the store again helps. A full disk is no such reason.
+    pub fn stopped(&self) -> Option<Error> {
+        self.shared.stopped.get().cloned()
+    }
+
+    /// Bytes of all files of the journal, without space that is only reserved.
     pub fn disk_bytes(&self) -> u64 {
-        self.shared.disk_bytes.load(Ordering::Relaxed)
+        self.shared.log.lock().disk_bytes()
     }
 
-    /// Writes and syncs what waits, stops the thread and frees the folder. Blocks. Later appends are `Closed`.
+    /// Syncs, cuts the file to its content, stops the thread and frees the folder. Blocks. Later appends are `Closed`.
     pub fn close(&self) -> Result<()> {
-        self.shared.buffer.lock().closing = true;
+        self.shared.log.lock().closing = true;
         self.shared.work.notify_one();
         self.shared.room.notify_all();
-        let thread = self.thread.lock().take();
-        if thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id()) {
+        if self.writer == Some(thread::current().id()) {
             // A message held the last handle. The writer cannot wait for itself, but it ends by itself.
             return Ok(());
         }
+        // Locked until the thread has ended: another caller that closes waits for the last sync, too.
+        let mut thread = self.thread.lock();
         // A panic of the thread has been turned into `stopped`.
-        let _ = thread.map(JoinHandle::join);
+        let _ = thread.take().map(JoinHandle::join);
         let result = match self.shared.stopped.get() {
             Some(Error::Closed) | None => Ok(()),
             Some(stopped) => Err(stopped.clone()),
         };
         self.shared.refuse(Error::Closed);
         self.shared.layout.lock().lock = None;
-        self.shared.switched.notify_all();
         result
     }
 }
@@ -258,43 +290,77 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            tracing::error!(%error, "the journal was dropped after it had stopped");
+            quietly(|| tracing::error!(%error, "the journal was dropped after it had stopped"));
         }
     }
 }
 
-/// Creates the journal's folder inside the data folder.
+/// Creates the journal's folder inside the data folder. New folders are durable when this returns.
 fn make_folder(files: &dyn Files, data: &Path) -> Result<PathBuf> {
     let dir = data.join(FOLDER_NAME);
-    files.create_dir(&dir).map_err(|error| folder_error(&dir, error))?;
+    make_dir(files, &dir).map_err(|error| folder_error(&dir, error))?;
     files.sync_dir(data).map_err(|error| folder_error(data, error))?;
     Ok(dir)
 }
 
+/// Creates a folder and those above it; each that is new is synced into the one that holds it.
+fn make_dir(files: &dyn Files, dir: &Path) -> io::Result<()> {
+    let parent =
+        dir.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let created = match (files.create_dir(dir), parent) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_dir(files, parent)?;
+            files.create_dir(dir)?
+        }
+        (created, _) => created?,
+    };
+    match parent {
+        Some(parent) if created => files.sync_dir(parent),
+        _ => Ok(()),
+    }
+}
+
 /// Opens the last increment to append, or begins a new one if there is none of ours.
-fn open_tail(
-    files: &dyn Files,
-    dir: &Path,
-    manifest: &mut Manifest,
-    found: &mut Found,
-) -> Result<(Box<dyn OpenFile>, u32)> {
+fn open_tail(files: &dyn Files, dir: &Path, manifest: &mut Manifest, found: &mut Found) -> Result<Tail> {
     let increment =
         manifest.entries.last().filter(|entry| entry.ours && entry.kind == format::FileKind::Increment);
     if let (Some(entry), Some(tail)) = (increment, found.tail) {
         let path = dir.join(&entry.name);
-        let mut file = files.open(&path).map_err(|error| folder_error(&path, error))?;
-        // What has been loaded is about to be seen; a killed process may not have synced it.
-        file.sync().map_err(|error| folder_error(&path, error))?;
-        return Ok((file, tail.salt));
+        let open = || {
+            let file = files.open_log(&path)?;
+            // What has been loaded is about to be seen; a killed process may not have synced it.
+            file.sync()?;
+            let is_proved = found.proved >= found.sequence;
+            let end = if is_proved { tail.bytes } else { mark_end(files, &path, &tail, found.sequence)? };
+            Ok(Tail::new(file, end, tail.salt))
+        };
+        let opened = open().map_err(|error| folder_error(&path, error))?;
+        found.bytes -= tail.bytes;
+        return Ok(opened);
     }
     let (kind, number, salt) = (format::FileKind::Increment, manifest.next_number(), new_salt());
     let entry = Entry::ours(kind, number);
     let header = FileHeader { kind, number, after: found.sequence, salt };
-    let file = create_file(files, dir, &entry, header)?;
+    let path = dir.join(&entry.name);
+    let failed = |error| folder_error(&path, error);
+    let end = create_file(files, dir, &entry, header)?.size().map_err(failed)?;
+    let file = files.open_log(&path).map_err(failed)?;
     manifest.entries.push(entry);
     manifest.store(files, dir).map_err(|error| folder_error(&dir.join(MANIFEST_NAME), error))?;
-    found.bytes += file.size().map_err(|error| folder_error(dir, error))?;
-    Ok((file, salt))
+    Ok(Tail::new(file, end, salt))
+}
+
+/// Puts a mark behind what was loaded and synced just now: broken later, it is damage and no torn end. Answers where the
+/// file ends; on a full disk the mark may be missing.
+fn mark_end(files: &dyn Files, path: &Path, tail: &recover::Tail, sequence: u64) -> io::Result<u64> {
+    let mut line = Vec::new();
+    Line::Synced(sequence).encode(&mut line, tail.salt);
+    let mut file = files.open(path)?;
+    if files::append_all(&mut *file, &line).is_ok() {
+        return Ok(tail.bytes + line.len() as u64);
+    }
+    file.truncate(tail.bytes)?;
+    Ok(tail.bytes)
 }
 
 /// Creates a file with its header; when this returns, both survive a crash.
@@ -315,24 +381,6 @@ fn create_file(
         Ok(file)
     };
     create().map_err(|error| folder_error(&path, error))
-}
-
-/// Removes what a crash left behind: files with our names that no manifest names.
-fn remove_unlisted(files: &dyn Files, dir: &Path, manifest: &Manifest) {
-    for name in files.list(dir).unwrap_or_default() {
-        let listed = manifest.entries.iter().any(|entry| entry.name == name);
-        if is_data_name(&name) && !listed && files.remove(&dir.join(&name)).is_err() {
-            tracing::warn!(%name, "cannot remove a file that the journal no longer needs");
-        }
-    }
-}
-
-/// Whether the name is one that we give: `appendonly.aof.<n>.base.aof` or `.incr.aof`.
-fn is_data_name(name: &str) -> bool {
-    let number = name
-        .strip_prefix("appendonly.aof.")
-        .and_then(|rest| rest.strip_suffix(".base.aof").or_else(|| rest.strip_suffix(".incr.aof")));
-    number.is_some_and(|number| format::decimal(number.as_bytes()).is_some())
 }
 
 fn folder_error(path: &Path, error: io::Error) -> Error {

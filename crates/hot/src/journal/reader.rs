@@ -91,8 +91,17 @@ pub(super) enum Item<'a> {
     End(u64),
     /// Nothing more.
     EndOfFile,
-    /// Bytes that nobody wrote like this.
+    /// Bytes that nobody wrote like this, or space that was reserved and not written: see [`Reader::rest`].
     Broken(&'static str),
+}
+
+/// What stands behind the place where a file stops being readable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest {
+    /// A mark says that the record that was expected there had been synced.
+    pub(super) marked: bool,
+    /// Offset behind the last byte that is not zero, or the place itself. Space that was never written is zeros.
+    pub(super) content_end: u64,
 }
 
 /// A file of ours, read from its header on.
@@ -167,24 +176,33 @@ impl Reader {
         Ok(Item::Record(header, body))
     }
 
-    /// Whether a mark says that the record of this number had been synced. Reads the file to its end.
-    pub(super) fn synced_later(&mut self, sequence: u64) -> io::Result<bool> {
+    /// Looks at all bytes behind `from`, the place where reading stopped and the record `sequence` was expected. Reads the
+    /// file to its end, or to the first mark that settles it.
+    pub(super) fn rest(&mut self, from: u64, sequence: u64) -> io::Result<Rest> {
         const MARK: &[u8] = b"#EK-SYNC:";
+        self.window.skip(std::mem::take(&mut self.taken));
+        let mut rest = Rest { marked: false, content_end: from };
         loop {
+            let (offset, salt) = (self.window.offset(), self.header.salt);
             let bytes = self.window.peek(JOURNAL_READ_BYTES)?;
-            if bytes.len() < MARK.len() {
-                return Ok(false);
+            if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+                rest.content_end = rest.content_end.max(offset + last as u64 + 1);
             }
             for at in find_all(bytes, MARK) {
-                let mark = first_line(&bytes[at..]).and_then(|line| Line::decode(line, self.header.salt));
+                let mark = first_line(&bytes[at..]).and_then(|line| Line::decode(line, salt));
                 if matches!(mark, Some(Line::Synced(through)) if through >= sequence) {
-                    return Ok(true);
+                    rest.marked = true;
+                    return Ok(rest);
                 }
             }
-            // A mark may lie across the edge of the window, so its length is read again; but not at the end.
-            let last = bytes.len() as u64 == self.window.left();
-            let keep = if last { 0 } else { LINE_BYTES_MAX };
-            let step = self.window.peeked().len() - keep;
+            if bytes.len() as u64 >= self.window.left() {
+                return Ok(rest);
+            }
+            // A mark may lie across the edge of the window, so its length is read again.
+            let step = self.window.peeked().len().saturating_sub(LINE_BYTES_MAX);
+            if step == 0 {
+                return Ok(rest);
+            }
             self.window.skip(step);
         }
     }

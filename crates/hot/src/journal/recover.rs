@@ -7,7 +7,7 @@ use super::files::Files;
 use super::format::FileKind;
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
-use super::{MANIFEST_NAME, folder_error, foreign};
+use super::{MANIFEST_NAME, folder_error, foreign, unlisted};
 use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;
@@ -19,11 +19,12 @@ pub struct Recovery {
     pub transactions: u64,
     /// Writes in them.
     pub commands: u64,
-    /// Bytes of a torn end that were cut off: never synced, so nobody was told of them.
+    /// Bytes of a torn end that were cut off. They were never synced.
     pub cut_bytes: u64,
     /// Files that were read, in order.
     pub files: Vec<String>,
-    /// With `cut_damage`: files that were set aside because they, or what precedes them, is damaged.
+    /// Files that were kept under another name: with `cut_damage` those that are damaged or follow damage, and always
+    /// those that hold records and that the manifest does not name.
     pub set_aside: Vec<String>,
 }
 
@@ -33,8 +34,12 @@ pub(super) struct Found {
     pub(super) recovery: Recovery,
     /// Number of the last transaction.
     pub(super) sequence: u64,
+    /// Up to which number marks and headers prove that it was synced.
+    pub(super) proved: u64,
     /// Where the last file read ends, if it is one of ours.
     pub(super) tail: Option<Tail>,
+    /// Files to cut, by their position in the manifest, and to which length: torn ends and space never written.
+    pub(super) cuts: Vec<(usize, u64)>,
     /// Bytes of all files, and of the base alone.
     pub(super) bytes: u64,
     pub(super) base_bytes: u64,
@@ -70,8 +75,8 @@ impl Damage {
     }
 }
 
-const REMEDY: &str = "nothing was changed; restore the folder from a copy, or open it once with `cut_damage`, \
-                      which keeps everything before this place and sets the rest aside";
+const REMEDY: &str = "nothing was changed; restore the folder from a copy, or run `emberkeep repair --data DIR` (in code: open it \
+                      once with `cut_damage`), which keeps everything before this place and sets the rest aside";
 
 /// Reading ends early for one of two reasons.
 pub(super) enum Stop {
@@ -90,11 +95,23 @@ pub(super) fn read_manifest(files: &dyn Files, dir: &Path) -> Result<Option<Mani
     let path = dir.join(MANIFEST_NAME);
     let text = match files.open(&path) {
         Ok(file) => read_all(file).map_err(|error| folder_error(&path, error))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return check_fresh(files, dir),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return check_fresh(files, dir, "it is missing");
+        }
         Err(error) => return Err(folder_error(&path, error).into()),
     };
     let damaged = |problem| Stop::Damage(Damage { file: None, offset: 0, problem });
-    Manifest::decode(&text).map(Some).map_err(damaged)
+    let manifest = Manifest::decode(&text).map_err(damaged)?;
+    if manifest.entries.is_empty() {
+        return check_fresh(files, dir, "it names no file");
+    }
+    // A manifest of ours proves by its checksum that it is whole. One of Redis may have lost a line.
+    if !manifest.signed
+        && let Some(name) = unlisted::with_records(files, dir, &manifest)?.first()
+    {
+        return Err(damaged(format!("it does not name {name}, which holds data")));
+    }
+    Ok(Some(manifest))
 }
 
 fn read_all(file: Box<dyn super::files::OpenFile>) -> io::Result<Vec<u8>> {
@@ -104,20 +121,11 @@ fn read_all(file: Box<dyn super::files::OpenFile>) -> io::Result<Vec<u8>> {
 }
 
 /// Without a manifest there may be the first file of a start that did not get further, but no transaction.
-fn check_fresh(files: &dyn Files, dir: &Path) -> Result<Option<Manifest>, Stop> {
-    for name in files.list(dir).map_err(|error| folder_error(dir, error))? {
-        if !name.starts_with("appendonly.aof.") {
-            continue;
-        }
-        let path = dir.join(&name);
-        let file = files.open(&path).map_err(|error| folder_error(&path, error))?;
-        let length = file.size().map_err(|error| folder_error(&path, error))?;
-        if length > super::format::LINE_BYTES_MAX as u64 {
-            let problem = format!("it is missing, but {name} holds data");
-            return Err(Stop::Damage(Damage { file: None, offset: 0, problem }));
-        }
-    }
-    Ok(None)
+fn check_fresh(files: &dyn Files, dir: &Path, problem: &str) -> Result<Option<Manifest>, Stop> {
+    let names = unlisted::with_records(files, dir, &Manifest::default())?;
+    let Some(name) = names.first() else { return Ok(None) };
+    let problem = format!("{problem}, but {name} holds data");
+    Err(Stop::Damage(Damage { file: None, offset: 0, problem }))
 }
 
 /// Applies all files of the manifest to `apply`.
@@ -129,18 +137,20 @@ pub(super) fn recover(
     found: &mut Found,
 ) -> Result<(), Stop> {
     for (at, entry) in manifest.entries.iter().enumerate() {
-        let last = at + 1 == manifest.entries.len();
-        let mut pass = Pass { at, entry, last, apply, found };
-        pass.file(files, dir)?;
+        let mut pass = Pass { files, dir, at, entry, later: &manifest.entries[at + 1..], apply, found };
+        pass.file()?;
     }
     Ok(())
 }
 
 /// One file on its way into the state.
 struct Pass<'a, 'b> {
+    files: &'a dyn Files,
+    dir: &'a Path,
     at: usize,
     entry: &'a Entry,
-    last: bool,
+    /// The files behind it.
+    later: &'a [Entry],
     apply: Apply<'b>,
     found: &'a mut Found,
 }
@@ -150,10 +160,10 @@ impl Pass<'_, '_> {
         Stop::Damage(Damage { file: Some(self.at), offset, problem: problem.into() })
     }
 
-    fn file(&mut self, files: &dyn Files, dir: &Path) -> Result<(), Stop> {
-        let path = dir.join(&self.entry.name);
+    fn file(&mut self) -> Result<(), Stop> {
+        let path = self.dir.join(&self.entry.name);
         let io = |error| Stop::Error(folder_error(&path, error));
-        let window = match files.open(&path) {
+        let window = match self.files.open(&path) {
             Ok(file) => Window::new(file).map_err(io)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(self.damage(0, "the manifest names it, but it is missing"));
@@ -212,13 +222,24 @@ impl Pass<'_, '_> {
         if (header.kind, header.number) != (self.entry.kind, self.entry.number) {
             return Err(self.damage(0, "it is another file under this name"));
         }
-        // Files of Redis carry no numbers, so the first file of ours begins where it says.
-        if self.found.tail.is_some() && header.after != self.found.sequence {
+        if self.at == 0 && header.kind == FileKind::Increment && header.after > 0 {
             let problem =
-                format!("it begins after transaction {}, expected {}", header.after, self.found.sequence);
+                format!("it goes on after transaction {}, but there is no file before it", header.after);
             return Err(self.damage(0, problem));
         }
-        self.found.sequence = header.after;
+        // Files of Redis carry no numbers, so the first file of ours begins where it says.
+        let first = self.found.tail.is_none();
+        if !first && header.after > self.found.sequence {
+            let problem = format!(
+                "it was begun when transaction {} was on disk, but the files before it end with {}",
+                header.after, self.found.sequence
+            );
+            return Err(self.damage(0, problem));
+        }
+        if first {
+            self.found.sequence = header.after;
+        }
+        self.found.proved = self.found.proved.max(header.after);
         Ok(())
     }
 
@@ -250,35 +271,71 @@ impl Pass<'_, '_> {
     }
 
     fn increment(&mut self, reader: &mut Reader) -> Result<(), FileStop> {
+        let mut first = true;
         loop {
             let (offset, expected) = (reader.offset(), self.found.sequence + 1);
             match reader.next()? {
                 Item::Record(header, body) if header.sequence == expected => {
-                    self.found.sequence = expected;
                     self.apply(offset, body)?;
+                    self.found.sequence = expected;
                 }
                 Item::Record(header, _) => {
                     let problem = format!("transaction {} follows {}", header.sequence, expected - 1);
-                    return Err(self.damage(offset, problem).into());
+                    // Within a file no crash does this. Between files the end of the one before may be torn.
+                    if !first || self.at == 0 || header.sequence < expected {
+                        return Err(self.damage(offset, problem).into());
+                    }
+                    return self.torn(reader, offset, &problem);
                 }
-                Item::Synced(through) if through < expected => {}
+                Item::Synced(through) if through < expected => {
+                    self.found.proved = self.found.proved.max(through);
+                    continue;
+                }
                 Item::Synced(_) => {
                     return Err(self.damage(offset, "transactions before this mark are missing").into());
                 }
                 Item::End(_) => return Err(self.damage(offset, "an increment has no end line").into()),
-                Item::EndOfFile => break,
-                Item::Broken(problem) => {
-                    if !self.last || reader.synced_later(expected)? {
-                        return Err(self.damage(offset, problem).into());
-                    }
-                    self.found.recovery.cut_bytes = reader.window.length() - offset;
+                Item::EndOfFile => {
                     self.found.tail = Some(Tail { bytes: offset, salt: reader.header.salt });
                     return Ok(());
                 }
+                Item::Broken(problem) => return self.torn(reader, offset, problem),
+            }
+            first = false;
+        }
+    }
+
+    /// Reading stops at `offset`. If nothing but zeros follows, the file ends there. Other bytes are a torn end, unless
+    /// a mark in this file or in a later one proves that the record had been synced: then they are damage.
+    fn torn(&mut self, reader: &mut Reader, offset: u64, problem: &str) -> Result<(), FileStop> {
+        let rest = reader.rest(offset, self.found.sequence + 1)?;
+        let torn = rest.content_end - offset;
+        if rest.marked || (torn > 0 && self.marked_later()?) {
+            return Err(self.damage(offset, problem).into());
+        }
+        self.found.recovery.cut_bytes += torn;
+        self.found.bytes -= reader.window.length() - offset;
+        self.found.cuts.push((self.at, offset));
+        self.found.tail = Some(Tail { bytes: offset, salt: reader.header.salt });
+        Ok(())
+    }
+
+    /// Whether a later file has a mark for the transaction that is missing here. Headers are synced before a manifest
+    /// names their file, so one that cannot be read is no torn end either.
+    fn marked_later(&self) -> io::Result<bool> {
+        let sequence = self.found.sequence + 1;
+        for entry in self.later {
+            let file = match self.files.open(&self.dir.join(&entry.name)) {
+                // What is missing may have had it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+                file => file?,
+            };
+            let Some(mut reader) = Reader::open(Window::new(file)?)? else { return Ok(true) };
+            if reader.rest(0, sequence)?.marked {
+                return Ok(true);
             }
         }
-        self.found.tail = Some(Tail { bytes: reader.window.length(), salt: reader.header.salt });
-        Ok(())
+        Ok(false)
     }
 
     fn apply(&mut self, offset: u64, body: &[u8]) -> Result<(), FileStop> {

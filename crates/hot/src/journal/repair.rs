@@ -6,8 +6,8 @@ use super::format::{FileHeader, FileKind, Line};
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
 use super::recover::{Damage, Found, Stop, read_manifest, recover};
-use super::{MANIFEST_NAME, folder_error, is_data_name};
-use crate::error::Result;
+use super::{MANIFEST_NAME, folder_error, unlisted};
+use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;
 
@@ -19,42 +19,93 @@ pub(super) fn load(
     apply: Apply<'_>,
 ) -> Result<(Manifest, Found)> {
     let mut found = Found::default();
-    let mut manifest = Manifest::default();
-    let loaded = read_manifest(files, dir).and_then(|read| {
-        manifest = read.unwrap_or_default();
-        recover(files, dir, &manifest, apply, &mut found)
-    });
-    match loaded {
-        Ok(()) => cut_torn_end(files, dir, &manifest, &mut found)?,
+    let (mut manifest, rebuilt) = match read_manifest(files, dir) {
+        Ok(read) => (read.unwrap_or_default(), false),
+        Err(Stop::Error(error)) => return Err(error),
+        Err(Stop::Damage(damage)) if !cut_damage => return Err(damage.into_error(&Manifest::default())),
+        Err(Stop::Damage(damage)) => {
+            tracing::error!(?damage, "the manifest is damaged; it is made anew from the files, as told");
+            (unlisted::rebuild(files, dir)?, true)
+        }
+    };
+    let damage = match recover(files, dir, &manifest, apply, &mut found) {
+        Ok(()) => None,
         Err(Stop::Error(error)) => return Err(error),
         Err(Stop::Damage(damage)) if !cut_damage => return Err(damage.into_error(&manifest)),
-        Err(Stop::Damage(damage)) => {
-            tracing::error!(
-                ?damage,
-                "the journal is damaged; everything from there on is set aside, as told"
-            );
-            manifest = set_aside(files, dir, &manifest, &damage, &mut found)
-                .map_err(|error| folder_error(dir, error))?;
-        }
+        Err(Stop::Damage(damage)) => Some(damage),
+    };
+    let failed = |error| folder_error(dir, error);
+    // First, so that no new file takes the place of an old one.
+    found.recovery.set_aside = unlisted::clear(files, dir, &manifest)?;
+    cut_ends(files, dir, &manifest, &found)?;
+    if rebuilt {
+        let copies = copy_aside(files, dir, vec![MANIFEST_NAME.to_owned()]).map_err(failed)?;
+        found.recovery.set_aside.extend(copies);
+        manifest.store(files, dir).map_err(failed)?;
+    }
+    if let Some(damage) = damage {
+        tracing::error!(?damage, "the journal is damaged; everything from there on is set aside, as told");
+        manifest = set_aside(files, dir, &manifest, &damage, &mut found).map_err(failed)?;
     }
     Ok((manifest, found))
 }
 
-fn cut_torn_end(files: &dyn Files, dir: &Path, manifest: &Manifest, found: &mut Found) -> Result<()> {
-    let (Some(entry), Some(tail), cut @ 1..) =
-        (manifest.entries.last(), found.tail, found.recovery.cut_bytes)
-    else {
-        return Ok(());
+/// What [`Journal::examine`](super::Journal::examine) found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Examination {
+    /// Transactions that can be read (a base counts its records).
+    pub transactions: u64,
+    /// Where the journal is damaged; `None` if it is sound.
+    pub damage: Option<Error>,
+    /// Bytes that cutting the damage sets aside, those of `left_out` included.
+    pub lost_bytes: u64,
+    /// Files with data that no transaction is read from, because no manifest names them and they fit in nowhere.
+    pub left_out: Vec<String>,
+}
+
+/// Reads the folder and changes nothing in it.
+pub(super) fn examine(files: &dyn Files, dir: &Path) -> Result<Examination> {
+    let (mut found, mut damage) = (Found::default(), None);
+    let manifest = match read_manifest(files, dir) {
+        Ok(read) => read.unwrap_or_default(),
+        Err(Stop::Error(error)) => return Err(error),
+        Err(Stop::Damage(found)) => {
+            damage = Some(found.into_error(&Manifest::default()));
+            unlisted::rebuild(files, dir)?
+        }
     };
-    tracing::warn!(file = %entry.name, at = tail.bytes, cut, "cut a torn end that was never synced");
-    let path = dir.join(&entry.name);
-    let cut_file = || {
-        let mut file = files.open(&path)?;
-        file.truncate(tail.bytes)?;
-        file.sync()
-    };
-    found.bytes -= cut;
-    cut_file().map_err(|error| folder_error(&path, error))
+    let left_out = unlisted::with_records(files, dir, &manifest)?;
+    let bytes_of = |name: &String| files.open(&dir.join(name)).ok()?.size().ok();
+    let mut lost_bytes = left_out.iter().filter_map(bytes_of).sum();
+    match recover(files, dir, &manifest, &mut |_, _| Ok(()), &mut found) {
+        Ok(()) => {}
+        Err(Stop::Error(error)) => return Err(error),
+        Err(Stop::Damage(stop)) => {
+            let behind = &manifest.entries[stop.file.unwrap_or(0)..];
+            let sizes = behind.iter().filter_map(|entry| bytes_of(&entry.name));
+            lost_bytes += sizes.sum::<u64>().saturating_sub(stop.offset);
+            damage = Some(stop.into_error(&manifest));
+        }
+    }
+    Ok(Examination { transactions: found.recovery.transactions, damage, lost_bytes, left_out })
+}
+
+/// Cuts torn ends, and space that was reserved and not written: appending goes on behind the content, and Redis
+/// would not load zeros.
+fn cut_ends(files: &dyn Files, dir: &Path, manifest: &Manifest, found: &Found) -> Result<()> {
+    if found.recovery.cut_bytes > 0 {
+        tracing::warn!(cut_bytes = found.recovery.cut_bytes, "cut a torn end that was never synced");
+    }
+    for (at, bytes) in &found.cuts {
+        let path = dir.join(&manifest.entries[*at].name);
+        let cut_file = || {
+            let mut file = files.open(&path)?;
+            file.truncate(*bytes)?;
+            file.sync()
+        };
+        cut_file().map_err(|error| folder_error(&path, error))?;
+    }
+    Ok(())
 }
 
 /// Keeps what lies before the damage under a new manifest; the damaged file and all behind it are copied aside
@@ -67,24 +118,23 @@ fn set_aside(
     found: &mut Found,
 ) -> io::Result<Manifest> {
     let (kept, dropped) = manifest.entries.split_at(damage.file.unwrap_or(0));
-    let mut mended = Manifest { entries: kept.to_vec() };
+    let mut mended = Manifest { entries: kept.to_vec(), ..Manifest::default() };
     if let Some(entry) = dropped.first().filter(|_| damage.offset > 0) {
         mended.entries.push(copy_prefix(files, dir, entry, manifest.next_number(), damage.offset)?);
     }
-    let aside = match damage.file {
-        Some(_) => dropped.iter().map(|entry| entry.name.clone()).collect(),
-        None => {
-            files.list(dir)?.into_iter().filter(|name| is_data_name(name) || name == MANIFEST_NAME).collect()
-        }
-    };
-    found.recovery.set_aside = copy_aside(files, dir, aside)?;
+    let aside = dropped.iter().map(|entry| entry.name.clone()).collect();
+    found.recovery.set_aside.extend(copy_aside(files, dir, aside)?);
     mended.store(files, dir)?;
+    for entry in dropped {
+        // Copied aside and synced just now.
+        let _ = files.remove(&dir.join(&entry.name));
+    }
     // Appending goes on in a new file, after the last transaction that was applied.
     found.tail = None;
     Ok(mended)
 }
 
-/// Copies files beside themselves as `<name>.damaged`; those that are missing are passed over.
+/// Copies files beside themselves as `<name>.damaged`, or `<name>.damaged-<n>` where that is taken; those that are missing are passed over.
 fn copy_aside(files: &dyn Files, dir: &Path, names: Vec<String>) -> io::Result<Vec<String>> {
     let mut copies = Vec::new();
     for name in names {
@@ -93,7 +143,7 @@ fn copy_aside(files: &dyn Files, dir: &Path, names: Vec<String>) -> io::Result<V
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let copy = format!("{name}.damaged");
+        let copy = unlisted::free_name(&files.list(dir)?, &format!("{name}.damaged"));
         let length = source.length();
         copy_bytes(source, length, &mut *files.create(&dir.join(&copy))?)?;
         copies.push(copy);

@@ -1,66 +1,77 @@
 //! What appenders, waiters, the writer thread and a rewrite share.
 //!
 //! Invariants:
-//! 1. Sequence numbers are given under the buffer's lock, in the order in which the bytes enter the buffer.
-//! 2. `synced <= appended`, and `synced` moves only after the bytes are on disk.
-//! 3. Once `stopped` is set nothing more is written, and no number above `synced` is ever called settled.
-//! 4. Locks are taken in the order layout, buffer, waiters.
+//! 1. Sequence numbers are given under the log's lock, in the order in which the records enter the file.
+//! 2. A record is in the file before its number is known to its caller, so the death of the process takes nothing
+//!    that was answered. Space for it is reserved before, so a full disk refuses it while it has no effect.
+//! 3. `synced <= appended`, and `synced` moves only after the bytes are on disk.
+//! 4. Once `stopped` is set nothing more is written, and no number above `synced` is ever called settled.
+//! 5. Locks are taken in the order layout, log, waiters.
 
 use super::files::Files;
-use super::format::{RecordHeader, encode_body};
+use super::format::{LINE_BYTES_MAX, RecordHeader, encode_body};
 use super::lock::FolderLock;
 use super::manifest::Manifest;
 use super::settle::Waiters;
+use super::tail::Tail;
 use super::{Delivery, Durability};
 use crate::command::{RawKey, Write};
 use crate::error::{Error, Result};
 use crate::limits::JOURNAL_SCRATCH_BYTES_MAX;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::cell::RefCell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Transactions that wait for the writer.
-#[derive(Default)]
-pub(super) struct Buffer {
-    pub(super) bytes: Vec<u8>,
-    /// Number of the last transaction in the buffer, or before it.
+/// The log: the file that takes transactions, and what waits for the writer thread.
+pub(super) struct Log {
+    /// Number of the last transaction.
     pub(super) sequence: u64,
-    /// Salt of the file that `bytes` go to.
-    pub(super) salt: u32,
+    pub(super) tail: Tail,
+    /// Bytes of all other files.
+    pub(super) other_bytes: u64,
+    /// Increments that a rewrite has ended. They are synced before anything in `tail` counts as synced.
+    pub(super) retired: Vec<Tail>,
     pub(super) deliveries: Vec<Delivery>,
-    /// Where the bytes go on in a new file.
-    pub(super) switch: Option<Switch>,
-    /// The writer sleeps and wants to be woken when this many bytes wait.
-    pub(super) wake_at: usize,
+    /// The disk has no space: transactions are refused until the writer could reserve some.
+    pub(super) full: Option<Error>,
+    /// The writer reserves space at the end of `tail`; nobody else may.
+    pub(super) reserving: bool,
+    /// The writer sleeps.
+    pub(super) asleep: bool,
+    /// It wants to be woken by the next transaction, not only when space runs short.
+    pub(super) wake_on_append: bool,
     pub(super) closing: bool,
 }
 
-impl Buffer {
-    /// Whether the writer has anything to do.
-    pub(super) fn is_idle(&self) -> bool {
-        self.bytes.is_empty() && self.deliveries.is_empty() && self.switch.is_none() && !self.closing
+impl Log {
+    pub(super) fn new(sequence: u64, tail: Tail, other_bytes: u64) -> Log {
+        Log {
+            sequence,
+            tail,
+            other_bytes,
+            retired: Vec::new(),
+            deliveries: Vec::new(),
+            full: None,
+            reserving: false,
+            asleep: false,
+            wake_on_append: false,
+            closing: false,
+        }
     }
-}
 
-/// The place in the buffer where a new increment begins.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Switch {
-    pub(super) bytes_before: usize,
-    /// The last transaction of the old file.
-    pub(super) after: u64,
-    pub(super) number: u64,
-    pub(super) salt: u32,
+    /// Bytes of all files of the journal, without reserved space.
+    pub(super) fn disk_bytes(&self) -> u64 {
+        self.other_bytes + self.tail.end
+    }
 }
 
 /// Which files there are.
 pub(super) struct Layout {
     pub(super) manifest: Manifest,
-    /// Number of the increment that is being written.
-    pub(super) current: u64,
-    /// Bytes of all files when it began.
-    pub(super) bytes_at_switch: u64,
     /// The folder is ours while this is here.
     pub(super) lock: Option<FolderLock>,
 }
@@ -70,24 +81,20 @@ pub(super) struct Shared {
     pub(super) files: Arc<dyn Files>,
     pub(super) dir: PathBuf,
     pub(super) durability: Durability,
-    pub(super) buffer_bytes_max: usize,
-    pub(super) buffer: Mutex<Buffer>,
-    /// The writer waits here for bytes.
+    pub(super) log: Mutex<Log>,
+    /// The writer waits here for work.
     pub(super) work: Condvar,
-    /// Appenders wait here for room.
+    /// Appenders wait here while the writer reserves space.
     pub(super) room: Condvar,
     pub(super) layout: Mutex<Layout>,
-    /// A rewrite waits here, with `layout`, for its increment to be in use.
-    pub(super) switched: Condvar,
     pub(super) appended: AtomicU64,
     pub(super) synced: AtomicU64,
-    /// Bytes that the writer has taken and not yet written.
-    pub(super) in_flight: AtomicU64,
+    /// Size of the journal at the last sync.
+    pub(super) synced_bytes: AtomicU64,
     /// The next file's number.
     pub(super) next_number: AtomicU64,
     /// A rewrite has begun and is neither finished nor abandoned.
     pub(super) rewriting: AtomicBool,
-    pub(super) disk_bytes: AtomicU64,
     pub(super) base_bytes: AtomicU64,
     pub(super) rewrite_bytes_min: u64,
     /// No rewrite is asked for below this size; raised when one fails, so that failing is not all that is done.
@@ -97,8 +104,8 @@ pub(super) struct Shared {
 }
 
 thread_local! {
-    /// Transactions are encoded outside the buffer's lock.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// A record's line and body. The body is encoded outside the log's lock.
+    static SCRATCH: RefCell<(Vec<u8>, Vec<u8>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 impl Shared {
@@ -107,11 +114,11 @@ impl Shared {
         if writes.is_empty() {
             return self.deliver_after(messages);
         }
-        SCRATCH.with_borrow_mut(|body| {
+        SCRATCH.with_borrow_mut(|(line, body)| {
             body.clear();
             encode_body(body, writes);
             let crc = crc32c::crc32c(body);
-            let sequence = self.push(body, crc, messages);
+            let sequence = self.push(line, body, crc, messages);
             if body.capacity() > JOURNAL_SCRATCH_BYTES_MAX {
                 *body = Vec::new();
             }
@@ -119,60 +126,85 @@ impl Shared {
         })
     }
 
-    fn push(&self, body: &[u8], crc: u32, messages: Vec<Delivery>) -> Result<u64> {
-        let mut buffer = self.room_for(body.len())?;
-        let sequence = buffer.sequence + 1;
-        let salt = buffer.salt;
-        RecordHeader::encode(sequence, body.len(), crc, salt, &mut buffer.bytes);
-        buffer.bytes.extend_from_slice(body);
-        buffer.sequence = sequence;
-        buffer.deliveries.extend(messages);
+    fn push(&self, line: &mut Vec<u8>, body: &[u8], crc: u32, messages: Vec<Delivery>) -> Result<u64> {
+        let mut log = self.room_for(LINE_BYTES_MAX + body.len())?;
+        let sequence = log.sequence + 1;
+        line.clear();
+        RecordHeader::encode(sequence, body.len(), crc, log.tail.salt, line);
+        if let Err(error) = log.tail.write(line).and_then(|()| log.tail.write(body)) {
+            let reason = self.cannot_write(&log, &error);
+            drop(log);
+            return Err(self.stop(reason));
+        }
+        log.sequence = sequence;
+        log.deliveries.extend(messages);
         self.appended.store(sequence, Ordering::Release);
-        self.wake_writer(buffer, false);
+        self.wake_writer(log, false);
         Ok(sequence)
     }
 
-    /// Messages of a transaction that writes nothing: told after all that was appended before.
+    /// Messages of a transaction that writes nothing: delivered after all that was appended before. They need no space.
     fn deliver_after(&self, messages: Vec<Delivery>) -> Result<u64> {
-        let mut buffer = self.room_for(0)?;
-        let sequence = buffer.sequence;
+        let mut log = self.log.lock();
+        self.is_open(&log)?;
+        let sequence = log.sequence;
         if !messages.is_empty() {
-            buffer.deliveries.extend(messages);
-            self.wake_writer(buffer, true);
+            log.deliveries.extend(messages);
+            self.wake_writer(log, true);
         }
         Ok(sequence)
     }
 
-    /// The locked buffer, with room for a record, or the reason why there will be none.
-    fn room_for(&self, bytes: usize) -> Result<MutexGuard<'_, Buffer>> {
-        let mut buffer = self.buffer.lock();
+    /// The locked log with space for a record, or the reason why there is none.
+    fn room_for(&self, bytes: usize) -> Result<MutexGuard<'_, Log>> {
+        let mut log = self.log.lock();
         loop {
-            if let Some(stopped) = self.stopped.get() {
-                return Err(stopped.clone());
+            self.takes_records(&log)?;
+            if log.tail.free() >= bytes {
+                return Ok(log);
             }
-            if buffer.closing {
-                return Err(Error::Closed);
+            if log.reserving {
+                self.room.wait(&mut log);
+            } else if let Err(error) = log.tail.reserve(bytes) {
+                let refusal = no_space(&error);
+                // One huge record that does not fit is no reason to refuse small ones.
+                if bytes <= log.tail.step_bytes() {
+                    log.full = Some(refusal.clone());
+                    self.wake_writer(log, true);
+                }
+                return Err(refusal);
             }
-            // A record that is larger than the whole buffer goes in alone.
-            if buffer.bytes.is_empty() || buffer.bytes.len() + bytes <= self.buffer_bytes_max {
-                return Ok(buffer);
-            }
-            self.room.wait(&mut buffer);
         }
     }
 
-    /// Wakes the writer if it asked to be woken at this many bytes, or if it must not be waited for.
-    pub(super) fn wake_writer(&self, mut buffer: MutexGuard<'_, Buffer>, at_once: bool) {
-        if at_once || buffer.bytes.len() >= buffer.wake_at {
-            // Once is enough: the writer says anew what it wants when it sleeps again.
-            buffer.wake_at = usize::MAX;
-            drop(buffer);
+    /// Whether records are taken now; the error says why not.
+    pub(super) fn takes_records(&self, log: &Log) -> Result<()> {
+        self.is_open(log)?;
+        log.full.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether it has neither stopped for good nor been closed.
+    pub(super) fn is_open(&self, log: &Log) -> Result<()> {
+        match self.stopped.get() {
+            Some(stopped) => Err(stopped.clone()),
+            None if log.closing => Err(Error::Closed),
+            None => Ok(()),
+        }
+    }
+
+    /// Wakes the writer if it asked for it, or if it must not be waited for.
+    pub(super) fn wake_writer(&self, mut log: MutexGuard<'_, Log>, at_once: bool) {
+        if at_once || (log.asleep && (log.wake_on_append || log.tail.is_short())) {
+            // Once is enough: the writer says so anew when it sleeps again.
+            log.asleep = false;
+            drop(log);
             self.work.notify_one();
         }
     }
 
     /// Everything up to `sequence` is on disk.
-    pub(super) fn advance(&self, sequence: u64) {
+    pub(super) fn advance(&self, sequence: u64, bytes: u64) {
+        self.synced_bytes.store(bytes, Ordering::Relaxed);
         self.synced.store(sequence, Ordering::Release);
         self.waiters.wake(sequence);
     }
@@ -189,32 +221,49 @@ impl Shared {
         }
     }
 
-    /// Ends writing, loudly and for good.
-    pub(super) fn stop(&self, reason: String) {
-        self.stopped_by(reason);
-        // Through the lock, so that a rewrite between its look at `stopped` and its wait is not missed.
-        drop(self.layout.lock());
-        self.switched.notify_all();
+    /// Half a record or mark may be there, and nothing may ever follow it: marked before the log's lock is released. The
+    /// caller calls [`stop`](Shared::stop) with the reason when it has released it.
+    pub(super) fn cannot_write(&self, _locked: &Log, error: &io::Error) -> String {
+        let reason = format!("cannot write: {error}");
+        self.stopped.get_or_init(|| stopped_for_good(&reason));
+        reason
     }
 
-    /// The same for who holds the layout.
-    pub(super) fn stopped_by(&self, reason: String) {
-        tracing::error!(folder = %self.dir.display(), %reason, "the journal stopped; writes are refused until a restart");
-        self.refuse(Error::JournalStopped { reason });
+    /// Ends writing for good, loudly. Answers the error that everybody gets from now on.
+    pub(super) fn stop(&self, reason: String) -> Error {
+        let stopped = self.refuse(stopped_for_good(&reason));
+        // Last, and guarded: whatever a log line does, the journal is marked and no caller waits any more.
+        quietly(
+            || tracing::error!(folder = %self.dir.display(), %reason, "the journal stopped; writes are refused until a restart"),
+        );
+        stopped
     }
 
-    /// Answers everyone, now and later, with this error; nothing that waits is written.
-    pub(super) fn refuse(&self, error: Error) {
-        // Only the first reason counts.
-        let _ = self.stopped.set(error);
-        let dropped = {
-            let mut buffer = self.buffer.lock();
-            (std::mem::take(&mut buffer.deliveries), std::mem::take(&mut buffer.bytes))
-        };
-        // Outside the lock: what a message captured is dropped with it.
-        drop(dropped);
+    /// Answers all callers, now and later, with this error, or with the one that came first.
+    pub(super) fn refuse(&self, error: Error) -> Error {
+        let stopped = self.stopped.get_or_init(|| error).clone();
+        let dropped = std::mem::take(&mut self.log.lock().deliveries);
         self.room.notify_all();
         self.work.notify_one();
         self.waiters.wake(u64::MAX);
+        // Outside the lock, and last: what a message captured is dropped with it.
+        quietly(|| drop(dropped));
+        stopped
     }
+}
+
+fn stopped_for_good(reason: &str) -> Error {
+    Error::JournalStopped { reason: format!("{reason}; it stays so until the store is opened again") }
+}
+
+/// A full disk in the words of the caller.
+pub(super) fn no_space(error: &io::Error) -> Error {
+    Error::JournalStopped {
+        reason: format!("cannot reserve space: {error}; it goes on by itself when the disk has space again"),
+    }
+}
+
+/// Runs what must not take the journal down with it: log lines, and code of callers.
+pub(super) fn quietly(run: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(run)).is_ok()
 }

@@ -1,20 +1,18 @@
-//! The thread that writes: takes the whole buffer, writes it at once, syncs when it is time.
+//! The writer thread: reserves space ahead of the transactions, and syncs what they copied into it.
 //!
-//! * `Always`: group commit. While one sync runs, the next group gathers in the buffer.
-//! * `EverySec`: writes every few milliseconds or when enough has gathered, syncs once a second.
-//! * `No`: writes in the same way, leaves syncing to the operating system.
+//! * `Always`: group commit. While one sync runs, the next group gathers in the file.
+//! * `EverySec`: syncs once a second.
+//! * `No`: syncs once a minute, so that damage can be told from a torn end.
 //!
-//! Budget: at most two buffers of memory; asleep when there is nothing to do. Ends when the journal is closed (after
-//! a last write and sync) or when a write or sync fails. A failed sync is never tried again: the kernel may have
-//! dropped the pages and would report success.
+//! Budget: asleep when there is nothing to do; one try a second to reserve space on a full disk. Ends when the
+//! journal is closed (after a last sync) or when a write or sync fails. A failed sync is never tried again: the
+//! kernel may have dropped the pages and would report success.
 
-use super::files::{OpenFile, append_all};
-use super::format::{FileHeader, FileKind, Line};
-use super::manifest::Entry;
-use super::shared::{Buffer, Shared, Switch};
+use super::format::{LINE_BYTES_MAX, Line};
+use super::shared::{Log, Shared, no_space, quietly};
 use super::{Delivery, Durability};
+use crate::error::Error;
 use crate::limits::*;
-use parking_lot::MutexGuard;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,34 +21,28 @@ use std::time::{Duration, Instant};
 /// Why writing ended.
 type Reason = String;
 
-/// The writing end of the journal. In tests it is driven by hand, turn by turn, with the time injected.
+/// The syncing end of the journal. In tests it is driven by hand, turn by turn, with the time injected.
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    file: Box<dyn OpenFile>,
-    salt: u32,
-    /// Last transaction in the file, on disk or not.
-    written: u64,
     /// When the last sync ended, on the clock of `turn`.
     synced_at: Duration,
-    /// Last transaction that was in the file at `synced_at`. Without syncs this is what grows old.
-    synced: u64,
-    /// Taken from the buffer; kept for its allocation.
-    batch: Batch,
-}
-
-#[derive(Default)]
-struct Batch {
-    bytes: Vec<u8>,
+    /// When a full disk is asked again.
+    retry_at: Duration,
+    /// A full disk was logged.
+    reported_full: bool,
+    /// Taken from the log; kept for its allocation.
     deliveries: Vec<Delivery>,
-    switch: Option<Switch>,
-    sequence: u64,
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, file: Box<dyn OpenFile>, salt: u32) -> Writer {
-        let written = shared.appended.load(Ordering::Acquire);
-        let synced_at = Duration::ZERO;
-        Writer { shared, file, salt, written, synced_at, synced: written, batch: Batch::default() }
+    pub(super) fn new(shared: Arc<Shared>) -> Writer {
+        Writer {
+            shared,
+            synced_at: Duration::ZERO,
+            retry_at: Duration::ZERO,
+            reported_full: false,
+            deliveries: Vec::new(),
+        }
     }
 
     /// The thread's body.
@@ -76,170 +68,174 @@ impl Writer {
         }
     }
 
-    /// Sleeps until there is something to write, to sync, or to end. Answers whether it is the end.
+    /// Sleeps until there is something to do. Answers whether it is the end.
     fn wait(&self, started: Instant) -> bool {
-        let mut buffer = self.shared.buffer.lock();
-        while buffer.is_idle() {
-            let now = started.elapsed();
-            buffer.wake_at = 1;
-            match self.sync_due() {
-                Some(due) if due <= now => break,
-                Some(due) => {
-                    self.shared.work.wait_for(&mut buffer, due - now);
-                }
-                None => self.shared.work.wait(&mut buffer),
+        let mut log = self.shared.log.lock();
+        loop {
+            let (now, due) = (started.elapsed(), self.due(&log));
+            if self.is_needed(&log) || due.is_some_and(|due| due <= now) {
+                log.asleep = false;
+                return log.closing;
+            }
+            log.asleep = true;
+            log.wake_on_append = due.is_none();
+            match due {
+                Some(due) => drop(self.shared.work.wait_for(&mut log, due - now)),
+                None => self.shared.work.wait(&mut log),
             }
         }
-        if self.shared.durability != Durability::Always {
-            self.gather(&mut buffer);
-        }
-        buffer.wake_at = usize::MAX;
-        buffer.closing
     }
 
-    /// Lets more come together, so that a write is worth its system call.
-    fn gather(&self, buffer: &mut MutexGuard<'_, Buffer>) {
-        let enough = JOURNAL_WRITE_BYTES_WANTED.min(self.shared.buffer_bytes_max / 2);
-        if buffer.bytes.len() < enough && buffer.switch.is_none() && !buffer.closing {
-            buffer.wake_at = enough;
-            self.shared.work.wait_for(buffer, JOURNAL_WRITE_PAUSE);
-        }
+    fn is_needed(&self, log: &Log) -> bool {
+        let waited_for = self.shared.durability == Durability::Always && self.is_unsynced(log);
+        let short = log.full.is_none() && log.tail.is_short();
+        let stopped = self.shared.stopped.get().is_some();
+        stopped || log.closing || waited_for || short || !log.deliveries.is_empty() || !log.retired.is_empty()
     }
 
-    /// When the next sync (or, without syncs, the next mark) is due, if anything waits for one.
-    fn sync_due(&self) -> Option<Duration> {
+    /// When the clock next gives it something to do: a sync, or another try on a full disk.
+    fn due(&self, log: &Log) -> Option<Duration> {
+        let retry = log.full.as_ref().map(|_| self.retry_at);
+        self.sync_due(log).into_iter().chain(retry).min()
+    }
+
+    fn sync_due(&self, log: &Log) -> Option<Duration> {
         let every = match self.shared.durability {
-            Durability::Always => return None,
+            Durability::Always => Duration::ZERO,
             Durability::EverySec => JOURNAL_SYNC_EVERY,
-            Durability::No => JOURNAL_WRITEBACK_EXPECTED,
+            Durability::No => JOURNAL_SYNC_WITHOUT_PROMISE_EVERY,
         };
-        (self.written > self.synced).then(|| self.synced_at + every)
+        self.is_unsynced(log).then_some(self.synced_at + every)
     }
 
-    /// Writes what waits and syncs if it is time. After an error the journal has stopped.
+    fn is_unsynced(&self, log: &Log) -> bool {
+        log.sequence > self.shared.synced.load(Ordering::Acquire)
+    }
+
+    /// Reserves space and syncs if it is time. After an error the journal has stopped.
     pub(super) fn turn(&mut self, now: Duration) -> Result<(), Reason> {
         if let Some(stopped) = self.shared.stopped.get() {
             return Err(stopped.to_string());
         }
-        let result = self.write_and_sync(now);
-        self.batch.bytes.clear();
-        self.shared.in_flight.store(0, Ordering::Release);
-        if let Err(reason) = &result {
-            self.batch.deliveries.clear();
+        self.reserve(now);
+        let synced = self.sync_if_due(now);
+        if let Err(reason) = &synced {
             self.shared.stop(reason.clone());
-            return result;
+            self.deliveries.clear();
+            return synced;
         }
-        for deliver in self.batch.deliveries.drain(..) {
+        for deliver in self.deliveries.drain(..) {
             // A message is the caller's code; the journal outlives its panic.
-            if catch_unwind(AssertUnwindSafe(deliver)).is_err() {
-                tracing::error!("a message handler panicked");
+            if !quietly(deliver) {
+                quietly(|| tracing::error!("a message handler panicked"));
             }
         }
         Ok(())
     }
 
-    fn write_and_sync(&mut self, now: Duration) -> Result<(), Reason> {
-        self.take();
-        let mut bytes = std::mem::take(&mut self.batch.bytes);
-        let mut rest = bytes.as_slice();
-        if let Some(switch) = self.batch.switch.take() {
-            let (before, after) = rest.split_at(switch.bytes_before);
-            self.append(before)?;
-            self.written = switch.after;
-            self.switch(switch)?;
-            rest = after;
+    /// Reserves space ahead of the transactions. Without the lock: they go on meanwhile.
+    fn reserve(&mut self, now: Duration) {
+        let mut log = self.shared.log.lock();
+        let spent = std::mem::take(&mut log.tail.spent);
+        let wanted = if log.full.is_some() { now >= self.retry_at } else { log.tail.is_short() };
+        if !wanted {
+            // In this order: unmapping takes time.
+            drop(log);
+            drop(spent);
+            return;
         }
-        self.append(rest)?;
-        self.written = self.batch.sequence;
-        bytes.clear();
-        self.batch.bytes = bytes;
-        match self.shared.durability {
-            Durability::Always if self.written > self.synced => self.sync(now),
-            Durability::EverySec if self.sync_due().is_some_and(|due| due <= now) => self.sync(now),
-            Durability::No if self.sync_due().is_some_and(|due| due <= now) => self.mark_aged(now),
-            _ => Ok(()),
+        let (file, salt) = (Arc::clone(&log.tail.file), log.tail.salt);
+        let (from, bytes) = (log.tail.reserved_end(), log.tail.step_bytes());
+        log.reserving = true;
+        drop(log);
+        drop(spent);
+        // With `Always` each sync would write the space that was only brought into memory.
+        let reserved = file.reserve(from, bytes, self.shared.durability != Durability::Always);
+        let mut log = self.shared.log.lock();
+        log.reserving = false;
+        log.full = reserved.as_ref().err().map(no_space);
+        let full = log.full.clone();
+        // A rewrite may have turned to another file; its salt tells.
+        if let Ok(space) = reserved
+            && log.tail.salt == salt
+        {
+            log.tail.add(space);
         }
-    }
-
-    /// Exchanges the full buffer for an empty one.
-    fn take(&mut self) {
-        let mut buffer = self.shared.buffer.lock();
-        std::mem::swap(&mut buffer.bytes, &mut self.batch.bytes);
-        std::mem::swap(&mut buffer.deliveries, &mut self.batch.deliveries);
-        self.batch.switch = buffer.switch.take();
-        self.batch.sequence = buffer.sequence;
-        self.shared.in_flight.store(self.batch.bytes.len() as u64, Ordering::Release);
-        drop(buffer);
+        drop(log);
         self.shared.room.notify_all();
+        self.retry_at = now + JOURNAL_RETRY_EVERY;
+        self.report(full);
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Reason> {
-        append_all(&mut *self.file, bytes).map_err(|error| format!("cannot write: {error}"))?;
-        self.shared.disk_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Syncs, tells the waiters, and leaves a mark behind what is now safe.
-    fn sync(&mut self, now: Duration) -> Result<(), Reason> {
-        self.file.sync().map_err(|error| format!("cannot sync: {error}"))?;
-        (self.synced, self.synced_at) = (self.written, now);
-        self.shared.advance(self.written);
-        self.mark(self.written)
-    }
-
-    /// Without syncs: what has lain in the file for that long, the operating system has written.
-    fn mark_aged(&mut self, now: Duration) -> Result<(), Reason> {
-        let aged = self.synced;
-        (self.synced, self.synced_at) = (self.written, now);
-        self.mark(aged)
-    }
-
-    fn mark(&mut self, through: u64) -> Result<(), Reason> {
-        let mut line = Vec::new();
-        Line::Synced(through).encode(&mut line, self.salt);
-        self.append(&line)
-    }
-
-    /// Ends the old increment and begins the new one. The old one is synced to its end before the manifest names
-    /// the new one, and the new one has its header before that; so whichever manifest a crash leaves, it is true.
-    fn switch(&mut self, switch: Switch) -> Result<(), Reason> {
-        self.file.sync().map_err(|error| format!("cannot sync: {error}"))?;
-        self.synced = self.written;
-        self.shared.advance(self.written);
-        let entry = Entry::ours(FileKind::Increment, switch.number);
-        let shared = Arc::clone(&self.shared);
-        let (files, dir) = (&*shared.files, &*shared.dir);
-        let header = FileHeader {
-            kind: FileKind::Increment,
-            number: switch.number,
-            after: switch.after,
-            salt: switch.salt,
+    /// Says once that the disk is full, and once that it no longer is.
+    fn report(&mut self, full: Option<Error>) {
+        let folder = self.shared.dir.display();
+        match (&full, self.reported_full) {
+            (Some(error), false) => {
+                quietly(|| tracing::error!(%folder, %error, "the journal has no space; writes are refused"))
+            }
+            (None, true) => {
+                quietly(|| tracing::info!(%folder, "the journal has space again; writes are taken"))
+            }
+            _ => true,
         };
-        let bytes_at_switch = shared.disk_bytes.load(Ordering::Relaxed);
-        self.file = super::create_file(files, dir, &entry, header).map_err(|error| error.to_string())?;
-        self.salt = switch.salt;
-        let header_bytes =
-            self.file.size().map_err(|error| format!("cannot look at {}: {error}", entry.name))?;
-        shared.disk_bytes.fetch_add(header_bytes, Ordering::Relaxed);
-        let mut layout = shared.layout.lock();
-        let mut manifest = layout.manifest.clone();
-        manifest.entries.push(entry);
-        manifest.store(files, dir).map_err(|error| format!("cannot replace the manifest: {error}"))?;
-        layout.manifest = manifest;
-        layout.current = switch.number;
-        layout.bytes_at_switch = bytes_at_switch;
-        drop(layout);
-        shared.switched.notify_all();
-        Ok(())
+        self.reported_full = full.is_some();
     }
 
-    /// The last sync, whatever the durability.
+    fn sync_if_due(&mut self, now: Duration) -> Result<(), Reason> {
+        let mut log = self.shared.log.lock();
+        std::mem::swap(&mut log.deliveries, &mut self.deliveries);
+        let due = !log.retired.is_empty() || self.sync_due(&log).is_some_and(|due| due <= now);
+        drop(log);
+        if due { self.sync(now) } else { Ok(()) }
+    }
+
+    /// Syncs, wakes the waiters, and leaves a mark behind what is now safe. Files that a rewrite has ended go first:
+    /// a mark speaks of all files before it, too.
+    fn sync(&mut self, now: Duration) -> Result<(), Reason> {
+        let failed = |error| format!("cannot sync: {error}");
+        // In one look: a file that is ended after it has numbers beyond `through` only.
+        let (retired, file, through, bytes) = {
+            let mut log = self.shared.log.lock();
+            let retired = std::mem::take(&mut log.retired);
+            (retired, Arc::clone(&log.tail.file), log.sequence, log.disk_bytes())
+        };
+        for mut tail in retired {
+            tail.seal().map_err(failed)?;
+        }
+        file.sync().map_err(failed)?;
+        self.synced_at = now;
+        self.shared.advance(through, bytes);
+        self.mark(through)
+    }
+
+    /// Marks are for telling damage from a torn end. On a full disk they may be missing.
+    fn mark(&self, through: u64) -> Result<(), Reason> {
+        let mut log = self.shared.log.lock();
+        let mut line = Vec::with_capacity(LINE_BYTES_MAX);
+        Line::Synced(through).encode(&mut line, log.tail.salt);
+        if log.tail.free() < line.len() && (log.reserving || log.tail.reserve(line.len()).is_err()) {
+            return Ok(());
+        }
+        log.tail.write(&line).map_err(|error| self.shared.cannot_write(&log, &error))
+    }
+
+    /// The last sync, whatever the durability. The file is cut to its content.
     pub(super) fn finish(&mut self) -> Result<(), Reason> {
-        let unsynced = self.shared.synced.load(Ordering::Acquire) < self.written;
-        let result = if unsynced { self.sync(self.synced_at) } else { Ok(()) };
+        let result = self.finish_files();
         if let Err(reason) = &result {
             self.shared.stop(reason.clone());
         }
         result
+    }
+
+    fn finish_files(&mut self) -> Result<(), Reason> {
+        let log = self.shared.log.lock();
+        let unsynced = self.is_unsynced(&log) || !log.retired.is_empty();
+        drop(log);
+        if unsynced {
+            self.sync(self.synced_at)?;
+        }
+        self.shared.log.lock().tail.seal().map_err(|error| format!("cannot sync: {error}"))
     }
 }

@@ -110,13 +110,14 @@ impl<P: Partition> Tx<'_, P> {
         entries_max: usize,
         until_ms: i64,
     ) -> Result<u64> {
+        crate::tx::check_log_bound(entries_max)?;
         let (list, counter) = self.log_keys();
         let sequence = last_sequence(self, &counter)?.saturating_add(1);
         let number = i64::try_from(sequence).unwrap_or(i64::MAX);
         let digits = Bytes::from(number.to_string());
         self.raw_write(counter, Write::Set(digits, Expiry::At(until_ms)))?;
         self.raw_write(list.clone(), Write::RPush(vec![stored_entry(number, &entry.into())]))?;
-        let kept = i64::try_from(entries_max.max(1)).unwrap_or(i64::MAX);
+        let kept = i64::try_from(entries_max).unwrap_or(i64::MAX);
         self.raw_write(list.clone(), Write::LTrim(-kept, -1))?;
         self.raw_write(list, Write::ExpireAt(until_ms))?;
         Ok(sequence)

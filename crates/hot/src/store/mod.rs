@@ -69,6 +69,11 @@ impl Store {
         self.engine.ready().await
     }
 
+    /// Why the engine takes no steps until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    pub fn stopped(&self) -> Option<Error> {
+        self.engine.stopped()
+    }
+
     /// What the engine counted since it was opened.
     pub fn stats(&self) -> Stats {
         self.engine.stats()
@@ -93,7 +98,8 @@ impl Store {
         self.engine.subscribe(vec![], vec![glob_of::<F>(&self.naming).into()]).await
     }
 
-    /// One page of a family's keys over all partitions, with the partition where the key tells it.
+    /// One page of a family's keys over all partitions, with the partition where the key tells it. A cursor is refused
+    /// (`Error::Invalid`) where a server restarted or slots of a Cluster moved since: begin anew, without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
         let pattern = glob_of::<F>(&self.naming);
         let page = self.engine.scan(from, &pattern, count).await?;
@@ -161,7 +167,8 @@ impl<P: Partition> Scope<P> {
         &self.partition
     }
 
-    /// The same scope, with another time until `Conflict`.
+    /// The same scope, with another time until `Conflict`; more than [`STEP_DEADLINE_MAX`](crate::limits::STEP_DEADLINE_MAX)
+    /// counts as that.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self

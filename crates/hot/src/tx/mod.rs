@@ -11,7 +11,7 @@ pub use overlay::absent;
 
 use crate::command::*;
 use crate::error::{Error, Result, show};
-use crate::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, STEP_WRITES_MAX};
+use crate::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, STEP_BYTES_MAX, STEP_WRITES_MAX};
 use bytes::Bytes;
 
 /// A unit of work that an engine runs, possibly several times, and commits at most once.
@@ -35,6 +35,8 @@ pub struct RawTx<'a> {
     effects: &'a mut Effects,
     random: u64,
     suspended: bool,
+    /// What the effects weigh so far.
+    bytes: usize,
     /// Keeps a string of the body's own writing alive while the body looks at it.
     scratch: Option<Bytes>,
 }
@@ -43,7 +45,7 @@ impl<'a> RawTx<'a> {
     /// Starts a run. `effects` must be empty; `seed` is the step's own, the same in every run.
     pub fn new(base: &'a mut dyn Base, effects: &'a mut Effects, seed: u64) -> Self {
         debug_assert!(effects.is_empty());
-        RawTx { base, effects, random: seed, suspended: false, scratch: None }
+        RawTx { base, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
     }
 
     /// Whether a read was not known: whatever the body returned means nothing, it will run again.
@@ -140,13 +142,26 @@ impl<'a> RawTx<'a> {
                 format!("more than {STEP_WRITES_MAX} writes; loop over bounded steps"),
             ));
         }
+        self.weigh(key.len() + write.bytes())?;
         self.effects.writes.push((key, write));
+        Ok(())
+    }
+
+    /// Counts bytes that the commit will carry.
+    fn weigh(&mut self, bytes: usize) -> Result<()> {
+        if self.bytes + bytes > STEP_BYTES_MAX {
+            let problem = format!("more than {STEP_BYTES_MAX} bytes; loop over bounded steps");
+            return Err(Error::invalid("step", problem));
+        }
+        self.bytes += bytes;
         Ok(())
     }
 
     /// Buffers an entry of the partition's log.
     pub fn record(&mut self, entry: LogAppend) -> Result<()> {
         Write::Set(entry.entry.clone(), Expiry::Keep).check()?;
+        check_log_bound(entry.entries_max)?;
+        self.weigh(entry.entry.len())?;
         self.effects.log.push(entry);
         Ok(())
     }
@@ -155,6 +170,7 @@ impl<'a> RawTx<'a> {
     pub fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
         check_key(&channel)?;
         Write::Set(payload.clone(), Expiry::Keep).check()?;
+        self.weigh(channel.len() + payload.len())?;
         self.effects.messages.push((channel, payload));
         Ok(())
     }
@@ -167,10 +183,7 @@ impl<'a> RawTx<'a> {
     /// The next number of the step's own random stream (SplitMix64); a rerun draws the same numbers.
     pub fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        mix(self.random)
     }
 
     fn is_dirty(&self, key: &RawKey) -> bool {
@@ -180,6 +193,22 @@ impl<'a> RawTx<'a> {
     fn note(&mut self, reply: Result<Reply>) -> Result<Reply> {
         self.suspended |= matches!(reply, Err(Error::Suspended));
         reply
+    }
+}
+
+/// SplitMix64's mix. Engines give transactions seeds that are a constant apart, which may be the generator's own
+/// increment: mixed, their streams begin at unrelated places.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A log that keeps nothing is refused: engines could not agree on what it means.
+pub(crate) fn check_log_bound(entries_max: usize) -> Result<()> {
+    match entries_max {
+        0 => Err(Error::invalid("log bound", "0 entries, expected at least 1")),
+        _ => Ok(()),
     }
 }
 

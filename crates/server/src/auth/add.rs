@@ -13,6 +13,15 @@ use uuid::Uuid;
 
 /// Adds a token to a file. A new one may be read by its owner only, an old one keeps its rights.
 pub fn write_entry(path: &Path, entry: &Entry) -> Result<(), FileError> {
+    write_entry_after(path, entry, || Ok(()))
+}
+
+/// The same, after `show` has shown the token: if that fails, the file stays as it is.
+pub fn write_entry_after(
+    path: &Path,
+    entry: &Entry,
+    show: impl FnOnce() -> io::Result<()>,
+) -> Result<(), FileError> {
     let unusable = |error| FileError::unusable(path, error);
     // What a link leads to is replaced, not the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -28,7 +37,7 @@ pub fn write_entry(path: &Path, entry: &Entry) -> Result<(), FileError> {
     let entry = toml::to_string(entry).map_err(|error| FileError::unreadable(path, error.to_string()))?;
     let _ = write!(text, "[[token]]\n{entry}\n");
     read_entries(path, &text)?;
-    replace(&target, &text).map_err(unusable)
+    replace(&target, &text, show).map_err(unusable)
 }
 
 /// Held until it is dropped. Its file stays: who waits for it must not wait for one that another does not see.
@@ -38,9 +47,9 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(path: &Path, text: &str, show: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let new = beside(path, &format!("{}.new", Uuid::new_v4().simple()));
-    let written = write(&new, path, text).and_then(|()| std::fs::rename(&new, path));
+    let written = write(&new, path, text).and_then(|()| show()).and_then(|()| std::fs::rename(&new, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&new);
     }

@@ -8,7 +8,7 @@ mod add;
 mod file;
 mod token;
 
-pub use add::write_entry;
+pub use add::{write_entry, write_entry_after};
 pub use file::{Entry, FileError};
 pub(crate) use file::{read_entries, read_text};
 pub use token::{Token, TokenHash};

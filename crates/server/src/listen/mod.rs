@@ -1,5 +1,6 @@
 //! Listening, over TLS where asked for, and ending: requests in flight finish, then the store is closed.
 
+mod connections;
 mod prompt;
 mod settings;
 mod watch;
@@ -8,30 +9,35 @@ pub use settings::{ListenError, Settings, Tls, Waits};
 
 use crate::app::{App, Doors};
 use crate::auth::Tokens;
-use crate::limits::{SHUTDOWN_GRACE, SOCKETS_COUNTED_EVERY};
+use crate::limits::*;
 use crate::origins::Origins;
+use crate::supervise::supervise;
 use crate::throttle::Throttle;
 use crate::{census, routes};
-use axum_server::tls_rustls::RustlsConfig;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use axum_server::{Handle, Server};
+use connections::{Bound, Connections, Counting, Peer};
 use emberkeep_hot::Store;
 use hyper_util::rt::TokioTimer;
 use prompt::Prompt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, Notify};
 use tokio::task::{JoinError, JoinHandle};
-use watch::{CertificateFiles, TokenFile, watch};
+use watch::{CertificateFiles, TokenFile, Watched, watch};
 
 /// A server that listens.
 pub struct Listening {
     address: SocketAddr,
-    handle: Handle<SocketAddr>,
+    handle: Handle<Peer>,
     /// `None` = it has failed.
     serving: Option<JoinHandle<io::Result<()>>>,
     /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
     background: [JoinHandle<()>; 3],
+    reload: Arc<Notify>,
     app: App,
 }
 
@@ -40,75 +46,96 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     let token_file = settings.tokens.as_deref().map(TokenFile::open).transpose()?;
     let tokens = match &token_file {
         Some(file) => file.tokens(),
-        None if is_loopback(settings.http.ip()) => Tokens::open(),
+        None if settings.is_loopback() => Tokens::open(),
         None => return Err(ListenError::OpenToAll { address: settings.http }),
     };
     let (origins, ws_origins) = (Origins::read(&settings.origins)?, Origins::read(&settings.ws_origins)?);
+    if tokens.is_open() && origins.is_all() {
+        return Err(ListenError::OpenToAllPages);
+    }
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     let certificate = match &settings.tls {
         Some(files) => Some(CertificateFiles::open(files).await?),
         None => None,
     };
     let throttle = Throttle::new(settings.rooms_per_second);
-    let doors = Doors { tokens, origins, ws_origins, throttle, waits: settings.waits };
-    let app = App::new(store, doors);
-    let handle = Handle::new();
+    let missing_rooms_per_minute = settings.missing_rooms_per_minute;
+    let doors =
+        Doors { tokens, origins, ws_origins, throttle, missing_rooms_per_minute, waits: settings.waits };
+    let app = App::new(store, doors, (settings.poison_rule, settings.hit_rules));
+    // Only the first counts, and this is the first.
+    let _ = app.metrics.bounds.log_lines_dropped.set(settings.log_lines_dropped.clone());
+    let bound = Bound { sum: settings.connections_max, per_address: settings.connections_per_address };
+    let listener = Counting { listener, connections: Connections::new(bound, app.metrics.clone()) };
+    let (handle, reload) = (Handle::new(), Arc::new(Notify::new()));
     let tls = certificate.as_ref().map(CertificateFiles::config);
-    let serving = serve(listener, tls, &app, handle.clone()).map_err(unusable)?;
-    let listening = tokio::spawn(app.sockets.clone().listen());
-    let watching = tokio::spawn(watch(token_file, certificate));
-    let counting = tokio::spawn(census::run(app.clone()));
-    Ok(Listening {
-        address,
-        handle,
-        serving: Some(serving),
-        background: [watching, listening, counting],
-        app,
-    })
+    let serving = serve(listener, tls, &app, handle.clone());
+    let background = supervised(&app, Watched { tokens: token_file, certificate }, &reload);
+    Ok(Listening { address, handle, serving: Some(serving), background, reload, app })
+}
+
+/// Begins what goes on beside the requests, for as long as the server runs.
+fn supervised(app: &App, files: Watched, reload: &Arc<Notify>) -> [JoinHandle<()>; 3] {
+    let (files, reload) = (Arc::new(Mutex::new(files)), reload.clone());
+    let (sockets, counted) = (app.sockets.clone(), app.clone());
+    [
+        supervise("files", app.metrics.clone(), move || watch(files.clone(), reload.clone())),
+        supervise("rooms", app.metrics.clone(), move || sockets.clone().listen()),
+        supervise("keys", app.metrics.clone(), move || census::run(counted.clone())),
+    ]
 }
 
 /// Begins to serve, over TLS where there is a certificate.
 fn serve(
-    listener: TcpListener,
+    listener: Counting,
     tls: Option<RustlsConfig>,
     app: &App,
-    handle: Handle<SocketAddr>,
-) -> io::Result<JoinHandle<io::Result<()>>> {
+    handle: Handle<Peer>,
+) -> JoinHandle<io::Result<()>> {
     let service = routes::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let wait = app.waits.head;
-    Ok(match tls {
-        None => {
-            let server = axum_server::from_tcp(listener)?.handle(handle);
-            tokio::spawn(impatient(server, wait).serve(service))
-        }
+    let wait = app.doors.waits.head;
+    let server = Server::<Peer>::from_listener(listener).handle(handle);
+    match tls {
+        None => tokio::spawn(bounded(server, wait).serve(service)),
         Some(tls) => {
-            let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
-            tokio::spawn(impatient(server, wait).serve(service))
+            let server = server.acceptor(RustlsAcceptor::new(tls));
+            tokio::spawn(bounded(server, wait).serve(service))
         }
-    })
+    }
 }
 
-/// The same server, which ends a connection whose requests do not arrive, or whose peer is gone.
-fn impatient<A>(server: Server<SocketAddr, A>, head_wait: Duration) -> Server<SocketAddr, Prompt<A>> {
-    let mut server = server.map(|inner| Prompt { inner, wait: head_wait });
+/// The same server, which bounds what a connection may take in memory, and ends one whose requests do not arrive, or whose peer is
+/// gone.
+fn bounded<A>(server: Server<Peer, A>, head_wait: Duration) -> Server<Peer, Prompt<A>> {
+    let mut server = server.map(|inner| Prompt { inner, wait: head_wait.min(FIRST_HEAD_WAIT) });
     let builder = server.http_builder();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait).max_buf_size(HEAD_BYTES_MAX);
     // A connection of HTTP/2 rests between its requests for as long as its peer answers.
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_wait).keep_alive_timeout(head_wait);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(head_wait)
+        .keep_alive_timeout(head_wait)
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        .max_header_list_size(HEAD_BYTES_MAX as u32);
     server
-}
-
-fn is_loopback(ip: IpAddr) -> bool {
-    ip.to_canonical().is_loopback()
 }
 
 impl Listening {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Reads tokens and certificate again, at once.
+    pub fn reload(&self) {
+        self.reload.notify_one();
     }
 
     /// Waits until the listener fails, and says how: nobody can connect any more. While it works, this does not end.
@@ -151,7 +178,6 @@ fn ended(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
 mod tests {
     use super::*;
     use emberkeep_hot::embedded::Embedded;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn a_listener_that_died_is_noticed_and_the_rest_ends_in_order() {

@@ -1,68 +1,83 @@
-//! Connections whose peer says nothing are ended.
+//! Connections whose first request does not arrive are ended, and every connection is counted until it ends.
 //!
-//! Hyper's own time-out of heads begins when it knows the version of HTTP, and for the bytes that tell it waits without
-//! an end. So the stream itself sees to it that they come. From then on it only passes bytes on: what a socket may take, and
-//! how long it may be silent, is decided elsewhere.
+//! Hyper's own time-out of heads begins when it knows the version of HTTP, and is as long as a connection may rest between two
+//! requests. So the stream itself sees to it that the first head comes. From then on it only passes bytes on: what a socket may take,
+//! and how long it may be silent, is decided elsewhere.
 
+use super::connections::Permit;
 use axum_server::accept::Accept;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
+use tower::Service;
 
-/// Bytes after which the version of HTTP is known: those with which every connection of HTTP/2 begins.
-const TELLING_BYTES: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
-
-/// Accepts connections, after TLS where it is spoken, whose first bytes must come in time.
+/// Accepts connections, after TLS where it is spoken, whose first head must come in time.
 #[derive(Debug, Clone)]
 pub(super) struct Prompt<A> {
     pub(super) inner: A,
     pub(super) wait: Duration,
 }
 
-type Accepting<T, S> = Pin<Box<dyn Future<Output = io::Result<(Prompted<T>, S)>> + Send>>;
+type Accepting<T, S> = Pin<Box<dyn Future<Output = io::Result<(Prompted<T>, Marked<S>)>> + Send>>;
 
-impl<I, S, A> Accept<I, S> for Prompt<A>
+impl<S, A> Accept<(TcpStream, Permit), S> for Prompt<A>
 where
-    A: Accept<I, S>,
+    A: Accept<TcpStream, S>,
     A::Future: Send + 'static,
 {
     type Stream = Prompted<A::Stream>;
-    type Service = A::Service;
+    type Service = Marked<A::Service>;
     type Future = Accepting<A::Stream, A::Service>;
 
-    fn accept(&self, stream: I, service: S) -> Self::Future {
+    fn accept(&self, (stream, permit): (TcpStream, Permit), service: S) -> Self::Future {
         let (accepting, wait) = (self.inner.accept(stream, service), self.wait);
         Box::pin(async move {
-            let (stream, service) = accepting.await?;
-            Ok((Prompted::new(stream, wait), service))
+            let (stream, inner) = accepting.await?;
+            let arrived = Arc::new(AtomicBool::new(false));
+            let deadline = Some(Box::pin(sleep(wait)));
+            let stream = Prompted { stream, arrived: arrived.clone(), deadline, _permit: permit };
+            Ok((stream, Marked { inner, arrived }))
         })
     }
 }
 
-/// A stream whose first bytes must come in time.
-pub(super) struct Prompted<T> {
-    stream: T,
-    /// How many of them are missing.
-    missing: usize,
-    /// Until when; `None` = they came, or were enough for an answer.
-    deadline: Option<Pin<Box<Sleep>>>,
+/// A service that notes that a request arrived.
+#[derive(Clone)]
+pub(super) struct Marked<S> {
+    inner: S,
+    arrived: Arc<AtomicBool>,
 }
 
-impl<T> Prompted<T> {
-    fn new(stream: T, wait: Duration) -> Prompted<T> {
-        Prompted { stream, missing: TELLING_BYTES, deadline: Some(Box::pin(sleep(wait))) }
+impl<R, S: Service<R>> Service<R> for Marked<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
     }
 
-    fn came(&mut self, bytes: usize) {
-        self.missing = self.missing.saturating_sub(bytes);
-        if self.missing == 0 {
-            self.deadline = None;
-        }
+    fn call(&mut self, request: R) -> S::Future {
+        self.arrived.store(true, Relaxed);
+        self.inner.call(request)
     }
+}
+
+/// A stream whose first head must come in time.
+pub(super) struct Prompted<T> {
+    stream: T,
+    /// Whether it came.
+    arrived: Arc<AtomicBool>,
+    /// Until when; `None` = it came, or what came was enough for an answer.
+    deadline: Option<Pin<Box<Sleep>>>,
+    _permit: Permit,
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Prompted<T> {
@@ -72,15 +87,18 @@ impl<T: AsyncRead + Unpin> AsyncRead for Prompted<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
         match &mut this.deadline {
             None => read,
-            Some(_) if read.is_ready() => {
-                this.came(buffer.filled().len() - before);
+            Some(_) if this.arrived.load(Relaxed) => {
+                this.deadline = None;
                 read
             }
-            Some(deadline) => deadline.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            // Also where bytes came: a head that comes byte by byte is not in time either.
+            Some(deadline) => match deadline.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+                Poll::Pending => read,
+            },
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::limits::FILES_CHECKED_EVERY;
 use axum_server::tls_rustls::RustlsConfig;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::{Mutex, Notify};
 
 /// What a look found.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,15 +149,22 @@ impl Tls {
     }
 }
 
-/// Looks every now and then whether they were replaced. Ends when the server ends.
-pub(super) async fn watch(mut tokens: Option<TokenFile>, mut certificate: Option<CertificateFiles>) {
+/// The files that may be replaced. A look that panics leaves them as they were, so that the next one can go on.
+pub(super) struct Watched {
+    pub(super) tokens: Option<TokenFile>,
+    pub(super) certificate: Option<CertificateFiles>,
+}
+
+/// Looks every now and then whether they were replaced, and at once when told to. Ends when the server ends.
+pub(super) async fn watch(files: Arc<Mutex<Watched>>, now: Arc<Notify>) {
     loop {
-        tokio::time::sleep(FILES_CHECKED_EVERY).await;
-        if let Some(file) = tokens.as_mut() {
+        let _ = tokio::time::timeout(FILES_CHECKED_EVERY, now.notified()).await;
+        let mut files = files.lock().await;
+        if let Some(file) = files.tokens.as_mut() {
             tell("tokens", file.look());
         }
-        if let Some(files) = certificate.as_mut() {
-            tell("certificate", files.look().await);
+        if let Some(certificate) = files.certificate.as_mut() {
+            tell("certificate", certificate.look().await);
         }
     }
 }
@@ -173,7 +182,6 @@ mod tests {
     use super::*;
     use crate::auth::{Role, Shown, Token, write_entry};
     use emberkeep_testkit::{Certificates, require, scratch};
-    use std::sync::Arc;
 
     fn text_with(name: &str, token: &Token) -> String {
         let folder = scratch();

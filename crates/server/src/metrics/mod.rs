@@ -3,12 +3,14 @@
 //! Counters are plain atomics on the way of a request, and are read when somebody asks. An operation is a method and the
 //! pattern of its path, never the path itself, so that their number is bounded.
 
+mod bounds;
 mod histogram;
 mod text;
 
 pub(crate) use text::Page;
 
 use axum::http::Method;
+use bounds::Bounds;
 use emberkeep_hot::engine::Stats;
 use histogram::Histogram;
 use parking_lot::{Mutex, RwLock};
@@ -33,6 +35,8 @@ pub(crate) struct Metrics {
     pub(crate) messages_sent: AtomicU64,
     /// Sockets that were closed because they did not keep up.
     pub(crate) sockets_too_slow: AtomicU64,
+    /// What is bounded and supervised.
+    pub(crate) bounds: Bounds,
 }
 
 /// Methods that are counted by name. All others are one: callers can make up as many as they like.
@@ -69,6 +73,11 @@ impl Metrics {
         self.messages.write().entry(kind).or_default().count(took, error);
     }
 
+    /// Counts a background task that was started again.
+    pub(crate) fn count_restart(&self, task: &'static str) {
+        self.bounds.count_restart(task);
+    }
+
     /// All of it, as it is scraped.
     pub(crate) fn page(&self, stats: &Stats) -> String {
         let mut page = Page::default();
@@ -103,6 +112,7 @@ impl Metrics {
         for (name, kind, help, value) in of_sockets {
             page.single(name, kind, help, value);
         }
+        self.bounds.write(&mut page);
         page.text()
     }
 

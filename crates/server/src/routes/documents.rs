@@ -44,5 +44,10 @@ async fn openapi(State(app): State<App>) -> impl IntoResponse {
 #[utoipa::path(get, path = "/docs", tag = "server",
     responses((status = 200, description = "The page", body = String, content_type = "text/html")))]
 async fn docs() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)], PAGE)
+    let head = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+    ];
+    (head, PAGE)
 }

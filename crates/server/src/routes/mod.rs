@@ -2,7 +2,7 @@
 
 mod answers;
 mod documents;
-mod health;
+pub(crate) mod health;
 mod monsters;
 mod paging;
 mod place;
@@ -16,9 +16,12 @@ pub(crate) use answers::whole_ms;
 use crate::access::{self, plain};
 use crate::app::{App, Doors};
 use crate::auth::Role;
+use crate::drain::Drain;
+use crate::guard::Guarding;
 use crate::local::Local;
 use crate::observe::Observe;
 use crate::problem::Problem;
+use crate::room_codes::LimitRoomCodes;
 use crate::ws;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
@@ -46,14 +49,18 @@ pub(crate) fn router(app: App) -> Router {
     let _ = app.document.set(documents::written(&document));
     let router = router.fallback(no_such_route).method_not_allowed_fallback(no_such_method);
     // Without origins there is nothing to tell browsers, and nothing to do for each request.
-    let router = if app.origins.is_empty() { router } else { router.layer(app.origins.layer()) };
-    let router = if app.tokens.is_open() { router.layer(Local(app.origins.clone())) } else { router };
-    router.layer(Observe(app.clone())).with_state(app)
+    let router = if app.doors.origins.is_empty() { router } else { router.layer(app.doors.origins.layer()) };
+    let router = if app.doors.tokens.is_open() {
+        router.layer(Guarding(Local(app.doors.origins.clone())))
+    } else {
+        router
+    };
+    router.layer(Observe(app.clone())).layer(Drain).with_state(app)
 }
 
 /// The document of all routes, as it is served at `/openapi.json`.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = App::new(store, Doors::open());
+    let app = App::new(store, Doors::open(), Default::default());
     documents::finished(&documented(&app).into_openapi())
 }
 
@@ -64,7 +71,7 @@ fn documented(app: &App) -> OpenApiRouter<App> {
         .merge(monsters::routes(app))
         .merge(reactors::routes(app))
         .merge(plain(ws::routes()))
-        .merge(rooms::routes())
+        .merge(rooms::routes().route_layer(LimitRoomCodes(app.clone())))
 }
 
 fn head() -> OpenApi {

@@ -105,9 +105,9 @@ pub(super) struct SkillPath {
     /// The monster's id.
     #[param(example = 1_000_000_000)]
     monster: u32,
-    /// The skill.
+    /// The skill: 0 to 65535, as in the services beside us.
     #[param(example = 126)]
-    skill: u32,
+    skill: u16,
 }
 
 impl SkillPath {

@@ -8,15 +8,16 @@ use super::outbox::{Outbox, Outgoing};
 use super::registry::{Registry, Which};
 use super::seat::SeatId;
 use super::socket::{Connection, write};
+use crate::problem::public_text;
 use axum::extract::ws::{Message, Utf8Bytes};
-use emberkeep_games::party::{DeviceId, Error, Master, SetupPlayer};
+use emberkeep_games::party::{DeviceId, Error, Master, SetupPlayer, Signal};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// A connection that is part of a room.
+/// A connection that is part of a room. It leaves the room when it is dropped.
 pub(super) struct Client {
     pub(super) sockets: Registry,
     pub(super) which: Which,
@@ -29,10 +30,8 @@ pub(super) struct Client {
 
 impl Client {
     /// Until one side ends it. `None` = the client did.
-    pub(super) async fn converse(&self, socket: &mut impl Connection) -> Option<Ending> {
-        let ending = self.talk(socket).await.err().flatten();
-        self.sockets.leave(self.which, self.id);
-        ending
+    pub(super) async fn converse(self, socket: &mut impl Connection) -> Option<Ending> {
+        self.talk(socket).await.err().flatten()
     }
 
     /// Never ends well: the error is why.
@@ -120,10 +119,14 @@ impl Client {
         };
         let asked = self.ask(command).await;
         self.sockets.metrics().count_message(kind, started.elapsed(), asked.as_ref().err().map(Error::code));
+        if let Err(Error::RoomExpired(_) | Error::RoomNotFound(_)) = &asked {
+            // The hub finds the same, and ends every connection of the room after this answer.
+            self.sockets.wake(Some(self.which.code), Signal::Closed);
+        }
         match (asked, wanted) {
             (Ok(answer), _) => answer,
             (Err(error), Some(player)) => Some(message::not_taken(&player, &error)),
-            (Err(error), None) => Some(message::error(Some(kind), error.code(), &error.to_string())),
+            (Err(error), None) => Some(message::error(Some(kind), error.code(), &public(&error))),
         }
     }
 
@@ -169,12 +172,33 @@ impl Client {
             Command::ForceCloseVote => drop(rooms.force_close_vote(self.master()?).await?),
             Command::RevealItem => rooms.reveal(self.master()?).await?,
             Command::StartNextRound => rooms.start_next_round(self.master()?).await?,
+            Command::LockLobby(lock) => rooms.lock_lobby(self.master()?, lock.locked).await?,
+            Command::BanPlayer(of) => {
+                let ban_id = rooms.ban_player(self.master()?, &of.player_id).await?;
+                return Ok(Some(message::answer("BAN_PLAYER_OK", json!({ "ban_id": ban_id }))));
+            }
+            Command::Unban(unban) => rooms.unban(self.master()?, &unban.ban_id).await?,
+            Command::PlayAgain(again) => rooms.play_again(self.master()?, again.keep_rounds).await?,
             Command::RoomClosed => rooms.close(self.master()?).await?,
         }
         Ok(None)
     }
 
     fn master(&self) -> Result<&Master, Error> {
-        self.master.as_ref().ok_or(Error::NotMaster(self.which.code))
+        self.master.as_ref().ok_or(Error::MasterOnly(self.which.code))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.sockets.leave(self.which, self.id);
+    }
+}
+
+/// What a client hears of an error; where the store is, it does not learn.
+pub(super) fn public(error: &Error) -> String {
+    match error {
+        Error::Store(error) => public_text(error),
+        error => error.to_string(),
     }
 }

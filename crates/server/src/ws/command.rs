@@ -14,6 +14,8 @@ pub(super) struct JoinRoom {
     pub(super) protocol_version: u32,
     #[serde(default)]
     pub(super) master_key: Option<String>,
+    #[serde(default)]
+    pub(super) reconnect_token: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -64,6 +66,29 @@ pub(super) struct SubmitVote {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct LockLobby {
+    pub(super) locked: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Unban {
+    pub(super) ban_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlayAgain {
+    #[serde(default = "yes")]
+    pub(super) keep_rounds: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Nothing {}
 
 /// What a client asks for.
@@ -84,6 +109,10 @@ pub(super) enum Command {
     ForceCloseVote,
     RevealItem,
     StartNextRound,
+    LockLobby(LockLobby),
+    BanPlayer(OfPlayer),
+    Unban(Unban),
+    PlayAgain(PlayAgain),
     RoomClosed,
 }
 
@@ -106,6 +135,10 @@ impl Command {
             Command::ForceCloseVote => "FORCE_CLOSE_VOTE",
             Command::RevealItem => "REVEAL_ITEM",
             Command::StartNextRound => "START_NEXT_ROUND",
+            Command::LockLobby(_) => "LOCK_LOBBY",
+            Command::BanPlayer(_) => "BAN_PLAYER",
+            Command::Unban(_) => "UNBAN",
+            Command::PlayAgain(_) => "PLAY_AGAIN",
             Command::RoomClosed => "ROOM_CLOSED",
         }
     }
@@ -113,7 +146,7 @@ impl Command {
 
 const KNOWN: &str = "JOIN_ROOM, REQUEST_SYNC, TAKE_PLAYER, RELEASE_PLAYER, RENAME_PLAYER, ADD_PLAYER, DELETE_PLAYER, \
                      TOGGLE_PLAYER, RESET_CLAIMS, START_GAME, OPEN_ITEM, SUBMIT_VOTE, FORCE_CLOSE_VOTE, \
-                     REVEAL_ITEM, START_NEXT_ROUND, ROOM_CLOSED";
+                     REVEAL_ITEM, START_NEXT_ROUND, LOCK_LOBBY, BAN_PLAYER, UNBAN, PLAY_AGAIN, ROOM_CLOSED";
 
 /// A message that cannot be read: what it said it was, and what is wrong.
 #[derive(Debug)]
@@ -159,6 +192,10 @@ fn command(kind: &str, payload: &str) -> Result<Command, String> {
         "FORCE_CLOSE_VOTE" => nothing(Command::ForceCloseVote),
         "REVEAL_ITEM" => nothing(Command::RevealItem),
         "START_NEXT_ROUND" => nothing(Command::StartNextRound),
+        "LOCK_LOBBY" => payload_of(payload).map(Command::LockLobby),
+        "BAN_PLAYER" => payload_of(payload).map(Command::BanPlayer),
+        "UNBAN" => payload_of(payload).map(Command::Unban),
+        "PLAY_AGAIN" => payload_of(payload).map(Command::PlayAgain),
         "ROOM_CLOSED" => nothing(Command::RoomClosed),
         _ => Err(format!("unknown type; known are {KNOWN}")),
     }

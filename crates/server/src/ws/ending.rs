@@ -24,6 +24,8 @@ pub(super) enum Ending {
     Full,
     Idle,
     Replaced,
+    /// The master banned the device.
+    Banned,
 }
 
 impl Ending {
@@ -53,7 +55,12 @@ impl Ending {
             Ending::OtherVersion => {
                 error("invalid_protocol_version", "the room speaks another version of the protocol now")
             }
-            Ending::Full => error("room_full", "the room has as many connections as it may have"),
+            Ending::Full => {
+                error("room_full", "the room is full, and its master or a player needed this place")
+            }
+            Ending::Banned => {
+                error("banned", "this device was banned from the room; the master can lift the ban")
+            }
             _ => None,
         }
     }
@@ -79,6 +86,7 @@ impl Ending {
             Ending::TooSlow => (1013, "too slow; connect again"),
             Ending::Full => (1013, "too many connections; try later"),
             Ending::Idle => (4000, "no sign of life"),
+            Ending::Banned => (4003, "banned"),
             Ending::Replaced => (4001, "another connection of this device"),
         }
     }

@@ -9,11 +9,13 @@ use super::seat::Seat;
 use super::socket::{Connection, write};
 use crate::app::App;
 use crate::brake::Refusal;
-use crate::limits::{SOCKET_JOIN_ATTEMPTS_MAX, SOCKET_JOIN_WAIT};
+use crate::limits::{ROOM_SOCKETS_MAX, SOCKET_JOIN_ATTEMPTS_MAX, SOCKET_JOIN_WAIT};
 use axum::extract::ws::{Message, Utf8Bytes};
-use emberkeep_games::party::{Error, Look, MasterKey, RoomCode};
+use emberkeep_games::party::{Admitted, DeviceId, Error, JoinRequest, Look, MasterKey, RoomCode};
 use futures_util::StreamExt;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 /// Waits for JOIN_ROOM, unless the server ends. The error is why the connection ends, `None` = the client did it.
@@ -71,7 +73,22 @@ async fn join_room(
     deadline: &mut Instant,
 ) -> Result<Result<Client, ServerEnds>, Refusal> {
     let started = Instant::now();
-    let entered = enter(app, join, address).await;
+    let code = RoomCode::new(&join.room_code).ok();
+    let entered = match app.room_codes.check(address, code).await {
+        Ok(guess) => {
+            let entered = enter(app, join, address).await;
+            match &entered {
+                Err(Refusal::Room(Error::RoomNotFound(_))) => guess.missed(),
+                Ok(_) => guess.found(),
+                Err(_) => {}
+            }
+            entered
+        }
+        Err(_) => {
+            app.metrics.bounds.room_codes_refused.fetch_add(1, Relaxed);
+            Err(Refusal::TooManyMissing)
+        }
+    };
     *deadline += started.elapsed();
     let error = entered.as_ref().err().map(|refusal| refusal.told().0);
     app.metrics.count_message("JOIN_ROOM", started.elapsed(), error);
@@ -79,38 +96,57 @@ async fn join_room(
 }
 
 /// Makes a connection part of a room: its state first, then whatever happens after that.
+///
+/// 1. Key, device and room are looked at without a write, so that a refusal leaves nothing behind.
+/// 2. The hub gives a seat, or the room is full. From here on the outbox gathers what happens, and holds it back.
+/// 3. The device is written down, and JOIN_OK goes before whatever was gathered.
 async fn enter(app: &App, join: JoinRoom, address: IpAddr) -> Result<Result<Client, ServerEnds>, Refusal> {
     let code = RoomCode::new(&join.room_code)?;
-    let rooms = &app.rooms;
-    rooms.join(code, &join.device_id, join.protocol_version).await?;
     let master = match &join.master_key {
-        Some(text) => Some(app.brake.master(rooms, code, &MasterKey::new(text)?, address).await?),
+        Some(text) => Some(app.brake.master(&app.rooms, code, &MasterKey::new(text)?, address).await?),
         None => None,
     };
+    let JoinRoom { device_id: device, protocol_version, reconnect_token, .. } = join;
+    let request = JoinRequest {
+        reconnect_token,
+        master: master.clone(),
+        ..JoinRequest::new(device.clone(), protocol_version)
+    };
     let gaps = app.sockets.gaps();
-    let look = rooms.look(code).await?;
-    let seat = Seat::new(app.sockets.seat_id(), join.device_id, master.is_some(), gaps, &look);
-    seat.outbox.welcome(welcome(app, &seat, &look).await?);
-    let which = Which { code, created_at: look.created_at() };
-    let (sockets, outbox) = (app.sockets.clone(), seat.outbox.clone());
-    let client = Client { sockets, which, id: seat.id, device: seat.device.clone(), master, outbox };
-    Ok(app.sockets.enter(which, seat).map(|()| client))
+    let look = app.rooms.may_join(code, request.clone()).await?;
+    let mut seat = Seat::new(app.sockets.seat_id(), device.clone(), master.is_some(), gaps, &look);
+    let (id, outbox, which) = (seat.id, seat.outbox.clone(), Which { code, created_at: look.created_at() });
+    outbox.hold();
+    let (admitted, answer) = oneshot::channel();
+    seat.admitted = Some(admitted);
+    if let Err(ends) = app.sockets.enter(which, seat) {
+        return Ok(Err(ends));
+    }
+    // From here on it leaves by itself, whatever happens.
+    let client = Client { sockets: app.sockets.clone(), which, id, device, master, outbox };
+    match answer.await {
+        Ok(true) => {}
+        Ok(false) => return Err(Error::RoomFull { what: "connections", max: ROOM_SOCKETS_MAX }.into()),
+        // The hub has ended: the outbox has its last word, or the server ends.
+        Err(_) if client.outbox.has_ended() => {}
+        Err(_) => return Ok(Err(ServerEnds)),
+    }
+    let admitted = app.rooms.admit(code, request).await?;
+    client.outbox.welcome(welcome(&look, &client.device, client.master.is_some(), &admitted));
+    Ok(Ok(client))
 }
 
-/// The state; and for a device without a player how it lost its last one, if that was not its own wish: it may have been
-/// away when it happened.
-async fn welcome(app: &App, seat: &Seat, look: &Look) -> Result<Vec<Utf8Bytes>, Error> {
-    let state = look.player(Some(&seat.device));
-    let has_player = state.my_player_id.is_some();
-    let mut welcome = vec![match seat.is_master {
-        true => message::join_ok(true, &look.master(Some(&seat.device))),
-        false => message::join_ok(false, &state),
+/// The state that the seat was given with; and for a device without a player how it lost its last one, if it did nothing
+/// about it since: it may have been away when it happened.
+fn welcome(look: &Look, device: &DeviceId, is_master: bool, admitted: &Admitted) -> Vec<Utf8Bytes> {
+    let token = &admitted.reconnect_token;
+    let mut welcome = vec![match is_master {
+        true => message::join_ok(true, token, &look.master(Some(device))),
+        false => message::join_ok(false, token, &look.player(Some(device))),
     }];
-    if !has_player {
-        let lost = app.rooms.last_loss(state.room_code, &seat.device).await?;
-        // What is newer than the state comes from the room.
-        let lost = lost.filter(|lost| lost.sequence <= look.sequence());
-        welcome.extend(lost.and_then(|lost| message::lost(&lost.entry.event)));
-    }
-    Ok(welcome)
+    // What is newer than the state comes from the room.
+    let lost =
+        admitted.lost.as_ref().filter(|lost| lost.at <= look.now() && look.player_of(device).is_none());
+    welcome.extend(lost.map(message::lost));
+    welcome
 }

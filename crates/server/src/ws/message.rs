@@ -3,7 +3,8 @@
 use super::command::Unreadable;
 use super::outbox::Weight;
 use axum::extract::ws::Utf8Bytes;
-use emberkeep_games::party::{Error, Event, PlayerId, Recorded};
+use emberkeep_games::party::model::Loss;
+use emberkeep_games::party::{Error, Event, ItemId, PlayerId, Recorded, RoundId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,13 +30,14 @@ pub(super) fn sync(state: &impl Serialize) -> Utf8Bytes {
 }
 
 /// The connection is part of the room.
-pub(super) fn join_ok<S: Serialize>(is_master: bool, state: &S) -> Utf8Bytes {
+pub(super) fn join_ok<S: Serialize>(is_master: bool, reconnect_token: &str, state: &S) -> Utf8Bytes {
     #[derive(Serialize)]
     struct Joined<'a, S> {
         is_master: bool,
+        reconnect_token: &'a str,
         state: &'a S,
     }
-    envelope("JOIN_OK", None, Joined { is_master, state })
+    envelope("JOIN_OK", None, Joined { is_master, reconnect_token, state })
 }
 
 /// A request failed. `of` is the type of the message that asked, where it could be read.
@@ -45,7 +47,8 @@ pub(super) fn error(of: Option<&str>, code: &str, message: &str) -> Utf8Bytes {
 
 /// A claim was refused, which has an answer of its own.
 pub(super) fn not_taken(player: &PlayerId, error: &Error) -> Utf8Bytes {
-    let payload = json!({ "player_id": player, "code": error.code(), "message": error.to_string() });
+    let payload =
+        json!({ "player_id": player, "code": error.code(), "message": super::client::public(error) });
     answer("TAKE_PLAYER_FAIL", payload)
 }
 
@@ -70,8 +73,15 @@ pub(super) fn room_closed() -> Utf8Bytes {
 }
 
 /// How a device lost its player, told again to one that was away: no news, so without a sequence.
-pub(super) fn lost(event: &Event) -> Option<Utf8Bytes> {
-    told(event).map(|(kind, payload)| envelope(kind, None, payload))
+pub(super) fn lost(lost: &Loss) -> Utf8Bytes {
+    let payload = json!({ "player_id": lost.player_id, "reason": lost.reason });
+    envelope("SLOT_INVALIDATED", None, payload)
+}
+
+/// A vote was received. It is no event of the room's log, so it has no sequence.
+pub(super) fn voted(round: &RoundId, item: &ItemId, player: &PlayerId) -> Utf8Bytes {
+    let payload = json!({ "round_id": round, "item_id": item, "player_id": player });
+    envelope("PLAYER_VOTED", None, payload)
 }
 
 /// An event on its way to the seats: what is said of it is written once, whoever hears it.
@@ -95,11 +105,6 @@ impl News<'_> {
             _ => Weight::News,
         }
     }
-
-    /// Whether clients need the state after it. Only who has voted is said by its message alone.
-    pub(super) fn changes_state(&self) -> bool {
-        !matches!(self.recorded.entry.event, Event::PlayerVoted { .. })
-    }
 }
 
 /// The type and the payload of an event's own message.
@@ -112,13 +117,11 @@ fn told(event: &Event) -> Option<(&'static str, Value)> {
         Event::VoteStarted { round_id, item_id, reel_url, k } => {
             ("START_VOTE", json!({ "round_id": round_id, "item_id": item_id, "reel_url": reel_url, "k": k }))
         }
-        Event::PlayerVoted { round_id, item_id, player_id } => {
-            ("PLAYER_VOTED", json!({ "round_id": round_id, "item_id": item_id, "player_id": player_id }))
-        }
         Event::ItemRevealed { results } => ("VOTE_RESULTS", json!(results)),
         Event::RoundScored { round_id, ranking } => {
             ("ROUND_SCORE_MODAL", json!({ "round_id": round_id, "ranking": ranking, "game_over": false }))
         }
+        Event::BackToLobby { keep_rounds } => ("BACK_TO_LOBBY", json!({ "keep_rounds": keep_rounds })),
         Event::GameOver { ranking } => {
             ("ROUND_SCORE_MODAL", json!({ "round_id": null, "ranking": ranking, "game_over": true }))
         }

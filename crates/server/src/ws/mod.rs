@@ -25,6 +25,7 @@ mod registry;
 mod rhythm;
 mod seat;
 mod socket;
+mod view;
 
 pub(crate) use registry::Registry;
 pub(crate) use socket::routes;

@@ -4,6 +4,7 @@
 //! 2. *Bounded*: in messages and in bytes, and never more than one state: a newer one says all that an older one did.
 //! 3. *News that do not fit* go, also those that wait: the state tells them. What is owed, answers and the loss of a player,
 //!    is told in any case; a client to whom too much is owed does not keep up.
+//! 4. *Welcome first*: while it is held, nothing leaves; the welcome goes before whatever the room has said since.
 
 use super::ending::Ending;
 use crate::limits::{SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_MESSAGES_MAX};
@@ -49,6 +50,7 @@ struct Shared {
 #[derive(Default)]
 struct Waiting {
     messages: VecDeque<(Weight, Utf8Bytes)>,
+    is_held: bool,
     ending: Option<Ending>,
 }
 
@@ -63,12 +65,18 @@ impl Outbox {
         }
     }
 
+    /// Keeps everything back until the welcome.
+    pub(super) fn hold(&self) {
+        self.0.waiting.lock().is_held = true;
+    }
+
     /// The first messages, however long: without them nothing else makes sense.
     pub(super) fn welcome(&self, texts: Vec<Utf8Bytes>) {
-        let _ = self.add(|waiting| {
-            waiting.messages.extend(texts.into_iter().map(|text| (Weight::Owed, text)));
-            Ok(())
-        });
+        let mut waiting = self.0.waiting.lock();
+        waiting.is_held = false;
+        texts.into_iter().rev().for_each(|text| waiting.messages.push_front((Weight::Owed, text)));
+        drop(waiting);
+        self.0.added.notify_one();
     }
 
     /// An answer, or something else that the state does not say.
@@ -79,13 +87,12 @@ impl Outbox {
         })
     }
 
-    /// What is new, and the state after it if it changed; `true` if the state was sent. If the news do not fit, the state
-    /// is sent instead of them.
+    /// What is new, and the state after it if there is one. `false` if the news did not fit: then they are left out, also
+    /// those that wait, and the client needs the state.
     pub(super) fn tell(
         &self,
         mut said: Vec<(Weight, Utf8Bytes)>,
-        changed: bool,
-        state: impl FnOnce() -> Utf8Bytes,
+        state: Option<Utf8Bytes>,
     ) -> Result<bool, Lagging> {
         self.add(|waiting| {
             let fits = waiting.fits(said.len(), said.iter().map(|(_, text)| text.len()).sum());
@@ -97,11 +104,11 @@ impl Outbox {
                 return Err(Lagging);
             }
             waiting.messages.extend(said);
-            if changed || !fits {
+            if let Some(state) = state {
                 waiting.messages.retain(|(weight, _)| *weight != Weight::State);
-                waiting.messages.push_back((Weight::State, state()));
+                waiting.messages.push_back((Weight::State, state));
             }
-            Ok(changed || !fits)
+            Ok(fits)
         })
     }
 
@@ -124,6 +131,11 @@ impl Outbox {
         });
     }
 
+    /// Whether nothing is added any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.waiting.lock().ending.is_some()
+    }
+
     fn add<T: Default>(&self, add: impl FnOnce(&mut Waiting) -> Result<T, Lagging>) -> Result<T, Lagging> {
         let mut waiting = self.0.waiting.lock();
         if waiting.ending.is_some() {
@@ -138,6 +150,9 @@ impl Outbox {
 
 impl Waiting {
     fn next(&mut self) -> Option<Outgoing> {
+        if self.is_held {
+            return None;
+        }
         match self.messages.pop_front() {
             Some((_, text)) => Some(Outgoing::Text(text)),
             None => self.ending.map(Outgoing::Close),
@@ -188,10 +203,10 @@ mod tests {
     #[test]
     fn one_state_waits_and_it_is_the_newest() {
         let outbox = Outbox::default();
-        assert_eq!(outbox.tell(news(1), true, || text("state 1")), Ok(true));
-        assert_eq!(outbox.tell(news(1), false, || text("none")), Ok(false));
+        assert_eq!(outbox.tell(news(1), Some(text("state 1"))), Ok(true));
+        assert_eq!(outbox.tell(news(1), None), Ok(true));
         outbox.owe(text("answer")).unwrap();
-        assert_eq!(outbox.tell(vec![], true, || text("state 2")), Ok(true));
+        assert_eq!(outbox.tell(vec![], Some(text("state 2"))), Ok(true));
         outbox.ping(text("needless"));
         outbox.end(Ending::RoomClosed);
         outbox.owe(text("too late")).unwrap();
@@ -207,15 +222,12 @@ mod tests {
     fn news_that_do_not_fit_are_told_by_the_state_and_what_is_owed_stays() {
         let outbox = Outbox::default();
         outbox.owe(text("answer")).unwrap();
-        assert_eq!(outbox.tell(news(SOCKET_QUEUE_MESSAGES_MAX - 1), false, || text("state 1")), Ok(false));
+        assert_eq!(outbox.tell(news(SOCKET_QUEUE_MESSAGES_MAX - 1), None), Ok(true));
         let lost = (Weight::Owed, text("lost"));
-        assert_eq!(
-            outbox.tell(vec![lost, (Weight::News, text("news"))], false, || text("state 2")),
-            Ok(true)
-        );
-        assert_eq!(texts(&outbox), ["answer", "lost", "state 2"]);
+        assert_eq!(outbox.tell(vec![lost, (Weight::News, text("news"))], None), Ok(false));
+        assert_eq!(texts(&outbox), ["answer", "lost"]);
         let large = text(&"x".repeat(SOCKET_QUEUE_BYTES_MAX + 1));
-        assert_eq!(outbox.tell(vec![(Weight::News, large)], false, || text("state 3")), Ok(true));
+        assert_eq!(outbox.tell(vec![(Weight::News, large)], Some(text("state 3"))), Ok(false));
         assert_eq!(texts(&outbox), ["state 3"], "bytes count, too");
     }
 
@@ -226,8 +238,18 @@ mod tests {
             outbox.owe(text("answer")).unwrap();
         }
         assert_eq!(outbox.owe(text("answer")), Err(Lagging));
-        assert_eq!(outbox.tell(vec![(Weight::Owed, text("lost"))], true, || text("state")), Err(Lagging));
-        assert_eq!(outbox.tell(news(1), true, || text("state")), Ok(true), "a state always fits");
+        assert_eq!(outbox.tell(vec![(Weight::Owed, text("lost"))], Some(text("state"))), Err(Lagging));
+        assert_eq!(outbox.tell(news(1), Some(text("state"))), Ok(false), "a state always fits");
+    }
+
+    #[test]
+    fn nothing_leaves_before_the_welcome() {
+        let outbox = Outbox::default();
+        outbox.hold();
+        outbox.tell(news(1), Some(text("state"))).unwrap();
+        assert_eq!(drained(&outbox), []);
+        outbox.welcome(vec![text("welcome"), text("lost")]);
+        assert_eq!(texts(&outbox), ["welcome", "lost", "news", "state"]);
     }
 
     #[test]

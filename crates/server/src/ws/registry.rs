@@ -9,10 +9,13 @@ use super::seat::{Seat, SeatId};
 use crate::limits::ROOMS_RETRY;
 use crate::metrics::Metrics;
 use emberkeep_games::party::{RoomCode, Rooms, Signal};
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, watch};
 
 /// The rooms of a process. Cheap to clone.
@@ -103,14 +106,27 @@ impl Registry {
         }
         let handle = hubs.entry(which).or_insert_with(|| self.begin(which));
         // A hub forgets itself under this lock and only without a word in its channel, so it hears this one.
-        let _ = handle.told.send(Told::Enter(Box::new(seat)));
+        if let Err(SendError(enter)) = handle.told.send(Told::Enter(Box::new(seat))) {
+            // The hub panicked and was not forgotten yet.
+            *handle = self.begin(which);
+            let _ = handle.told.send(enter);
+        }
         self.count(&hubs);
         Ok(())
     }
 
     fn begin(&self, which: Which) -> Handle {
         let ((told, hears), (heard, wakes)) = (mpsc::unbounded_channel(), watch::channel(()));
-        tokio::spawn(Hub::new(which, self.clone(), hears, wakes).run());
+        let hub = Hub::new(which, self.clone(), hears, wakes);
+        let registry = self.clone();
+        tokio::spawn(async move {
+            if AssertUnwindSafe(hub.run()).catch_unwind().await.is_err() {
+                // The hub has ended its sockets; the next one to join gets a new hub.
+                registry.forget_dead(which);
+                registry.0.metrics.count_restart("hub");
+                tracing::error!(room = %which.code, "the hub of a room panicked; its sockets were ended");
+            }
+        });
         Handle { told, heard }
     }
 
@@ -123,7 +139,7 @@ impl Registry {
         self.tell(which, Told::Show(id));
     }
 
-    fn tell(&self, which: Which, told: Told) {
+    pub(super) fn tell(&self, which: Which, told: Told) {
         if let Some(handle) = self.0.hubs.lock().get(&which) {
             let _ = handle.told.send(told);
         }
@@ -145,6 +161,22 @@ impl Registry {
         let mut hubs = self.0.hubs.lock();
         hubs.remove(&which);
         self.count(&hubs);
+    }
+
+    /// Forgets a hub that panicked, and not the one that has taken its place.
+    fn forget_dead(&self, which: Which) {
+        let mut hubs = self.0.hubs.lock();
+        if hubs.get(&which).is_some_and(|handle| handle.told.is_closed()) {
+            hubs.remove(&which);
+        }
+        self.count(&hubs);
+    }
+
+    /// Puts a hub in the place of a room's that has ended and was not forgotten.
+    #[cfg(test)]
+    pub(super) fn kill_hub(&self, which: Which) {
+        let handle = Handle { told: mpsc::unbounded_channel().0, heard: watch::Sender::new(()) };
+        self.0.hubs.lock().insert(which, handle);
     }
 
     fn count(&self, hubs: &BTreeMap<Which, Handle>) {

@@ -6,6 +6,7 @@ use super::entrance::admit;
 use crate::app::App;
 use crate::extract::household;
 use crate::limits::*;
+use crate::metrics::Metrics;
 use crate::problem::{Body, Problem};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocketUpgrade};
@@ -35,7 +36,7 @@ async fn ws(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    if !app.ws_origins.allow(headers.get(ORIGIN)) {
+    if !app.doors.ws_origins.allow(headers.get(ORIGIN)) {
         let message = "this page may not open a WebSocket here; the server's ws-origins names those that may";
         return Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", message).into_response();
     }
@@ -71,13 +72,28 @@ impl<C> Connection for C where
 }
 
 async fn serve(app: App, mut socket: impl Connection, address: IpAddr, _counted: Counted) {
-    app.metrics.sockets.fetch_add(1, Relaxed);
+    let _open = Open::new(&app.metrics);
     let ending = match admit(&app, &mut socket, address).await {
         Ok(client) => client.converse(&mut socket).await,
         Err(ending) => ending,
     };
     let _ = timeout(SOCKET_DRAIN_WAIT, say_goodbye(&mut socket, ending)).await;
-    app.metrics.sockets.fetch_sub(1, Relaxed);
+}
+
+/// An open socket, counted also if its task panics: the end of the server waits for the count.
+struct Open<'a>(&'a Metrics);
+
+impl Open<'_> {
+    fn new(metrics: &Metrics) -> Open<'_> {
+        metrics.sockets.fetch_add(1, Relaxed);
+        Open(metrics)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.sockets.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Says why, and waits until the client has heard it.

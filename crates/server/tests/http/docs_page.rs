@@ -23,6 +23,10 @@ async fn the_page_shows_every_operation_and_asks_nobody_else() {
     let foreign: Vec<_> = page.requests.iter().filter(|asked| !asked.starts_with(&home)).collect();
     assert!(foreign.iter().all(|asked| asked.starts_with("data:")), "requests left the server: {foreign:?}");
     let head = server.get("/docs").await;
+    assert!(
+        head.text().contains("if (destroys && !confirm("),
+        "it asks before it sends what cannot be undone"
+    );
     let policy = head.header("content-security-policy").expect("a policy");
     assert!(policy.starts_with("default-src 'none'"), "{policy}");
     assert!(!head.text().contains("https://"), "the page names no foreign host");

@@ -105,7 +105,6 @@ async fn schemas_of_records_name_the_fields_that_are_written() {
     server.post(&format!("{path}/effects"), effect).await.json(201);
     let monster = server.get(path).await.json(200);
     compare(&document, "Monster", &monster);
-    compare(&document, "TenantFields", &monster["tenant"]);
     compare(&document, "DamageEntry", &monster["damageEntries"][0]);
     compare(&document, "StatusEffect", &monster["statusEffects"][0]);
     let timer = server.put(&format!("{path}/drop-timer"), json!({"dropPeriodMs": 1_000})).await.json(200);
@@ -117,6 +116,7 @@ async fn schemas_of_records_name_the_fields_that_are_written() {
         "data": {"stateInfo": {"0": [event], "-1": []}, "timeoutInfo": {"0": 5}}});
     let reactor = server.post(&format!("{FIELD}/reactors"), reactor).await.json(201);
     compare(&document, "Reactor", &reactor);
+    compare(&document, "TenantFields", &reactor["tenant"]);
     compare(&document, "ReactorData", &reactor["data"]);
     compare(&document, "Point", &reactor["data"]["tl"]);
     compare(&document, "Event", &reactor["data"]["stateInfo"]["0"][0]);
@@ -138,8 +138,15 @@ async fn schemas_of_rooms_name_the_fields_that_are_written() {
     let joined =
         server.post(&format!("{path}/join"), json!({"device_id": "one", "protocol_version": 1})).await;
     compare(&document, "Joined", &joined.json(200));
-    for (device, player) in [("one", "ann"), ("two", "ben")] {
-        server.post(&format!("{path}/claims"), json!({"device_id": device, "player_id": player})).await;
+    let mut tokens = vec![joined.json(200)["reconnect_token"].as_str().unwrap().to_owned()];
+    let two = server.post(&format!("{path}/join"), json!({"device_id": "two", "protocol_version": 1})).await;
+    tokens.push(two.json(200)["reconnect_token"].as_str().unwrap().to_owned());
+    let act = async |what: &str, token: &str, body: Value| {
+        let request = server.request("POST", &format!("{path}{what}")).header("X-Reconnect-Token", token);
+        request.json(&body).send().await
+    };
+    for ((device, player), token) in [("one", "ann"), ("two", "ben")].into_iter().zip(&tokens) {
+        act("/claims", token, json!({"device_id": device, "player_id": player})).await;
     }
     lead("POST", "/start", &json!({})).await;
     let before = lead("GET", "/master", &json!({})).await.json(200);
@@ -151,9 +158,9 @@ async fn schemas_of_rooms_name_the_fields_that_are_written() {
     compare(&document, "VisibleSender", &state["senders_visible"][0]);
     compare(&document, "GameView", &state["game"]);
     compare(&document, "CurrentItem", &state["game"]["item"]);
-    for device in ["one", "two"] {
+    for (device, token) in ["one", "two"].into_iter().zip(&tokens) {
         let vote = json!({"device_id": device, "round_id": "r1", "item_id": "i1", "selections": ["kim"]});
-        server.post(&format!("{path}/votes"), vote).await.json(200);
+        act("/votes", token, vote).await.json(200);
     }
     let master = lead("GET", "/master", &json!({})).await.json(200);
     compare(&document, "Revealed", &master["current_vote_results"]);
@@ -161,4 +168,6 @@ async fn schemas_of_rooms_name_the_fields_that_are_written() {
     lead("POST", "/reveal", &json!({})).await;
     let page = server.get(&format!("{path}/events")).await.json(200);
     compare(&document, "EventPage", &page);
+    lead("POST", "/players/ann/ban", &json!({})).await;
+    compare(&document, "VisibleBan", &lead("GET", "/master", &json!({})).await.json(200)["bans"][0]);
 }

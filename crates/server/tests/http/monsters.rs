@@ -64,8 +64,15 @@ async fn a_monster_is_controlled_moved_and_taken() {
     );
 
     assert_eq!(
-        server.put(&format!("{path}/position"), json!({"x": -5, "y": 6, "stance": 2})).await.status,
+        server.put(&format!("{path}/position"), json!({"x": -5, "y": 6, "fh": 3, "stance": 2})).await.status,
         204
+    );
+    assert_eq!(server.put(&format!("{path}/position"), json!({"x": -6, "y": 7})).await.status, 204);
+    let walked = server.get(&path).await.json(200);
+    assert_eq!(
+        (&walked["x"], &walked["fh"], &walked["stance"]),
+        (&json!(-6), &json!(3), &json!(2)),
+        "what a move does not name stays"
     );
     let moved =
         server.put(&format!("{path}/field"), json!({"worldId": 1, "channelId": 2, "mapId": 3, "x": 4})).await;
@@ -124,6 +131,23 @@ async fn effects_are_applied_run_and_cancelled() {
     assert_eq!(again["replaced"], json!([effect]));
     assert_eq!(server.delete(&location).await.problem(404), "no_effect");
 
+    let mut of_a_monster = poison.clone();
+    (of_a_monster["sourceType"], of_a_monster["sourceSkillId"]) = (json!("MONSTER_SKILL"), json!(65_536));
+    let refused = server.post(&format!("{path}/effects"), of_a_monster).await;
+    assert_eq!(refused.problem(422), "invalid");
+    assert!(refused.json(422)["message"].as_str().unwrap().contains("65535"), "{:?}", refused.json(422));
+    let mut of_the_game = poison.clone();
+    (of_the_game["sourceType"], of_the_game["statuses"]) = (json!("GM_COMMAND"), json!({"FREEZE": 1}));
+    let frozen = server.post(&format!("{path}/effects"), of_the_game.clone()).await.json(201);
+    assert_eq!(frozen["effect"]["sourceType"], "GM_COMMAND");
+    assert_eq!(frozen["effect"]["lastTickMs"], frozen["effect"]["createdAtMs"]);
+    of_the_game["sourceType"] = json!("");
+    assert_eq!(server.post(&format!("{path}/effects"), of_the_game).await.problem(422), "invalid");
+    assert_eq!(
+        server.delete(&format!("{path}/effects?status=FREEZE")).await.json(200)["cancelled"],
+        json!([frozen["effect"]])
+    );
+
     let ran = server.post(&format!("{path}/effects/tick"), json!({})).await.json(200);
     assert_eq!((&ran["uniqueId"], &ran["ticks"]), (&monster["uniqueId"], &json!([])));
     let due = server.post(&format!("/v1/tenants/{TENANT}/due-effects"), json!({"limit": 10})).await.json(200);
@@ -148,6 +172,9 @@ async fn skills_cool_down() {
     let server = Server::open().await;
     let (path, _) = spawn(&server).await;
     let skill = format!("{path}/cooldowns/126");
+    let beyond = server.put(&format!("{path}/cooldowns/65536"), json!({"durationMs": 5_000})).await;
+    assert_eq!(beyond.problem(422), "invalid");
+    assert!(beyond.json(422)["message"].as_str().unwrap().contains("65536"), "{:?}", beyond.json(422));
     assert_eq!(server.get(&skill).await.json(200), json!({"cooling": false, "remainingMs": null}));
     assert_eq!(server.put(&skill, json!({"durationMs": 60_000})).await.status, 204);
     let cooling = server.get(&skill).await.json(200);

@@ -1,6 +1,8 @@
 //! Every operation on reactors, over HTTP.
 
-use crate::support::{FIELD, Server, TENANT};
+use crate::support::{FIELD, Server, TENANT, loopback};
+use emberkeep_games::reactors::HitRules;
+use emberkeep_server::Settings;
 use serde_json::{Value, json};
 
 /// A box that breaks at the second hit, and whose spot cools down for a minute.
@@ -49,6 +51,15 @@ async fn a_box_stands_breaks_and_its_spot_cools_down() {
     assert_eq!(server.put(&spot, json!({"durationMs": 5_000})).await.status, 204);
     assert_eq!(server.delete(&format!("{FIELD}/reactor-cooldowns")).await.json(200), json!({"cleared": 1}));
     create(&server, a_box()).await;
+}
+
+#[tokio::test]
+async fn the_settings_say_what_a_hit_does() {
+    let hit_rules = HitRules { last_state_ends: true, ..HitRules::default() };
+    let server = Server::with(Settings { hit_rules, ..loopback() }).await;
+    let (path, _) = create(&server, a_box()).await;
+    let hit = server.post(&format!("{path}/hit"), json!({"characterId": 7})).await.json(200);
+    assert_eq!(hit["triggered"], true, "the first hit leads to the last state");
 }
 
 #[tokio::test]

@@ -166,3 +166,36 @@ async fn who_guesses_the_key_of_a_room_is_answered_slower_and_slower() {
     assert!(start.elapsed() >= Duration::from_millis(750), "{:?}", start.elapsed());
     server.end().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_to_an_expired_room_is_answered_and_ends_its_sockets() {
+    let (server, _, clock) = with_a_clock().await;
+    let (code, _) = room(server.address(), 2, 1).await;
+    let mut phone = Phone::join(server.address(), "phone", &code, None).await;
+    let mut idle = Phone::join(server.address(), "idle", &code, None).await;
+    clock.advance(ROOM_LIFE.as_millis() as u64 + 1);
+    let began = Instant::now();
+    let answer = phone.ask("REQUEST_SYNC", json!({}), &["ERROR"]).await;
+    assert_eq!(answer["payload"]["code"], "room_expired");
+    assert_eq!((phone.ended().await, idle.ended().await), (Some(1000), Some(1000)));
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    server.end().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_join_does_not_keep_a_room_alive() {
+    let (server, store, clock) = with_a_clock().await;
+    let (code, _) = room(server.address(), 2, 1).await;
+    let end = async || scope(&store, &code).get(&ROOM_META.key()).await.unwrap().unwrap().expires_at;
+    let before = end().await;
+    clock.advance(3_600_000);
+    let mut eve = Phone::connect(server.address(), "eve").await;
+    let wrong = join(&code, "eve", Some("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"));
+    assert_eq!(eve.ask("JOIN_ROOM", wrong, &["ERROR"]).await["payload"]["code"], "not_master");
+    let answer = request("GET", server.address(), &format!("/v1/rooms/{code}"), None, &json!({})).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(end().await, before);
+    eve.ask("JOIN_ROOM", join(&code, "eve", None), &["JOIN_OK"]).await;
+    assert_eq!(end().await, before + 3_600_000, "one that is let in does");
+    server.end().await.unwrap();
+}

@@ -2,19 +2,27 @@
 
 use super::{all, on_redis};
 use crate::phone::{Phone, request, room};
+use emberkeep_server::Listening;
 use emberkeep_testkit::{RedisServer, require};
 use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// The master, Ann and Ben with a player each, every one on a server of its own choice.
+async fn seated([of_master, of_ann, of_ben]: [&Listening; 3]) -> [Phone; 3] {
+    let (code, key) = room(of_master.address(), 2, 1).await;
+    let master = Phone::join(of_master.address(), "tv", &code, Some(&key)).await;
+    let mut ann = Phone::join(of_ann.address(), "ann", &code, None).await;
+    let mut ben = Phone::join(of_ben.address(), "ben", &code, None).await;
+    ann.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
+    ben.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
+    [master, ann, ben]
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_on_one_server_reaches_the_sockets_of_another() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
-    let (code, key) = room(first.address(), 2, 1).await;
-    let mut master = Phone::join(first.address(), "tv", &code, Some(&key)).await;
-    let mut ann = Phone::join(second.address(), "ann", &code, None).await;
-    let mut ben = Phone::join(first.address(), "ben", &code, None).await;
-    ann.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
-    ben.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
+    let [mut master, mut ann, mut ben] = seated([&first, &second, &first]).await;
     master.until("both taken", all(2, "taken")).await;
     master.send("START_GAME", json!({})).await;
     ann.expect("GAME_START").await;
@@ -42,12 +50,7 @@ async fn what_happens_on_one_server_reaches_the_sockets_of_another() {
 async fn a_device_that_loses_its_player_is_told_through_the_other_server_and_only_it() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
-    let (code, key) = room(first.address(), 2, 1).await;
-    let mut master = Phone::join(first.address(), "tv", &code, Some(&key)).await;
-    let mut ann = Phone::join(second.address(), "ann", &code, None).await;
-    let mut ben = Phone::join(second.address(), "ben", &code, None).await;
-    ann.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
-    ben.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
+    let [mut master, mut ann, mut ben] = seated([&first, &second, &second]).await;
     master.send("TOGGLE_PLAYER", json!({ "player_id": "p1", "active": false })).await;
     let told = ann.expect("SLOT_INVALIDATED").await;
     assert_eq!(told["payload"], json!({ "player_id": "p1", "reason": "player_deactivated" }));
@@ -75,7 +78,10 @@ async fn sockets_outlast_a_store_that_goes_away_and_comes_back() {
     assert_eq!(answer["payload"]["code"], "unavailable", "{answer}");
     redis.restart().unwrap();
     let (path, name) = (format!("/v1/rooms/{code}/players/p1/name"), json!({ "name": "Ann" }));
-    while request("PUT", server.address(), &path, Some(&key), &name).await.status >= 300 {}
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while request("PUT", server.address(), &path, Some(&key), &name).await.status >= 300 {
+        assert!(Instant::now() < deadline, "the store is back, and the server does not find it");
+    }
     phone.until("the new name", |state| state["players_visible"][0]["name"] == "Ann").await;
     phone.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
     server.end().await.unwrap();

@@ -57,6 +57,8 @@ struct Random {
 pub(super) struct Faults {
     request_delay_ns: AtomicU64,
     reply_delay_ns: AtomicU64,
+    /// 0 = as fast as it goes.
+    reply_bytes_per_s: AtomicU64,
     refusing: AtomicBool,
     silent: AtomicBool,
     orders: Mutex<Orders>,
@@ -71,6 +73,7 @@ impl Default for Faults {
         Self {
             request_delay_ns: AtomicU64::new(0),
             reply_delay_ns: AtomicU64::new(0),
+            reply_bytes_per_s: AtomicU64::new(0),
             refusing: AtomicBool::new(false),
             silent: AtomicBool::new(false),
             orders: Mutex::default(),
@@ -93,6 +96,18 @@ impl Faults {
 
     pub(super) fn reply_delay(&self) -> Duration {
         Duration::from_nanos(self.reply_delay_ns.load(Relaxed))
+    }
+
+    pub(super) fn set_bandwidth(&self, bytes_per_s: u64) {
+        self.reply_bytes_per_s.store(bytes_per_s, Relaxed);
+    }
+
+    /// How long so many bytes of replies take.
+    pub(super) fn reply_time(&self, bytes: usize) -> Duration {
+        match self.reply_bytes_per_s.load(Relaxed) {
+            0 => Duration::ZERO,
+            rate => Duration::from_nanos(bytes as u64 * 1_000_000_000 / rate),
+        }
     }
 
     pub(super) fn drop_requests(&self, n: u64) {

@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -20,6 +21,8 @@ use super::line::{Entry, Exit, Item, line};
 use super::requests::first_request;
 
 const READ_BYTES: usize = 64 * 1024;
+/// Bytes that pass at once where the bandwidth is limited.
+const PIECE_BYTES: usize = 16 * 1024;
 
 /// Carries a connection until either side ends it or a fault does; then both sides are closed.
 pub(super) async fn carry(
@@ -34,13 +37,13 @@ pub(super) async fn carry(
     let (client_in, client_out) = client.into_split();
     let (server_in, server_out) = server.into_split();
     let (requests_in, requests_out) = line(clock.clone());
-    let (replies_in, replies_out) = line(clock);
+    let (replies_in, replies_out) = line(clock.clone());
     let (swallow, lost) = (AtomicBool::new(false), AtomicBool::new(false));
     tokio::select! {
         () = take_requests(client_in, requests_in, &faults, &lost) => {}
         () = give_requests(requests_out, server_out, &swallow) => {}
         () = take_replies(server_in, replies_in, &faults, (&swallow, &lost)) => {}
-        () = give_replies(replies_out, client_out) => {}
+        () = give_replies(replies_out, client_out, &faults, &clock) => {}
         _ = cuts.changed() => {}
     }
 }
@@ -131,10 +134,13 @@ async fn take_replies(
 }
 
 /// Line → client.
-async fn give_replies(mut from: Exit, mut to: OwnedWriteHalf) {
+async fn give_replies(mut from: Exit, mut to: OwnedWriteHalf, faults: &Faults, clock: &Clock) {
     while let Item::Data(bytes) | Item::Last(bytes) = from.take().await {
-        if to.write_all(&bytes).await.is_err() {
-            return;
+        for piece in bytes.chunks(PIECE_BYTES) {
+            clock.until(Instant::now() + faults.reply_time(piece.len())).await;
+            if to.write_all(piece).await.is_err() {
+                return;
+            }
         }
     }
 }

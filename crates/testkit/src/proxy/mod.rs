@@ -20,7 +20,7 @@ mod requests;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ use faults::Faults;
 #[derive(Debug)]
 pub struct FaultProxy {
     faults: Arc<Faults>,
+    target: Arc<Mutex<SocketAddr>>,
     port: u16,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,17 +43,24 @@ impl FaultProxy {
     ///
     /// The target need not be up: a connection is then accepted and cut, as with a dead backend.
     pub fn start(target: impl ToSocketAddrs) -> io::Result<Self> {
-        let target = first_address(target)?;
+        let target = Arc::new(Mutex::new(first_address(target)?));
         let listener = TcpListener::bind(("127.0.0.1", crate::port::free_port()))
             .or_else(|_| TcpListener::bind(("127.0.0.1", 0)))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let faults = Arc::new(Faults::default());
-        let shared = Arc::clone(&faults);
+        let (shared, to) = (Arc::clone(&faults), Arc::clone(&target));
         let thread = std::thread::Builder::new()
             .name("fault-proxy".into())
-            .spawn(move || run(listener, target, shared))?;
-        Ok(Self { faults, port, thread: Some(thread) })
+            .spawn(move || run(listener, &to, shared))?;
+        Ok(Self { faults, target, port, thread: Some(thread) })
+    }
+
+    /// New connections lead to this server, as those of a host name that follows the primary; old ones stay.
+    pub fn retarget(&self, target: impl ToSocketAddrs) -> io::Result<()> {
+        let target = first_address(target)?;
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+        Ok(())
     }
 
     /// The port on 127.0.0.1.
@@ -74,6 +82,11 @@ impl FaultProxy {
     /// grows by the sum. Throughput does not suffer; what is under way keeps its old delay.
     pub fn delay(&self, requests: Duration, replies: Duration) {
         self.faults.set_delay(requests, replies);
+    }
+
+    /// Replies pass at most this many bytes a second on each connection; 0 = as fast as it goes.
+    pub fn bandwidth(&self, bytes_per_s: u64) {
+        self.faults.set_bandwidth(bytes_per_s);
     }
 
     /// Cuts the connections of the next `n` requests before these reach the server.
@@ -146,7 +159,7 @@ fn first_address(target: impl ToSocketAddrs) -> io::Result<SocketAddr> {
 }
 
 /// The proxy's thread; returns when the proxy is dropped.
-fn run(listener: TcpListener, target: SocketAddr, faults: Arc<Faults>) {
+fn run(listener: TcpListener, target: &Mutex<SocketAddr>, faults: Arc<Faults>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime of one thread needs only an epoll descriptor");
     let clock = clock::Clock::start();
@@ -163,6 +176,7 @@ fn run(listener: TcpListener, target: SocketAddr, faults: Arc<Faults>) {
             // Taken before the question: a cut that is ordered from here on counts for it too.
             let cuts = faults.cuts();
             if faults.admit() {
+                let target = *target.lock().unwrap_or_else(PoisonError::into_inner);
                 tokio::spawn(link::carry(client, target, cuts, Arc::clone(&faults), clock.clone()));
             }
         }

@@ -146,7 +146,7 @@ impl Share {
 
 pub(super) fn run(args: DamageArgs) -> Result<()> {
     let tally = runtime()?.block_on(work(&args))?;
-    println!("{}", serde_json::to_string(&tally)?);
+    crate::output::show(format_args!("{}\n", serde_json::to_string(&tally)?))?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ pub(in super::super) fn run() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
-        println!("{}", listener.local_addr()?);
+        crate::output::show(format_args!("{}\n", listener.local_addr()?))?;
         let service = Router::new().route("/", post(async || ()));
         let parent_is_gone = tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin()));
         tokio::select! {

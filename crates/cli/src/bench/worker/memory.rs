@@ -25,7 +25,7 @@ pub(super) fn run(sessions: u64) -> Result<()> {
         anyhow::Ok(())
     })?;
     let grown = Grown { before_bytes, after_bytes: resident_bytes()? };
-    println!("{}", serde_json::to_string(&grown)?);
+    crate::output::show(format_args!("{}\n", serde_json::to_string(&grown)?))?;
     Ok(())
 }
 

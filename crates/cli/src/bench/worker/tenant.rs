@@ -32,7 +32,7 @@ pub(super) fn run(count: u64, seconds: f64) -> Result<()> {
     let monsters = Monsters::new(Store::new(Arc::new(Embedded::in_memory())));
     wait_for_go()?;
     let found = runtime()?.block_on(work(&monsters, count, Duration::from_secs_f64(seconds)))?;
-    println!("{}", serde_json::to_string(&found)?);
+    crate::output::show(format_args!("{}\n", serde_json::to_string(&found)?))?;
     Ok(())
 }
 

@@ -54,7 +54,7 @@ fn timers(seen: &Seen, living: &HashMap<(u16, u32), &Monster>, wrong: &mut Vec<S
 /// Skills cool down of living monsters only, and their monster knows it.
 fn skills(seen: &Seen, living: &HashMap<(u16, u32), &Monster>, wrong: &mut Vec<String>) {
     let markers = seen.cooling.iter().copied();
-    let known: BTreeMap<(u16, u32, u32), i64> =
+    let known: BTreeMap<(u16, u32, u16), i64> =
         seen.hints.cooling.iter().map(|(tenant, id, skill, end)| ((*tenant, *id, *skill), *end)).collect();
     cooling("skills cool down (tenant, monster, skill)", markers.collect(), &known, seen.now_ms, wrong);
     let all = seen.cooling.iter().map(|(tenant, id, _)| (*tenant, *id));

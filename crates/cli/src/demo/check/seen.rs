@@ -30,7 +30,7 @@ pub(in super::super) struct Seen {
     pub(super) free: Vec<(u16, u32)>,
     pub(super) timers: Vec<(u16, u32, DropTimer)>,
     /// Skills that cool down: monster and skill.
-    pub(super) cooling: Vec<(u16, u32, u32)>,
+    pub(super) cooling: Vec<(u16, u32, u16)>,
     pub(super) reactors: Vec<(u16, Reactor)>,
     pub(super) reactors_in_fields: Vec<(u16, Field, u32)>,
     /// Entries of the index of all reactors; on one server it does not say whose they are.
@@ -57,7 +57,7 @@ pub(in super::super) struct Hints {
     /// When which monster drops something.
     pub(super) drops: Vec<(u16, u32, i64)>,
     /// Monster, skill, end of the cooldown.
-    pub(super) cooling: Vec<(u16, u32, u32, i64)>,
+    pub(super) cooling: Vec<(u16, u32, u16, i64)>,
     /// Which reactor stands where.
     pub(super) spots: Vec<(u16, Field, u32, Spot)>,
     pub(super) cooling_spots: Vec<(u16, Field, Spot, i64)>,

@@ -130,5 +130,7 @@ fn was_hit(actor: &mut Actor, ground: Ground, spot: usize, hit: &Hit) {
             roster.cools_until(spot, actor.world.ms() + cooldown.unwrap_or_default().as_millis() as u64);
             roster.fell(spot, reactor.id.0);
         }
+        // Not by the rules of the demo.
+        Outcome::Stayed { .. } => {}
     }
 }

@@ -3,6 +3,7 @@
 use crate::world::CharacterId;
 use emberkeep_schema::record;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -13,10 +14,10 @@ record! {
         /// Its id.
         pub id: Uuid => "effectId",
         /// Where it came from.
-        pub source: SourceType => "sourceType",
+        pub source: SourceType => "sourceType" default,
         /// Who cast it; 0 is nobody.
         pub source_character: CharacterId => "sourceCharacterId" default,
-        /// The skill.
+        /// The skill: a character's has more than 16 bits, a monster's is a [`SkillId`](super::SkillId).
         pub source_skill: u32 => "sourceSkillId" or 0,
         /// The skill's level.
         pub source_skill_level: u32 => "sourceSkillLevel" or 0,
@@ -26,7 +27,7 @@ record! {
         pub duration_ms: i64 => "durationMs" or 0,
         /// Time between two ticks; 0 is none.
         pub tick_interval_ms: i64 => "tickIntervalMs" or 0,
-        /// The last tick; 0 is never.
+        /// The last tick, or when it began if it has not ticked; 0 as other services may write it, is never.
         pub last_tick_ms: i64 => "lastTickMs" or 0,
         /// When it began.
         pub created_at_ms: i64 => "createdAtMs" or 0,
@@ -51,14 +52,28 @@ impl StatusEffect {
     }
 }
 
-/// Where a status effect came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SourceType {
-    /// A player cast it.
-    PlayerSkill,
-    /// A monster cast it.
-    MonsterSkill,
+/// Where a status effect came from: free text, by which services tell effects apart. Empty where nothing was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourceType(Cow<'static, str>);
+
+impl SourceType {
+    /// The skill of a character.
+    pub const PLAYER_SKILL: SourceType = SourceType(Cow::Borrowed("PLAYER_SKILL"));
+    /// The skill of a monster.
+    pub const MONSTER_SKILL: SourceType = SourceType(Cow::Borrowed("MONSTER_SKILL"));
+    /// A command of a game master.
+    pub const GM_COMMAND: SourceType = SourceType(Cow::Borrowed("GM_COMMAND"));
+
+    /// Any other.
+    pub fn new(text: impl Into<String>) -> SourceType {
+        SourceType(Cow::Owned(text.into()))
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Statuses and their values. `null`, which is Go's empty map, reads as none.

@@ -1,9 +1,11 @@
 //! What is stored of monsters. The JSON names are those that other services read and write.
 
+mod damage;
 mod effect;
 mod monster;
 mod timer;
 
+pub use damage::{DamageEntries, DamageEntry};
 pub use effect::{SourceType, StatusEffect, Statuses};
-pub use monster::{DamageEntry, Monster, MonsterId, SkillId};
+pub use monster::{Monster, MonsterId, SkillId};
 pub use timer::DropTimer;

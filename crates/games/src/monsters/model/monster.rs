@@ -1,5 +1,6 @@
 //! What is stored of a monster.
 
+use super::damage::DamageEntries;
 use super::effect::StatusEffect;
 use crate::world::{CharacterId, Field, TenantFields};
 use emberkeep_schema::{Array, part, record};
@@ -12,19 +13,27 @@ part! {
 }
 
 part! {
-    /// A skill of a monster.
+    /// A skill of a monster. 16 bits, as in the services beside us.
     #[derive(Copy)]
-    pub struct SkillId(u32);
+    pub struct SkillId(u16);
 }
 
 record! {
-    /// A monster, from its spawn to its removal.
+    /// A monster, from its spawn to its removal. Fields and their order are those of the services beside us, so that
+    /// either side reads what the other wrote.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Monster {
         /// Its id.
         pub id: MonsterId => "uniqueId",
-        /// Whose it is; the key says it too.
-        pub tenant: Option<TenantFields> => "tenant" optional,
+        /// Its tenant. `None` only as another service may have written it: the key says it too, and the next write
+        /// adds it.
+        pub tenant_id: Option<Uuid> => "tenantId" optional,
+        /// Region of the tenant's client.
+        pub region: String => "tenantRegion" default,
+        /// Major version of the tenant's client.
+        pub major_version: u16 => "tenantMajorVersion" or 0,
+        /// Minor version of the tenant's client.
+        pub minor_version: u16 => "tenantMinorVersion" or 0,
         /// The world it is in.
         pub world: u8 => "worldId",
         /// The channel it is in.
@@ -33,8 +42,6 @@ record! {
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
-        /// What kind of monster it is.
-        pub template: u32 => "monsterId",
         /// Full health.
         pub max_hp: u32 => "maxHp",
         /// Health left; 0 is dead.
@@ -43,6 +50,8 @@ record! {
         pub max_mp: u32 => "maxMp" or 0,
         /// Mana left.
         pub mp: u32 => "mp" or 0,
+        /// What kind of monster it is.
+        pub template: u32 => "monsterId",
         /// Whose client moves it; 0 is nobody's.
         pub controller: CharacterId => "controlCharacterId" default,
         /// Where it stands.
@@ -56,13 +65,27 @@ record! {
         /// Its team; -1 is none.
         pub team: i8 => "team" or -1,
         /// Who hurt it, oldest first.
-        pub damage: Array<DamageEntry> => "damageEntries" default,
+        pub damage: DamageEntries => "damageEntries" default,
         /// What weighs on it.
         pub effects: Array<StatusEffect> => "statusEffects" default,
-    }
+    } then Monster::upgrade
 }
 
 impl Monster {
+    /// A former version wrote the tenant as an object.
+    fn upgrade(&mut self) {
+        if self.tenant_id.is_some() || self.extra.is_empty() {
+            return;
+        }
+        let former =
+            self.extra.get("tenant").and_then(|json| serde_json::from_str::<TenantFields>(json).ok());
+        if let Some(tenant) = former {
+            self.extra.take("tenant");
+            (self.tenant_id, self.region) = (Some(tenant.id), tenant.region);
+            (self.major_version, self.minor_version) = (tenant.major_version, tenant.minor_version);
+        }
+    }
+
     /// Where it is.
     pub fn field(&self) -> Field {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
@@ -80,24 +103,13 @@ impl Monster {
     }
 }
 
-record! {
-    /// One hit, or several of one character that were merged.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct DamageEntry {
-        /// Who.
-        pub character: CharacterId => "characterId",
-        /// How much health it took. Merged hits of a monster that was healed can exceed its health.
-        pub damage: u64 => "damage",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::SourceType;
     use super::*;
     use emberkeep_schema::{Codec, Json};
 
-    /// What a script and a Go service leave behind: `{}` and `null` for nothing, a field of their own.
+    /// What a script and a service of another version leave behind: `{}` and `null` for nothing, a field of its own.
     const FOREIGN: &str = concat!(
         r#"{"uniqueId":1000000001,"worldId":0,"channelId":3,"mapId":100000000,"#,
         r#""instance":"550e8400-e29b-41d4-a716-446655440000","monsterId":9300018,"maxHp":125000,"hp":99321,"#,
@@ -105,18 +117,52 @@ mod tests {
         r#""sourceType":"PLAYER_SKILL","statuses":null}],"controllerHasAggro":true}"#,
     );
 
+    fn written(monster: &Monster) -> String {
+        let mut out = Vec::new();
+        Json::<Monster>::encode(monster, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn what_others_wrote_is_read_and_kept() {
         let monster = Json::<Monster>::decode(FOREIGN.as_bytes()).unwrap();
         assert!(monster.damage.is_empty());
-        assert_eq!(monster.effects[0].source, SourceType::PlayerSkill);
-        assert_eq!((monster.tenant.as_ref(), monster.team, monster.controller), (None, -1, CharacterId(0)));
-        let mut out = Vec::new();
-        Json::<Monster>::encode(&monster, &mut out).unwrap();
-        let written = String::from_utf8(out).unwrap();
+        assert_eq!(monster.effects[0].source, SourceType::PLAYER_SKILL);
+        assert_eq!((monster.tenant_id, monster.team, monster.controller), (None, -1, CharacterId(0)));
+        let written = written(&monster);
         assert!(written.contains(r#""damageEntries":[]"#), "{written}");
         assert!(written.contains(r#""statuses":{}"#), "{written}");
         assert!(written.ends_with(r#""controllerHasAggro":true}"#), "{written}");
-        assert!(!written.contains("tenant"), "a tenant was made up: {written}");
+    }
+
+    /// As a former version wrote it: the tenant an object, other fields in another order, a sum of 64 bits.
+    const FORMER: &str = concat!(
+        r#"{"uniqueId":1000000001,"tenant":{"id":"550e8400-e29b-41d4-a716-446655440000","region":"GMS","#,
+        r#""majorVersion":83,"minorVersion":1},"worldId":0,"channelId":3,"mapId":100000000,"#,
+        r#""instance":"00000000-0000-0000-0000-000000000000","monsterId":9300018,"maxHp":125000,"hp":9,"#,
+        r#""maxMp":5,"mp":4,"controlCharacterId":7,"x":-1,"y":2,"fh":3,"stance":4,"team":-1,"#,
+        r#""damageEntries":[{"characterId":7,"damage":4294967296}],"statusEffects":[],"later":1}"#,
+    );
+
+    #[test]
+    fn a_record_of_the_former_shape_is_written_in_the_present_one() {
+        let now = concat!(
+            r#"{"uniqueId":1000000001,"tenantId":"550e8400-e29b-41d4-a716-446655440000","tenantRegion":"GMS","#,
+            r#""tenantMajorVersion":83,"tenantMinorVersion":1,"worldId":0,"channelId":3,"mapId":100000000,"#,
+            r#""instance":"00000000-0000-0000-0000-000000000000","maxHp":125000,"hp":9,"maxMp":5,"mp":4,"#,
+            r#""monsterId":9300018,"controlCharacterId":7,"x":-1,"y":2,"fh":3,"stance":4,"team":-1,"#,
+            r#""damageEntries":[{"characterId":7,"damage":4294967295},{"characterId":7,"damage":1}],"#,
+            r#""statusEffects":[],"later":1}"#,
+        );
+        let monster = Json::<Monster>::decode(FORMER.as_bytes()).unwrap();
+        assert_eq!(written(&monster), now);
+        assert_eq!(Json::<Monster>::decode(now.as_bytes()), Ok(monster));
+    }
+
+    #[test]
+    fn a_tenant_field_of_another_meaning_is_kept() {
+        let odd = FORMER.replace(r#"{"id":"550e8400-e29b-41d4-a716-446655440000""#, r#"{"id":"none""#);
+        let monster = Json::<Monster>::decode(odd.as_bytes()).unwrap();
+        assert!(monster.tenant_id.is_none() && monster.extra.get("tenant").is_some());
     }
 }

@@ -1,12 +1,24 @@
 //! The drop timer of a friendly monster, which leaves something behind every now and then.
 
-use crate::world::FieldFields;
+use super::monster::{Monster, MonsterId};
+use crate::world::{FieldFields, Tenant};
 use emberkeep_schema::record;
+use uuid::Uuid;
 
 record! {
-    /// When a monster drops something again. Its key names the monster.
+    /// When a monster drops something again. Fields and their order are those of the services beside us.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DropTimer {
+        /// Its tenant. `None` in what a former version wrote: the key says it too, and the next write adds it.
+        pub tenant_id: Option<Uuid> => "tenantId" optional,
+        /// Region of the tenant's client.
+        pub region: String => "tenantRegion" default,
+        /// Major version of the tenant's client.
+        pub major_version: u16 => "tenantMajorVersion" or 0,
+        /// Minor version of the tenant's client.
+        pub minor_version: u16 => "tenantMinorVersion" or 0,
+        /// The monster. `None` in what a former version wrote, as the tenant.
+        pub id: Option<MonsterId> => "uniqueId" optional,
         /// What kind of monster it is.
         pub template: u32 => "monsterId",
         /// Where it is.
@@ -24,17 +36,35 @@ record! {
     }
 }
 
+impl DropTimer {
+    /// Whether a former version wrote it: it does not say whose it is.
+    pub(in crate::monsters) fn is_former(&self) -> bool {
+        self.tenant_id.is_none() || self.id.is_none()
+    }
+
+    /// Adds what a former version did not write: the tenant and the monster, as the timer's key and the monster say.
+    pub(in crate::monsters) fn complete(&mut self, tenant: Tenant, id: MonsterId, monster: &Monster) {
+        if self.tenant_id.is_none() {
+            (self.tenant_id, self.region) = (Some(tenant.0), monster.region.clone());
+            (self.major_version, self.minor_version) = (monster.major_version, monster.minor_version);
+        }
+        self.id.get_or_insert(id);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use emberkeep_schema::{Codec, Json};
 
     #[test]
-    fn the_names_are_those_that_other_services_read() {
+    fn fields_that_others_added_stay() {
         let json = concat!(
-            r#"{"monsterId":9300061,"field":{"worldId":0,"channelId":1,"mapId":910010000,"#,
+            r#"{"tenantId":"550e8400-e29b-41d4-a716-446655440000","tenantRegion":"GMS","tenantMajorVersion":83,"#,
+            r#""tenantMinorVersion":1,"uniqueId":1000000001,"#,
+            r#""monsterId":9300061,"field":{"worldId":0,"channelId":1,"mapId":910010000,"#,
             r#""instance":"00000000-0000-0000-0000-000000000000","zone":[]},"dropPeriodMs":15000,"#,
-            r#""weaponAttack":30,"maxHp":5000,"lastDropAtMs":1700000000000,"lastHitAtMs":0,"uniqueId":1000000001}"#,
+            r#""weaponAttack":30,"maxHp":5000,"lastDropAtMs":1700000000000,"lastHitAtMs":0,"luck":{}}"#,
         );
         let timer = Json::<DropTimer>::decode(json.as_bytes()).unwrap();
         assert_eq!((timer.template, timer.drop_period_ms, timer.field.map), (9_300_061, 15_000, 910_010_000));

@@ -2,7 +2,7 @@
 
 use crate::monsters::error::{Error, Result};
 use crate::monsters::limits::{DAMAGE_ENTRIES_KEPT, DAMAGE_ENTRIES_MAX};
-use crate::monsters::model::{DamageEntry, Monster};
+use crate::monsters::model::{DamageEntries, DamageEntry, Monster};
 use crate::world::CharacterId;
 use emberkeep_schema::Extra;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Res
     }
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp);
     monster.hp -= actual;
-    remember(monster, character, u64::from(actual));
+    remember(monster, character, actual);
     Ok(Hit { actual, hp: monster.hp, killed: monster.hp == 0 })
 }
 
@@ -38,13 +38,13 @@ pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Resu
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.hp - 1);
     if actual > 0 {
         monster.hp -= actual;
-        remember(monster, character, u64::from(actual));
+        remember(monster, character, actual);
     }
     Ok(Hit { actual, hp: monster.hp, killed: false })
 }
 
 /// Appends an entry, and merges the oldest ones past the bound.
-fn remember(monster: &mut Monster, character: CharacterId, damage: u64) {
+fn remember(monster: &mut Monster, character: CharacterId, damage: u32) {
     monster.damage.push(DamageEntry { character, damage, extra: Extra::default() });
     let entries = monster.damage.len();
     if entries <= DAMAGE_ENTRIES_MAX {
@@ -58,28 +58,38 @@ fn remember(monster: &mut Monster, character: CharacterId, damage: u64) {
 }
 
 /// Makes one entry per character of the first `count` entries, in the order in which they first appear. Sums stay
-/// exact. More characters than the bound keep one entry each: a total is never dropped.
+/// exact: one that 32 bits cannot hold becomes several entries in a row, and more characters than the bound keep one
+/// entry each. A total is never dropped.
 pub fn merge_oldest(entries: &mut Vec<DamageEntry>, count: usize) {
     let kept = entries.split_off(count.min(entries.len()));
     let mut place: HashMap<CharacterId, usize> = HashMap::new();
-    let mut merged: Vec<DamageEntry> = Vec::new();
+    let mut sums: Vec<(DamageEntry, u64)> = Vec::new();
     for entry in entries.drain(..) {
-        let at = *place.entry(entry.character).or_insert(merged.len());
-        match merged.get_mut(at) {
-            Some(sum) => sum.damage = sum.damage.saturating_add(entry.damage),
-            None => merged.push(entry),
+        let damage = u64::from(entry.damage);
+        let at = *place.entry(entry.character).or_insert(sums.len());
+        match sums.get_mut(at) {
+            Some((_, sum)) => *sum += damage,
+            None => sums.push((entry, damage)),
         }
     }
-    merged.extend(kept);
-    *entries = merged;
+    for (first, sum) in sums {
+        DamageEntries::add(entries, first.character, sum, first.extra);
+    }
+    entries.extend(kept);
 }
 
 /// Who did how much, in the order in which they first hit.
 pub fn totals(entries: &[DamageEntry]) -> Vec<(CharacterId, u64)> {
-    let mut entries = entries.to_vec();
-    let count = entries.len();
-    merge_oldest(&mut entries, count);
-    entries.into_iter().map(|entry| (entry.character, entry.damage)).collect()
+    let mut place: HashMap<CharacterId, usize> = HashMap::new();
+    let mut totals: Vec<(CharacterId, u64)> = Vec::new();
+    for entry in entries {
+        let at = *place.entry(entry.character).or_insert(totals.len());
+        match totals.get_mut(at) {
+            Some((_, total)) => *total += u64::from(entry.damage),
+            None => totals.push((entry.character, u64::from(entry.damage))),
+        }
+    }
+    totals
 }
 
 /// Who did most in sum; of equals, who hit first. Nobody (0) leads nothing.
@@ -94,12 +104,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(character: u32, damage: u64) -> DamageEntry {
+    fn entry(character: u32, damage: u32) -> DamageEntry {
         DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
     }
 
     fn sum(monster: &Monster) -> u64 {
-        monster.damage.iter().map(|entry| entry.damage).sum()
+        monster.damage.iter().map(|entry| u64::from(entry.damage)).sum()
     }
 
     #[test]
@@ -166,9 +176,19 @@ mod tests {
         assert_eq!(sum(&monster), 4_000);
     }
 
+    #[test]
+    fn a_sum_above_32_bits_becomes_several_entries_of_one_character() {
+        let mut entries = vec![entry(1, u32::MAX), entry(2, 5), entry(1, u32::MAX), entry(1, 3), entry(3, 9)];
+        merge_oldest(&mut entries, 4);
+        assert_eq!(entries, [entry(1, u32::MAX), entry(1, u32::MAX), entry(1, 3), entry(2, 5), entry(3, 9)]);
+        assert_eq!(damage_leader(&entries), Some((CharacterId(1), 2 * u64::from(u32::MAX) + 3)));
+        merge_oldest(&mut entries, 5);
+        assert_eq!(entries.len(), 5, "what is split already stays as it is");
+    }
+
     proptest! {
         #[test]
-        fn merging_keeps_every_total(hits in prop::collection::vec((0u32..20, 1u64..100_000), 0..300), count in 0usize..400) {
+        fn merging_keeps_every_total(hits in prop::collection::vec((0u32..20, 1u32..=u32::MAX), 0..300), count in 0usize..400) {
             let before: Vec<DamageEntry> = hits.iter().map(|(who, damage)| entry(*who, *damage)).collect();
             let mut after = before.clone();
             merge_oldest(&mut after, count);

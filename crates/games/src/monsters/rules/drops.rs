@@ -35,6 +35,11 @@ mod tests {
 
     fn timer(drop_period_ms: i64, last_drop_at_ms: i64, last_hit_at_ms: i64) -> DropTimer {
         DropTimer {
+            tenant_id: None,
+            region: String::new(),
+            major_version: 0,
+            minor_version: 0,
+            id: None,
             template: 9_300_061,
             field: Field::default().into(),
             drop_period_ms,

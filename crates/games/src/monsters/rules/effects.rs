@@ -4,7 +4,7 @@ use super::life::living;
 use crate::monsters::error::{Error, Result};
 use crate::monsters::limits::*;
 use crate::monsters::model::{Monster, SourceType, StatusEffect, Statuses};
-use crate::world::CharacterId;
+use crate::world::{CharacterId, word_problem};
 use emberkeep_schema::Extra;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,11 +18,12 @@ pub const VENOM: &str = "VENOM";
 /// What is to weigh on a monster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectRequest {
-    /// Where it comes from.
+    /// Where it comes from: 1 to [`SOURCE_TYPE_BYTES_MAX`] bytes.
     pub source: SourceType,
     /// Who casts it; 0 is nobody.
     pub source_character: CharacterId,
-    /// The skill.
+    /// The skill. A [`MONSTER_SKILL`](SourceType::MONSTER_SKILL) has 16 bits, as a
+    /// [`SkillId`](crate::monsters::SkillId).
     pub source_skill: u32,
     /// The skill's level.
     pub source_skill_level: u32,
@@ -38,7 +39,7 @@ impl EffectRequest {
     /// One status of a character's skill, without ticks. The rest can be set.
     pub fn new(caster: CharacterId, status: &str, value: i32, duration: Duration) -> EffectRequest {
         EffectRequest {
-            source: SourceType::PlayerSkill,
+            source: SourceType::PLAYER_SKILL,
             source_character: caster,
             source_skill: 0,
             source_skill_level: 0,
@@ -56,6 +57,7 @@ impl EffectRequest {
 
     /// Refuses what makes no sense.
     pub fn check(&self) -> Result<()> {
+        self.check_source()?;
         self.check_statuses()?;
         let limit = EFFECT_DURATION_MAX;
         if self.duration.as_millis() == 0 || self.duration > limit {
@@ -66,6 +68,21 @@ impl EffectRequest {
         if ticks > limit || (!ticks.is_zero() && ticks.as_millis() == 0) {
             let problem = format!("{ticks:?}, expected none or 1 ms to {limit:?}");
             return Err(Error::invalid("tick interval", problem));
+        }
+        Ok(())
+    }
+
+    fn check_source(&self) -> Result<()> {
+        let text = self.source.as_str();
+        if text.trim().is_empty() {
+            return Err(Error::invalid("source type", "no text, expected one such as PLAYER_SKILL"));
+        }
+        if let Some(problem) = word_problem(text, SOURCE_TYPE_BYTES_MAX) {
+            return Err(Error::invalid("source type", problem));
+        }
+        if self.source == SourceType::MONSTER_SKILL && self.source_skill > u32::from(u16::MAX) {
+            let problem = format!("{}, expected at most {} of a monster", self.source_skill, u16::MAX);
+            return Err(Error::invalid("source skill", problem));
         }
         Ok(())
     }
@@ -92,14 +109,15 @@ impl EffectRequest {
             (self.duration.as_millis() as i64, self.tick_interval.as_millis() as i64);
         StatusEffect {
             id,
-            source: self.source,
+            source: self.source.clone(),
             source_character: self.source_character,
             source_skill: self.source_skill,
             source_skill_level: self.source_skill_level,
             statuses: Statuses(self.statuses.clone()),
             duration_ms,
             tick_interval_ms,
-            last_tick_ms: 0,
+            // Services beside us count the first interval from here.
+            last_tick_ms: now_ms,
             created_at_ms: now_ms,
             expires_at_ms: now_ms + duration_ms,
             extra: Extra::default(),
@@ -225,6 +243,14 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
+        assert_eq!(wrong(&|r| r.source = SourceType::new(" ")), "source type");
+        assert_eq!(wrong(&|r| r.source = SourceType::new("x".repeat(65))), "source type");
+        assert_eq!(wrong(&|r| r.source = SourceType::new("a\nb")), "source type");
+        let monsters_own =
+            |skill| EffectRequest { source: SourceType::MONSTER_SKILL, source_skill: skill, ..fine.clone() };
+        assert_eq!(monsters_own(65_535).check(), Ok(()));
+        assert!(monsters_own(65_536).check().unwrap_err().to_string().contains("65535"));
+        assert_eq!(EffectRequest { source_skill: 2_101_005, ..fine.clone() }.check(), Ok(()));
         assert_eq!(wrong(&|r| r.statuses.clear()), "statuses");
         assert_eq!(wrong(&|r| r.statuses.extend([(String::new(), 1)])), "status");
         assert_eq!(wrong(&|r| r.statuses.extend([("  ".into(), 1)])), "status");

@@ -1,6 +1,6 @@
 //! A monster for the tests of the rules.
 
-use crate::monsters::{Monster, MonsterId};
+use crate::monsters::{DamageEntries, Monster, MonsterId};
 use crate::world::CharacterId;
 use emberkeep_schema::{Array, Extra};
 use uuid::Uuid;
@@ -8,7 +8,10 @@ use uuid::Uuid;
 pub(super) fn monster(hp: u32) -> Monster {
     Monster {
         id: MonsterId(1_000_000_000),
-        tenant: None,
+        tenant_id: None,
+        region: String::new(),
+        major_version: 0,
+        minor_version: 0,
         world: 0,
         channel: 1,
         map: 100_000_000,
@@ -24,7 +27,7 @@ pub(super) fn monster(hp: u32) -> Monster {
         fh: 0,
         stance: 0,
         team: -1,
-        damage: Array::default(),
+        damage: DamageEntries::default(),
         effects: Array::default(),
         extra: Extra::default(),
     }

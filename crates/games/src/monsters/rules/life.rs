@@ -22,17 +22,17 @@ pub struct MpUsed {
     pub mp: u32,
 }
 
-/// Where a monster stands in its field, and how.
+/// Where a monster moves in its field, and how it stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Where.
     pub x: i16,
     /// Where.
     pub y: i16,
-    /// On which foothold.
-    pub fh: i16,
-    /// How it stands.
-    pub stance: u8,
+    /// On which foothold; `None` leaves it as it is.
+    pub fh: Option<i16>,
+    /// How it stands; `None` leaves it as it is.
+    pub stance: Option<u8>,
 }
 
 /// Refuses what only the living can do.
@@ -78,7 +78,8 @@ pub fn relocate(monster: &mut Monster, field: Field, to: Position) -> Result<Fie
 }
 
 fn stand(monster: &mut Monster, at: Position) {
-    (monster.x, monster.y, monster.fh, monster.stance) = (at.x, at.y, at.fh, at.stance);
+    (monster.x, monster.y) = (at.x, at.y);
+    (monster.fh, monster.stance) = (at.fh.unwrap_or(monster.fh), at.stance.unwrap_or(monster.stance));
 }
 
 /// Gives control to a character, and says who had it (0 = nobody). The server decides who controls, so the
@@ -153,10 +154,14 @@ mod tests {
         assert_eq!(relocate(&mut monster, here, Position::default()), Ok(here));
         assert_eq!(monster.controller, CharacterId(1));
         let there = Field { channel: 9, ..here };
-        let at = Position { x: -3, y: 4, fh: 5, stance: 6 };
+        let at = Position { x: -3, y: 4, fh: Some(5), stance: Some(6) };
         assert_eq!(relocate(&mut monster, there, at), Ok(here));
         assert_eq!((monster.field(), monster.controller), (there, CharacterId(0)));
         assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (-3, 4, 5, 6));
+        walk(&mut monster, Position { x: 7, y: 8, fh: None, stance: Some(9) }).unwrap();
+        assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (7, 8, 5, 9));
+        relocate(&mut monster, here, Position::default()).unwrap();
+        assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (0, 0, 5, 9));
     }
 
     proptest! {

@@ -6,7 +6,19 @@
 
 use super::damage::drain;
 use super::effects::{POISON, VENOM};
+use crate::monsters::limits::POISON_DIVISOR;
 use crate::monsters::model::{Monster, StatusEffect};
+
+/// What a tick of [`POISON`] takes. Services differ in it, and all that share a store should say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PoisonRule {
+    /// The value of the status.
+    #[default]
+    Value,
+    /// A share of the full health that grows with the level of the skill: `maxHp / (70 - level)`, rounded up. The value
+    /// of the status does not count.
+    ShareOfMaxHp,
+}
 
 /// Ticks of one effect that came due together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +43,7 @@ pub struct Advance {
 }
 
 /// Runs the ticks that are due and takes off the effects that ended. Nothing happens to a corpse any more.
-pub fn advance(monster: &mut Monster, now_ms: i64) -> Advance {
+pub fn advance(monster: &mut Monster, now_ms: i64, poison: PoisonRule) -> Advance {
     let mut advance = Advance::default();
     if !monster.is_alive() {
         return advance;
@@ -41,7 +53,7 @@ pub fn advance(monster: &mut Monster, now_ms: i64) -> Advance {
         advance.changed |= begin(effect, now_ms);
         let count = run(effect, now_ms);
         if count > 0 {
-            let amount = damage_per_tick(effect).saturating_mul(count);
+            let amount = damage_per_tick(effect, monster.max_hp, poison).saturating_mul(count);
             let damage = drain(monster, effect.source_character, amount).map_or(0, |hit| hit.actual);
             advance.ticks.push(Tick { effect: effect.clone(), count, damage });
         }
@@ -96,16 +108,27 @@ fn run(effect: &mut StatusEffect, now_ms: i64) -> u64 {
     count.unsigned_abs()
 }
 
-/// What one tick takes: the values of [`POISON`] and [`VENOM`]. Other statuses tick without damage.
-fn damage_per_tick(effect: &StatusEffect) -> u64 {
+/// What one tick takes: POISON by its rule, VENOM its value. Other statuses tick without damage.
+fn damage_per_tick(effect: &StatusEffect, max_hp: u32, rule: PoisonRule) -> u64 {
     let value = |name| effect.statuses.0.get(name).copied().unwrap_or(0).max(0).unsigned_abs();
-    u64::from(value(POISON)) + u64::from(value(VENOM))
+    let poison = match rule {
+        PoisonRule::ShareOfMaxHp if effect.has(POISON) => {
+            max_hp.div_ceil(POISON_DIVISOR.saturating_sub(effect.source_skill_level).max(1))
+        }
+        PoisonRule::ShareOfMaxHp | PoisonRule::Value => value(POISON),
+    };
+    u64::from(poison) + u64::from(value(VENOM))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{EffectRequest, apply, damage_leader, fixture::monster};
     use super::*;
+
+    fn advance(monster: &mut Monster, now_ms: i64) -> Advance {
+        super::advance(monster, now_ms, PoisonRule::Value)
+    }
+
     use crate::world::CharacterId;
     use proptest::prelude::*;
     use std::time::Duration;
@@ -159,6 +182,22 @@ mod tests {
     }
 
     #[test]
+    fn poison_may_take_a_share_of_the_full_health_by_the_level_of_its_skill() {
+        for (level, max_hp, taken) in [(30, 15_200, 380), (1, 15_200, 221), (0, 14_000, 200), (99, 500, 499)]
+        {
+            let mut monster = monster(max_hp);
+            suffer(&mut monster, POISON, 7, 10_000, 1_000);
+            monster.effects[0].source_skill_level = level;
+            let ran = super::advance(&mut monster, START + 1_000, PoisonRule::ShareOfMaxHp);
+            assert_eq!(counts(&ran), [(1, taken)], "level {level}");
+        }
+        let mut monster = monster(15_200);
+        suffer(&mut monster, VENOM, 7, 10_000, 1_000);
+        let ran = super::advance(&mut monster, START + 1_000, PoisonRule::ShareOfMaxHp);
+        assert_eq!(counts(&ran), [(1, 7)], "VENOM keeps its value");
+    }
+
+    #[test]
     fn a_corpse_suffers_no_more() {
         let mut corpse = monster(10);
         suffer(&mut corpse, POISON, 1, 1_000, 100);
@@ -173,7 +212,7 @@ mod tests {
         let mut monster = monster(1_000);
         suffer(&mut monster, POISON, 2, 1_000, 100);
         let effect = &mut monster.effects[0];
-        (effect.created_at_ms, effect.expires_at_ms) = (0, 0);
+        (effect.created_at_ms, effect.expires_at_ms, effect.last_tick_ms) = (0, 0, 0);
         let first = advance(&mut monster, START);
         assert!(first.changed && first.ticks.is_empty() && first.expired.is_empty(), "{first:?}");
         assert_eq!(next_due_ms(&monster), Some(START + 100));

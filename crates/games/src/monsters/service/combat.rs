@@ -105,10 +105,9 @@ fn strike(
     amount: u64,
     keys: Keys,
 ) -> Result<Hit> {
-    let key = MONSTER.key(id);
-    let mut monster = tx.get(&key)?.ok_or(Error::NotFound { id })?;
+    let mut monster = existing(tx, id)?;
     let hit = rules::strike(&mut monster, character, amount)?;
-    tx.put(&key, &monster)?;
+    put(tx, id, &mut monster)?;
     if hit.killed {
         // The dead drop nothing more.
         super::drops::forget(tx, id, keys)?;

@@ -42,7 +42,7 @@ impl Monsters {
             .transact(move |tx| {
                 let monster = existing(tx, id)?;
                 rules::living(&monster)?;
-                let timer = timer_of(&monster, request, tx.now());
+                let timer = timer_of(tenant, id, &monster, request, tx.now());
                 write(tx, id, &timer)?;
                 Ok(timer)
             })
@@ -73,6 +73,9 @@ impl Monsters {
             .transact(move |tx| {
                 present(tx, id)?;
                 let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer { id })?;
+                if timer.is_former() {
+                    timer.complete(tenant, id, &existing(tx, id)?);
+                }
                 rules::record_hit(&mut timer, tx.now());
                 write(tx, id, &timer)?;
                 Ok(timer)
@@ -88,8 +91,19 @@ impl Monsters {
     }
 }
 
-fn timer_of(monster: &Monster, request: DropTimerRequest, now_ms: i64) -> DropTimer {
+fn timer_of(
+    tenant: Tenant,
+    id: MonsterId,
+    monster: &Monster,
+    request: DropTimerRequest,
+    now_ms: i64,
+) -> DropTimer {
     DropTimer {
+        tenant_id: Some(tenant.0),
+        region: monster.region.clone(),
+        major_version: monster.major_version,
+        minor_version: monster.minor_version,
+        id: Some(id),
         template: monster.template,
         field: monster.field().into(),
         // In range: checked against a limit of days.
@@ -120,6 +134,7 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Dr
             (Err(error), _) | (_, Err(error)) => return Err(error),
             (Ok(Some(mut timer)), Ok(Some(monster))) if monster.is_alive() => {
                 if rules::drop_if_due(&mut timer, tx.now()) {
+                    timer.complete(*tx.partition(), id, &monster);
                     tx.put(&DROP_TIMER.key(id), &timer)?;
                     looked.due.done.push(DropDue { id, timer: timer.clone() });
                 }

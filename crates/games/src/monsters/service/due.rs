@@ -40,7 +40,7 @@ impl<T> Default for Looked<T> {
 pub(super) async fn in_steps<T: Send + 'static>(
     scope: Scope<Tenant>,
     limit: usize,
-    step: fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>>,
+    step: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>> + Copy + Send + 'static,
 ) -> Result<Due<T>> {
     let (mut all, mut left) = (Due::default(), limit.min(DUE_PER_CALL_MAX));
     while left > 0 {

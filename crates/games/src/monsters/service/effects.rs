@@ -46,7 +46,7 @@ impl Monsters {
                 let number = uuid::Builder::from_random_bytes(number.into_bytes()).into_uuid();
                 let effect = request.effect(number, tx.now());
                 let replaced = rules::apply(&mut monster, effect.clone())?;
-                write(tx, id, &monster)?;
+                write(tx, id, &mut monster)?;
                 Ok(Applied { effect, replaced })
             })
             .await
@@ -83,7 +83,7 @@ impl Monsters {
                 let mut monster = existing(tx, id)?;
                 let gone = rules::cancel(&mut monster, &which);
                 if !gone.is_empty() {
-                    write(tx, id, &monster)?;
+                    write(tx, id, &mut monster)?;
                 }
                 Ok(gone)
             })
@@ -93,10 +93,11 @@ impl Monsters {
     /// Runs the ticks of one monster that are due, and takes off the effects that ended. Each tick is handed to one
     /// caller only. Nothing happens to a corpse.
     pub async fn tick_effects(&self, tenant: Tenant, id: MonsterId) -> Result<EffectsRun> {
+        let poison = self.poison;
         self.scope(tenant)
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
-                Ok(run(tx, id, &mut monster)?)
+                Ok(run(tx, id, &mut monster, poison)?)
             })
             .await
     }
@@ -105,12 +106,17 @@ impl Monsters {
     /// them. Nothing is walked: an index knows when each is due. Several processes may call it; none gets what
     /// another one got. Monsters to whom nothing happened are not in the answer.
     pub async fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Result<Due<EffectsRun>> {
-        due::in_steps(self.scope(tenant), limit, run_due).await
+        let poison = self.poison;
+        due::in_steps(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
     }
 }
 
 /// One step of [`Monsters::run_due_effects`].
-fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<EffectsRun>> {
+fn run_due(
+    tx: &mut Tx<'_, Tenant>,
+    limit: usize,
+    poison: PoisonRule,
+) -> hot::Result<due::Looked<EffectsRun>> {
     let mut looked = due::Looked::default();
     let ids: Vec<MonsterId> = effect_deadlines().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
@@ -118,7 +124,7 @@ fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Eff
     for (id, monster) in ids.into_iter().zip(tx.get_each(&keys)?) {
         match monster {
             Ok(Some(mut monster)) => {
-                let ran = run(tx, id, &mut monster)?;
+                let ran = run(tx, id, &mut monster, poison)?;
                 if !(ran.ticks.is_empty() && ran.expired.is_empty()) {
                     looked.due.done.push(ran);
                 }
@@ -135,12 +141,16 @@ fn run_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Eff
     Ok(looked)
 }
 
-/// Lets time pass over a monster's effects. The id is that of its key: what a record says of itself may be wrong, and
-/// then it would be written over somebody else.
-fn run(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<EffectsRun> {
-    let advance = rules::advance(monster, tx.now());
+/// Lets time pass over a monster's effects.
+fn run(
+    tx: &mut Tx<'_, Tenant>,
+    id: MonsterId,
+    monster: &mut Monster,
+    poison: PoisonRule,
+) -> hot::Result<EffectsRun> {
+    let advance = rules::advance(monster, tx.now(), poison);
     if advance.changed {
-        tx.put(&MONSTER.key(id), monster)?;
+        put(tx, id, monster)?;
     }
     schedule(tx, id, monster)?;
     let (field, hp) = (monster.field(), monster.hp);
@@ -148,8 +158,8 @@ fn run(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Re
 }
 
 /// Writes a monster whose effects changed, together with when they are due.
-fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &Monster) -> hot::Result<()> {
-    tx.put(&MONSTER.key(id), monster)?;
+fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<()> {
+    put(tx, id, monster)?;
     schedule(tx, id, monster)
 }
 

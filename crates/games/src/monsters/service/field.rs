@@ -47,9 +47,11 @@ impl Monsters {
                 index::leave::<ByField>(tx, &id, &monster)?;
                 rules::relocate(&mut monster, field, to)?;
                 index::enter::<ByField>(tx, &id, &monster)?;
-                tx.put(&MONSTER.key(id), &monster)?;
+                put(tx, id, &mut monster)?;
+                let tenant = *tx.partition();
                 let timer = record::update(tx, &DROP_TIMER.key(id), |timer| {
                     timer.field.set(field);
+                    timer.complete(tenant, id, &monster);
                     Ok::<_, hot::Error>(Change::Put(()))
                 });
                 match timer {

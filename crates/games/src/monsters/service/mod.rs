@@ -6,6 +6,7 @@ mod drops;
 mod due;
 mod effects;
 mod field;
+mod mend;
 mod remove;
 mod spawn;
 mod sweep;
@@ -23,6 +24,7 @@ pub use teardown::TornDown;
 use super::error::{Error, Result};
 use super::limits::{IDS, REUSE_AFTER_MAX};
 use super::model::{Monster, MonsterId};
+use super::rules::PoisonRule;
 use super::schema::*;
 use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
@@ -74,12 +76,13 @@ type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
 pub struct Monsters {
     store: Store,
     reuse_after: Duration,
+    poison: PoisonRule,
 }
 
 impl Monsters {
     /// The monsters of a store. An id that was released is used again at once, the last one first.
     pub fn new(store: Store) -> Monsters {
-        Monsters { store, reuse_after: Duration::ZERO }
+        Monsters { store, reuse_after: Duration::ZERO, poison: PoisonRule::default() }
     }
 
     /// The same monsters, whose ids rest for a time before they are used again: clients crash when an id comes back
@@ -91,6 +94,12 @@ impl Monsters {
         }
         self.reuse_after = rest;
         Ok(self)
+    }
+
+    /// The same monsters, whose poison takes what this rule says.
+    pub fn poison_rule(mut self, rule: PoisonRule) -> Monsters {
+        self.poison = rule;
+        self
     }
 
     fn scope(&self, tenant: Tenant) -> Scope<Tenant> {
@@ -109,9 +118,13 @@ impl Monsters {
         id: MonsterId,
         rule: impl Fn(&mut Monster) -> Result<Change<T>> + Send + 'static,
     ) -> Result<T> {
-        let key = MONSTER.key(id);
-        let step =
-            move |tx: &mut Tx<'_, Tenant>| record::update(tx, &key, &rule)?.ok_or(Error::NotFound { id });
+        let step = move |tx: &mut Tx<'_, Tenant>| {
+            let mut monster = existing(tx, id)?;
+            Ok(match rule(&mut monster)? {
+                Change::Leave(result) => result,
+                Change::Put(result) => put(tx, id, &mut monster).map(|()| result)?,
+            })
+        };
         self.scope(tenant).transact(step).await
     }
 }
@@ -119,6 +132,14 @@ impl Monsters {
 /// A monster that must be there.
 fn existing(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<Monster> {
     tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound { id })
+}
+
+/// Writes a monster under the id of its key: what a record says of itself may be wrong, and then it would be written over
+/// another monster. A record that does not say its tenant says it from now on.
+fn put(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<()> {
+    let tenant = tx.partition().0;
+    monster.tenant_id.get_or_insert(tenant);
+    tx.put(&MONSTER.key(id), monster)
 }
 
 /// Refuses to speak about a monster that is not there.

@@ -3,8 +3,8 @@
 use super::cooldowns::cooldowns;
 use super::*;
 use crate::care::{self, Keys};
-use crate::monsters::model::Monster;
-use crate::world::{CharacterId, Field, REGION_BYTES_MAX, TenantFields, word_problem};
+use crate::monsters::model::{DamageEntries, Monster};
+use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
@@ -134,13 +134,10 @@ impl Birth {
 fn born(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
     Monster {
         id,
-        tenant: Some(TenantFields {
-            id: tenant.0,
-            region: request.region.clone(),
-            major_version: request.major_version,
-            minor_version: request.minor_version,
-            extra: Extra::default(),
-        }),
+        tenant_id: Some(tenant.0),
+        region: request.region.clone(),
+        major_version: request.major_version,
+        minor_version: request.minor_version,
         world: request.field.world,
         channel: request.field.channel,
         map: request.field.map,
@@ -156,7 +153,7 @@ fn born(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
         fh: request.fh,
         stance: request.stance,
         team: request.team,
-        damage: Array::default(),
+        damage: DamageEntries::default(),
         effects: Array::default(),
         extra: Extra::default(),
     }

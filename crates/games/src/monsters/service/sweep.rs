@@ -22,6 +22,9 @@ pub struct Swept {
     pub cooldowns: usize,
     /// Effects, timers and cooldowns that our own indexes did not know, because another service wrote them.
     pub hints: usize,
+    /// Records that other services could not read, written anew in the present shape: an empty list stood there as
+    /// `{}`, or the tenant was missing or an object.
+    pub rewritten: usize,
     /// Records that could not be read, each error with its key. They are left as they are.
     pub corrupt: Vec<hot::Error>,
 }
@@ -34,6 +37,7 @@ impl Swept {
         self.timers += other.timers;
         self.cooldowns += other.cooldowns;
         self.hints += other.hints;
+        self.rewritten += other.rewritten;
         self.corrupt.extend(other.corrupt);
     }
 }
@@ -53,7 +57,7 @@ pub struct Sweep {
 #[derive(Clone, Copy)]
 enum Stage {
     Indexes,
-    Effects(Option<Cursor>),
+    Monsters(Option<Cursor>),
     Timers(Option<Cursor>),
     Cooldowns(Option<Cursor>),
     Over,
@@ -61,8 +65,8 @@ enum Stage {
 
 impl Monsters {
     /// A walk that sets right what nobody meets by himself: ghosts and orphans of the fields' indexes, timers and
-    /// cooldowns whose monster is gone, and what other services wrote and our own indexes do not know. Run one every now
-    /// and then, in any process; nothing depends on it being on time.
+    /// cooldowns whose monster is gone, what other services wrote and our own indexes do not know, and records that other
+    /// services cannot read. Run one every now and then, in any process; nothing depends on it being on time.
     pub fn sweep(&self) -> Sweep {
         Sweep {
             monsters: self.clone(),
@@ -86,13 +90,13 @@ impl Sweep {
     pub async fn turn(&mut self) -> Result<bool> {
         self.stage = match self.stage {
             Stage::Indexes if self.indexes.turn().await? => Stage::Indexes,
-            Stage::Indexes => Stage::Effects(None),
-            Stage::Effects(from) => {
+            Stage::Indexes => Stage::Monsters(None),
+            Stage::Monsters(from) => {
                 let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
                 for (tenant, ids) in page {
-                    tidy::effects(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
+                    tidy::monsters(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
                 }
-                next.map_or(Stage::Timers(None), |next| Stage::Effects(Some(next)))
+                next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
             }
             Stage::Timers(from) => {
                 let (page, next) = self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;

@@ -22,7 +22,8 @@ pub struct TornDown {
     pub monsters: usize,
     /// Cooldowns.
     pub cooldowns: usize,
-    /// Keys that held something else than an index, and were deleted with it; each error names its key and what it held.
+    /// Keys that held something else than an index, a counter or a list of ids, and were deleted with it; each error
+    /// names its key and what it held.
     pub discarded: Vec<hot::Error>,
     /// What could not be read and was left as it is; each error names its key.
     pub corrupt: Vec<hot::Error>,
@@ -30,19 +31,19 @@ pub struct TornDown {
 
 impl Monsters {
     /// Removes everything of a tenant's monsters, also what other services left: records, indexes, cooldowns, timers,
-    /// deadlines, ids.
+    /// deadlines.
     ///
-    /// Bounded steps, each monster whole. Who is spawned meanwhile may stay, whole too. Where ids rest before they are
-    /// used again ([`Monsters::reuse_after`]), the ids stay: their rest is not over because their monsters are gone.
+    /// Bounded steps, each monster whole. Who is spawned meanwhile may stay, whole too. What says which ids are in use
+    /// stays: a service that goes on counting must not meet the id of a monster that was spawned since.
     pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
-        let torn = self.tear_down(Some(tenant)).await?;
-        self.drop_shared(tenant).await?;
+        let mut torn = self.tear_down(Some(tenant)).await?;
+        self.drop_shared(tenant, &mut torn).await?;
         Ok(torn)
     }
 
     /// Does the same for all tenants.
     pub async fn teardown_all(&self) -> Result<TornDown> {
-        let torn = self.tear_down(None).await?;
+        let mut torn = self.tear_down(None).await?;
         let mut tenants = BTreeSet::new();
         self.tenants_of::<MONSTER_ID_NEXT>(&mut tenants).await?;
         self.tenants_of::<MONSTER_ID_FREE>(&mut tenants).await?;
@@ -50,7 +51,7 @@ impl Monsters {
         self.tenants_of::<MONSTER_EFFECTS>(&mut tenants).await?;
         self.tenants_of::<DROP_TIMERS>(&mut tenants).await?;
         for tenant in tenants {
-            self.drop_shared(tenant).await?;
+            self.drop_shared(tenant, &mut torn).await?;
         }
         Ok(torn)
     }
@@ -138,21 +139,23 @@ impl Monsters {
         Ok(())
     }
 
-    /// Removes the keys that all monsters of a tenant share.
-    async fn drop_shared(&self, tenant: Tenant) -> Result<()> {
-        let ids_too = self.reuse_after.is_zero();
+    /// Removes the deadlines that all monsters of a tenant share, and of what says which ids are in use only what cannot
+    /// be read: it says nothing, and would stop every spawn.
+    async fn drop_shared(&self, tenant: Tenant, torn: &mut TornDown) -> Result<()> {
         let step = move |tx: &mut Tx<'_, Tenant>| {
             // Hints: should somebody be spawned meanwhile, the sweep enters it again.
             tx.del(&MONSTER_EFFECTS.key())?;
             tx.del(&DROP_TIMERS.key())?;
-            if ids_too {
-                tx.del(&MONSTER_ID_NEXT.key())?;
-                tx.del(&MONSTER_ID_FREE.key())?;
-                tx.del(&MONSTER_ID_RESTING.key())?;
-            }
-            Ok(())
+            let (next, free) = (MONSTER_ID_NEXT.key(), MONSTER_ID_FREE.key());
+            let resting = MONSTER_ID_RESTING.key();
+            let (counter, list, set) = (tx.get(&next), tx.llen(&free), tx.zcard(&resting));
+            let mut discarded = unreadable(tx, &next, counter)?;
+            discarded.extend(unreadable(tx, &free, list)?);
+            discarded.extend(unreadable(tx, &resting, set)?);
+            Ok::<_, hot::Error>(discarded)
         };
-        self.scope(tenant).transact(step).await
+        torn.discarded.extend(self.scope(tenant).transact(step).await?);
+        Ok(())
     }
 
     async fn tenants_of<F: Family<Partition = Tenant>>(&self, tenants: &mut BTreeSet<Tenant>) -> Result<()> {
@@ -183,6 +186,18 @@ fn discard(tx: &mut Tx<'_, Tenant>, field: &Key<MONSTER_MAP>) -> hot::Result<boo
         tx.del(field)?;
     }
     Ok(spoiled)
+}
+
+/// Deletes a key that could not be read; its error, if it did.
+fn unreadable<F: Family<Partition = Tenant>, T>(
+    tx: &mut Tx<'_, Tenant>,
+    key: &Key<F>,
+    read: hot::Result<T>,
+) -> hot::Result<Vec<hot::Error>> {
+    match read {
+        Err(error) if error.is_spoiled() => tx.del(key).map(|()| vec![error]),
+        read => read.map(|_| Vec::new()),
+    }
 }
 
 /// Removes a monster of whose record nothing but its key is known.

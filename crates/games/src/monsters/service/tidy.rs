@@ -13,13 +13,14 @@ use crate::monsters::rules;
 use emberkeep_hot::command::Read;
 use emberkeep_schema::Part;
 
-/// Puts the effects of monsters into the index of deadlines, where they are not in it or at another time.
-pub(super) async fn effects(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
-    let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
+/// Puts the effects of monsters into the index of deadlines, where they are not in it or at another time, and writes
+/// records anew that other services cannot read.
+pub(super) async fn monsters(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
+    let (found, outdated) = mend::look(scope, ids).await?;
+    let record = |scope: Scope<Tenant>, id: &MonsterId| scope.announce_get(&MONSTER.key(id));
+    in_steps(scope, &outdated, record, mend::rewrite_step, swept).await?;
     // Most monsters bear nothing: only the others are worth a step.
-    let found = ids.iter().zip(scope.get_each(&keys).await?);
-    let bearers = found
-        .filter(|(_, monster)| matches!(monster, Ok(Some(monster)) if rules::next_due_ms(monster).is_some()));
+    let bearers = found.iter().filter(|(_, monster)| rules::next_due_ms(monster).is_some());
     let bearers: Vec<MonsterId> = bearers.map(|(id, _)| *id).collect();
     let announced = |scope: Scope<Tenant>, id: &MonsterId| {
         scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_EFFECTS.key(), score_of(id))
@@ -57,7 +58,12 @@ fn timers_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept>
     let mut swept = Swept::default();
     for (id, (timer, monster)) in ids.iter().zip(found) {
         match (monster, timer) {
-            (Ok(Some(monster)), Ok(Some(timer))) if monster.is_alive() => {
+            (Ok(Some(monster)), Ok(Some(mut timer))) if monster.is_alive() => {
+                if timer.is_former() {
+                    timer.complete(*tx.partition(), *id, &monster);
+                    tx.put(&DROP_TIMER.key(id), &timer)?;
+                    swept.rewritten += 1;
+                }
                 let next = rules::next_drop_ms(&timer);
                 if drop_deadlines().get(tx, id)? != Some(next) {
                     drop_deadlines().set(tx, id, next)?;

@@ -62,7 +62,8 @@ record! {
         pub status: Status => "status",
         /// Which round, counted from 0.
         pub round: u32 => "round_index",
-        /// Which item of the round, counted from 0: the next one while `idle`, else the current one.
+        /// Which item of the round, counted from 0: the next one while `idle` (none if all were shown), else the current
+        /// one.
         pub item: u32 => "item_index",
         /// When the vote closes, once the master has said so.
         pub closes_at: Option<i64> => "closes_at" optional,

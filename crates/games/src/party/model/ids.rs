@@ -6,7 +6,7 @@ use emberkeep_schema::{Codec, Name, Part, Sink, ValueError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, sync::Arc};
 
-/// What is wrong with an id, if anything. Quotes and backslashes would grow in JSON, and nobody needs them.
+/// What is wrong with an id, stored or new, if anything. Quotes and backslashes would grow in JSON.
 fn check(text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > ID_BYTES_MAX {
         return Err(format!("{} bytes, expected 1 to {ID_BYTES_MAX}", text.len()));
@@ -15,6 +15,15 @@ fn check(text: &str) -> Result<(), String> {
         Some(c) => Err(format!("{c:?} in an id, expected text without quotes and control characters")),
         None => Ok(()),
     }
+}
+
+/// What is wrong with a new id besides, if anything. Ids are keys of JSON objects, so that names which mean something to a
+/// JavaScript object are refused. A stored id may have such a name: former versions took it.
+fn check_new(text: &str) -> Result<(), String> {
+    if matches!(text, "__proto__" | "constructor" | "prototype") {
+        return Err(format!("{text:?}, expected none of the names that objects have in JavaScript"));
+    }
+    Ok(())
 }
 
 macro_rules! ids {
@@ -26,7 +35,18 @@ macro_rules! ids {
         impl $name {
             /// Checks the text and keeps it.
             pub fn new(text: impl AsRef<str>) -> Result<$name, Error> {
-                let text = text.as_ref();
+                let id = $name::stored(text.as_ref())?;
+                id.check_new()?;
+                Ok(id)
+            }
+
+            /// Refuses an id that was read and that a room must not begin to use.
+            pub(in crate::party) fn check_new(&self) -> Result<(), Error> {
+                check_new(self.as_str()).map_err(|problem| Error::invalid($what, problem))
+            }
+
+            /// An id as it is read: from the store, or from a request that names what exists.
+            fn stored(text: &str) -> Result<$name, Error> {
                 check(text).map_err(|problem| Error::invalid($what, problem))?;
                 let make: fn(&str) -> Result<$inner, Error> = $make;
                 make(text).map($name)
@@ -59,7 +79,7 @@ macro_rules! ids {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
-                $name::new(text).map_err(D::Error::custom)
+                $name::stored(&text).map_err(D::Error::custom)
             }
         }
     )* };
@@ -93,7 +113,7 @@ macro_rules! parts {
             }
 
             fn parse(text: &str) -> Option<Self> {
-                $name::new(text).ok()
+                $name::stored(text).ok()
             }
         }
     )* };
@@ -115,7 +135,7 @@ macro_rules! codecs {
 
             fn decode(bytes: &[u8]) -> Result<$name, ValueError> {
                 let text = std::str::from_utf8(bytes).ok();
-                let id = text.and_then(|text| $name::new(text).ok());
+                let id = text.and_then(|text| $name::stored(text).ok());
                 id.ok_or(ValueError::NotCanonical { expected: Self::TYPE, bytes: bytes.len() })
             }
         }
@@ -132,9 +152,22 @@ mod tests {
     fn an_id_is_short_text() {
         assert_eq!(DeviceId::new("ios:7/ä").unwrap().as_str(), "ios:7/ä");
         let long = "x".repeat(ID_BYTES_MAX + 1);
-        for text in ["", "a\"b", "a\\b", "a\nb", long.as_str()] {
+        for text in ["", "a\"b", "a\\b", "a\nb", "__proto__", "constructor", "prototype", long.as_str()] {
             assert_eq!(PlayerId::new(text).unwrap_err().code(), "invalid_payload", "{text}");
         }
         assert!(RoundId::new("a:b").is_err() && RoundId::new("a{b").is_err() && RoundId::new("r1").is_ok());
+    }
+
+    #[test]
+    fn a_name_that_a_new_id_must_not_have_is_read_from_the_store() {
+        for text in ["__proto__", "constructor", "prototype"] {
+            let json = format!("{text:?}");
+            let (player, round): (PlayerId, RoundId) =
+                (serde_json::from_str(&json).unwrap(), serde_json::from_str(&json).unwrap());
+            assert_eq!((player.as_str(), round.as_str()), (text, text));
+            assert_eq!(DeviceId::decode(text.as_bytes()).unwrap().as_str(), text);
+            assert!(ItemId::parse(text).is_some());
+            assert_eq!(player.check_new().unwrap_err().code(), "invalid_payload");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The state of a room: its players and senders, and the game when there is one.
 
-use super::{Game, Plan, PlayerId, Points, RoomCode, SenderId};
+use super::{Ban, DeviceId, Game, Plan, PlayerId, Points, RoomCode, SenderId};
 use emberkeep_schema::{Array, record};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,10 @@ record! {
         pub scores: Points => "scores" default,
         /// What will be played, from the setup of the master on.
         pub plan: Option<Plan> => "setup" optional,
+        /// `true` while devices that have not joined before are refused.
+        pub locked: Option<bool> => "locked" optional,
+        /// Devices that may not come back.
+        pub bans: Option<Array<Ban>> => "bans" optional,
     }
 }
 
@@ -88,6 +92,8 @@ impl State {
             game: None,
             scores: Points::default(),
             plan: None,
+            locked: None,
+            bans: None,
             extra: Default::default(),
         }
     }
@@ -99,6 +105,21 @@ impl State {
 
     pub(crate) fn player_mut(&mut self, id: &PlayerId) -> Option<&mut Player> {
         self.lobby.players.iter_mut().find(|player| player.player_id == *id)
+    }
+
+    /// Whether devices that have not joined before are refused.
+    pub fn is_locked(&self) -> bool {
+        self.locked == Some(true)
+    }
+
+    /// Banned devices.
+    pub fn bans(&self) -> &[Ban] {
+        self.bans.as_ref().map_or(&[], |bans| &bans.0)
+    }
+
+    /// Whether a device may not come back.
+    pub fn is_banned(&self, device: &DeviceId) -> bool {
+        self.bans().iter().any(|ban| ban.device_id == *device)
     }
 
     /// Players that take part.

@@ -22,6 +22,8 @@ record! {
         pub master_hash: String => "master_hash",
         /// The version of the protocol that it speaks.
         pub protocol_version: u32 => "protocol_version",
+        /// `true` if a device that is known must show its reconnect token to join again.
+        pub strict_devices: Option<bool> => "strict_devices" optional,
     }
 }
 
@@ -58,10 +60,14 @@ impl MasterKey {
 
     /// What is stored of it.
     pub(crate) fn hash(&self) -> String {
-        let digest = Sha256::digest(self.0.as_bytes());
-        let hex = digest.iter().map(|byte| format!("{byte:02x}"));
-        format!("sha256:{}", hex.collect::<String>())
+        digest(&self.0)
     }
+}
+
+/// What is stored of a secret: `sha256:` and its digest, in hex.
+pub(crate) fn digest(secret: &str) -> String {
+    let hex = Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("sha256:{hex}")
 }
 
 /// It must not end up in a log.
@@ -72,6 +78,11 @@ impl fmt::Debug for MasterKey {
 }
 
 impl Meta {
+    /// Whether a known device must show its reconnect token.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict_devices == Some(true)
+    }
+
     /// Whether the room is that of a digest. How long it takes tells nothing of how much of it was right.
     pub(crate) fn is_of(&self, hash: &str) -> bool {
         self.master_hash.as_bytes().ct_eq(hash.as_bytes()).into()

@@ -1,6 +1,7 @@
 //! What is stored of a room. The JSON names are the seed's; fields that others added are kept.
 
 mod code;
+mod device;
 mod game;
 mod ids;
 mod lobby;
@@ -8,8 +9,10 @@ mod meta;
 mod votes;
 
 pub use code::{Room, RoomCode};
+pub use device::{Ban, Device, Loss};
 pub use game::{Game, Item, Plan, Points, Round, Status};
 pub use ids::{DeviceId, ItemId, PlayerId, RoundId, SenderId};
 pub use lobby::{Lobby, Phase, Player, Sender, State};
+pub(crate) use meta::digest;
 pub use meta::{MasterKey, Meta};
 pub use votes::{PlayerResult, Selections, VoteResults};

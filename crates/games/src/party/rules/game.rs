@@ -29,8 +29,12 @@ pub fn next_item(state: &State) -> Option<(&Round, &Item)> {
 
 /// Starts the game: two active players at least, and all of them taken.
 pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event> {
-    if state.phase != Phase::Lobby {
-        return Err(Error::not_now("the game has begun already"));
+    match state.phase {
+        Phase::Lobby => {}
+        Phase::Game => return Err(Error::not_now("the game has begun already")),
+        Phase::GameOver => {
+            return Err(Error::not_now("the game is over; go back to the lobby to play again"));
+        }
     }
     if state.plan.is_none() {
         return Err(Error::not_now("the room is not set up; set it up first"));
@@ -120,7 +124,7 @@ pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: Closing
 }
 
 /// Shows the result of the item whose vote is over, adds its points, and leaves the item behind. After the last item of
-/// a round the round is over.
+/// a round none is left to be opened: the master goes on with the points of the round.
 pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     let game = running(state)?;
     if game.status != Status::RevealWait {
@@ -129,32 +133,35 @@ pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     let results = game.results.take();
     game.closed_at = None;
     game.item += 1;
+    game.status = Status::Idle;
     add_points(state, results.as_ref());
     let game = running(state)?;
     game.revealed = results;
-    let shown = Revealed::of(game);
-    let mut events: Vec<Event> = shown.map(|results| Event::ItemRevealed { results }).into_iter().collect();
-    let place = (game.round, game.item);
-    let plan = state.plan.as_ref();
-    let more = plan.is_some_and(|plan| plan.at(place.0, place.1).is_some());
-    let round = plan.and_then(|plan| plan.rounds.get(place.0 as usize)).map(|round| round.round_id.clone());
-    let game = running(state)?;
-    game.status = if more { Status::Idle } else { Status::RoundScore };
-    if let (false, Some(round_id)) = (more, round) {
-        // The item that was last is the current place until the next round.
-        game.item -= 1;
-        let points = game.round_scores.clone();
-        events.push(Event::RoundScored { round_id, ranking: ranking(state, &points) });
-    }
-    Ok(events)
+    Ok(Revealed::of(game).map(|results| Event::ItemRevealed { results }).into_iter().collect())
 }
 
-/// Goes on after the last item of a round: from its result to the points of the round, from there to the next round,
-/// and after the last one to the end of the game.
+/// Shows the points of a round whose items have all been left behind.
+fn score_round(state: &mut State) -> Result<Event> {
+    let game = running(state)?;
+    game.status = Status::RoundScore;
+    // The item that was last is the current place until the next round.
+    game.item = game.item.saturating_sub(1);
+    let (place, points) = (game.round as usize, game.round_scores.clone());
+    let round = state.plan.as_ref().and_then(|plan| plan.rounds.get(place));
+    let round_id = round.ok_or_else(|| Error::not_now("the room is not set up"))?.round_id.clone();
+    Ok(Event::RoundScored { round_id, ranking: ranking(state, &points) })
+}
+
+/// Goes on after the last item of a round: to the points of the round, with the result of the item if it was not shown
+/// yet; from there to the next round, and after the last one to the end of the game.
 pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
     let status = running(state)?.status;
     match status {
-        Status::RevealWait if next_item(state).is_none() => return reveal(state),
+        Status::RevealWait | Status::Idle if next_item(state).is_none() => {
+            let mut events = if status == Status::RevealWait { reveal(state)? } else { vec![] };
+            events.push(score_round(state)?);
+            return Ok(events);
+        }
         Status::RoundScore => {}
         _ => return Err(Error::not_now("the round is not over; open its next item")),
     }
@@ -170,6 +177,22 @@ pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
     (game.round, game.item, game.status) = (next, 0, Status::Idle);
     game.round_scores = Points::default();
     Ok(vec![Event::RoundStarted { round_id }])
+}
+
+/// Brings the room back to the lobby: players and their devices stay, points begin at 0. Without the rounds of before the
+/// room is set up again.
+pub fn play_again(state: &mut State, keep_rounds: bool) -> Result<Vec<Event>> {
+    if state.phase == Phase::Lobby {
+        return Err(Error::not_now("the room is in the lobby; start the game"));
+    }
+    (state.phase, state.game) = (Phase::Lobby, None);
+    state.scores.0 = state.lobby.players.iter().map(|player| (player.player_id.clone(), 0)).collect();
+    if !keep_rounds {
+        state.plan = None;
+        state.lobby.senders.0.clear();
+        state.lobby.players.0.iter_mut().for_each(|player| player.sender_id = None);
+    }
+    Ok(vec![Event::BackToLobby { keep_rounds }])
 }
 
 /// Points go to players who are still there.

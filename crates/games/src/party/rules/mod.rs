@@ -9,8 +9,8 @@ mod setup;
 mod tests;
 mod vote;
 
-pub use game::{close, current, force_close, next_item, next_round, open, reveal, start};
-pub use lobby::{add_player, delete_player, rename_player, toggle_player};
+pub use game::{close, current, force_close, next_item, next_round, open, play_again, reveal, start};
+pub use lobby::{add_player, ban, delete_player, has_name, lock, rename_player, toggle_player, unban};
 pub use names::{checked_name, checked_url};
 pub use ranking::ranking;
 pub use setup::set_up;

@@ -1,17 +1,19 @@
 //! What is played, checked as a whole.
 
-use super::lobby::{checked_player, enter};
+use super::lobby::{self, checked_player, enter};
 use super::names::{checked_name, checked_url};
 use crate::party::error::{Error, Result};
 use crate::party::event::Event;
-use crate::party::limits::{ITEMS_MAX, ROUNDS_MAX, SENDERS_MAX, SETUP_BYTES_MAX};
+use crate::party::limits::{
+    ITEMS_MAX, PLAYERS_MAX, ROUNDS_MAX, SELECTIONS_BYTES_MAX, SENDERS_MAX, SETUP_BYTES_MAX,
+};
 use crate::party::model::{Item, Phase, Plan, Round, Sender, SenderId, State};
 use crate::party::request::{Setup, SetupItem, SetupRound, SetupSender};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::hash::Hash;
 
-/// Sets a room up, once. Players that were added before stay.
+/// Sets a room up, once per game. Players that were added before stay.
 pub fn set_up(state: &mut State, setup: &Setup) -> Result<Event> {
     if state.phase != Phase::Lobby {
         return Err(Error::not_now("the game has begun, a room is set up in the lobby"));
@@ -26,6 +28,7 @@ pub fn set_up(state: &mut State, setup: &Setup) -> Result<Event> {
         enter(&mut after, player);
     }
     after.plan = Some(plan(&after, &setup.rounds)?);
+    lobby::check_size(&after, 0)?;
     check_size(&after)?;
     *state = after;
     Ok(Event::SetUp)
@@ -35,6 +38,7 @@ fn senders(given: &[SetupSender]) -> Result<Vec<Sender>> {
     check_count("senders", given.len(), SENDERS_MAX)?;
     check_unique("sender", given.iter().map(|sender| &sender.sender_id))?;
     let sender = |sender: &SetupSender| {
+        sender.sender_id.check_new()?;
         Ok(Sender {
             sender_id: sender.sender_id.clone(),
             name: checked_name(&sender.name)?,
@@ -51,6 +55,7 @@ fn plan(state: &State, given: &[SetupRound]) -> Result<Plan> {
     check_count("items", given.iter().map(|round| round.items.len()).sum(), ITEMS_MAX)?;
     check_unique("round", given.iter().map(|round| &round.round_id))?;
     let round = |round: &SetupRound| {
+        round.round_id.check_new()?;
         check_count("items of a round", round.items.len(), ITEMS_MAX)?;
         check_unique("item of a round", round.items.iter().map(|item| &item.item_id))?;
         let items: Vec<Item> = round.items.iter().map(|given| item(state, given)).collect::<Result<_>>()?;
@@ -61,11 +66,13 @@ fn plan(state: &State, given: &[SetupRound]) -> Result<Plan> {
 }
 
 fn item(state: &State, given: &SetupItem) -> Result<Item> {
+    given.item_id.check_new()?;
     let selectable = state.selectable().count();
     if given.k == 0 || given.k as usize > selectable {
         let problem = format!("{} for item {}, expected 1 to {selectable}", given.k, given.item_id);
         return Err(Error::invalid("k", problem));
     }
+    check_selections(state, given)?;
     check_count("true senders of an item", given.true_sender_ids.len(), SENDERS_MAX)?;
     check_unique("true sender of an item", given.true_sender_ids.iter())?;
     let known = |id: &SenderId| state.lobby.senders.iter().any(|sender| sender.sender_id == *id);
@@ -80,6 +87,21 @@ fn item(state: &State, given: &SetupItem) -> Result<Item> {
         true_sender_ids: given.true_sender_ids.clone().into(),
         extra: Default::default(),
     })
+}
+
+/// A result names the selections of every player, and every state shows it.
+fn check_selections(state: &State, given: &SetupItem) -> Result<()> {
+    let longest = state.selectable().map(|id| id.as_str().len()).max().unwrap_or(0);
+    // An id with its quotes and comma.
+    let most = SELECTIONS_BYTES_MAX / (PLAYERS_MAX * (longest + 3));
+    if given.k as usize > most {
+        let problem = format!(
+            "{} for item {}, expected 1 to {most} with ids of senders as long as these",
+            given.k, given.item_id
+        );
+        return Err(Error::invalid("k", problem));
+    }
+    Ok(())
 }
 
 fn check_count(what: &'static str, count: usize, max: usize) -> Result<()> {

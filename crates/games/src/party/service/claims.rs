@@ -1,5 +1,6 @@
 //! Devices take players, and give them up.
 
+use super::devices;
 use super::visit::{Touch, Visit};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
@@ -23,6 +24,7 @@ impl Rooms {
             let Some(player_id) = claims(visit.until).release_left(tx, &device)? else {
                 return Err(no_player());
             };
+            devices::forgive(tx, visit, &device)?;
             visit.tell([Event::PlayerReleased { player_id: player_id.clone() }]);
             Ok(player_id)
         })
@@ -35,12 +37,9 @@ impl Rooms {
             let taken = visit.claims(tx)?;
             claims(visit.until).clear(tx)?;
             let count = taken.len();
-            let reason = Invalidation::ClaimsReset;
-            visit.tell(taken.into_iter().map(|(device_id, player_id)| Event::SlotInvalidated {
-                device_id,
-                player_id,
-                reason,
-            }));
+            for (device_id, player_id) in taken {
+                lose(tx, visit, device_id, player_id, Invalidation::ClaimsReset)?;
+            }
             visit.tell([Event::ClaimsReset]);
             Ok(count)
         })
@@ -53,6 +52,8 @@ fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &Pl
     if visit.state.phase == Phase::GameOver {
         return Err(Error::not_now("the game is over"));
     }
+    device.check_new()?;
+    devices::check_welcome(tx, visit, device)?;
     forget_strangers(tx, visit, device)?;
     let half = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
     if let Some(has) = claims(visit.until).right_of(tx, device)? {
@@ -70,6 +71,7 @@ fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &Pl
         let reason = Invalidation::Replaced;
         visit.tell([Event::SlotInvalidated { device_id: device.clone(), player_id: lost, reason }]);
     }
+    devices::forgive(tx, visit, device)?;
     visit.tell([Event::PlayerTaken { player_id: player.clone() }]);
     Ok(())
 }
@@ -79,22 +81,34 @@ fn forget_strangers(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId)
     let has = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
     let Some(player_id) = has.filter(|player| visit.state.player(player).is_none()) else { return Ok(()) };
     claims(visit.until).release_left(tx, device)?;
-    let reason = Invalidation::PlayerDeleted;
-    visit.tell([Event::SlotInvalidated { device_id: device.clone(), player_id, reason }]);
+    lose(tx, visit, device.clone(), player_id, Invalidation::PlayerDeleted)
+}
+
+/// A device lost its player and did not ask for it: it hears of it now, or when it comes back.
+fn lose(
+    tx: &mut Tx<'_, Room>,
+    visit: &mut Visit,
+    device_id: DeviceId,
+    player_id: PlayerId,
+    reason: Invalidation,
+) -> Result<()> {
+    devices::note_loss(tx, visit, &device_id, &player_id, reason)?;
+    visit.tell([Event::SlotInvalidated { device_id, player_id, reason }]);
     Ok(())
 }
 
-/// Takes a player away from whoever has it, and says so.
+/// Takes a player away from the device that has it, and says so; which device it was.
 pub(super) fn evict(
     tx: &mut Tx<'_, Room>,
     visit: &mut Visit,
     player: &PlayerId,
     reason: Invalidation,
-) -> Result<()> {
-    if let Some(device_id) = claims(visit.until).release_right(tx, player)? {
-        visit.tell([Event::SlotInvalidated { device_id, player_id: player.clone(), reason }]);
+) -> Result<Option<DeviceId>> {
+    let device = claims(visit.until).release_right(tx, player)?;
+    if let Some(device_id) = device.clone() {
+        lose(tx, visit, device_id, player.clone(), reason)?;
     }
-    Ok(())
+    Ok(device)
 }
 
 /// The player of a device: it must be there and take part.

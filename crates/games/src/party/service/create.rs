@@ -6,7 +6,7 @@ use crate::party::error::{Error, Result};
 use crate::party::event::Event;
 use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
 use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
-use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_STATE, group};
+use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_META, ROOM_STATE, group};
 use emberkeep_hot::Tx;
 
 /// A room that was created.
@@ -20,12 +20,22 @@ pub struct Created {
 
 impl Rooms {
     /// Creates a room. A code that another room has, or had until a day ago, is not used.
+    /// A device is known by its id alone; see [`create_strict`](Rooms::create_strict).
     pub async fn create(&self) -> Result<Created> {
+        self.create_with(None).await
+    }
+
+    /// Creates a room in which a device that is known joins again only with its reconnect token.
+    pub async fn create_strict(&self) -> Result<Created> {
+        self.create_with(Some(true)).await
+    }
+
+    async fn create_with(&self, strict_devices: Option<bool>) -> Result<Created> {
         for _ in 0..CODE_ATTEMPTS_MAX {
             let room_code = RoomCode::of_random(self.entropy.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
             let master_key = MasterKey::of_random(self.entropy.bytes()?);
             let hash = master_key.hash();
-            if self.scope(room_code).transact(move |tx| create(tx, &hash)).await? {
+            if self.scope(room_code).transact(move |tx| create(tx, &hash, strict_devices)).await? {
                 return Ok(Created { room_code, master_key });
             }
         }
@@ -34,7 +44,7 @@ impl Rooms {
 }
 
 /// Writes an empty room, unless its code is in use.
-fn create(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
+fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Result<bool> {
     if tx.exists(&ROOM_META.key())? {
         return Ok(false);
     }
@@ -48,6 +58,7 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
         expires_at: until,
         master_hash: hash.to_owned(),
         protocol_version: PROTOCOL_VERSION,
+        strict_devices,
         extra: Default::default(),
     };
     tx.put_until(&ROOM_META.key(), &meta, until + TOMBSTONE_LIFE.as_millis() as i64)?;
@@ -55,6 +66,7 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
     group().join(tx, &ROOM_STATE.key(), until)?;
     group().join(tx, &DEVICE_TO_PLAYER.key(), until)?;
     group().join(tx, &PLAYER_TO_DEVICE.key(), until)?;
+    group().join(tx, &ROOM_DEVICES.key(), until)?;
     tx.begin_log(entry(now, Event::RoomCreated)?, until)?;
     Ok(true)
 }

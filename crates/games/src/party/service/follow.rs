@@ -10,7 +10,7 @@ use super::visit::check_version;
 use crate::party::error::{Error, Result};
 use crate::party::event::{Entry, Event, EventPage, Followed, Recorded};
 use crate::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
-use crate::party::model::{DeviceId, Meta, Room, RoomCode};
+use crate::party::model::{Meta, Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
 use crate::party::service::visit::Touch;
 use crate::party::signal::{Follower, FollowerOfAll};
@@ -39,17 +39,6 @@ impl Rooms {
             let next = (page.last + 1..).zip(visit.unrecorded());
             events.extend(next.map(|(sequence, entry)| Recorded { sequence, entry }));
             Ok(Followed { events, is_whole, look })
-        })
-        .await
-    }
-
-    /// How a device last lost a player without having asked for it, as far back as the log goes. Only looks.
-    pub async fn last_loss(&self, code: RoomCode, device: &DeviceId) -> Result<Option<Recorded>> {
-        let device = device.clone();
-        self.read_log(code, move |tx, _| {
-            let (events, _) = log_after(tx, 0, EVENTS_MAX)?;
-            let lost = |event: &Event| matches!(event, Event::SlotInvalidated { device_id, .. } if *device_id == device);
-            Ok(events.into_iter().rev().find(|recorded| lost(&recorded.entry.event)))
         })
         .await
     }

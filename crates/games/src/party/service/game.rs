@@ -4,7 +4,6 @@ use super::claims::player_of;
 use super::visit::{Touch, Visit};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
-use crate::party::event::Event;
 use crate::party::model::*;
 use crate::party::rules;
 use emberkeep_hot::Tx;
@@ -110,8 +109,8 @@ fn vote(
         Cast::Late => return Err(Error::Late),
         Cast::Counted => {}
     }
-    let (round_id, item_id) = (place.0.clone(), place.1.clone());
-    visit.tell([Event::PlayerVoted { round_id, item_id, player_id: player.clone() }]);
+    // No event: its number in the log would tell everybody how many have voted.
+    visit.wake();
     let closed = visit.settle(tx)?;
     Ok(Voted { player_id: player, closed })
 }

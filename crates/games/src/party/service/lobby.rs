@@ -10,7 +10,7 @@ use crate::party::request::{Setup, SetupPlayer};
 use crate::party::rules;
 
 impl Rooms {
-    /// Says what is played and by whom, once per room.
+    /// Says what is played and by whom, once per game.
     pub async fn setup(&self, master: &Master, setup: Setup) -> Result<()> {
         self.lead(master, Touch::Always, move |_, visit| {
             let event = rules::set_up(&mut visit.state, &setup)?;
@@ -54,7 +54,10 @@ impl Rooms {
         self.enter(code, Touch::Always, move |tx, visit| {
             let player = player_of(tx, visit, &device)?;
             if named.as_ref().is_some_and(|named| *named != player) {
-                return Err(Error::NotMaster(code));
+                return Err(named.clone().map_or(Error::MasterOnly(code), Error::NotYourPlayer));
+            }
+            if rules::has_name(&visit.state, &player, &name) {
+                return Err(Error::conflict("another player has that name; take another one"));
             }
             let event = rules::rename_player(&mut visit.state, &player, &name)?;
             visit.tell(event);

@@ -3,14 +3,18 @@
 mod claims;
 mod close;
 mod create;
+mod devices;
 mod follow;
 mod game;
+mod join;
 mod lobby;
+mod moderation;
 mod sync;
 mod visit;
 
 pub use create::Created;
 pub use game::{Settled, Voted};
+pub use join::{Admitted, JoinRequest};
 pub use sync::Joined;
 
 use super::entropy::Entropy;
@@ -49,6 +53,7 @@ use visit::{Found, Stop, Touch, Visit, visit};
 /// }).await?;
 ///
 /// // Each on a phone of their own. Nobody takes what is taken.
+/// // An id is a random secret of its device; these are short so that they can be read.
 /// let [one, two] = ["phone-1", "phone-2"].map(|id| DeviceId::new(id).expect("a short word"));
 /// rooms.take_player(code, &one, &ann).await?;
 /// assert_eq!(rooms.take_player(code, &two, &ann).await, Err(Error::TakenNow(ann.clone())));
@@ -105,10 +110,22 @@ impl Rooms {
         Rooms { store, entropy }
     }
 
-    /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not.
+    /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not. A room whose state cannot be read has
+    /// a master, too, who can close it.
     pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
         let master = Master { code, hash: key.hash().into() };
-        self.lead(&master, Touch::IfChanged, |_, _| Ok(())).await?;
+        let hash = master.hash.clone();
+        let scope = self.store.scope(Room(code)).announce_get(&ROOM_META.key());
+        scope
+            .transact(move |tx: &mut Tx<'_, Room>| {
+                let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
+                match meta.is_of(&hash) {
+                    _ if tx.now() > meta.expires_at => Err(Error::RoomExpired(code)),
+                    true => Ok(()),
+                    false => Err(Error::NotMaster(code)),
+                }
+            })
+            .await?;
         Ok(master)
     }
 

@@ -2,7 +2,7 @@
 
 use super::visit::{Touch, Visit};
 use super::{Master, Rooms};
-use crate::party::error::{Error, Result};
+use crate::party::error::Result;
 use crate::party::model::*;
 use crate::party::schema::claims;
 use crate::party::view::{Look, MasterSync, PlayerSync};
@@ -22,35 +22,28 @@ pub struct Joined {
     pub my_player_id: Option<PlayerId>,
     /// The newest event of the room's log.
     pub sequence: u64,
+    /// With it the device proves itself when it comes back, and in calls over HTTP.
+    pub reconnect_token: String,
 }
 
 impl Rooms {
-    /// A device enters, or comes back. The room lives for another day.
-    pub async fn join(&self, code: RoomCode, device: &DeviceId, protocol_version: u32) -> Result<Joined> {
-        let device = device.clone();
-        self.enter(code, Touch::Always, move |tx, visit| {
-            let expected = visit.meta.protocol_version;
-            if protocol_version != expected {
-                return Err(Error::ProtocolVersion { found: protocol_version, expected });
-            }
-            let sync = look(tx, visit)?.player(Some(&device));
-            Ok(Joined {
-                room_code: sync.room_code,
-                protocol_version: expected,
-                phase: sync.phase,
-                my_player_id: sync.my_player_id,
-                sequence: sync.sequence,
-            })
-        })
-        .await
-    }
-
-    /// The state as a device sees it, or somebody without one. The room lives for another day.
+    /// The state as a device sees it. The room lives for another day if the device has a player.
     pub async fn sync(&self, code: RoomCode, device: Option<&DeviceId>) -> Result<PlayerSync> {
         let device = device.cloned();
-        let act =
-            move |tx: &mut Tx<'_, Room>, visit: &mut Visit| Ok(look(tx, visit)?.player(device.as_ref()));
-        self.enter(code, Touch::Always, act).await
+        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
+            let (look, device) = (look(tx, visit)?, device.as_ref());
+            if device.is_some_and(|device| look.player_of(device).is_some()) {
+                visit.keep_alive();
+                return Ok(look.player(device));
+            }
+            Ok(glance(tx, visit)?.player(device))
+        };
+        self.enter(code, Touch::IfChanged, act).await
+    }
+
+    /// The state as everybody sees it. Writes nothing, so it works where the store cannot be written to.
+    pub async fn view(&self, code: RoomCode) -> Result<PlayerSync> {
+        self.enter(code, Touch::Never, |tx, visit| Ok(glance(tx, visit)?.player(None))).await
     }
 
     /// The state as the master sees it, on a device or without one. The room lives for another day.
@@ -79,7 +72,7 @@ pub(super) fn glance(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
 }
 
 /// The room as this step finds it.
-fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
+pub(super) fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
     Ok(Look {
         // The step moves the end of the room, and what it shows says so.
         meta: Meta { expires_at: visit.until, ..visit.meta.clone() },

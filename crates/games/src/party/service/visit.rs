@@ -8,6 +8,8 @@
 //!    in a step of its own, see `Rooms::enter`.
 //! 4. *Settle* again: the operation may have been the last vote, or may have taken away who had not voted.
 //! 5. *Leave*: state, meta, events, and the new end of every key.
+//!
+//! A read that must not write ([`Touch::Never`]) sees the room as if what is due had happened, and leaves nothing behind.
 
 use crate::party::error::{Error, Result};
 use crate::party::event::{Closing, Entry, Event};
@@ -30,6 +32,8 @@ pub(super) enum Touch {
     Always,
     /// Only if something happened.
     IfChanged,
+    /// Nothing is written at all: the caller is not known to take part.
+    Never,
 }
 
 /// What a step found.
@@ -68,6 +72,9 @@ pub(super) struct Visit {
     /// When the room ends, from now on.
     pub(super) until: i64,
     events: Vec<(i64, Event)>,
+    touch: Touch,
+    /// Something changed that is no event: clients must look.
+    changed: bool,
 }
 
 /// The body of every step in a room.
@@ -76,25 +83,27 @@ pub(super) fn visit<T>(
     touch: Touch,
     act: &dyn Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T>,
 ) -> std::result::Result<Found<T>, Stop> {
-    let Some(mut visit) = Visit::enter(tx)? else {
-        clear_leftovers(tx)?;
+    let Some(mut visit) = Visit::enter(tx, touch)? else {
+        if touch != Touch::Never {
+            clear_leftovers(tx)?;
+        }
         return Ok(Found::Expired);
     };
     let settled = visit.settle(tx)?;
     match act(tx, &mut visit) {
         Ok(value) => {
             visit.settle(tx)?;
-            visit.leave(tx, touch)?;
+            visit.leave(tx)?;
             Ok(Found::Room(value))
         }
-        Err(_) if settled => Err(Stop::SettleFirst),
+        Err(_) if settled && touch != Touch::Never => Err(Stop::SettleFirst),
         Err(error) => Err(Stop::Refused(error)),
     }
 }
 
 impl Visit {
     /// The room as it is; `None` if it has expired.
-    fn enter(tx: &mut Tx<'_, Room>) -> Result<Option<Visit>> {
+    fn enter(tx: &mut Tx<'_, Room>, touch: Touch) -> Result<Option<Visit>> {
         let code = tx.partition().0;
         let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
         let now = tx.now();
@@ -105,7 +114,7 @@ impl Visit {
         // Whether it lives is asked of the engine: its clock decides when the state ended.
         let Some(state) = tx.get(&ROOM_STATE.key())? else { return Ok(None) };
         let until = end_of(now, meta.expires_at);
-        Ok(Some(Visit { meta, state, now, until, events: vec![] }))
+        Ok(Some(Visit { meta, state, now, until, events: vec![], touch, changed: false }))
     }
 
     /// Refuses whoever does not have this room's key.
@@ -117,6 +126,16 @@ impl Visit {
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
         let now = self.now;
         self.events.extend(events.into_iter().map(|event| (now, event)));
+    }
+
+    /// The caller takes part in the room, which therefore lives for another day.
+    pub(super) fn keep_alive(&mut self) {
+        self.touch = Touch::Always;
+    }
+
+    /// Something changed that the log does not say. Clients are woken.
+    pub(super) fn wake(&mut self) {
+        self.changed = true;
     }
 
     /// Claims that both maps say.
@@ -190,6 +209,7 @@ impl Visit {
         group.join(tx, &ROOM_STATE.key(), until)?;
         group.join(tx, &DEVICE_TO_PLAYER.key(), until)?;
         group.join(tx, &PLAYER_TO_DEVICE.key(), until)?;
+        group.join(tx, &ROOM_DEVICES.key(), until)?;
         if let Some((round, item)) = rules::current(&self.state) {
             let (round, item) = (round.round_id.clone(), item.item_id.clone());
             group.join(tx, &VOTES.key(round.clone(), item.clone()), until)?;
@@ -199,8 +219,9 @@ impl Visit {
     }
 
     /// Writes what happened, and moves the end of the room.
-    fn leave(mut self, tx: &mut Tx<'_, Room>, touch: Touch) -> Result<()> {
-        if self.events.is_empty() && touch == Touch::IfChanged {
+    fn leave(mut self, tx: &mut Tx<'_, Room>) -> Result<()> {
+        let idle = self.events.is_empty() && !self.changed && self.touch == Touch::IfChanged;
+        if idle || self.touch == Touch::Never {
             return Ok(());
         }
         if !self.events.is_empty() {
@@ -217,6 +238,10 @@ impl Visit {
         for (at, event) in std::mem::take(&mut self.events) {
             last = Some(tx.record_until(entry(at, event)?, EVENTS_MAX, self.until)?);
         }
+        let last = match last {
+            None if self.changed => Some(tx.log_last()?),
+            last => last,
+        };
         match last {
             Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last })?),
             None => Ok(()),
@@ -228,9 +253,10 @@ impl Visit {
         self.events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() })
     }
 
-    /// The newest event, those of this step included: they are recorded when it leaves.
+    /// The newest event, those of this step included if they are recorded when it leaves.
     pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
-        Ok(tx.log_last()? + self.events.len() as u64)
+        let own = if self.touch == Touch::Never { 0 } else { self.events.len() as u64 };
+        Ok(tx.log_last()? + own)
     }
 }
 
@@ -260,6 +286,7 @@ fn clear_leftovers(tx: &mut Tx<'_, Room>) -> Result<()> {
     let left = tx.exists(&ROOM_STATE.key())?
         || tx.exists(&DEVICE_TO_PLAYER.key())?
         || tx.exists(&PLAYER_TO_DEVICE.key())?
+        || tx.exists(&ROOM_DEVICES.key())?
         || tx.exists(&ROOM_ROSTER.key())?;
     if left { wipe(tx) } else { Ok(()) }
 }
@@ -283,5 +310,6 @@ pub(super) fn wipe(tx: &mut Tx<'_, Room>) -> Result<()> {
         dissolved => dissolved?,
     }
     claims(i64::MAX).clear(tx)?;
+    tx.del(&ROOM_DEVICES.key())?;
     Ok(tx.del(&ROOM_STATE.key())?)
 }

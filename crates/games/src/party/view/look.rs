@@ -41,6 +41,27 @@ impl Look {
         master_sync(&self.seen(), device)
     }
 
+    /// The player of a device: it must be there and take part.
+    pub fn player_of(&self, device: &DeviceId) -> Option<PlayerId> {
+        self.seen().player_of(device)
+    }
+
+    /// Whether the master banned a device.
+    pub fn is_banned(&self, device: &DeviceId) -> bool {
+        self.state.is_banned(device)
+    }
+
+    /// The item that is voted on or whose result waits to be shown, and the players who have voted on it.
+    pub fn voters(&self) -> Option<(&RoundId, &ItemId, &BTreeSet<PlayerId>)> {
+        let (round, item) = crate::party::rules::current(&self.state)?;
+        Some((&round.round_id, &item.item_id, &self.voters))
+    }
+
+    /// When the room ends, unless it is used before.
+    pub fn expires_at(&self) -> i64 {
+        self.meta.expires_at
+    }
+
     /// When the room was created: after another time it is another room of the same code.
     pub fn created_at(&self) -> i64 {
         self.meta.created_at

@@ -17,6 +17,8 @@ pub struct MasterSync {
     pub senders_all: Vec<VisibleSender>,
     /// Whether the room was set up.
     pub is_set_up: bool,
+    /// Banned devices, by the player that each had.
+    pub bans: Vec<VisibleBan>,
     /// While a vote is open: who has voted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub votes_received_player_ids: Option<Vec<PlayerId>>,
@@ -26,6 +28,19 @@ pub struct MasterSync {
     /// The item that can be opened now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_item: Option<NextItem>,
+}
+
+/// A banned device, without its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VisibleBan {
+    /// The id with which the ban is lifted.
+    pub ban_id: String,
+    /// The player that the device had.
+    pub player_id: PlayerId,
+    /// The name of the player at that time.
+    pub name: String,
+    /// When it was banned, in milliseconds since 1970.
+    pub at: i64,
 }
 
 /// An item that was not opened yet.
@@ -41,6 +56,11 @@ pub struct NextItem {
     pub k: u32,
 }
 
+fn ban(ban: &Ban) -> VisibleBan {
+    let Ban { ban_id, player_id, name, at, .. } = ban.clone();
+    VisibleBan { ban_id, player_id, name, at }
+}
+
 /// The state as the master sees it.
 pub(crate) fn master_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> MasterSync {
     let state = seen.state;
@@ -51,6 +71,7 @@ pub(crate) fn master_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> MasterS
         players_all: players(seen),
         senders_all: state.lobby.senders.iter().map(sender).collect(),
         is_set_up: state.plan.is_some(),
+        bans: state.bans().iter().map(ban).collect(),
         votes_received_player_ids: (status == Some(Status::Vote))
             .then(|| seen.voters.iter().cloned().collect()),
         current_vote_results: results.filter(|_| status == Some(Status::RevealWait)),

@@ -8,7 +8,7 @@ mod master;
 mod player;
 
 pub use look::Look;
-pub use master::{MasterSync, NextItem};
+pub use master::{MasterSync, NextItem, VisibleBan};
 pub use player::{
     CurrentItem, GameView, PlayerStatus, PlayerSync, Ranked, Revealed, RevealedPlayer, VisiblePlayer,
     VisibleSender,

@@ -1,5 +1,6 @@
 //! What everybody sees.
 
+use crate::party::limits::SHOWN_END_STEP;
 use crate::party::model::*;
 use crate::party::rules::{current, ranking};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub struct PlayerSync {
     pub protocol_version: u32,
     /// When it was created.
     pub created_at: i64,
-    /// When it ends, unless somebody does something before.
+    /// When it ends, unless it is used before; cut to whole minutes.
     pub expires_at: i64,
     /// The store's time.
     pub now: i64,
@@ -22,6 +23,8 @@ pub struct PlayerSync {
     pub sequence: u64,
     /// Where the room is.
     pub phase: Phase,
+    /// Whether devices that have not joined before are refused.
+    pub locked: bool,
     /// All players.
     pub players_visible: Vec<VisiblePlayer>,
     /// All senders.
@@ -87,7 +90,7 @@ pub struct GameView {
     pub round_index: u32,
     /// How many rounds there are.
     pub rounds: u32,
-    /// Which item of the round, counted from 0.
+    /// Which item of the round, counted from 0; as many as the round has once all are left behind.
     pub item_index: u32,
     /// How many items the round has.
     pub items: u32,
@@ -207,10 +210,11 @@ pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerS
         room_code: meta.room_code,
         protocol_version: meta.protocol_version,
         created_at: meta.created_at,
-        expires_at: meta.expires_at,
+        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_END_STEP.as_millis() as i64),
         now: seen.now,
         sequence: seen.sequence,
         phase: state.phase,
+        locked: state.is_locked(),
         players_visible: players(seen),
         senders_visible: state.lobby.senders.iter().map(sender).collect(),
         my_player_id,

@@ -37,6 +37,11 @@ pub enum Outcome {
         /// How long its spot cools down; `None` = not at all.
         cooldown: Option<Duration>,
     },
+    /// It triggered and stays in its last state, see [`HitRules::item_reactors_stay`](rules::HitRules).
+    Stayed {
+        /// The state it was in.
+        from: i8,
+    },
 }
 
 /// A reactor that is no more.
@@ -61,13 +66,20 @@ impl Reactors {
         skill: u32,
     ) -> Result<Hit> {
         let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        let rules = self.hit_rules;
         let step = move |tx: &mut Tx<'_, Tenant>, keys| {
             let mut reactor = own(tx, id)?;
             let now = tx.now();
-            let outcome = match rules::strike(&mut reactor, skill, now) {
+            let outcome = match rules::strike(&mut reactor, skill, now, rules) {
                 Struck::Advanced { from } => {
                     tx.put(&REACTOR.key(id), &reactor)?;
                     Outcome::Advanced { from }
+                }
+                Struck::Stayed { from } => {
+                    if from != reactor.state {
+                        tx.put(&REACTOR.key(id), &reactor)?;
+                    }
+                    Outcome::Stayed { from }
                 }
                 Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, keys)? },
             };

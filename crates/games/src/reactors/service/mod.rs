@@ -17,6 +17,7 @@ pub use teardown::TornDown;
 
 use super::error::{Error, Result};
 use super::model::{Reactor, ReactorId};
+use super::rules::HitRules;
 use super::schema::REACTOR;
 use crate::world::Tenant;
 use emberkeep_hot::{Store, Tx};
@@ -66,12 +67,19 @@ pub struct Reactors {
     store: Store,
     /// The last id that came by, of whichever tenant: a guess at the next ones, never more.
     last_id: Arc<AtomicU32>,
+    hit_rules: HitRules,
 }
 
 impl Reactors {
     /// The reactors of a store.
     pub fn new(store: Store) -> Reactors {
-        Reactors { store, last_id: Arc::default() }
+        Reactors { store, last_id: Arc::default(), hit_rules: HitRules::default() }
+    }
+
+    /// The same reactors, whose hits follow these rules.
+    pub fn hit_rules(mut self, rules: HitRules) -> Reactors {
+        self.hit_rules = rules;
+        self
     }
 
     /// A reactor.

@@ -211,3 +211,21 @@ async fn a_closed_engine_answers_that_it_is_closed() {
     assert_eq!(engine.read_many(vec![]).await, Err(Error::Closed));
     engine.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn the_random_streams_of_consecutive_transactions_share_no_word() {
+    let (engine, _clock) = by_hand();
+    let mut words = std::collections::HashSet::new();
+    for _ in 0..10_000 {
+        let seed = engine.seed();
+        let drawn = Arc::new(Mutex::new(Vec::new()));
+        let out = drawn.clone();
+        let mut body = Body(move |tx: &mut RawTx<'_>| {
+            *out.lock() = (0..8).map(|_| tx.random()).collect();
+            true
+        });
+        engine.run_here(b"p", &mut body, seed).unwrap().result.unwrap();
+        assert!(drawn.lock().iter().all(|word| words.insert(*word)), "a word was drawn twice");
+    }
+    assert_eq!(words.len(), 80_000);
+}

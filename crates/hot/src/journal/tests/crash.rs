@@ -49,11 +49,13 @@ fn play(durability: Durability, acts: &[Act]) {
             Act::Kill => {}
             Act::PowerLoss(seed) => files = files.crash(*seed),
         }
-        let (synced, appended) = (journal.synced(), journal.appended());
+        let appended = journal.appended();
+        // A process takes nothing with it that it had appended; a loss of power, nothing that was synced.
+        let certain = if matches!(act, Act::Kill) { appended } else { journal.synced() };
         drop((journal, writer));
         let (again, again_writer, _, loaded) = open(&files, durability).unwrap();
         let found = prefix_length(&loaded);
-        assert!((synced..=appended).contains(&found), "{found} of {synced}..={appended}");
+        assert!((certain..=appended).contains(&found), "{found} of {certain}..={appended}");
         assert_eq!(again.appended(), found, "numbers go on where the state does");
         (journal, writer, now) = (again, again_writer, NOW);
     }
@@ -92,17 +94,44 @@ fn everysec_loses_at_most_the_last_second() {
 }
 
 #[test]
-fn a_killed_process_loses_only_what_it_had_not_written() {
+fn a_killed_process_loses_nothing_that_it_had_appended() {
+    for durability in [Durability::Always, Durability::EverySec, Durability::No] {
+        let files = Forgetful::new();
+        let (journal, mut writer, ..) = open(&files, durability).unwrap();
+        journal.append(&step(1), vec![]).unwrap();
+        writer.turn(NOW).unwrap();
+        journal.append(&step(2), vec![]).unwrap();
+        drop((journal, writer));
+        let (recovery, loaded) = reload(&files).unwrap();
+        assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (2, 0));
+        // What has been shown after a start is on disk, even if the first process never synced it.
+        assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
+    }
+}
+
+#[test]
+fn unwritten_space_is_cut_off_and_a_record_torn_in_the_middle_of_its_copy_too() {
     let files = Forgetful::new();
-    let (journal, mut writer, ..) = open(&files, Durability::No).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
-    journal.append(&step(2), vec![]).unwrap();
+    let (journal, writer, ..) = open(&files, Durability::EverySec).unwrap();
+    (1..=3).for_each(|n| assert_eq!(journal.append(&step(n), vec![]).unwrap(), n));
+    let content = journal.disk_bytes() as usize;
     drop((journal, writer));
-    let (recovery, loaded) = reload(&files).unwrap();
-    assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (1, 0));
-    // What has been shown after a start is on disk, even if the first process never synced it.
-    assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 1);
+    let bytes = files.contents(Path::new(INCREMENT)).unwrap();
+    assert!(bytes.len() >= content + 1000 && bytes[content..].iter().all(|byte| *byte == 0));
+    let second = bytes.windows(6).position(|window| window == b"#EK:3:").unwrap();
+    for at in second..=content {
+        let disk = files.crash(1);
+        let mut torn = bytes.clone();
+        torn[at..].fill(0);
+        disk.overwrite(Path::new(INCREMENT), torn);
+        let (recovery, loaded) = reload(&disk).unwrap();
+        let whole = at == content;
+        assert_eq!(prefix_length(&loaded), if whole { 3 } else { 2 });
+        let kept = if whole { content } else { second };
+        let left = disk.contents(Path::new(INCREMENT)).unwrap().split_off(kept);
+        assert!(left.starts_with(b"#EK-SYNC:") && left.len() < 40, "the mark of this start, and no space");
+        assert_eq!(recovery.cut_bytes > 0, !whole && at > second, "byte {at}");
+    }
 }
 
 #[test]
@@ -140,4 +169,19 @@ fn the_start_after_a_crash_may_crash_too() {
             assert_eq!(prefix_length(&reload(&disk.crash(seed)).unwrap().1), 4);
         }
     }
+}
+
+#[test]
+fn new_folders_survive_with_what_is_in_them() {
+    let files = Forgetful::new();
+    let options = || JournalOptions {
+        files: Arc::new(files.clone()),
+        durability: Durability::Always,
+        ..JournalOptions::new("/new/folders/data")
+    };
+    let (journal, mut writer, ..) = open_with(options()).unwrap();
+    journal.append(&step(1), vec![]).unwrap();
+    writer.turn(NOW).unwrap();
+    let after = JournalOptions { files: Arc::new(files.crash(0)), ..options() };
+    assert_eq!(prefix_length(&open_with(after).unwrap().3), 1);
 }

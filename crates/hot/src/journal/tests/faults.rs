@@ -11,23 +11,75 @@ fn stopped(result: Result<impl fmt::Debug>) -> String {
     }
 }
 
+/// Appends until the disk refuses; answers how many it took.
+fn fill(journal: &Journal) -> u64 {
+    let full = (1..10_000).find_map(|_| journal.append(&step(journal.appended() + 1), vec![]).err());
+    assert!(stopped(Err::<(), _>(full.expect("full at last"))).contains("goes on by itself"));
+    journal.appended()
+}
+
 #[test]
-fn a_full_disk_ends_writing_and_the_half_record_is_cut_at_the_next_start() {
+fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&step(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     files.fill_at_write(1);
-    let sequence = journal.append(&step(2), vec![]).unwrap();
-    assert!(journal.settle(sequence).now_or_never().is_none(), "not yet known");
-    writer.turn(NOW).unwrap_err();
-    assert!(stopped(journal.settle(sequence).now_or_never().unwrap()).contains("cannot write"));
-    assert!(stopped(journal.append(&step(3), vec![])).contains("cannot write"));
+    let taken = fill(&journal);
+    let content = journal.disk_bytes() as usize;
+    let written = |files: &Forgetful| files.contents(Path::new(INCREMENT)).unwrap()[..content].to_vec();
+    let before = written(&files);
+    stopped(journal.running());
     stopped(journal.begin_rewrite().map(|_| ()));
+    assert_eq!(journal.stopped(), None, "not for good");
+    writer.turn(NOW).unwrap();
+    assert_eq!(journal.synced(), taken, "what was taken is synced all the same");
+    let ms = Duration::from_millis;
+    writer.turn(ms(1)).unwrap();
+    stopped(journal.append(&step(taken + 1), vec![]));
+    assert_eq!(journal.appended(), taken, "what was refused has no number");
+    assert!(written(&files) == before);
+    files.fill_at_write(u64::MAX / 2);
+    writer.turn(ms(500)).unwrap();
+    stopped(journal.running());
+    writer.turn(ms(1_000)).unwrap();
+    journal.running().unwrap();
+    assert_eq!(journal.append(&step(taken + 1), vec![]).unwrap(), taken + 1);
+    writer.turn(ms(1_001)).unwrap();
+    drop((journal, writer));
+    let (recovery, loaded) = reload(&files.crash(0)).unwrap();
+    assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (taken + 1, 0));
+}
+
+#[test]
+fn one_huge_record_that_does_not_fit_is_refused_alone() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
+    journal.append(&step(1), vec![]).unwrap();
+    files.fill_at_write(1);
+    stopped(journal.append(&[set("huge", &"x".repeat(JOURNAL_RESERVE_BYTES_MAX))], vec![]));
+    journal.append(&step(2), vec![]).unwrap();
+    writer.turn(NOW).unwrap();
+    assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
+}
+
+#[test]
+fn a_copy_that_fails_stops_the_journal_for_good_and_the_half_record_is_cut() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
+    journal.append(&step(1), vec![]).unwrap();
+    writer.turn(NOW).unwrap();
+    // The line is copied, the body is not.
+    files.power_off_after(1);
+    assert!(stopped(journal.append(&step(2), vec![])).contains("cannot write"));
+    assert!(stopped(journal.append(&step(3), vec![])).contains("cannot write"));
+    assert!(journal.stopped().is_some());
+    writer.turn(NOW).unwrap_err();
     stopped(journal.close());
     drop((journal, writer));
-    let (recovery, loaded) = reload(&files.crash(1)).unwrap();
-    assert_eq!(prefix_length(&loaded), 1, "{recovery:?}");
+    for seed in 0..20 {
+        assert_eq!(prefix_length(&reload(&files.crash(seed)).unwrap().1), 1);
+    }
 }
 
 #[test]
@@ -107,4 +159,98 @@ fn a_rewrite_that_fails_harms_nobody() {
         !files.paths().iter().any(|path| path.to_string_lossy().contains("base")),
         "its remains are removed"
     );
+}
+
+#[test]
+fn nothing_is_taken_behind_a_copy_that_failed() {
+    for round in 0..300 {
+        let files = Forgetful::new();
+        let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
+        files.break_at_copy(round % 40 + 10);
+        let taken = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..30 {
+                        let appended = journal.append(&[(bytes("count"), Write::IncrBy(1))], vec![]);
+                        taken.fetch_add(u64::from(appended.is_ok()), Ordering::SeqCst);
+                    }
+                });
+            }
+            // Its marks are copied as well, and may be what fails.
+            scope.spawn(|| (0..30).for_each(|_| _ = writer.turn(NOW)));
+        });
+        assert!(journal.stopped().is_some());
+        drop((journal, writer));
+        let found = reload(&files).unwrap().1.len() as u64;
+        assert_eq!(found, taken.into_inner(), "round {round}");
+    }
+}
+
+#[test]
+fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_once() {
+    let faults: [fn(&Forgetful); 5] = [
+        |files| files.fill_at_write(1),
+        |files| files.fill_at_write(2),
+        |files| files.fill_at_write(3),
+        |files| files.break_at_sync(1),
+        |files| files.break_at_sync(2),
+    ];
+    for (number, fail) in faults.into_iter().enumerate() {
+        let files = Forgetful::new();
+        let small = JournalOptions { rewrite_bytes_min: 50, ..options(&files, Durability::Always) };
+        let (journal, mut writer, ..) = open_with(small).unwrap();
+        journal.append(&step(1), vec![]).unwrap();
+        writer.turn(NOW).unwrap();
+        assert!(journal.wants_rewrite());
+        let data = || -> Vec<_> {
+            let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+            files.paths().iter().map(name).filter(|name| unlisted::data_name(name).is_some()).collect()
+        };
+        fail(&files);
+        journal.begin_rewrite().map(drop).unwrap_err();
+        assert_eq!(data(), ["appendonly.aof.1.incr.aof"], "fault {number}");
+        assert!(!journal.wants_rewrite(), "fault {number}");
+        files.fill_at_write(u64::MAX / 2);
+        journal.append(&[set("key", &"x".repeat(50))], vec![]).unwrap();
+        writer.turn(NOW).unwrap();
+        assert!(journal.wants_rewrite(), "it has grown further");
+        drop(journal.begin_rewrite().unwrap());
+        drop((journal, writer));
+        assert_eq!(reload(&files.crash(0)).unwrap().1.len(), 2);
+    }
+}
+
+#[test]
+fn with_always_messages_without_writes_pass_on_a_full_disk() {
+    let files = Forgetful::new();
+    let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
+    files.fill_at_write(1);
+    let taken = fill(&journal);
+    let told = Arc::new(AtomicU64::new(0));
+    let tell: Delivery = {
+        let told = Arc::clone(&told);
+        Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
+    };
+    assert_eq!(journal.append(&[], vec![tell]).unwrap(), taken);
+    writer.turn(NOW).unwrap();
+    assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (taken, 1));
+}
+
+#[test]
+fn whichever_of_two_closes_returns_first_everything_is_on_disk_and_the_folder_free() {
+    for _ in 0..200 {
+        let files = Forgetful::new();
+        let (journal, _) = Journal::open(options(&files, Durability::No), &mut |_, _| Ok(())).unwrap();
+        journal.append(&step(1), vec![]).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    journal.close().unwrap();
+                    assert_eq!(journal.synced(), 1);
+                });
+            }
+        });
+        assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 1);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use futures_util::FutureExt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 struct Folder(PathBuf);
@@ -125,48 +125,92 @@ fn a_second_opener_is_refused_and_told_who_has_the_folder() {
 }
 
 #[test]
-fn a_full_buffer_makes_appenders_wait_and_loses_nothing() {
+fn records_of_any_size_from_many_threads_fill_one_space_after_the_other() {
     let folder = Folder::new();
-    let options = JournalOptions { buffer_bytes_max: 2000, ..JournalOptions::new(&folder.0) };
-    let (journal, _) = Journal::open(options, &mut |_, _| Ok(())).unwrap();
+    let (journal, _) = folder.open(Durability::EverySec).unwrap();
     thread::scope(|scope| {
         for n in 0..4 {
             let journal = &journal;
             scope.spawn(move || {
-                for _ in 0..500 {
+                for _ in 0..2_000 {
                     journal.append(&[set(&format!("key{n}"), &"x".repeat(300))], vec![]).unwrap();
-                    assert!(journal.shared.buffer.lock().bytes.len() <= 2000);
                 }
             });
         }
     });
-    journal.append(&[set("large", &"x".repeat(10_000))], vec![]).unwrap();
+    let large = 2 * JOURNAL_RESERVE_BYTES_MAX + 1;
+    journal.append(&[set("large", &"x".repeat(large))], vec![]).unwrap();
+    let content = journal.disk_bytes();
+    let file = folder.0.join("appendonlydir/appendonly.aof.1.incr.aof");
+    let on_disk = || std::fs::metadata(&file).unwrap().len();
+    assert!(on_disk() >= content && on_disk() <= content + 3 * JOURNAL_RESERVE_BYTES_MAX as u64);
     journal.close().unwrap();
-    assert_eq!(folder.open(Durability::No).unwrap().1.len(), 2001);
+    assert_eq!(on_disk(), journal.disk_bytes(), "a proper end leaves no reserved space");
+    let (_journal, loaded) = folder.open(Durability::No).unwrap();
+    assert_eq!(loaded.len(), 8_001);
 }
 
 #[test]
-fn appenders_that_wait_for_room_hear_that_the_journal_stopped() {
+fn a_small_journal_takes_little_space() {
+    let folder = Folder::new();
+    let (journal, _) = folder.open(Durability::EverySec).unwrap();
+    journal.append(&step(1), vec![]).unwrap();
+    let file = folder.0.join("appendonlydir/appendonly.aof.1.incr.aof");
+    assert!(std::fs::metadata(&file).unwrap().len() <= 3 * JOURNAL_RESERVE_BYTES_MIN as u64);
+}
+
+#[test]
+fn a_writer_that_panics_stops_the_journal_and_no_call_hangs() {
     let files = Forgetful::new();
-    let (journal, mut writer, ..) =
-        open_with(JournalOptions { buffer_bytes_max: 100, ..options(&files, Durability::Always) }).unwrap();
-    journal.append(&[set("key", &"x".repeat(100))], vec![]).unwrap();
-    let waiting = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let blocked = scope.spawn(|| {
-            waiting.store(true, Ordering::SeqCst);
-            journal.append(&step(2), vec![])
-        });
-        while !waiting.load(Ordering::SeqCst) {
+    let (journal, _) = Journal::open(options(&files, Durability::Always), &mut |_, _| Ok(())).unwrap();
+    files.panic_at_sync(1);
+    let settled = journal.append(&step(1), vec![]).and_then(|sequence| wait(journal.settle(sequence)));
+    assert!(matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
+    assert!(matches!(journal.append(&step(2), vec![]), Err(Error::JournalStopped { .. })));
+    assert!(journal.running().is_err() && journal.stopped().is_some());
+}
+
+/// A log whose every line panics, as one on a full disk may.
+struct PanickingLog;
+
+impl tracing::Subscriber for PanickingLog {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        panic!("the log cannot be written")
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
+    for (durability, full) in [Durability::Always, Durability::EverySec].into_iter().zip([false, true]) {
+        let files = Forgetful::new();
+        let (journal, writer, ..) = open(&files, durability).unwrap();
+        journal.append(&step(1), vec![]).unwrap();
+        files.break_at_sync(1);
+        if full {
+            files.fill_at_write(1);
+        }
+        let thread = thread::spawn(|| tracing::subscriber::with_default(PanickingLog, || writer.run()));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while journal.running().is_ok() {
+            assert!(Instant::now() < deadline, "the journal is marked");
             thread::yield_now();
         }
-        thread::sleep(Duration::from_millis(5));
-        files.power_off_after(0);
-        writer.turn(NOW).unwrap_err();
-        // The writer makes room before it writes: who was quick enough hears of it when it waits for the disk.
-        let heard = blocked.join().unwrap().and_then(|number| journal.settle(number).now_or_never().unwrap());
-        assert!(matches!(heard, Err(Error::JournalStopped { .. })), "{heard:?}");
-    });
+        assert!(matches!(journal.append(&step(2), vec![]), Err(Error::JournalStopped { .. })));
+        let settled = wait(journal.settle(1));
+        assert!(full || matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
+        let _ = journal.close();
+        thread.join().expect("no panic leaves the writer");
+    }
 }
 
 #[test]

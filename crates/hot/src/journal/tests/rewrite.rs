@@ -64,8 +64,11 @@ fn after_a_rewrite_only_the_base_and_what_followed_are_there() {
         "file appendonly.aof.3.base.aof seq 3 type b by emberkeep\n\
          file appendonly.aof.3.incr.aof seq 3 type i by emberkeep\n"
     );
-    let data =
-        files.paths().iter().filter(|path| is_data_name(path.file_name().unwrap().to_str().unwrap())).count();
+    let data = files
+        .paths()
+        .iter()
+        .filter(|path| unlisted::data_name(path.file_name().unwrap().to_str().unwrap()).is_some())
+        .count();
     assert_eq!(data, 2);
     assert_eq!(prefix_length(&reload(&files).unwrap().1), 13);
 }
@@ -115,10 +118,11 @@ fn a_rewrite_is_wanted_when_the_files_have_doubled() {
     rewrite.finish().unwrap();
     let base = journal.disk_bytes();
     assert!(!journal.wants_rewrite());
+    writer.finish().unwrap();
     let on_disk: usize = files
         .paths()
         .iter()
-        .filter(|p| is_data_name(p.file_name().unwrap().to_str().unwrap()))
+        .filter(|p| unlisted::data_name(p.file_name().unwrap().to_str().unwrap()).is_some())
         .map(|path| files.contents(path).unwrap().len())
         .sum();
     assert_eq!(base as usize, on_disk, "sizes are exact");

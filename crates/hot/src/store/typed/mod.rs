@@ -269,7 +269,7 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
     }
 
-    /// Appends an entry to a log with a bound of the caller's.
+    /// Appends an entry to a log with a bound of the caller's, at least 1.
     pub fn record_bounded(
         &mut self,
         entry: impl Into<Bytes>,

@@ -18,29 +18,19 @@ use std::collections::BTreeMap;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{IntoParams, PartialSchema as _, ToSchema};
 
-/// Where an effect comes from.
-#[derive(Deserialize, ToSchema, Clone, Copy)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[schema(as = SourceType)]
-pub(super) enum Source {
-    /// A player casts it.
-    PlayerSkill,
-    /// A monster casts it.
-    MonsterSkill,
-}
-
 /// What is to weigh on a monster.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"sourceType": "PLAYER_SKILL", "sourceCharacterId": 7, "sourceSkillId": 2_101_005,
     "statuses": {"POISON": 10}, "durationMs": 60_000, "tickIntervalMs": 1_000}))]
 pub(super) struct Effect {
-    /// Where it comes from.
-    source_type: Source,
+    /// Where it comes from, in a word of the game such as PLAYER_SKILL, MONSTER_SKILL or GM_COMMAND: 1 to 64 bytes.
+    #[schema(example = "PLAYER_SKILL", min_length = 1, max_length = 64)]
+    source_type: String,
     /// Who casts it; 0 is nobody.
     #[serde(default)]
     source_character_id: u32,
-    /// The skill.
+    /// The skill; at most 65535 if it is a MONSTER_SKILL.
     #[serde(default)]
     source_skill_id: u32,
     /// The skill's level.
@@ -76,10 +66,7 @@ fn statuses() -> Schema {
 impl From<Effect> for monsters::EffectRequest {
     fn from(effect: Effect) -> monsters::EffectRequest {
         monsters::EffectRequest {
-            source: match effect.source_type {
-                Source::PlayerSkill => SourceType::PlayerSkill,
-                Source::MonsterSkill => SourceType::MonsterSkill,
-            },
+            source: SourceType::new(effect.source_type),
             source_character: CharacterId(effect.source_character_id),
             source_skill: effect.source_skill_id,
             source_skill_level: effect.source_skill_level,

@@ -154,7 +154,7 @@ pub(super) async fn destroy_monsters(
     Ok(Answer(app.monsters.destroy_in_field(path.tenant(), path.field()).await?.into()))
 }
 
-/// Where a monster stands in its field, and how.
+/// Where a monster moves in its field, and how it stands there.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"x": -120, "y": 45, "fh": 3, "stance": 2}))]
@@ -163,12 +163,10 @@ pub(super) struct Place {
     x: i16,
     /// Where.
     y: i16,
-    /// On which foothold.
-    #[serde(default)]
-    fh: i16,
-    /// How it stands.
-    #[serde(default)]
-    stance: u8,
+    /// On which foothold; without it that stays as it is.
+    fh: Option<i16>,
+    /// How it stands; without it that stays as it is.
+    stance: Option<u8>,
 }
 
 /// Moves a living monster within its field.
@@ -205,12 +203,10 @@ pub(super) struct Destination {
     /// Where in the field.
     #[serde(default)]
     y: i16,
-    /// On which foothold.
-    #[serde(default)]
-    fh: i16,
-    /// How it stands.
-    #[serde(default)]
-    stance: u8,
+    /// On which foothold; without it that stays as it is.
+    fh: Option<i16>,
+    /// How it stands; without it that stays as it is.
+    stance: Option<u8>,
 }
 
 impl Destination {

@@ -2,7 +2,7 @@
 //! services put beside these fields; a test compares the names.
 #![expect(dead_code, reason = "only their schemas are used")]
 
-use crate::routes::shape::{FieldFields, TenantFields};
+use crate::routes::shape::FieldFields;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -14,9 +14,18 @@ pub(super) struct Monster {
     /// Its id.
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
-    /// Whose it is.
-    #[schema(nullable = false)]
-    tenant: Option<TenantFields>,
+    /// Its tenant.
+    #[schema(example = "550e8400-e29b-41d4-a716-446655440000", nullable = false)]
+    tenant_id: Option<Uuid>,
+    /// Region of the tenant's client.
+    #[schema(example = "GMS")]
+    tenant_region: String,
+    /// Major version of the tenant's client.
+    #[schema(example = 83)]
+    tenant_major_version: u16,
+    /// Minor version of the tenant's client.
+    #[schema(example = 1)]
+    tenant_minor_version: u16,
     /// The world it is in.
     world_id: u8,
     /// The channel it is in.
@@ -27,9 +36,6 @@ pub(super) struct Monster {
     map_id: u32,
     /// The instance of the map.
     instance: Uuid,
-    /// What kind of monster it is.
-    #[schema(example = 100_100)]
-    monster_id: u32,
     /// Full health.
     #[schema(example = 50)]
     max_hp: u32,
@@ -40,6 +46,9 @@ pub(super) struct Monster {
     max_mp: u32,
     /// Mana left.
     mp: u32,
+    /// What kind of monster it is.
+    #[schema(example = 100_100)]
+    monster_id: u32,
     /// Whose client moves it; 0 is nobody's.
     control_character_id: u32,
     /// Where it stands.
@@ -66,9 +75,9 @@ pub(super) struct DamageEntry {
     /// Who.
     #[schema(example = 7)]
     character_id: u32,
-    /// How much health it took.
+    /// How much health it took. More than 4294967295 of one character stands in several entries.
     #[schema(example = 15)]
-    damage: u64,
+    damage: u32,
 }
 
 /// Something that weighs on a monster for a time.
@@ -77,8 +86,9 @@ pub(super) struct DamageEntry {
 pub(super) struct StatusEffect {
     /// Its id.
     effect_id: Uuid,
-    /// Where it came from.
-    source_type: super::effects::Source,
+    /// Where it came from, in a word of the game.
+    #[schema(example = "PLAYER_SKILL")]
+    source_type: String,
     /// Who cast it; 0 is nobody.
     source_character_id: u32,
     /// The skill.
@@ -92,7 +102,7 @@ pub(super) struct StatusEffect {
     duration_ms: i64,
     /// Time between two ticks; 0 is none.
     tick_interval_ms: i64,
-    /// The last tick, in milliseconds since 1970; 0 is never.
+    /// The last tick, in milliseconds since 1970; before the first one, when it began.
     last_tick_ms: i64,
     /// When it began, in milliseconds since 1970.
     created_at_ms: i64,
@@ -104,6 +114,21 @@ pub(super) struct StatusEffect {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct DropTimer {
+    /// Its tenant.
+    #[schema(example = "550e8400-e29b-41d4-a716-446655440000", nullable = false)]
+    tenant_id: Option<Uuid>,
+    /// Region of the tenant's client.
+    #[schema(example = "GMS")]
+    tenant_region: String,
+    /// Major version of the tenant's client.
+    #[schema(example = 83)]
+    tenant_major_version: u16,
+    /// Minor version of the tenant's client.
+    #[schema(example = 1)]
+    tenant_minor_version: u16,
+    /// The monster.
+    #[schema(example = 1_000_000_000, nullable = false)]
+    unique_id: Option<u32>,
     /// What kind of monster it is.
     #[schema(example = 9_300_061)]
     monster_id: u32,

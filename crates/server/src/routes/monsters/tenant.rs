@@ -19,7 +19,7 @@ pub(super) struct MonstersTornDown {
     monsters: usize,
     /// Cooldowns.
     cooldowns: usize,
-    /// Keys that held something else than an index, and were deleted with it.
+    /// Keys that held something else than an index, a counter or a list of ids, and were deleted with it.
     discarded: Vec<Body>,
     /// What could not be read and was left as it is.
     corrupt: Vec<Body>,
@@ -32,7 +32,7 @@ impl From<monsters::TornDown> for MonstersTornDown {
     }
 }
 
-/// Removes everything of a tenant's monsters, also what other services left.
+/// Removes everything of a tenant's monsters, also what other services left. What says which ids are in use stays.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters", tag = "monsters",
     params(TenantPath), responses((status = 200, description = "What was removed", body = MonstersTornDown)))]
 pub(super) async fn tear_down_monsters(
@@ -66,6 +66,8 @@ pub(super) struct MonstersSwept {
     cooldowns: usize,
     /// Effects, timers and cooldowns of other services that were not known yet.
     hints: usize,
+    /// Records that other services could not read, written anew in the present shape.
+    rewritten: usize,
     /// Records that could not be read.
     corrupt: Vec<Body>,
 }
@@ -79,6 +81,7 @@ impl MonstersSwept {
             timers: swept.timers,
             cooldowns: swept.cooldowns,
             hints: swept.hints,
+            rewritten: swept.rewritten,
             corrupt: told(swept.corrupt),
         }
     }

@@ -108,8 +108,10 @@ pub(super) struct ReactorHit {
     /// The reactor after the hit; as it was at its end, if it triggered.
     #[schema(value_type = shape::Reactor)]
     reactor: Reactor,
-    /// Whether it triggered and is destroyed. Exactly one hit on a reactor does this.
+    /// Whether it triggered.
     triggered: bool,
+    /// Whether it is destroyed. Exactly one hit on a reactor does this.
+    destroyed: bool,
     /// The state it was in, if it went on to another.
     from: Option<i8>,
     /// How long its spot cools down, if it triggered and the spot does.
@@ -126,15 +128,17 @@ pub(super) async fn hit_reactor(
 ) -> Result<Answer<ReactorHit>, Problem> {
     let (tenant, id) = path.parts();
     let hit = app.reactors.hit(tenant, id, CharacterId(body.character_id), body.skill_id).await?;
-    let (triggered, from, cooldown) = match hit.outcome {
-        Outcome::Advanced { from } => (false, Some(from), None),
-        Outcome::Triggered { cooldown } => (true, None, cooldown),
+    let (triggered, destroyed, from, cooldown) = match hit.outcome {
+        Outcome::Advanced { from } => (false, false, Some(from), None),
+        Outcome::Triggered { cooldown } => (true, true, None, cooldown),
+        Outcome::Stayed { from } => (true, false, Some(from), None),
     };
     Ok(Answer(ReactorHit {
         character_id: hit.character.0,
         skill_id: hit.skill,
         reactor: hit.reactor,
         triggered,
+        destroyed,
         from,
         cooldown_ms: cooldown.and_then(whole_ms),
     }))

@@ -1,7 +1,7 @@
 //! The game in a room: items, votes, results, rounds.
 
-use super::leader::{Key, KeyHeader, RoomPath};
-use super::problems::{OfMaster, OfRoom};
+use super::leader::{Key, KeyHeader, RoomPath, Token, TokenHeader};
+use super::problems::{OfDevice, OfMaster, OfRoom};
 use crate::app::App;
 use crate::extract::{Json, Path};
 use crate::problem::Problem;
@@ -16,12 +16,8 @@ use utoipa::ToSchema;
 /// Starts the game: the room is set up, two players at least take part, and all of them are taken.
 #[utoipa::path(post, path = "/v1/rooms/{code}/start", tag = "rooms", params(RoomPath, KeyHeader),
     responses((status = 204, description = "It has begun"), OfRoom, OfMaster, Conflict))]
-pub(super) async fn start_game(
-    State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
-) -> Result<StatusCode, Problem> {
-    app.rooms.start_game(&key.lead(&app, &path).await?).await?;
+pub(super) async fn start_game(State(app): State<App>, Key(master): Key) -> Result<StatusCode, Problem> {
+    app.rooms.start_game(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -43,11 +39,9 @@ pub(super) struct OneItem {
     responses((status = 204, description = "The vote is open"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn open_item(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
     Json(body): Json<OneItem>,
 ) -> Result<StatusCode, Problem> {
-    let master = key.lead(&app, &path).await?;
     app.rooms.open_item(&master, &body.round_id, &body.item_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -55,7 +49,7 @@ pub(super) async fn open_item(
 /// A vote.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "phone-1", "round_id": "r1", "item_id": "i1", "selections": ["kim"]}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "round_id": "r1", "item_id": "i1", "selections": ["kim"]}))]
 pub(super) struct Vote {
     /// The device, whose player votes.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
@@ -82,15 +76,17 @@ pub(super) struct Voted {
 }
 
 /// Votes for the player of a device. The first vote counts; with the last one the vote ends.
-#[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath),
-    responses((status = 200, description = "The vote counts", body = Voted), OfRoom, Conflict))]
+#[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, TokenHeader),
+    responses((status = 200, description = "The vote counts", body = Voted), OfRoom, OfDevice, Conflict))]
 pub(super) async fn submit_vote(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
+    token: Token,
     Json(body): Json<Vote>,
 ) -> Result<Answer<Voted>, Problem> {
     let Vote { device_id, round_id, item_id, selections } = body;
-    let voted = app.rooms.submit_vote(path.code()?, &device_id, &round_id, &item_id, selections).await?;
+    let code = token.prove(&app, &path, &device_id).await?;
+    let voted = app.rooms.submit_vote(code, &device_id, &round_id, &item_id, selections).await?;
     Ok(Answer(Voted { player_id: voted.player_id, closed: voted.closed }))
 }
 
@@ -107,22 +103,16 @@ pub(super) struct Closes {
     responses((status = 200, description = "When it ends", body = Closes), OfRoom, OfMaster, Conflict))]
 pub(super) async fn force_close_vote(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
 ) -> Result<Answer<Closes>, Problem> {
-    let master = key.lead(&app, &path).await?;
     Ok(Answer(Closes { closes_at: app.rooms.force_close_vote(&master).await? }))
 }
 
 /// Shows everybody the result of the item whose vote is over, and adds its points.
 #[utoipa::path(post, path = "/v1/rooms/{code}/reveal", tag = "rooms", params(RoomPath, KeyHeader),
     responses((status = 204, description = "It is shown"), OfRoom, OfMaster, Conflict))]
-pub(super) async fn reveal_item(
-    State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
-) -> Result<StatusCode, Problem> {
-    app.rooms.reveal(&key.lead(&app, &path).await?).await?;
+pub(super) async fn reveal_item(State(app): State<App>, Key(master): Key) -> Result<StatusCode, Problem> {
+    app.rooms.reveal(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -131,9 +121,8 @@ pub(super) async fn reveal_item(
     responses((status = 204, description = "The game goes on"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn start_next_round(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
 ) -> Result<StatusCode, Problem> {
-    app.rooms.start_next_round(&key.lead(&app, &path).await?).await?;
+    app.rooms.start_next_round(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,15 +1,14 @@
 //! Who asks in a room: its master, by the key in a header, or somebody with a device.
 
 use crate::app::App;
-use crate::extract::Address;
-use crate::headers::MASTER_KEY;
+use crate::extract::{Address, Path};
+use crate::headers::{MASTER_KEY, RECONNECT_TOKEN};
 use crate::problem::Problem;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use emberkeep_games::party::{Error, Master, MasterKey, RoomCode};
+use emberkeep_games::party::{DeviceId, Error, Master, MasterKey, RoomCode};
 use serde::Deserialize;
 use std::convert::Infallible;
-use std::net::IpAddr;
 use utoipa::IntoParams;
 
 /// A room.
@@ -27,11 +26,8 @@ impl RoomPath {
     }
 }
 
-/// The key of a room's master, and who shows it.
-pub(super) struct Key {
-    shown: Option<String>,
-    from: IpAddr,
-}
+/// A caller that has shown the key of the room in the path. It is checked before the body is read.
+pub(super) struct Key(pub(super) Master);
 
 /// The key, for the document.
 #[derive(IntoParams)]
@@ -43,26 +39,74 @@ pub(super) struct KeyHeader {
     key: String,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Key {
-    type Rejection = Infallible;
+impl FromRequestParts<App> for Key {
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Key, Infallible> {
-        let shown = parts.headers.get(MASTER_KEY).and_then(|key| key.to_str().ok()).map(str::to_owned);
-        let Address(from) = Address::from_request_parts(parts, state).await?;
-        Ok(Key { shown, from })
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Key, Problem> {
+        let Path(path) = Path::<RoomPath>::from_request_parts(parts, app).await?;
+        let code = path.code()?;
+        let Ok(Address(from)) = Address::from_request_parts(parts, app).await;
+        let shown = parts.headers.get(MASTER_KEY).and_then(|key| key.to_str().ok());
+        // A text that cannot be a key is a wrong one.
+        let shown = shown.ok_or(Error::MasterOnly(code))?;
+        let key = MasterKey::new(shown).map_err(|_| Error::NotMaster(code))?;
+        Ok(Key(app.brake.master(&app.rooms, code, &key, from).await?))
     }
 }
 
-impl Key {
-    /// The proof that the caller leads the room. Wrong keys are answered slower and slower.
-    pub(super) async fn lead(&self, app: &App, path: &RoomPath) -> Result<Master, Problem> {
+/// The token of the device that asks.
+pub(super) struct Token(Option<String>);
+
+/// The token, for the document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only the document reads it")]
+pub(super) struct TokenHeader {
+    /// The reconnect token that joining gave the device.
+    #[param(rename = "X-Reconnect-Token", example = "dGhpcyBpcyBhbiBleGFtcGxlIHRva2Vu", required = false)]
+    token: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Token {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Token, Infallible> {
+        let shown = parts.headers.get(RECONNECT_TOKEN).and_then(|token| token.to_str().ok());
+        Ok(Token(shown.map(str::to_owned)))
+    }
+}
+
+impl Token {
+    /// The room, if the token is the device's. A device that is not known and a wrong token are refused in the same way.
+    pub(super) async fn prove(
+        &self,
+        app: &App,
+        path: &RoomPath,
+        device: &DeviceId,
+    ) -> Result<RoomCode, Problem> {
         let code = path.code()?;
-        let shown = self.shown.as_deref().ok_or(Error::NotMaster(code))?;
-        Ok(app.brake.master(&app.rooms, code, &MasterKey::new(shown)?, self.from).await?)
+        let token = self.0.as_deref().unwrap_or_default();
+        app.rooms.verify_device(code, device, token).await?;
+        Ok(code)
     }
 
-    /// Whether a key was shown at all.
-    pub(super) fn is_shown(&self) -> bool {
-        self.shown.is_some()
+    /// The device, if the token is its own; other callers are strangers.
+    pub(super) async fn device(
+        &self,
+        app: &App,
+        path: &RoomPath,
+        named: Option<DeviceId>,
+    ) -> Result<Option<DeviceId>, Problem> {
+        let (Some(device), Some(token)) = (named, &self.0) else { return Ok(None) };
+        match app.rooms.verify_device(path.code()?, &device, token).await {
+            Ok(()) => Ok(Some(device)),
+            Err(Error::NotThisDevice | Error::Banned(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The token as it was shown.
+    pub(super) fn into_shown(self) -> Option<String> {
+        self.0
     }
 }

@@ -1,17 +1,17 @@
 //! A room itself: created, joined, read, followed, closed.
 
-use super::leader::{Key, KeyHeader, RoomPath};
-use super::problems::{OfCrowd, OfMaster, OfRoom};
+use super::leader::{Key, KeyHeader, RoomPath, Token, TokenHeader};
+use super::problems::{OfCrowd, OfDevice, OfMaster, OfRoom};
 use super::shape;
 use crate::access::Paced;
 use crate::app::App;
-use crate::extract::{Json, Path, Query};
+use crate::extract::{Address, Json, Path, Query};
 use crate::problem::Problem;
 use crate::routes::answers::Created;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::party::{Audience, DeviceId, EventPage, Joined, MasterSync, PlayerSync};
+use emberkeep_games::party::{Audience, DeviceId, EventPage, JoinRequest, Joined, MasterSync, PlayerSync};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -26,25 +26,45 @@ pub(super) struct NewRoom {
     master_key: String,
 }
 
+/// How a room is to be.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RoomOptions {
+    /// Whether a device that has joined before must show its reconnect token to join again; no if not given.
+    strict_devices: Option<bool>,
+}
+
 /// Creates a room. An address may do so only so often, unless it shows a token.
-#[utoipa::path(post, path = "/v1/rooms", tag = "rooms",
+#[utoipa::path(post, path = "/v1/rooms", tag = "rooms", params(RoomOptions),
     responses((status = 201, description = "The room", body = NewRoom,
         headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
-pub(super) async fn create_room(State(app): State<App>, _: Paced) -> Result<Created<NewRoom>, Problem> {
-    let created = app.rooms.create().await?;
+pub(super) async fn create_room(
+    State(app): State<App>,
+    _: Paced,
+    Address(from): Address,
+    Query(options): Query<RoomOptions>,
+) -> Result<Created<NewRoom>, Problem> {
+    let created = match options.strict_devices {
+        Some(true) => app.rooms.create_strict().await?,
+        _ => app.rooms.create().await?,
+    };
+    app.room_codes.found(from, created.room_code);
     let (room_code, master_key) = (created.room_code.to_string(), created.master_key.as_str().to_owned());
     Ok(Created { location: format!("/v1/rooms/{room_code}"), body: NewRoom { room_code, master_key } })
 }
 
 /// Creates a room, where the game's clients expect it.
-#[utoipa::path(post, path = "/room", tag = "rooms",
+#[utoipa::path(post, path = "/room", tag = "rooms", params(RoomOptions),
     responses((status = 201, description = "The room", body = NewRoom,
         headers(("Location" = String, description = "Where it is read"))), OfCrowd))]
 pub(super) async fn create_room_of_client(
     app: State<App>,
     paced: Paced,
+    from: Address,
+    options: Query<RoomOptions>,
 ) -> Result<Created<NewRoom>, Problem> {
-    create_room(app, paced).await
+    create_room(app, paced, from, options).await
 }
 
 /// On whose behalf something is read.
@@ -52,20 +72,25 @@ pub(super) async fn create_room_of_client(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Viewer {
-    /// The device that asks, if it has an id.
-    #[param(value_type = Option<String>, example = "phone-1", min_length = 1, max_length = 64)]
+    /// The device that asks, if it has an id. Its own fields are shown only with its reconnect token.
+    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1, max_length = 64)]
     device_id: Option<DeviceId>,
 }
 
-/// Reads the state of a room as a device sees it, or somebody without one. The room lives for another day.
-#[utoipa::path(get, path = "/v1/rooms/{code}", tag = "rooms", params(RoomPath, Viewer),
+/// Reads the state of a room. With its reconnect token a device sees its own player, and keeps the room alive if it has one.
+#[utoipa::path(get, path = "/v1/rooms/{code}", tag = "rooms", params(RoomPath, Viewer, TokenHeader),
     responses((status = 200, description = "The state", body = shape::PlayerSync), OfRoom))]
 pub(super) async fn get_room(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
     Query(viewer): Query<Viewer>,
+    token: Token,
 ) -> Result<Answer<PlayerSync>, Problem> {
-    Ok(Answer(app.rooms.sync(path.code()?, viewer.device_id.as_ref()).await?))
+    let code = path.code()?;
+    Ok(Answer(match token.device(&app, &path, viewer.device_id).await? {
+        Some(device) => app.rooms.sync(code, Some(&device)).await?,
+        None => app.rooms.view(code).await?,
+    }))
 }
 
 /// Reads the state of a room as its master sees it. The room lives for another day.
@@ -73,47 +98,45 @@ pub(super) async fn get_room(
     responses((status = 200, description = "The state", body = shape::MasterSync), OfRoom, OfMaster))]
 pub(super) async fn get_room_as_master(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
     Query(viewer): Query<Viewer>,
-    key: Key,
+    Key(master): Key,
 ) -> Result<Answer<MasterSync>, Problem> {
-    let master = key.lead(&app, &path).await?;
     Ok(Answer(app.rooms.sync_master(&master, viewer.device_id.as_ref()).await?))
 }
 
 /// Closes a room: all of it goes, and who follows it is told.
 #[utoipa::path(delete, path = "/v1/rooms/{code}", tag = "rooms", params(RoomPath, KeyHeader),
     responses((status = 204, description = "It is closed"), OfRoom, OfMaster))]
-pub(super) async fn close_room(
-    State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
-) -> Result<StatusCode, Problem> {
-    app.rooms.close(&key.lead(&app, &path).await?).await?;
+pub(super) async fn close_room(State(app): State<App>, Key(master): Key) -> Result<StatusCode, Problem> {
+    app.rooms.close(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// A device that enters.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "phone-1", "protocol_version": 1}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "protocol_version": 1}))]
 pub(super) struct Entrance {
-    /// The device.
+    /// The device: a random id that only it knows.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
     /// The version of the protocol that its client speaks.
     protocol_version: u32,
 }
 
-/// Lets a device enter a room, or come back. The room lives for another day.
-#[utoipa::path(post, path = "/v1/rooms/{code}/join", tag = "rooms", params(RoomPath),
-    responses((status = 200, description = "The device is in", body = shape::Joined), OfRoom))]
+/// Lets a device enter a room, or come back with its reconnect token. The room lives for another day.
+#[utoipa::path(post, path = "/v1/rooms/{code}/join", tag = "rooms", params(RoomPath, TokenHeader),
+    responses((status = 200, description = "The device is in", body = shape::Joined), OfRoom, OfDevice))]
 pub(super) async fn join_room(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
+    token: Token,
     Json(body): Json<Entrance>,
 ) -> Result<Answer<Joined>, Problem> {
-    Ok(Answer(app.rooms.join(path.code()?, &body.device_id, body.protocol_version).await?))
+    let (code, device) = (path.code()?, body.device_id);
+    let request = JoinRequest::new(device.clone(), body.protocol_version);
+    let request = JoinRequest { reconnect_token: token.into_shown(), proves_itself: true, ..request };
+    Ok(Answer(app.rooms.admit(code, request).await?.joined(&device)))
 }
 
 /// From where on, and on whose behalf.
@@ -124,26 +147,25 @@ pub(super) struct Since {
     /// The sequence of the last event that is known; 0 if none is.
     #[param(example = 0)]
     after: Option<u64>,
-    /// The device that asks, if it has an id.
-    #[param(value_type = Option<String>, example = "phone-1", min_length = 1, max_length = 64)]
+    /// The device that asks, if it has an id. What concerns it alone is listed only with its reconnect token.
+    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1, max_length = 64)]
     device_id: Option<DeviceId>,
 }
 
-/// Lists what happened in a room after a sequence, as far as the caller may know. With the master key, the votes too.
-#[utoipa::path(get, path = "/v1/rooms/{code}/events", tag = "rooms", params(RoomPath, Since),
-    responses((status = 200, description = "A page", body = shape::EventPage), OfRoom, OfMaster))]
+/// Lists what happened in a room after a sequence, as far as the caller may know. Single votes are not listed.
+#[utoipa::path(get, path = "/v1/rooms/{code}/events", tag = "rooms", params(RoomPath, Since, TokenHeader),
+    responses((status = 200, description = "A page", body = shape::EventPage), OfRoom))]
 pub(super) async fn list_room_events(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
     Query(since): Query<Since>,
-    key: Key,
+    token: Token,
 ) -> Result<Answer<EventPage>, Problem> {
-    let leads = key.is_shown() && key.lead(&app, &path).await.map(|_| true)?;
+    let asking = token.device(&app, &path, since.device_id).await?;
     let mut page = app.rooms.events_after(path.code()?, since.after.unwrap_or(0)).await?;
     page.events.retain(|recorded| match recorded.entry.event.audience() {
         Audience::Everyone => true,
-        Audience::Master => leads,
-        Audience::Device(device) => Some(device) == since.device_id.as_ref(),
+        Audience::Device(device) => Some(device) == asking.as_ref(),
         Audience::Nobody => false,
     });
     Ok(Answer(page))

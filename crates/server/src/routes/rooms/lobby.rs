@@ -1,7 +1,7 @@
 //! Players of a room, and which device has which.
 
-use super::leader::{Key, KeyHeader, RoomPath};
-use super::problems::{OfMaster, OfRoom};
+use super::leader::{Key, KeyHeader, RoomPath, Token, TokenHeader};
+use super::problems::{OfDevice, OfMaster, OfRoom};
 use super::setup::RoomPlayer;
 use crate::app::App;
 use crate::extract::{Json, Path};
@@ -18,12 +18,9 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct PlayerPath {
-    #[serde(flatten)]
-    #[param(ignore)]
-    room: RoomPath,
     /// The player.
     #[param(example = "ann", min_length = 1, max_length = 64, value_type = String)]
-    player: PlayerId,
+    pub(super) player: PlayerId,
 }
 
 /// Which player it was.
@@ -40,11 +37,10 @@ pub(super) struct OfPlayer {
         headers(("Location" = String, description = "The player's place"))), OfRoom, OfMaster, Conflict))]
 pub(super) async fn add_player(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
     Json(body): Json<RoomPlayer>,
 ) -> Result<Created<OfPlayer>, Problem> {
-    let (master, player) = (key.lead(&app, &path).await?, SetupPlayer::from(body));
+    let player = SetupPlayer::from(body);
     let player_id = player.player_id.clone();
     app.rooms.add_player(&master, player).await?;
     let location = format!("/v1/rooms/{}/players/{}", master.room_code(), encoded(player_id.as_str()));
@@ -57,10 +53,9 @@ pub(super) async fn add_player(
     responses((status = 204, description = "The player is gone"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn delete_player(
     State(app): State<App>,
+    Key(master): Key,
     Path(path): Path<PlayerPath>,
-    key: Key,
 ) -> Result<StatusCode, Problem> {
-    let master = key.lead(&app, &path.room).await?;
     app.rooms.delete_player(&master, &path.player).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -81,11 +76,10 @@ pub(super) struct PlayerName {
     responses((status = 204, description = "The player has it"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn rename_player(
     State(app): State<App>,
+    Key(master): Key,
     Path(path): Path<PlayerPath>,
-    key: Key,
     Json(body): Json<PlayerName>,
 ) -> Result<StatusCode, Problem> {
-    let master = key.lead(&app, &path.room).await?;
     app.rooms.rename_player(&master, &path.player, &body.name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -105,11 +99,10 @@ pub(super) struct PlayerActive {
     responses((status = 204, description = "It is so"), OfRoom, OfMaster, Conflict))]
 pub(super) async fn toggle_player(
     State(app): State<App>,
+    Key(master): Key,
     Path(path): Path<PlayerPath>,
-    key: Key,
     Json(body): Json<PlayerActive>,
 ) -> Result<StatusCode, Problem> {
-    let master = key.lead(&app, &path.room).await?;
     app.rooms.toggle_player(&master, &path.player, body.active).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -117,7 +110,7 @@ pub(super) async fn toggle_player(
 /// A device's own name.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "phone-1", "name": "Anna"}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "name": "Anna"}))]
 pub(super) struct MyName {
     /// The device.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
@@ -128,21 +121,23 @@ pub(super) struct MyName {
 }
 
 /// Gives the player of a device another name.
-#[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath),
-    responses((status = 200, description = "Whose name it is", body = OfPlayer), OfRoom, Conflict))]
+#[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath, TokenHeader),
+    responses((status = 200, description = "Whose name it is", body = OfPlayer), OfRoom, OfDevice, Conflict))]
 pub(super) async fn rename_own_player(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
+    token: Token,
     Json(body): Json<MyName>,
 ) -> Result<Answer<OfPlayer>, Problem> {
-    let player_id = app.rooms.rename_own_player(path.code()?, &body.device_id, None, &body.name).await?;
+    let code = token.prove(&app, &path, &body.device_id).await?;
+    let player_id = app.rooms.rename_own_player(code, &body.device_id, None, &body.name).await?;
     Ok(Answer(OfPlayer { player_id }))
 }
 
 /// Who wants which player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "phone-1", "player_id": "ann"}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "player_id": "ann"}))]
 pub(super) struct Claim {
     /// The device.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
@@ -153,14 +148,16 @@ pub(super) struct Claim {
 }
 
 /// Takes a free player for a device that has none. Of several devices one gets it.
-#[utoipa::path(post, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath),
-    responses((status = 204, description = "The device has it"), OfRoom, Conflict))]
+#[utoipa::path(post, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, TokenHeader),
+    responses((status = 204, description = "The device has it"), OfRoom, OfDevice, Conflict))]
 pub(super) async fn take_player(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
+    token: Token,
     Json(body): Json<Claim>,
 ) -> Result<StatusCode, Problem> {
-    app.rooms.take_player(path.code()?, &body.device_id, &body.player_id).await?;
+    let code = token.prove(&app, &path, &body.device_id).await?;
+    app.rooms.take_player(code, &body.device_id, &body.player_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -169,17 +166,15 @@ pub(super) async fn take_player(
     responses((status = 200, description = "How many were taken", body = Cleared), OfRoom, OfMaster, Conflict))]
 pub(super) async fn reset_claims(
     State(app): State<App>,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
 ) -> Result<Answer<Cleared>, Problem> {
-    let master = key.lead(&app, &path).await?;
     Ok(Answer(Cleared { cleared: app.rooms.reset_claims(&master).await? }))
 }
 
 /// A device.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "phone-1"}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b"}))]
 pub(super) struct Device {
     /// The device.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
@@ -187,13 +182,15 @@ pub(super) struct Device {
 }
 
 /// Gives a device's player up. Its vote stays: it is the player's.
-#[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath),
-    responses((status = 200, description = "Which player it was", body = OfPlayer), OfRoom, Conflict))]
+#[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath, TokenHeader),
+    responses((status = 200, description = "Which player it was", body = OfPlayer), OfRoom, OfDevice, Conflict))]
 pub(super) async fn release_player(
     State(app): State<App>,
     Path(path): Path<RoomPath>,
+    token: Token,
     Json(body): Json<Device>,
 ) -> Result<Answer<OfPlayer>, Problem> {
-    let player_id = app.rooms.release_player(path.code()?, &body.device_id).await?;
+    let code = token.prove(&app, &path, &body.device_id).await?;
+    let player_id = app.rooms.release_player(code, &body.device_id).await?;
     Ok(Answer(OfPlayer { player_id }))
 }

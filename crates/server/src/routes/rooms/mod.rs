@@ -1,10 +1,11 @@
-//! Rooms of the party game over HTTP. The game's own clients call them: a room's master shows the room's key, a player
-//! names the device.
+//! Rooms of the party game over HTTP. The game's own clients call them: a room's master shows the room's key, a device its
+//! reconnect token.
 
 mod game;
 mod leader;
 mod life;
 mod lobby;
+mod moderation;
 mod problems;
 mod setup;
 mod shape;
@@ -36,6 +37,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(game::submit_vote))
         .routes(routes!(game::force_close_vote))
         .routes(routes!(game::reveal_item))
-        .routes(routes!(game::start_next_round));
+        .routes(routes!(game::start_next_round))
+        .routes(routes!(moderation::lock_lobby))
+        .routes(routes!(moderation::ban_player))
+        .routes(routes!(moderation::unban))
+        .routes(routes!(moderation::play_again));
     public(routes)
 }

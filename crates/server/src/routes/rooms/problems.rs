@@ -15,6 +15,14 @@ pub(super) enum OfRoom {
     Expired(Body),
 }
 
+/// Problems of every call that a device makes.
+#[derive(IntoResponses)]
+#[response(
+    status = 403,
+    description = "The reconnect token is missing or another device's, the device was banned, or the room is locked"
+)]
+pub(super) struct OfDevice(Body);
+
 /// Problems of every call that only the room's master may make.
 #[derive(IntoResponses)]
 pub(super) enum OfMaster {

@@ -4,7 +4,7 @@ use super::leader::{Key, KeyHeader, RoomPath};
 use super::problems::{OfMaster, OfRoom};
 use crate::access::Paced;
 use crate::app::App;
-use crate::extract::{Json, Path};
+use crate::extract::Json;
 use crate::problem::Problem;
 use crate::routes::answers::Conflict;
 use axum::extract::State;
@@ -144,11 +144,9 @@ impl From<RoomSetup> for Setup {
 pub(super) async fn set_up_room(
     State(app): State<App>,
     _: Paced,
-    Path(path): Path<RoomPath>,
-    key: Key,
+    Key(master): Key,
     Json(body): Json<RoomSetup>,
 ) -> Result<StatusCode, Problem> {
-    let master = key.lead(&app, &path).await?;
     app.rooms.setup(&master, body.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -159,9 +157,8 @@ pub(super) async fn set_up_room(
 pub(super) async fn set_up_room_of_client(
     app: State<App>,
     paced: Paced,
-    path: Path<RoomPath>,
     key: Key,
     body: Json<RoomSetup>,
 ) -> Result<StatusCode, Problem> {
-    set_up_room(app, paced, path, key, body).await
+    set_up_room(app, paced, key, body).await
 }

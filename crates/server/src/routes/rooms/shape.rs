@@ -32,6 +32,9 @@ pub(super) struct Joined {
     my_player_id: Option<String>,
     /// The newest event of the room's log.
     sequence: u64,
+    /// With it the device proves itself, in `X-Reconnect-Token` or in `JOIN_ROOM`.
+    #[schema(example = "dGhpcyBpcyBhbiBleGFtcGxlIHRva2Vu")]
+    reconnect_token: String,
 }
 
 /// The state of a room for a client.
@@ -45,7 +48,7 @@ pub(super) struct PlayerSync {
     protocol_version: u32,
     /// When it was created, in milliseconds since 1970.
     created_at: i64,
-    /// When it ends, unless somebody does something before.
+    /// When it ends, unless it is used before; cut to whole minutes.
     expires_at: i64,
     /// The store's time.
     now: i64,
@@ -53,6 +56,8 @@ pub(super) struct PlayerSync {
     sequence: u64,
     /// Where the room is.
     phase: Phase,
+    /// Whether devices that have not joined before are refused.
+    locked: bool,
     /// All players.
     players_visible: Vec<VisiblePlayer>,
     /// All senders.
@@ -137,7 +142,7 @@ struct GameView {
     round_index: u32,
     /// How many rounds there are.
     rounds: u32,
-    /// Which item of the round, counted from 0.
+    /// Which item of the round, counted from 0; as many as the round has once all are left behind.
     item_index: u32,
     /// How many items the round has.
     items: u32,
@@ -216,6 +221,9 @@ pub(super) struct MasterSync {
     senders_all: (),
     /// Whether the room was set up.
     is_set_up: bool,
+    /// Banned devices, by the player that each had.
+    #[schema(value_type = Vec<VisibleBan>)]
+    bans: (),
     /// While a vote is open: who has voted.
     #[schema(nullable = false)]
     votes_received_player_ids: Option<Vec<String>>,
@@ -225,6 +233,20 @@ pub(super) struct MasterSync {
     /// The item that can be opened now.
     #[schema(value_type = Option<NextItem>, nullable = false)]
     next_item: (),
+}
+
+/// A banned device.
+#[derive(ToSchema)]
+struct VisibleBan {
+    /// The id with which the ban is lifted.
+    #[schema(example = "b1")]
+    ban_id: String,
+    /// The player that the device had.
+    player_id: String,
+    /// The name of the player at that time.
+    name: String,
+    /// When it was banned, in milliseconds since 1970.
+    at: i64,
 }
 
 /// An item that was not opened yet.

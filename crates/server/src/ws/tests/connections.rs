@@ -5,7 +5,7 @@ use crate::limits::{SOCKET_MESSAGES_BURST, SOCKET_OVER_PACE_MAX};
 use crate::ws::ending::Ending;
 use crate::ws::rhythm::Rhythm;
 use axum::extract::ws::Message;
-use futures_util::{Sink, Stream};
+use futures_util::{FutureExt as _, Sink, Stream};
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
@@ -125,4 +125,19 @@ async fn a_client_is_heard_while_there_is_more_to_say_to_it() {
         texts += usize::from(matches!(message, Message::Text(_)));
     }
     assert!(texts <= 2, "it had to listen to {texts} messages before it was heard");
+}
+
+#[tokio::test]
+async fn a_connection_whose_task_is_dropped_leaves_its_room() {
+    let table = Table::set(CALM).await;
+    let client = table.client("phone").await;
+    assert_eq!(table.metrics.rooms.load(Relaxed), 1);
+    let (mut line, _says, _hears) = line();
+    assert!(client.converse(&mut line).now_or_never().is_none(), "it goes on until it is dropped");
+    let left = async {
+        while table.metrics.rooms.load(Relaxed) > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), left).await.expect("the hub ends with its last seat");
 }

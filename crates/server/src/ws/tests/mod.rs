@@ -2,5 +2,6 @@
 
 mod connections;
 mod doubts;
+mod rates;
 mod seats;
 mod table;

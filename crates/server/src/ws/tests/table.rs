@@ -21,10 +21,16 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Never, as far as a test is concerned.
 pub(super) const NEVER: Duration = Duration::from_secs(3_600);
 
-pub(super) const CALM: Rhythm =
-    Rhythm { look_every: NEVER, ping_every: NEVER, idle_max: NEVER, write_wait: NEVER };
+pub(super) const CALM: Rhythm = Rhythm {
+    look_every: NEVER,
+    state_every: Duration::ZERO,
+    ping_every: NEVER,
+    idle_max: NEVER,
+    write_wait: NEVER,
+};
 pub(super) const FAST: Rhythm = Rhythm {
     look_every: Duration::from_millis(20),
+    state_every: Duration::ZERO,
     ping_every: Duration::from_millis(20),
     idle_max: Duration::from_millis(60),
     write_wait: Duration::from_millis(20),

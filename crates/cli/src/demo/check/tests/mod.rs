@@ -6,8 +6,8 @@ use super::super::ledger::{Ledger, Of};
 use super::super::plan::Plan;
 use super::seen::{Hints, KeySeen, Seen};
 use emberkeep::games::monsters::{
-    DamageEntry, DropDue, DropTimer, MONSTER, MONSTER_COOLDOWN, MONSTER_COOLDOWNS, Monster, MonsterId,
-    SourceType, StatusEffect, Statuses,
+    DamageEntries, DamageEntry, DropDue, DropTimer, MONSTER, MONSTER_COOLDOWN, MONSTER_COOLDOWNS, Monster,
+    MonsterId, SourceType, StatusEffect, Statuses,
 };
 use emberkeep::games::reactors::{Reactor, Spot};
 use emberkeep::games::world::{CharacterId, Field};
@@ -40,12 +40,12 @@ fn monster() -> Monster {
         Uuid::nil()
     );
     let mut monster = Json::<Monster>::decode(json.as_bytes()).unwrap();
-    monster.damage = Array(vec![entry(1, 4)]);
+    monster.damage = DamageEntries(vec![entry(1, 4)]);
     monster.effects = Array(vec![effect()]);
     monster
 }
 
-fn entry(character: u32, damage: u64) -> DamageEntry {
+fn entry(character: u32, damage: u32) -> DamageEntry {
     DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
 }
 
@@ -53,7 +53,7 @@ fn entry(character: u32, damage: u64) -> DamageEntry {
 fn effect() -> StatusEffect {
     StatusEffect {
         id: Uuid::from_u128(1),
-        source: SourceType::PlayerSkill,
+        source: SourceType::PLAYER_SKILL,
         source_character: CharacterId(1),
         source_skill: 0,
         source_skill_level: 0,
@@ -70,6 +70,11 @@ fn effect() -> StatusEffect {
 /// A timer that was registered as number 5 and has dropped once.
 fn timer() -> DropTimer {
     DropTimer {
+        tenant_id: None,
+        region: String::new(),
+        major_version: 0,
+        minor_version: 0,
+        id: Some(MonsterId(SEVEN)),
         template: 1,
         field: field().into(),
         drop_period_ms: 100,
@@ -121,7 +126,7 @@ fn books() -> Ledger {
     let corpse = Monster {
         hp: 0,
         mp: 10,
-        damage: Array(vec![entry(2, 5), entry(1, 5)]),
+        damage: DamageEntries(vec![entry(2, 5), entry(1, 5)]),
         effects: Array::default(),
         ..monster()
     };

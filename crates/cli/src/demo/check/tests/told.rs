@@ -44,8 +44,13 @@ fn a_second_killer_is_told() {
 #[test]
 fn a_second_remover_and_a_lost_monster_are_told() {
     one("lives of monster 1000000000 of tenant 0: callers were told 2, records bear witness to 3", |game| {
-        let again =
-            Monster { damage: Array::default(), effects: Array::default(), hp: 10, mp: 10, ..monster() };
+        let again = Monster {
+            damage: DamageEntries::default(),
+            effects: Array::default(),
+            hp: 10,
+            mp: 10,
+            ..monster()
+        };
         game.ledger.monster_over(0, &again);
     });
     among("callers were told 3, records bear witness to 2", |game| game.ledger.tell(0, Of::Lives(SEVEN), 1));

@@ -76,6 +76,19 @@ fn a_sender_that_is_not_active_is_not_selectable() {
 }
 
 #[test]
+fn a_lobby_over_the_bound_may_become_smaller() {
+    let mut state = lobby(2, &[1], 1, &[1]);
+    state.lobby.players[0].avatar_url = Some("x".repeat(crate::party::limits::LOBBY_BYTES_MAX));
+    assert_eq!(
+        rename_player(&mut state.clone(), &player(2), "Longer name").unwrap_err().code(),
+        "invalid_payload"
+    );
+    assert!(rename_player(&mut state.clone(), &player(2), "Ben").is_ok_and(|event| event.is_some()));
+    let added = add_player(&mut state, &SetupPlayer::new(player(3), "Eve"));
+    assert_eq!(added.unwrap_err().code(), "invalid_payload");
+}
+
+#[test]
 fn a_refused_setup_changes_nothing() {
     let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
     let before = state.clone();
@@ -90,6 +103,85 @@ fn a_name_is_trimmed_and_counted_in_characters() {
     for name in ["", "   ", &"x".repeat(65), "a\u{0}b", "a\nb"] {
         assert_eq!(checked_name(name).unwrap_err().code(), "invalid_payload", "{name:?}");
     }
+}
+
+#[test]
+fn a_name_can_be_seen_and_does_not_turn_its_neighbours_around() {
+    for name in [
+        "\u{200b}",
+        "\u{feff}",
+        "\u{202e}evil",
+        "Ann\u{200b}",
+        "a\u{2028}b",
+        "\u{200d}\u{fe0f}",
+        "\u{301}",
+        "\u{3164}",
+        "\u{2066}x",
+    ] {
+        assert_eq!(checked_name(name).unwrap_err().code(), "invalid_payload", "{name:?}");
+    }
+    for name in ["👨\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "e\u{301}", "شیرین\u{200c}ها", "<b>"] {
+        assert_eq!(checked_name(name).unwrap(), name);
+    }
+}
+
+#[test]
+fn an_address_is_one_of_the_web() {
+    for url in [
+        "javascript:alert(1)",
+        "JavaScript://x/%0aalert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "//x",
+        "x",
+        "https://",
+        "https:///x",
+        "ftp://x/y",
+        "https://x\u{202e}y",
+    ] {
+        assert_eq!(checked_url(url).unwrap_err().code(), "invalid_payload", "{url}");
+    }
+    for url in ["https://reels.example/1?a=b#c", "HTTP://x", "http://127.0.0.1:8080/ä"] {
+        assert_eq!(checked_url(url).unwrap(), url);
+    }
+}
+
+#[test]
+fn the_state_that_every_client_is_sent_is_bounded() {
+    use crate::party::limits::*;
+    let long = |n: usize, name: &str| SetupPlayer {
+        avatar_url: Some(format!("https://x/{}", "y".repeat(URL_BYTES_MAX - 10))),
+        ..SetupPlayer::new(PlayerId::new(format!("p{n}")).unwrap(), name)
+    };
+    let mut state = lobby(2, &[1], 1, &[1]);
+    let mut added = 0;
+    while add_player(&mut state.clone(), &long(added + 10, "x")).is_ok() {
+        add_player(&mut state, &long(added + 10, "x")).unwrap();
+        added += 1;
+    }
+    assert!((25..40).contains(&added), "{added} players with the longest addresses");
+    let refused = add_player(&mut state.clone(), &long(99, "x")).unwrap_err();
+    assert!(refused.to_string().contains("shorten names"), "{refused}");
+    let before = serde_json::to_vec(&state.lobby).unwrap().len();
+    assert!(before <= LOBBY_BYTES_MAX && before > LOBBY_BYTES_MAX / 2);
+    let ids = |n: usize| SenderId::new(format!("{n:0>64}")).unwrap();
+    let setup = Setup {
+        senders: (0..40)
+            .map(|n| SetupSender { sender_id: ids(n), name: "S".into(), active: true, reels_count: 0 })
+            .collect(),
+        rounds: vec![SetupRound {
+            round_id: round(1),
+            items: vec![SetupItem {
+                item_id: item(1),
+                reel_url: "https://x".into(),
+                k: 40,
+                true_sender_ids: vec![ids(0)],
+            }],
+        }],
+        players: vec![],
+    };
+    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("as long as these"));
 }
 
 /// Votes of some of the players.
@@ -127,9 +219,8 @@ proptest! {
                 }
                 played += 1;
             }
-            if state.game.as_ref().unwrap().status == Status::RevealWait {
-                next_round(&mut state).unwrap();
-            }
+            let events = next_round(&mut state).unwrap();
+            prop_assert!(matches!(events.last(), Some(Event::RoundScored { .. })), "{:?}", events);
             prop_assert_eq!(state.game.as_ref().unwrap().status, Status::RoundScore);
             let before = state.scores.clone();
             let events = next_round(&mut state).unwrap();

@@ -1,0 +1,61 @@
+//! `emberkeep repair`: opens a damaged data folder by setting aside what cannot be read.
+
+use anyhow::Context;
+use emberkeep::hot::journal::{Durability, Journal, JournalOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What is to be repaired.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// Folder of the embedded store; no process may use it meanwhile
+    #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA")]
+    data: PathBuf,
+    /// Sets the damaged part aside without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Shows what would be lost, asks, and cuts it off. A sound folder only gets what a proper stop would have done.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let found = Journal::examine(&arguments.data).context("cannot read the journal")?;
+    let mut out = std::io::stdout();
+    if let Some(damage) = &found.damage {
+        writeln!(out, "{damage}")?;
+        writeln!(
+            out,
+            "A repair keeps {} transactions and sets aside {} bytes behind them; no file is deleted.",
+            found.transactions, found.lost_bytes
+        )?;
+        for name in &found.left_out {
+            writeln!(out, "no manifest names appendonlydir/{name}, and its data fits in nowhere")?;
+        }
+        if !arguments.yes && !confirmed(&mut out)? {
+            writeln!(out, "nothing was changed")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    let options = JournalOptions {
+        durability: Durability::Always,
+        cut_damage: found.damage.is_some(),
+        ..JournalOptions::new(&arguments.data)
+    };
+    let (journal, recovery) =
+        Journal::open(options, &mut |_, _| Ok(())).context("cannot open the journal")?;
+    journal.close().context("cannot close the journal")?;
+    writeln!(out, "The journal is sound: {} transactions.", recovery.transactions)?;
+    for name in &recovery.set_aside {
+        writeln!(out, "set aside: appendonlydir/{name}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks; anything but a plain yes, and an input that has ended, is a no.
+fn confirmed(out: &mut impl Write) -> std::io::Result<bool> {
+    write!(out, "Repair it now? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,61 @@
+//! Who may come in, and another game in the same room.
+
+use super::claims::evict;
+use super::visit::{Touch, Visit};
+use super::{Master, Rooms};
+use crate::party::error::{Error, Result};
+use crate::party::event::Invalidation;
+use crate::party::model::{PlayerId, Room};
+use crate::party::rules;
+use emberkeep_hot::Tx;
+
+impl Rooms {
+    /// Locks or unlocks the lobby: while it is locked, a device that has not joined before neither joins nor takes a player.
+    pub async fn lock_lobby(&self, master: &Master, locked: bool) -> Result<()> {
+        self.lead(master, Touch::Always, move |_, visit| {
+            let event = rules::lock(&mut visit.state, locked);
+            visit.tell(event);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Bans the device that has a player; the id of the ban. The player is free, the device may neither join nor take a
+    /// player until the ban is lifted.
+    pub async fn ban_player(&self, master: &Master, player: &PlayerId) -> Result<String> {
+        let player = player.clone();
+        self.lead(master, Touch::Always, move |tx, visit| {
+            if visit.state.player(&player).is_none() {
+                return Err(Error::PlayerNotFound(player.clone()));
+            }
+            let Some(device) = evict(tx, visit, &player, Invalidation::Banned)? else {
+                let problem = format!("player {player} has no device that could be banned");
+                return Err(Error::NotClaimed { problem });
+            };
+            let event = rules::ban(&mut visit.state, &device, &player, visit.now)?;
+            visit.tell([event]);
+            Ok(visit.state.bans().last().map(|ban| ban.ban_id.clone()).unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Lifts a ban.
+    pub async fn unban(&self, master: &Master, ban_id: &str) -> Result<()> {
+        let ban_id = ban_id.to_owned();
+        self.lead(master, Touch::Always, move |_, visit| {
+            let event = rules::unban(&mut visit.state, &ban_id)?;
+            visit.tell([event]);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Brings the room back to the lobby, also out of a game that is not over: players keep their devices, points begin at
+    /// 0. Without the rounds of before, the room is set up again.
+    pub async fn play_again(&self, master: &Master, keep_rounds: bool) -> Result<()> {
+        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
+            visit.advance(tx, |state| rules::play_again(state, keep_rounds))
+        };
+        self.lead(master, Touch::Always, act).await
+    }
+}
