@@ -30,7 +30,7 @@ const SETUP = {
   ],
 };
 
-const step = (text) => console.log(text);
+const transaction = (text) => console.log(text);
 
 /** Nobody but the master may hear of votes or true senders before they are shown. */
 function assertSecret(players, shown) {
@@ -59,7 +59,7 @@ async function create() {
   assert.ok(setUp.status < 300, JSON.stringify(setUp));
   const twice = await post(server(0), `/room/${room_code}/setup`, SETUP, key);
   assert.equal(twice.status, 409, JSON.stringify(twice));
-  step(`room ${room_code} created and set up`);
+  transaction(`room ${room_code} created and set up`);
   return { room_code, master_key };
 }
 
@@ -76,7 +76,7 @@ async function gather({ room_code, master_key }) {
     assert.equal(player.state.my_player_id, null);
     assert.equal(player.state.players_visible.length, 4);
   }
-  step("a master and four devices joined");
+  transaction("a master and four devices joined");
   return { master, players };
 }
 
@@ -96,7 +96,7 @@ async function refuseStrangers({ room_code }) {
   const wrong = await stranger.join(room_code, "A".repeat(32));
   assert.equal(wrong.payload.code, "not_master");
   await stranger.end();
-  step("strangers were refused");
+  transaction("strangers were refused");
 }
 
 async function claim(master, players) {
@@ -121,7 +121,7 @@ async function claim(master, players) {
   assert.equal(notMine.payload.code, "not_master");
   const notMaster = await first.ask("START_GAME", {}, "ERROR");
   assert.equal(notMaster.payload.code, "not_master");
-  step("four players claimed, one each");
+  transaction("four players claimed, one each");
 }
 
 async function vote(player, round_id, item_id, selections) {
@@ -154,7 +154,7 @@ async function firstRound(master, players) {
   const late = await players[0].ask("SUBMIT_VOTE", { round_id: "r1", item_id: "i1", selections: ["s2"] }, "ERROR");
   assert.ok(["late", "already_voted"].includes(late.payload.code), JSON.stringify(late));
   assertSecret(players, false);
-  step("an item was voted on by all, and nobody was told too much");
+  transaction("an item was voted on by all, and nobody was told too much");
 }
 
 async function forcedClose(master, players) {
@@ -179,7 +179,7 @@ async function forcedClose(master, players) {
   for (const score of await Promise.all(scores)) {
     assert.deepEqual(score.payload.ranking.map((r) => [r.player_id, r.rank, r.score]).slice(0, 2), [["p1", 1, 3], ["p3", 2, 1]]);
   }
-  step(`a forced close took ${(took / 1000).toFixed(1)} s, and the round was ranked`);
+  transaction(`a forced close took ${(took / 1000).toFixed(1)} s, and the round was ranked`);
 }
 
 async function reload(players, room_code) {
@@ -189,7 +189,7 @@ async function reload(players, room_code) {
   await again.join(room_code);
   assert.equal(again.state.my_player_id, "p3", "a device that comes back has its player");
   players[number] = again;
-  step("a device was reloaded on another connection and has its player");
+  transaction("a device was reloaded on another connection and has its player");
 }
 
 async function secondRound(master, players) {
@@ -210,7 +210,7 @@ async function secondRound(master, players) {
     assert.deepEqual(over.scores, { p1: 4, p2: 1, p3: 2, p4: 1 });
     assert.deepEqual(over.game.ranking.map((r) => r.rank), [1, 2, 3, 3]);
   }
-  step("two rounds were played, and everybody has the same ranking");
+  transaction("two rounds were played, and everybody has the same ranking");
 }
 
 async function playAgain(master, players) {
@@ -227,7 +227,7 @@ async function playAgain(master, players) {
   const { code } = await players[3].until("its end", () => players[3].closed);
   assert.equal(code, 4003);
   players.pop();
-  step("the room is back in the lobby, and a device was banned");
+  transaction("the room is back in the lobby, and a device was banned");
 }
 
 async function close(master, players, room_code) {
@@ -242,7 +242,7 @@ async function close(master, players, room_code) {
   const answer = await late.join(room_code);
   assert.equal(answer.payload.code, "room_not_found");
   await late.end();
-  step("the room was closed, and everybody was told");
+  transaction("the room was closed, and everybody was told");
 }
 
 const room = await create();

@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-/// Steps allocate and free small values all the time, often on another thread than before.
+/// Transactions allocate and free small values all the time, often on another thread than before.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

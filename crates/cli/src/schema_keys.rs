@@ -3,7 +3,7 @@
 use crate::output::print;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
-use emberkeep::schema::{Layout, Naming, Schema};
+use emberkeep::schema::{KeyLayout, Topology, Schema};
 use std::process::ExitCode;
 
 /// What `schema keys` prints.
@@ -47,25 +47,25 @@ Every key family of every game. Made by `emberkeep schema keys --format markdown
 
 /// Prints the schema of all games.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let layout = match arguments.layout {
-        LayoutName::Single => Layout::Single,
-        LayoutName::Cluster => Layout::Cluster,
+    let topology = match arguments.layout {
+        LayoutName::Single => Topology::Single,
+        LayoutName::Cluster => Topology::Cluster,
     };
-    let naming = Naming::new(arguments.prefix.as_str(), layout)?;
+    let layout = KeyLayout::new(arguments.prefix.as_str(), topology)?;
     let schema = emberkeep::games::schema();
     match arguments.format {
-        Format::Table => print(format_args!("{}\n", table(&schema, &naming))),
-        Format::Markdown => print(format_args!("{MARKDOWN_HEAD}{}", schema.to_markdown(&naming))),
-        Format::Json => print(format_args!("{}\n", schema.to_json(&naming))),
+        Format::Table => print(format_args!("{}\n", table(&schema, &layout))),
+        Format::Markdown => print(format_args!("{MARKDOWN_HEAD}{}", schema.to_markdown(&layout))),
+        Format::Json => print(format_args!("{}\n", schema.to_json(&layout))),
     }?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(schema: &Schema, naming: &Naming) -> Table {
+fn table(schema: &Schema, layout: &KeyLayout) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["Key", "Type", "Value", "TTL", "Owner", "Index of"]);
-    for row in schema.to_table(naming) {
+    for row in schema.to_table(layout) {
         table.add_row([row.key, row.redis_type, row.value, row.ttl, row.owner, row.index_of]);
     }
     table

@@ -115,7 +115,7 @@ fn long_game(url: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut game = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut lines = BufReader::new(game.stdout.take().expect("it is piped"));
     let mut said = String::new();
-    lines.read_line(&mut said).expect("the game is announced");
+    lines.read_line(&mut said).expect("the game is prefetched");
     assert!(said.starts_with("6 players hit 60 monsters on "), "{said}");
     (game, lines)
 }
@@ -169,7 +169,7 @@ fn a_process_that_dies_is_named_and_the_others_stop() {
     assert_eq!(game.wait().expect("it ends").code(), Some(1), "{said}\n{complaints}");
     let named = format!("(pid {}) ended without its books: signal: 9", children[1]);
     assert!(complaints.contains(&named) && !said.contains("invariants held"), "{said}\n{complaints}");
-    // What it did stands in whole steps: nothing but its books is missed.
+    // What it did stands in whole transactions: nothing but its books is missed.
     assert!(complaints.ends_with("invariants violated: 1 finding\n"), "{said}\n{complaints}");
     assert!(said.contains("checked no ghosts") && !said.contains("checked exact sums"), "{said}");
     await_end(&children);

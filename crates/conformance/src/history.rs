@@ -80,7 +80,7 @@ impl<'a> History<'a> {
         let mut states = vec![Model::default()];
         for (place, call) in self.ordered.iter().enumerate() {
             let mut model = states[place].clone();
-            let expected = model.step(&call.op.ops);
+            let expected = model.transaction(&call.op.ops);
             if expected != call.op.outcome {
                 let Deed { name, ops, outcome, .. } = &call.op;
                 return Err(format!(
@@ -98,7 +98,7 @@ impl<'a> History<'a> {
             self.ordered.iter().rposition(|other| other.returned < call.invoked).map_or(0, |at| at + 1);
         let to = self.ordered.iter().position(|other| other.invoked > call.returned);
         let to = to.unwrap_or(self.ordered.len());
-        let fits = |state: &Model| state.clone().step(&call.op.ops) == call.op.outcome;
+        let fits = |state: &Model| state.clone().transaction(&call.op.ops) == call.op.outcome;
         match states[from..=to.max(from)].iter().any(fits) {
             true => Ok(()),
             false => Err(format!("in no state from place {from} to {to}: {:?}", call.op)),

@@ -1,6 +1,6 @@
 //! One suite of behaviours that every engine of hot state passes.
 //!
-//! Responsible for: the cases, the model and the checkers they compare with, foreign clients, the runner.
+//! Responsible for: the cases, the model and the checkers they compare with, external clients, the runner.
 //! Not responsible for: what only one engine has (the journal, the wire); that is tested beside the engine.
 //!
 //! Every case runs on every engine: [`CASES`] is the one list, `tests/` has one runner per engine. A case gets a
@@ -10,8 +10,8 @@
 mod list;
 pub mod cases;
 pub mod dice;
+pub mod external;
 pub mod families;
-pub mod foreign;
 pub mod history;
 pub mod linear;
 pub mod model;
@@ -43,34 +43,34 @@ cases! {
     ],
     lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, an_empty_list_vanishes, typed_list],
     types: [
-        every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_step_that_contradicts_itself,
+        every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_transaction_that_contradicts_itself,
         a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,
         commits_name_the_family,
     ],
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
         large_values_are_compared_whole, values_of_equal_digests_are_told_apart, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
-        deadlines_in_the_past, empty_steps,
-        a_step_with_all_the_time_in_the_world,
+        deadlines_in_the_past, empty_transactions,
+        a_transaction_with_all_the_time_in_the_world,
     ],
     lifetimes: [
         deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, the_last_millisecond,
-        a_foreign_deadline_of_now, equal_deadlines_end_together,
-        an_ended_key_is_absent_for_writes, a_foreign_client_ends_a_key, a_step_has_one_time, persistent_families,
+        an_external_deadline_of_now, equal_deadlines_end_together,
+        an_ended_key_is_absent_for_writes, an_external_client_ends_a_key, a_transaction_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
     passing: [single_commits, merged_commits],
     many: [
-        keys_read_together, own_writes_among_many, one_spoiled_value_of_many, too_much_read_together,
+        keys_read_together, own_writes_among_many, one_corrupt_value_of_many, too_much_read_together,
         many_reads_of_one_key,
     ],
     reads: [
         plain_words, plain_words_of_absent_keys, plain_words_on_a_wrong_type, plain_words_of_too_much,
-        each_value_with_its_own_result, announced_reads,
+        each_value_with_its_own_result, prefetched_reads,
     ],
     members: [
         members_that_stay_throughout, small_sets, walks_that_end_early, pages_of_a_wrong_type, wrong_member_cursors,
-        foreign_members, a_large_typed_set,
+        external_members, a_large_typed_set,
     ],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
     body: [
@@ -79,16 +79,16 @@ cases! {
         dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
     ],
     isolation: [
-        read_only_steps, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
+        read_only_transactions, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
     ],
     log: [
-        entries_come_with_their_step, refused_steps_record_nothing, sequences_are_continuous,
+        entries_come_with_their_transaction, refused_transactions_record_nothing, sequences_are_continuous,
         state_and_log_are_of_one_moment, a_full_log_drops_and_tells, a_bound_of_zero_is_refused, a_full_log_refuses, pages, trims, trimming_beside_recorders,
-        a_log_with_an_end, a_log_begins_again, a_step_sees_its_own_log, lasting_logs_drop_the_oldest,
+        a_log_with_an_end, a_log_begins_again, a_transaction_sees_its_own_log, lasting_logs_drop_the_oldest,
         a_drop_beside_recorders_leaves_nothing,
     ],
     messages: [
-        messages_come_with_their_step, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,
+        messages_come_with_their_transaction, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,
         dropping_unsubscribes, a_subscription_begins_at_once,
     ],
     scans: [
@@ -96,17 +96,17 @@ cases! {
         wrong_cursors,
     ],
     programs: [
-        steps_against_the_model, large_steps_against_the_model, reads_together_against_the_model,
+        transactions_against_the_model, large_transactions_against_the_model, reads_together_against_the_model,
         two_processes_against_the_model,
     ],
-    mixed: [steps_beside_plain_commands],
+    mixed: [transactions_beside_plain_commands],
     neighbours: [
-        wrong_types_beside_good_steps, two_opinions_of_one_key, a_key_that_changes_its_type,
-        nobody_sees_what_is_refused, failing_bodies_beside_good_steps, a_full_log_beside_good_steps, the_last_place_of_a_log,
+        wrong_types_beside_good_transactions, two_opinions_of_one_key, a_key_that_changes_its_type,
+        nobody_sees_what_is_refused, failing_bodies_beside_good_transactions, a_full_log_beside_good_transactions, the_last_place_of_a_log,
         many_fields_of_one_hash,
     ],
     sums: [totals_are_exact, every_coin_is_banked_once],
-    histories: [registers, counters, sets, steps_over_two_keys],
+    histories: [registers, counters, sets, transactions_over_two_keys],
     contests: [claims, last_hits, pops],
 }
 

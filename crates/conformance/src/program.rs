@@ -1,4 +1,4 @@
-//! Random programs: steps of reads and writes on a few keys, repeatable by their seed, and shortened when they fail.
+//! Random programs: transactions of reads and writes on a few keys, repeatable by their seed, and shortened when they fail.
 
 use crate::dice::Dice;
 use crate::model::Op;
@@ -16,13 +16,13 @@ pub const LIFE_MS_MAX: i64 = 1_000;
 /// One thing that happens.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A step.
-    Step(Vec<Op>),
+    /// A transaction.
+    Transaction(Vec<Op>),
     /// Time passes.
     Pass(i64),
 }
 
-/// A program of this many events. Deadlines are `start` plus less than [`LIFE_MS_MAX`].
+/// A program of this many events. DueQueue are `start` plus less than [`LIFE_MS_MAX`].
 pub fn program(seed: u64, events: usize, start: i64) -> Vec<Event> {
     let mut author = Author { dice: Dice::new(seed), start, passed: 0 };
     (0..events).map(|_| author.event()).collect()
@@ -36,10 +36,10 @@ pub fn shorter_at(program: &[Event], at: usize) -> Vec<Vec<Event>> {
         copy
     };
     let mut shorter = vec![without(&|copy| drop(copy.remove(at)))];
-    if let Event::Step(ops) = &program[at] {
+    if let Event::Transaction(ops) = &program[at] {
         for op in 0..ops.len() {
             shorter.push(without(&|copy| {
-                if let Event::Step(ops) = &mut copy[at] {
+                if let Event::Transaction(ops) = &mut copy[at] {
                     ops.remove(op);
                 }
             }));
@@ -62,7 +62,7 @@ impl Author {
             return Event::Pass(ms);
         }
         let count = self.dice.between(1, 7);
-        Event::Step((0..count).map(|_| self.op()).collect())
+        Event::Transaction((0..count).map(|_| self.op()).collect())
     }
 
     fn op(&mut self) -> Op {

@@ -1,8 +1,8 @@
 //! A story: writes of one key, and what reads answer afterwards. Told in every split of the writes into those
 //! that were committed before and those that the reading body made itself, and then read from outside: as plain
-//! reads, and by a foreign client. So one table checks the engine, its own-writes overlay and the wire at once.
+//! reads, and by an external client. So one table checks the engine, its own-writes overlay and the wire at once.
 
-use crate::foreign::Held;
+use crate::external::Held;
 use crate::subject::Subject;
 use bytes::Bytes;
 use emberkeep_hot::Error;
@@ -35,7 +35,7 @@ async fn inside(
     let (key, writes) = (key.clone(), writes.to_vec());
     let reads: Vec<Read> = answers.iter().map(|(read, _)| read.clone()).collect();
     let shown = format!("{writes:?}");
-    let told = subject.step(move |tx| {
+    let told = subject.transaction(move |tx| {
         writes.iter().try_for_each(|write| tx.raw_write(key.clone(), write.clone()))?;
         // A read that is not known yet must end the run; refusals are answers.
         reads
@@ -55,12 +55,12 @@ pub async fn tell_gone(subject: &Subject, writes: &[Write]) {
     tell(subject, writes, &gone).await;
     let key = subject.fresh();
     subject.write(writes.iter().map(|write| (key.clone(), write.clone())).collect()).await.expect("a story");
-    assert_eq!(subject.foreign().look(&key).await, None, "{writes:?}");
+    assert_eq!(subject.external().look(&key).await, None, "{writes:?}");
 }
 
-/// Tells a story and compares what a foreign client sees at its end.
+/// Tells a story and compares what an external client sees at its end.
 pub async fn tell_seen(subject: &Subject, writes: &[Write], seen: Held, deadline: Option<i64>) {
     let key = subject.fresh();
     subject.write(writes.iter().map(|write| (key.clone(), write.clone())).collect()).await.expect("a story");
-    assert_eq!(subject.foreign().look(&key).await, Some((seen, deadline)), "{writes:?}");
+    assert_eq!(subject.external().look(&key).await, Some((seen, deadline)), "{writes:?}");
 }

@@ -1,7 +1,7 @@
-//! What a case is given: a store on some engine, foreign clients of the same data, and a fresh partition.
+//! What a case is given: a store on some engine, external clients of the same data, and a fresh partition.
 
+use crate::external::{Change, External};
 use crate::families::World;
-use crate::foreign::{Change, Foreign};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::embedded::ManualClock;
@@ -16,8 +16,8 @@ const FAR_MS: i64 = 3_600_000;
 /// Longest wait for the clock of a real server to pass a deadline.
 const CLOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Makes one more foreign client.
-pub type ForeignMaker = Arc<dyn Fn() -> Box<dyn Foreign> + Send + Sync>;
+/// Makes one more external client.
+pub type ExternalMaker = Arc<dyn Fn() -> Box<dyn External> + Send + Sync>;
 
 /// Whose time it is.
 #[derive(Clone)]
@@ -37,8 +37,8 @@ pub struct Backend {
     pub store: Store,
     /// A second store on the same data: another process, where the engine allows one.
     pub other: Store,
-    /// Makes foreign clients.
-    pub foreign: ForeignMaker,
+    /// Makes external clients.
+    pub external: ExternalMaker,
     /// Whose time it is.
     pub time: Time,
 }
@@ -75,9 +75,9 @@ impl Subject {
         }
     }
 
-    /// One more foreign client.
-    pub fn foreign(&self) -> Box<dyn Foreign> {
-        (self.backend.foreign)()
+    /// One more external client.
+    pub fn external(&self) -> Box<dyn External> {
+        (self.backend.external)()
     }
 
     /// The case's partition.
@@ -98,7 +98,7 @@ impl Subject {
 
     /// A raw key of the case, in the partition's slot.
     pub fn key(&self, name: &str) -> Bytes {
-        let prefix = self.backend.store.naming().prefix();
+        let prefix = self.backend.store.key_layout().prefix();
         Bytes::from(format!("{prefix}{{{}}}raw:{name}", self.partition))
     }
 
@@ -110,13 +110,13 @@ impl Subject {
 
     /// A typed key of the case as the engine stores it.
     pub fn raw<F: Family<Partition = World>>(&self, key: &Key<F>) -> Bytes {
-        Bytes::from(key.to_text(self.store().naming(), self.scope().partition()))
+        Bytes::from(key.to_text(self.store().key_layout(), self.scope().partition()))
     }
 
-    /// Has a foreign client write under a typed key; answers the raw key.
+    /// Has an external client write under a typed key; answers the raw key.
     pub async fn plant<F: Family<Partition = World>>(&self, key: &Key<F>, write: Write) -> Bytes {
         let raw = self.raw(key);
-        assert!(self.foreign().change(&raw, Change::Write(write)).await, "the server accepts it");
+        assert!(self.external().change(&raw, Change::Write(write)).await, "the server accepts it");
         raw
     }
 
@@ -135,24 +135,24 @@ impl Subject {
         if let Some(clock) = self.held_clock() {
             return clock.set(at + 1);
         }
-        let (mut foreign, started) = (self.foreign(), Instant::now());
-        while foreign.now().await <= at {
+        let (mut external, started) = (self.external(), Instant::now());
+        while external.now().await <= at {
             assert!(started.elapsed() < CLOCK_WAIT_MAX, "the server's clock does not come to {at}");
             tokio::task::yield_now().await;
         }
     }
 
-    /// Runs a step.
-    pub async fn step<T: Send + 'static>(
+    /// Runs a transaction.
+    pub async fn transaction<T: Send + 'static>(
         &self,
         body: impl FnMut(&mut Tx<'_, World>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.scope().transact(body).await
     }
 
-    /// Makes writes in one step.
+    /// Makes writes in one transaction.
     pub async fn write(&self, writes: Vec<(Bytes, Write)>) -> Result<()> {
-        self.step(move |tx| {
+        self.transaction(move |tx| {
             writes.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone()))
         })
         .await
@@ -164,16 +164,16 @@ impl Subject {
         self.write(vec![(key.clone(), write)]).await.unwrap_or_else(|e| panic!("{shown}: {e}"));
     }
 
-    /// Reads outside a step.
+    /// Reads outside a transaction.
     pub async fn read(&self, key: &Bytes, read: Read) -> Reply {
         let reads = vec![(key.clone(), read)];
         let replies = self.store().engine().read_many(reads).await.expect("plain reads are answered");
         replies.into_iter().next().expect("one reply for one read")
     }
 
-    /// Reads in a step of its own.
-    pub async fn read_in_step(&self, key: &Bytes, read: Read) -> Result<Reply, Error> {
+    /// Reads in a transaction of its own.
+    pub async fn read_in_transaction(&self, key: &Bytes, read: Read) -> Result<Reply, Error> {
         let key = key.clone();
-        self.step(move |tx| tx.raw_read(&key, read.clone())).await
+        self.transaction(move |tx| tx.raw_read(&key, read.clone())).await
     }
 }

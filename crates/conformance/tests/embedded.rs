@@ -1,6 +1,6 @@
 //! Every case on the embedded engine.
 
-use emberkeep_conformance::foreign::{Foreign, StepsForeign};
+use emberkeep_conformance::external::{External, TransactionsExternal};
 use emberkeep_conformance::{Backend, Time, run_all};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
@@ -18,7 +18,7 @@ async fn every_case_on_the_embedded_engine() {
         // One process owns the data: the second store is the same engine.
         other: store.clone(),
         store,
-        foreign: Arc::new(move || Box::new(StepsForeign::new(&same)) as Box<dyn Foreign>),
+        external: Arc::new(move || Box::new(TransactionsExternal::new(&same)) as Box<dyn External>),
         time: Time::Held(clock),
     };
     run_all(&backend).await;

@@ -1,7 +1,7 @@
 //! The state layer for multiplayer games: one crate to depend on.
 //!
 //! *Ember* is the hot state that changes every tick, *keep* is what must never be lost. A game declares its keys
-//! once ([`schema`]), writes each operation as one atomic step ([`hot`]), and runs it unchanged in process or on
+//! once ([`schema`]), writes each operation as one atomic transaction ([`hot`]), and runs it unchanged in process or on
 //! Redis, Valkey and their Cluster ([`redis`]).
 //!
 //! ```
@@ -10,7 +10,7 @@
 //! use std::{sync::Arc, time::Duration};
 //!
 //! partition! {
-//!     /// What all keys of one step share.
+//!     /// What all keys of one transaction share.
 //!     pub struct Realm(Name) as "realm";
 //! }
 //! record! {
@@ -56,7 +56,7 @@
 //!
 //! let (ann, ben) = tokio::join!(take(&store, &realm, 7, "ann", 80), take(&store, &realm, 7, "ben", 80));
 //! assert_eq!(ann? + ben?, 100);
-//! assert_eq!(CHEST.key(7).to_text(store.naming(), &realm), "chest:north:7");
+//! assert_eq!(CHEST.key(7).to_text(store.key_layout(), &realm), "chest:north:7");
 //! # Ok(())
 //! # }
 //! ```

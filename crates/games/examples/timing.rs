@@ -57,15 +57,15 @@ fn main() {
         Json::<Monster>::encode(black_box(&monster), &mut out).expect("a monster has a JSON form");
     });
     time("a scope", || drop(black_box(store.scope(tenant))));
-    time("an empty step", || {
+    time("an empty transaction", || {
         runtime.block_on(scope.transact(|_| Ok::<_, Error>(()))).expect("it commits");
     });
-    time("a step that reads and writes the monster, without a scope", || {
-        let step = scope.transact(move |tx| {
+    time("a transaction that reads and writes the monster, without a scope", || {
+        let transaction = scope.transact(move |tx| {
             let monster = tx.get(&MONSTER.key(id))?.expect("it is there");
             tx.put(&MONSTER.key(id), &monster)
         });
-        runtime.block_on(step).expect("it commits");
+        runtime.block_on(transaction).expect("it commits");
     });
     runtime.block_on(async {
         let mut best = f64::INFINITY;

@@ -1,19 +1,19 @@
-//! Steps that a spoiled key must not stop.
+//! Transactions that a corrupt key must not stop.
 //!
-//! A write to a key that holds another type is refused when the step commits, so a string that a foreign client put
+//! A write to a key that holds another type is refused when the transaction commits, so a string that an external client put
 //! into the place of an index would keep every monster of a tenant alive. To look at each key before it is written
 //! would cost reads, and conflicts with whoever else writes it. So keys are trusted first; when a commit is refused, the
-//! step runs once more and looks.
+//! transaction runs once more and looks.
 
 use crate::world::Tenant;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 
-/// How a step treats keys that it only takes something out of.
+/// How a transaction treats keys that it only takes something out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
     /// They are what they should be: written without a look.
     Trusted,
-    /// One of them is not: each is looked at, and a spoiled one is left as it is. Nothing of ours is in it.
+    /// One of them is not: each is looked at, and a corrupt one is left as it is. Nothing of ours is in it.
     Checked,
 }
 
@@ -48,17 +48,17 @@ impl OfStore for Error {
     }
 }
 
-/// Runs a step on trusted keys and, if one of them was not what it should be, once more on checked ones.
-pub(crate) async fn run<T, E, S>(scope: &Scope<Tenant>, step: S) -> Result<T, E>
+/// Runs a transaction on trusted keys and, if one of them was not what it should be, once more on checked ones.
+pub(crate) async fn run<T, E, S>(scope: &Scope<Tenant>, transaction: S) -> Result<T, E>
 where
     S: FnMut(&mut Tx<'_, Tenant>, Keys) -> Result<T, E> + Clone + Send + 'static,
     T: Send + 'static,
     E: OfStore,
 {
-    let mut trusting = step.clone();
+    let mut trusting = transaction.clone();
     match scope.transact(move |tx| trusting(tx, Keys::Trusted)).await {
         Err(error) if matches!(error.of_store(), Some(Error::WrongType { .. })) => {
-            let mut checking = step;
+            let mut checking = transaction;
             scope.transact(move |tx| checking(tx, Keys::Checked)).await
         }
         done => done,

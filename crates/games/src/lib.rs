@@ -1,7 +1,7 @@
 //! Games built only on what every user of the crate can use.
 //!
 //! **Responsible for**: per game a folder of one shape: `schema` (its key families), `model` (what it stores),
-//! `rules` (pure functions), `service` (its operations, each one atomic step).
+//! `rules` (pure functions), `service` (its operations, each one atomic transaction).
 //!
 //! **Not responsible for**: any engine by name, any protocol. Games do not know each other; what two of them
 //! share about a world stands in [`world`].

@@ -21,11 +21,11 @@ on_every_engine!(mod reactors = reactors_cases {
     a_second_reactor_on_a_spot_is_refused_and_the_first_is_named,
     what_differs_in_kind_place_field_or_tenant_is_another_spot,
     of_64_creations_on_one_spot_one_wins,
-    where_a_foreign_reactor_stands_none_of_64_creations_wins,
-    creations_beside_foreign_ones_in_the_same_field_are_decided_once,
+    where_an_external_reactor_stands_none_of_64_creations_wins,
+    creations_beside_external_ones_in_the_same_field_are_decided_once,
     creations_on_many_spots_at_once_all_win,
     a_field_of_a_thousand_takes_no_more_and_can_be_destroyed,
-    a_field_of_more_than_a_step_reads_is_full_of_the_living_only,
+    a_field_of_more_than_a_transaction_reads_is_full_of_the_living_only,
     ids_are_counted_up_from_the_counter,
     the_counter_wraps_and_passes_over_the_living,
     a_lost_counter_hands_out_no_living_id,
@@ -55,11 +55,11 @@ on_every_engine!(mod reactors = reactors_cases {
     a_field_is_asked_by_name,
     all_of_a_tenant_are_its_own_over_all_fields,
     all_of_a_tenant_are_read_in_pages,
-    a_ghost_of_a_foreign_delete_is_not_listed_and_is_pruned,
+    a_ghost_of_an_external_delete_is_not_listed_and_is_pruned,
     a_ghost_holds_no_spot,
     an_entry_of_a_reactor_elsewhere_is_no_member,
-    a_spoiled_record_is_named_and_hides_no_other,
-    a_spoiled_record_closes_its_own_spot_only,
+    a_corrupt_record_is_named_and_hides_no_other,
+    a_corrupt_record_closes_its_own_spot_only,
     rubbish_in_an_index_is_dropped,
     nobody_is_created_on_a_spot_that_cools_down,
     a_cooldown_is_of_one_spot_of_one_field_of_one_tenant,
@@ -68,22 +68,22 @@ on_every_engine!(mod reactors = reactors_cases {
     a_cooldown_out_of_bounds_is_refused,
     one_cooldown_is_cleared_alone,
     a_fields_cooldowns_are_cleared_together_and_no_others,
-    a_foreign_marker_counts_whatever_it_holds,
-    a_foreign_marker_goes_with_its_field_after_a_sweep,
+    an_external_marker_counts_whatever_it_holds,
+    an_external_marker_goes_with_its_field_after_a_sweep,
     what_other_services_wrote_survives_a_hit,
     what_is_only_read_stays_byte_for_byte,
     a_record_without_a_tenant_is_unreadable_not_everybodys,
-    a_spoiled_hint_costs_nothing_but_a_look,
+    a_corrupt_hint_costs_nothing_but_a_look,
     a_hint_alone_refuses_nobody,
     a_sweep_removes_ghosts_and_brings_orphans_home,
     a_sweep_sets_right_what_is_remembered_of_spots,
     after_a_teardown_neither_reactors_nor_cooldowns_are_left,
     a_teardown_leaves_other_tenants_alone,
     a_teardown_leaves_and_names_what_does_not_say_whose_it_is,
-    a_teardown_removes_a_spoiled_index_and_who_says_that_he_is_there,
+    a_teardown_removes_a_corrupt_index_and_who_says_that_he_is_there,
     a_teardown_of_all_leaves_nothing_of_anybody,
-    spoiled_keys_stop_no_end,
-    a_field_with_spoiled_hints_is_destroyed,
+    corrupt_keys_stop_no_end,
+    a_field_with_corrupt_hints_is_destroyed,
     ids_go_on_after_a_teardown,
     the_reactor_of_another_tenant_is_not_found,
     the_cooldown_of_another_tenant_is_none,
@@ -118,7 +118,7 @@ async fn a_ghost_of_an_expired_record_is_pruned_and_holds_no_spot() {
     let world = World::new(&store);
     let (ghost, living) = (world.create(1).await, world.create(2).await);
     let json = world.stored(&REACTOR.key(ghost.id)).await.unwrap();
-    world.foreign(&REACTOR.key(ghost.id), Write::Set(json.into(), Expiry::At(clock.now() + 1_000))).await;
+    world.external(&REACTOR.key(ghost.id), Write::Set(json.into(), Expiry::At(clock.now() + 1_000))).await;
     assert_eq!(world.listed().await, [ghost.id, living.id]);
     clock.advance(1_001);
     assert_eq!(world.listed().await, [living.id]);
@@ -154,11 +154,11 @@ async fn a_store_that_cannot_be_asked_is_an_error_and_no_free_spot() {
 }
 
 #[tokio::test]
-async fn a_spoiled_index_of_all_stops_no_end() {
+async fn a_corrupt_index_of_all_stops_no_end() {
     let (store, _) = store_with_a_clock();
     let world = World::new(&store);
     let (one, other) = (world.create(1).await, world.create(2).await);
-    world.foreign_set(&REACTORS_ALL.key(), "no set").await;
+    world.external_set(&REACTORS_ALL.key(), "no set").await;
     world.reactors.destroy(world.tenant, one.id).await.unwrap();
     let torn = world.reactors.teardown(world.tenant).await.unwrap();
     assert_eq!((torn.reactors, torn.discarded), (1, vec![]), "it is not this tenant's alone");

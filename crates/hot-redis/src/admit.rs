@@ -1,4 +1,4 @@
-//! How a step comes into a commit: it runs over what is known, and waits for what it misses.
+//! How a transaction comes into a commit: it runs over what is known, and waits for what it misses.
 
 use crate::batch::Batch;
 use crate::clock::Clock;
@@ -12,8 +12,8 @@ use emberkeep_hot::tx::RawTx;
 use std::time::{Duration, Instant};
 
 impl Batch {
-    /// Runs a step on top of what is already in the batch, and sorts it in: it is in the batch, waits, was deferred
-    /// or is already answered. The step comes back if the batch is full; then it belongs into the next one.
+    /// Runs a transaction on top of what is already in the batch, and sorts it in: it is in the batch, waits, was deferred
+    /// or is already answered. The transaction comes back if the batch is full; then it belongs into the next one.
     pub(crate) fn admit(&mut self, mut job: Job, known: &Known, clock: &Clock) -> Option<Job> {
         if self.is_full_for(&job) {
             return Some(job);
@@ -26,14 +26,14 @@ impl Batch {
         job.held_up_by.clear();
         self.solo = job.is_apart();
         self.keep_time(&job, clock);
-        if job.attempts == 0 && self.announce(&job, known) {
+        if job.attempts == 0 && self.prefetch(&job, known) {
             job.attempts += 1;
             self.waiting.push(job);
             return None;
         }
         let back = self.run(job, known, clock);
         if !self.is_begun() {
-            // The step went elsewhere: nobody in this batch has seen a time, least of all one that it had kept.
+            // The transaction went elsewhere: nobody in this batch has seen a time, least of all one that it had kept.
             (self.now_ms, self.estimate_ms) = (None, None);
         }
         back
@@ -44,7 +44,7 @@ impl Batch {
         job.verdict = None;
         let mut effects = Effects::default();
         let mut view = View::new(self, known, clock);
-        let commit = job.step.run(&mut RawTx::new(&mut view, &mut effects, job.seed));
+        let commit = job.transaction.run(&mut RawTx::new(&mut view, &mut effects, job.seed));
         let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
         self.watch();
         if !missing.is_empty() {
@@ -69,7 +69,7 @@ impl Batch {
         self.sort_in(job, reads, layered, effects, known)
     }
 
-    /// Gives a step the time of its last run again, while that is not too long ago. Steps that follow one another still
+    /// Gives a transaction the time of its last run again, while that is not too long ago. Transactions that follow one another still
     /// see time pass: this one began before.
     fn keep_time(&mut self, job: &Job, clock: &Clock) {
         let age_max = (KEPT_TIME_MAX + clock.round_trip()).as_millis() as i64;
@@ -91,33 +91,36 @@ impl Batch {
         let took = now - self.ran_until;
         self.ran_until = now;
         if took > BODY_WARN {
-            tracing::warn!(?took, "a step's body is slow and holds up the steps of its partition");
+            tracing::warn!(
+                ?took,
+                "a transaction's body is slow and holds up the transactions of its partition"
+            );
         }
     }
 
     fn is_full_for(&self, job: &Job) -> bool {
-        self.steps >= BATCH_STEPS_MAX
+        self.transactions >= BATCH_TRANSACTIONS_MAX
             || self.fetches.len() >= BATCH_FETCHES_MAX
             || (self.is_begun() && (self.solo || job.is_apart()))
     }
 
-    /// Whether a step is in it or waits for its call.
+    /// Whether a transaction is in it or waits for its call.
     fn is_begun(&self) -> bool {
-        self.steps + self.waiting.len() > 0
+        self.transactions + self.waiting.len() > 0
     }
 
-    /// Fetches announced reads that are not known. `false` = all are.
-    fn announce(&mut self, job: &Job, known: &Known) -> bool {
-        if job.announced.iter().all(|(key, read)| known.knows(key, &least_of(read), self.started)) {
+    /// Fetches prefetched reads that are not known. `false` = all are.
+    fn prefetch(&mut self, job: &Job, known: &Known) -> bool {
+        if job.prefetched.iter().all(|(key, read)| known.knows(key, &least_of(read), self.started)) {
             return false;
         }
-        for (key, read) in &job.announced {
+        for (key, read) in &job.prefetched {
             self.fetches.add((key.clone(), read.clone()));
         }
         true
     }
 
-    /// All reads of the step so far, and those it misses: together they come from one moment.
+    /// All reads of the transaction so far, and those it misses: together they come from one moment.
     fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
         self.fetches.extend(reads.into_vec().into_iter().map(|(key, read, _)| (key, read)));
         for (key, read) in missing {
@@ -128,7 +131,7 @@ impl Batch {
     }
 }
 
-/// What must be known of an announced read. The head of a list is announced for the steps behind this one, too: as long as
+/// What must be known of an prefetched read. The head of a list is prefetched for the transactions behind this one, too: as long as
 /// its first element is known, asking is not worth a round trip.
 fn least_of(read: &Read) -> Read {
     match read {
@@ -137,7 +140,7 @@ fn least_of(read: &Read) -> Read {
     }
 }
 
-/// What is missed of a list of which steps of this batch take: fetches are made after their writes, and what stood behind
+/// What is missed of a list of which transactions of this batch take: fetches are made after their writes, and what stood behind
 /// the elements that they take stands at the head then.
 fn from_head(read: Read) -> Read {
     match read {
@@ -152,7 +155,7 @@ mod tests {
     use crate::clock::ServerClock;
     use crate::job::Claim;
     use bytes::Bytes;
-    use emberkeep_hot::tx::Step;
+    use emberkeep_hot::tx::Transaction;
     use std::any::Any;
     use std::sync::Arc;
     use tokio::sync::oneshot;
@@ -160,7 +163,7 @@ mod tests {
     /// Writes the time it is shown to a key.
     struct Stamp(&'static str);
 
-    impl Step for Stamp {
+    impl Transaction for Stamp {
         fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
             let now = Bytes::from(tx.now().to_string());
             tx.write(RawKey::from_static(self.0.as_bytes()), Write::Set(now, Expiry::Never)).is_ok()
@@ -174,9 +177,9 @@ mod tests {
     fn job(key: &'static str, time: Option<Time>) -> Job {
         let started = Instant::now();
         Job {
-            step: Box::new(Stamp(key)),
+            transaction: Box::new(Stamp(key)),
             seed: 0,
-            announced: vec![],
+            prefetched: vec![],
             started,
             deadline: started + Duration::from_secs(2),
             attempts: 0,
@@ -197,21 +200,21 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_a_step_has_kept_is_shown_to_no_other() {
+    fn a_time_that_a_transaction_has_kept_is_shown_to_no_other() {
         let (mut known, now) = (Known::default(), Instant::now());
         let clock = Clock::new(Arc::new(ServerClock::new(0, Arc::default())));
         clock.observe(1_000_000, now);
         let kept = Time { now_ms: 999_970, estimate_ms: 999_970 };
         let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
-        assert_eq!((batch.now_ms, batch.steps), (Some(999_970), 1), "it sees its own time");
+        assert_eq!((batch.now_ms, batch.transactions), (Some(999_970), 1), "it sees its own time");
 
         known.wait(&RawKey::from_static(b"a"), now + Duration::from_secs(1));
         let mut batch = Batch::new(now, Default::default(), 1);
         assert!(batch.admit(job("a", Some(kept)), &known, &clock).is_none());
-        assert_eq!((batch.deferred.len(), batch.steps), (1, 0), "another has the turn");
+        assert_eq!((batch.deferred.len(), batch.transactions), (1, 0), "another has the turn");
         assert!(batch.admit(job("b", None), &known, &clock).is_none());
-        assert_eq!(batch.steps, 1);
+        assert_eq!(batch.transactions, 1);
         assert!(batch.now_ms >= Some(1_000_000), "{:?}", batch.now_ms);
         assert!(batch.estimate_ms >= Some(1_000_000), "{:?}", batch.estimate_ms);
     }

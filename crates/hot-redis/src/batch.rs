@@ -1,6 +1,6 @@
-//! A commit under construction: steps run over what is known and over each other, and are sorted into groups.
+//! A commit under construction: transactions run over what is known and over each other, and are sorted into groups.
 //!
-//! Steps that share a key run one after the other on the same state and become one group: its reads are validated
+//! Transactions that share a key run one after the other on the same state and become one group: its reads are validated
 //! once, its writes are merged, and all of them commit or none does. Groups share no key, so one stale group does
 //! not hold up the others of the same call.
 
@@ -21,22 +21,22 @@ use smallvec::SmallVec;
 use std::time::Instant;
 
 pub(crate) type Map<V> = HashMap<RawKey, V, RandomState>;
-/// Keys of one step: mostly one or two.
+/// Keys of one transaction: mostly one or two.
 pub(crate) type Keys = Distinct<RawKey>;
 /// Places of groups.
 type Touched = SmallVec<[usize; 4]>;
 
-/// Room that is made for the keys of a step.
-const KEYS_PER_STEP_USUAL: usize = 3;
+/// Room that is made for the keys of a transaction.
+const KEYS_PER_TRANSACTION_USUAL: usize = 3;
 
 /// One commit.
 pub(crate) struct Batch {
     pub(crate) groups: Vec<Group>,
-    /// Reads that steps still miss; made after the writes of the same call.
+    /// Reads that transactions still miss; made after the writes of the same call.
     pub(crate) fetches: Distinct<(RawKey, Read)>,
-    /// The steps that miss them.
+    /// The transactions that miss them.
     pub(crate) waiting: Vec<Job>,
-    /// Steps that must go into a later commit.
+    /// Transactions that must go into a later commit.
     pub(crate) deferred: Vec<Job>,
     /// The estimate of the server's time that bodies used.
     pub(crate) estimate_ms: Option<i64>,
@@ -48,20 +48,20 @@ pub(crate) struct Batch {
     pub(crate) started: Instant,
     /// When the last body ended: the next one begins then, and one look at the clock serves both.
     pub(crate) ran_until: Instant,
-    pub(crate) steps: usize,
+    pub(crate) transactions: usize,
     bytes: usize,
-    /// The keys of the partition's log, and whether a step has added to it: entries follow the writes of all groups, so
+    /// The keys of the partition's log, and whether a transaction has added to it: entries follow the writes of all groups, so
     /// nobody in this batch sees them.
     log_keys: (RawKey, RawKey),
     records: bool,
-    /// Its one step shares it with nobody.
+    /// Its one transaction shares it with nobody.
     pub(crate) solo: bool,
 }
 
 impl Batch {
-    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), steps: usize) -> Batch {
-        // Tables that grow while steps come hash all of their keys again and again.
-        let keys = (steps * KEYS_PER_STEP_USUAL).min(BATCH_KEYS_MAX);
+    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), transactions: usize) -> Batch {
+        // Tables that grow while transactions come hash all of their keys again and again.
+        let keys = (transactions * KEYS_PER_TRANSACTION_USUAL).min(BATCH_KEYS_MAX);
         let mut required = Requirements::default();
         required.reserve(keys);
         Batch {
@@ -76,7 +76,7 @@ impl Batch {
             now_ms: None,
             started: now,
             ran_until: now,
-            steps: 0,
+            transactions: 0,
             bytes: 0,
             log_keys,
             records: false,
@@ -106,21 +106,21 @@ impl Batch {
         }
         let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>() + bytes_of(&effects);
         let full = self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + new_keys > BATCH_KEYS_MAX;
-        if full && self.steps > 0 {
+        if full && self.transactions > 0 {
             return Some(job);
         }
         if self.required.add(&effects.writes).is_err() {
             match Requirements::default().add(&effects.writes) {
                 Err(error) => job.verdict = Some(error),
                 Ok(()) => {
-                    // It only contradicts the steps before it, and what those leave behind is not known for certain.
+                    // It only contradicts the transactions before it, and what those leave behind is not known for certain.
                     self.deferred.push(job);
                     return None;
                 }
             }
             effects.clear();
         }
-        self.steps += 1;
+        self.transactions += 1;
         self.bytes += bytes;
         self.join(job, keys, touched, reads, effects);
         None
@@ -135,13 +135,13 @@ impl Batch {
         (touched, new_keys)
     }
 
-    /// Whether the step cannot go along: it or its neighbours must be alone, it is another's turn, or guessing would
+    /// Whether the transaction cannot go along: it or its neighbours must be alone, it is another's turn, or guessing would
     /// be in vain.
     fn must_wait(&self, job: &mut Job, keys: &[RawKey], touched: &[usize], known: &Known) -> bool {
         if !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed)) {
             return true;
         }
-        // What it saw of the log would be older than what it saw of the steps before it.
+        // What it saw of the log would be older than what it saw of the transactions before it.
         if self.records && keys.iter().any(|key| *key == self.log_keys.0 || *key == self.log_keys.1) {
             return true;
         }
@@ -172,7 +172,7 @@ impl Batch {
         group.jobs.push(job);
     }
 
-    /// The group of a step that touches these: the first, which absorbs the others, or a new one.
+    /// The group of a transaction that touches these: the first, which absorbs the others, or a new one.
     fn home_of(&mut self, touched: &[usize]) -> usize {
         let Some((home, others)) = touched.split_first() else {
             self.groups.push(Group::default());

@@ -1,8 +1,8 @@
-//! The task of one partition: takes steps in order, combines them into commits, sends up to [`LANES_MAX`] of them
+//! The task of one partition: takes transactions in order, combines them into commits, sends up to [`LANES_MAX`] of them
 //! one behind the other, and runs again what proved stale.
 //!
 //! It is the engine's own task, not a caller's: a caller that goes away strands nobody. It ends when the partition
-//! has been idle for [`PARTITION_IDLE`] or the engine closes; steps that are queued are finished first.
+//! has been idle for [`PARTITION_IDLE`] or the engine closes; transactions that are queued are finished first.
 
 use crate::batch::Batch;
 use crate::budget::Share;
@@ -59,7 +59,7 @@ pub(crate) struct Landed {
 }
 
 impl Landed {
-    fn steps(&self) -> usize {
+    fn transactions(&self) -> usize {
         self.groups.iter().map(|group| group.jobs.len()).sum::<usize>() + self.waiting.len()
     }
 }
@@ -71,7 +71,7 @@ impl Combiner {
         inbox: mpsc::UnboundedReceiver<Job>,
     ) -> Combiner {
         Combiner {
-            log_keys: log_keys(&shared.naming, &partition),
+            log_keys: log_keys(&shared.layout, &partition),
             clock: Clock::new(shared.clock_of_slot(shared.router.slot(&partition))),
             share: shared.budget.share(),
             shared,
@@ -112,7 +112,7 @@ impl Combiner {
         tokio::select! {
             biased;
             Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
-                let alone = landed.steps() <= 1 && self.queue.is_empty();
+                let alone = landed.transactions() <= 1 && self.queue.is_empty();
                 self.land(landed);
                 if !alone {
                     // Those who were just answered get the chance to call again before the next commit is made.
@@ -130,7 +130,7 @@ impl Combiner {
         false
     }
 
-    /// When the next step that pauses may go on.
+    /// When the next transaction that pauses may go on.
     fn next_wake(&self) -> Option<Instant> {
         if self.flights.len() >= self.lanes_max() {
             return None;
@@ -138,13 +138,13 @@ impl Combiner {
         self.queue.iter().filter_map(|job| job.not_before).min()
     }
 
-    /// Commits that may be in flight. One until the server has told its time: what the steps of a second one were shown
+    /// Commits that may be in flight. One until the server has told its time: what the transactions of a second one were shown
     /// might lie after what those behind the first one's answer are shown.
     fn lanes_max(&self) -> usize {
         if self.clock.is_borrowed() { 1 } else { LANES_MAX }
     }
 
-    /// Makes and sends commits while there are lanes and steps.
+    /// Makes and sends commits while there are lanes and transactions.
     fn launch(&mut self) {
         while self.flights.len() < self.lanes_max() && !self.queue.is_empty() {
             let mut batch = self.compose();
@@ -277,12 +277,12 @@ impl Combiner {
 
     fn count(&self, groups: &[Group], fetches: &[(RawKey, Read)]) {
         let counters = &self.shared.counters;
-        let steps: usize = groups.iter().map(|group| group.jobs.len()).sum();
+        let transactions: usize = groups.iter().map(|group| group.jobs.len()).sum();
         add(&counters.commit_calls, !groups.is_empty() as u64);
         add(&counters.read_calls, (groups.is_empty() && !fetches.is_empty()) as u64);
-        if steps > 1 {
+        if transactions > 1 {
             add(&counters.combined_commits, 1);
-            add(&counters.combined_steps, steps as u64);
+            add(&counters.combined_transactions, transactions as u64);
         }
     }
 

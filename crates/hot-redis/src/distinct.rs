@@ -1,4 +1,4 @@
-//! A list without repetitions, in which a step of two reads and one of a thousand are both found fast.
+//! A list without repetitions, in which a transaction of two reads and one of a thousand are both found fast.
 
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use foldhash::fast::RandomState;

@@ -1,4 +1,4 @@
-//! The engine: hands steps to the task of their partition, reads, scans and listens.
+//! The engine: hands transactions to the task of their partition, reads, scans and listens.
 
 use crate::address::Address;
 use crate::combiner::Combiner;
@@ -14,11 +14,11 @@ use crate::wire::{self, Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
-use emberkeep_hot::limits::{STEP_DEADLINE_DEFAULT, STEP_DEADLINE_MAX};
+use emberkeep_hot::limits::{TRANSACTION_DEADLINE_DEFAULT, TRANSACTION_DEADLINE_MAX};
 use emberkeep_hot::pubsub::Subscription;
-use emberkeep_hot::tx::Step;
+use emberkeep_hot::tx::Transaction;
 use emberkeep_hot::{Error, Result};
-use emberkeep_schema::{Layout, Naming};
+use emberkeep_schema::{KeyLayout, Topology};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use redis::Value;
@@ -52,15 +52,15 @@ impl RedisEngine {
     /// `&ca=/path/ca.pem` to trust a private authority instead of the public ones.
     pub async fn connect(url: &str) -> Result<Arc<RedisEngine>> {
         let address = Address::parse(url)?;
-        let layout = if address.cluster { Layout::Cluster } else { Layout::Single };
-        let naming = Naming::new(address.prefix.clone(), layout)
+        let layout = if address.cluster { Topology::Cluster } else { Topology::Single };
+        let layout = KeyLayout::new(address.prefix.clone(), layout)
             .map_err(|error| Error::Invalid { what: "prefix", problem: error.to_string() })?;
         let name = address.to_string();
         let router = Router::new(address).map_err(|failure| plain(&name, failure))?;
         let random = RandomState::new();
         let process = format!("{:016x}", random.hash_one(std::process::id()));
         let seeds = AtomicU64::new(random.hash_one("seed"));
-        let shared = Arc::new(Shared::new(router, naming, process));
+        let shared = Arc::new(Shared::new(router, layout, process));
         let engine = RedisEngine {
             shared,
             partitions: Arc::default(),
@@ -170,16 +170,16 @@ impl RedisEngine {
         partitions.insert(partition.clone(), (sender, task));
     }
 
-    async fn run_job(&self, order: Order) -> Result<Box<dyn Step>> {
+    async fn run_job(&self, order: Order) -> Result<Box<dyn Transaction>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
         // Whatever the caller asked for: a sum of times must not overflow.
-        let deadline = started + order.deadline.min(STEP_DEADLINE_MAX);
+        let deadline = started + order.deadline.min(TRANSACTION_DEADLINE_MAX);
         let claim = Arc::new(Claim::default());
         let job = Job {
-            step: order.step,
+            transaction: order.transaction,
             seed: order.seed,
-            announced: order.announced,
+            prefetched: order.prefetched,
             started,
             deadline,
             attempts: 0,
@@ -214,7 +214,7 @@ impl RedisEngine {
     }
 
     async fn read_slot(&self, slot: u16, reads: &[(RawKey, Read)]) -> Result<Vec<Reply>> {
-        let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
+        let deadline = Instant::now() + TRANSACTION_DEADLINE_DEFAULT;
         if let Some(replies) = self.texts_together(slot, reads).await {
             add(&self.shared.counters.read_calls, 1);
             return Ok(replies);
@@ -355,11 +355,11 @@ impl Engine for RedisEngine {
         self.shared.name.clone()
     }
 
-    fn naming(&self) -> &Naming {
-        &self.shared.naming
+    fn key_layout(&self) -> &KeyLayout {
+        &self.shared.layout
     }
 
-    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
+    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(self.run_job(order))
     }
 

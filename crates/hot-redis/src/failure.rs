@@ -70,7 +70,7 @@ impl Failure {
             }
             Failure::Moved { to } | Failure::Ask { to } => format!("redirected to {}:{}", to.0, to.1),
             Failure::NoScript => "the script is not loaded".into(),
-            Failure::Abandoned => "a step of the same commit was given up".into(),
+            Failure::Abandoned => "a transaction of the same commit was given up".into(),
             Failure::Refused(error) => error.to_string(),
         }
     }
@@ -132,7 +132,7 @@ fn without_user(reason: String) -> String {
     around.unwrap_or(reason)
 }
 
-/// Our user may not run a command of a step; found before the first write.
+/// Our user may not run a command of a transaction; found before the first write.
 pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
     denied(backend, format!("NOPERM {command} is not allowed"))
 }

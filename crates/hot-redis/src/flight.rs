@@ -56,9 +56,9 @@ pub(crate) struct Flight {
     pub(crate) allowance: Duration,
     /// The time that bodies were shown.
     pub(crate) shown_ms: Option<i64>,
-    /// The latest deadline of its steps.
+    /// The latest deadline of its transactions.
     pub(crate) deadline: Instant,
-    /// Those of its steps that have effects.
+    /// Those of its transactions that have effects.
     pub(crate) claims: Vec<Arc<Claim>>,
     /// Of the server that it is sent to, as far as we know.
     pub(crate) clock: Arc<ServerClock>,
@@ -275,7 +275,7 @@ impl Flight {
 /// `ember:turn:<key>`, in the key's slot.
 pub(crate) fn turn_key(shared: &Shared, partition: &[u8], key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + partition.len() + 16);
-    shared.naming.write_own(partition, b"turn:", &mut out);
+    shared.layout.write_own(partition, b"turn:", &mut out);
     out.extend_from_slice(key);
     out
 }

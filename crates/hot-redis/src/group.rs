@@ -1,27 +1,27 @@
-//! Steps of one commit that share keys: validated, written and answered as one.
+//! Transactions of one commit that share keys: validated, written and answered as one.
 
 use crate::inferred::shows_absence;
 use crate::job::Job;
 use crate::view::Reads;
 use emberkeep_hot::command::*;
 
-/// Steps that share keys.
+/// Transactions that share keys.
 #[derive(Default)]
 pub(crate) struct Group {
     pub(crate) jobs: Vec<Job>,
     pub(crate) keys: Vec<RawKey>,
-    /// What its steps have read, while steps join it.
+    /// What its transactions have read, while transactions join it.
     pub(crate) reads: Reads,
     /// The same as the script compares it.
     pub(crate) compared: Vec<(RawKey, Read, Reply)>,
     pub(crate) effects: Effects,
-    /// What its steps ask of the state below, also by writes that later ones cover.
+    /// What its transactions ask of the state below, also by writes that later ones cover.
     pub(crate) required: Vec<Requirement>,
     /// The tick of the call that carries it.
     pub(crate) tick: u64,
     /// Its call asks for leases where it proves stale.
     pub(crate) asks: bool,
-    /// A step that must be alone is in here.
+    /// A transaction that must be alone is in here.
     pub(crate) sealed: bool,
 }
 

@@ -1,11 +1,11 @@
-//! A step on its way through the engine.
+//! A transaction on its way through the engine.
 
 use crate::distinct::Named;
 use crate::leases::Leases;
 use crate::limits::MISSES_BEFORE_TIME_IS_KEPT;
 use crate::view::Reads;
 use emberkeep_hot::command::{RawKey, Read, Reply};
-use emberkeep_hot::tx::Step;
+use emberkeep_hot::tx::Transaction;
 use emberkeep_hot::{Error, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -28,29 +28,29 @@ pub(crate) struct Time {
     pub(crate) estimate_ms: i64,
 }
 
-/// A step, what is known of its reads, and who waits for it.
+/// A transaction, what is known of its reads, and who waits for it.
 pub(crate) struct Job {
-    pub(crate) step: Box<dyn Step>,
+    pub(crate) transaction: Box<dyn Transaction>,
     pub(crate) seed: u64,
-    pub(crate) announced: Vec<(RawKey, Read)>,
+    pub(crate) prefetched: Vec<(RawKey, Read)>,
     pub(crate) started: Instant,
     pub(crate) deadline: Instant,
     pub(crate) attempts: u32,
     /// Stale answers so far.
     pub(crate) stale: u32,
-    /// Must not share a commit with steps on the same keys.
+    /// Must not share a commit with transactions on the same keys.
     pub(crate) alone: bool,
-    /// Must not share a call with any other step: a call with it was refused, and somebody is to blame.
+    /// Must not share a call with any other transaction: a call with it was refused, and somebody is to blame.
     pub(crate) solo: bool,
     /// Runs one after the other that missed a read although the one before it was fetched.
     pub(crate) misses: u32,
     /// The time of its last run, once it has missed often: what it reads may depend on the time, and then it would miss
-    /// for ever. A step with a time of its own shares its call with nobody.
+    /// for ever. A transaction with a time of its own shares its call with nobody.
     pub(crate) time: Option<Time>,
     pub(crate) not_before: Option<Instant>,
     /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
     pub(crate) held_up_by: Vec<RawKey>,
-    /// Replies that came from one atomic call: a step that read nothing else needs no validation.
+    /// Replies that came from one atomic call: a transaction that read nothing else needs no validation.
     pub(crate) fresh: Option<Arc<Seen>>,
     /// What it may have leases on, by earlier runs.
     pub(crate) leases: Leases,
@@ -59,12 +59,12 @@ pub(crate) struct Job {
     /// An error that takes the place of the body's result, if its reads prove true.
     pub(crate) verdict: Option<Error>,
     pub(crate) claim: Arc<Claim>,
-    pub(crate) reply: oneshot::Sender<Result<Box<dyn Step>>>,
+    pub(crate) reply: oneshot::Sender<Result<Box<dyn Transaction>>>,
 }
 
-/// What the caller and the engine must agree on when the caller's time is up: whether the step is on its way.
+/// What the caller and the engine must agree on when the caller's time is up: whether the transaction is on its way.
 ///
-/// A step with effects is sent only after `send` said yes, and a caller tells "nothing was written" only after
+/// A transaction with effects is sent only after `send` said yes, and a caller tells "nothing was written" only after
 /// `give_up` said yes. Exactly one of the two can.
 #[derive(Default)]
 pub(crate) struct Claim {
@@ -82,13 +82,13 @@ const SENT: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Claim {
-    /// The step's effects are about to be sent. `false` = its caller gave up.
+    /// The transaction's effects are about to be sent. `false` = its caller gave up.
     pub(crate) fn send(&self) -> bool {
         let state = self.state.compare_exchange(QUEUED, SENT, Ordering::AcqRel, Ordering::Acquire);
         state != Err(GIVEN_UP)
     }
 
-    /// The step's effects are certainly not on their way any more.
+    /// The transaction's effects are certainly not on their way any more.
     pub(crate) fn back(&self) {
         let _ = self.state.compare_exchange(SENT, QUEUED, Ordering::AcqRel, Ordering::Acquire);
     }
@@ -174,18 +174,18 @@ impl Job {
         self.time = time.filter(|_| self.misses >= MISSES_BEFORE_TIME_IS_KEPT);
     }
 
-    /// Hands the step back with its result, or the error that took its place.
+    /// Hands the transaction back with its result, or the error that took its place.
     pub(crate) fn finish(self) {
         let result = match self.verdict {
-            Some(error) => Err(self.step.explain(error)),
-            None => Ok(self.step),
+            Some(error) => Err(self.transaction.explain(error)),
+            None => Ok(self.transaction),
         };
         // The caller may be gone; that is its right.
         let _ = self.reply.send(result);
     }
 
     pub(crate) fn fail(self, error: Error) {
-        let _ = self.reply.send(Err(self.step.explain(error)));
+        let _ = self.reply.send(Err(self.transaction.explain(error)));
     }
 
     /// The deadline passed with nothing in flight.
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_sent_or_given_up_but_never_both() {
+    fn a_transaction_is_sent_or_given_up_but_never_both() {
         let claim = Claim::default();
         assert!(claim.send() && claim.send(), "a redirect sends it again");
         assert!(!claim.give_up(), "it is on its way");

@@ -69,7 +69,7 @@ impl Kept {
         if self.latest_tick != tick {
             (self.latest_tick, self.latest) = (tick, 0);
         }
-        // A step that asked for more than the bound in one call needs all of it at once.
+        // A transaction that asked for more than the bound in one call needs all of it at once.
         self.trim(KNOWN_READS_MAX.max(self.latest + 1) - 1);
         self.bytes += weight(&reply);
         self.replies.push((read, reply));

@@ -69,7 +69,7 @@ impl Known {
             let after = carried(key, &[(read.clone(), reply.clone())], &behind);
             after.into_iter().for_each(|(read, reply)| known.kept.keep(read, reply, tick));
             if known.kept.inferred(read).is_none() {
-                // What the commits behind it leave cannot be told. Without a guess the step would miss this read for as
+                // What the commits behind it leave cannot be told. Without a guess the transaction would miss this read for as
                 // long as we write the key; a wrong one ends with a stale answer, after which commits on the key wait.
                 known.kept.keep_beside(read.clone(), reply, tick);
             }
@@ -97,7 +97,7 @@ impl Known {
         self.calm_from.is_none_or(|from| now >= from)
     }
 
-    /// Until when a step on this key had better not be sent: another's turn.
+    /// Until when a transaction on this key had better not be sent: another's turn.
     pub(crate) fn waits(&self, key: &RawKey, now: Instant) -> Option<Instant> {
         self.keys.get(key)?.wait_until.filter(|until| *until > now)
     }

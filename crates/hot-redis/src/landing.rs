@@ -1,4 +1,4 @@
-//! What the partition's task does with a commit that came back: answers its steps or queues them again.
+//! What the partition's task does with a commit that came back: answers its transactions or queues them again.
 
 use crate::combiner::{Combiner, Landed};
 use crate::failure::{Failure, forbidden};
@@ -82,7 +82,7 @@ impl Combiner {
         }
     }
 
-    /// The script answered: for every group, then for the reads that steps missed.
+    /// The script answered: for every group, then for the reads that transactions missed.
     fn answered(
         &mut self,
         call: &Call,
@@ -127,7 +127,7 @@ impl Combiner {
             GroupAnswer::NotBegun => self.again(group, None),
             GroupAnswer::Stale(replies) => self.stale(group, replies, time_ms),
             GroupAnswer::Wait => {
-                add(&self.shared.counters.turn_waits, 1);
+                add(&self.shared.counters.lease_waits, 1);
                 let waits = group.jobs.iter().map(|job| job.waits).max().unwrap_or(0);
                 let until = Instant::now() + (TURN_POLL * (1 << waits.min(16))).min(TURN_POLL_MAX);
                 let written: Vec<RawKey> = group.written().cloned().collect();
@@ -155,7 +155,7 @@ impl Combiner {
         }
     }
 
-    /// Replies to the reads that steps missed.
+    /// Replies to the reads that transactions missed.
     fn fetched(
         &mut self,
         fetches: Vec<(RawKey, Read)>,
@@ -239,7 +239,7 @@ impl Combiner {
         }
     }
 
-    /// A check failed that only one step of the group may be guilty of: each is tried alone.
+    /// A check failed that only one transaction of the group may be guilty of: each is tried alone.
     fn one_to_blame(&mut self, mut group: Group, error: Error) {
         if group.jobs.len() == 1 {
             self.void(&group);
@@ -249,7 +249,7 @@ impl Combiner {
         self.again(group, None);
     }
 
-    /// The server refused the call as a whole. If more than one step was in it, each is sent by itself: the others
+    /// The server refused the call as a whole. If more than one transaction was in it, each is sent by itself: the others
     /// must not suffer for the one that is refused.
     fn refused(&mut self, groups: Vec<Group>, waiting: Vec<Job>, error: &Error) {
         let mut jobs = Vec::new();
@@ -291,8 +291,7 @@ impl Combiner {
     }
 
     fn not_executed(&mut self, groups: Vec<Group>, waiting: Vec<Job>, reason: &str) {
-        let advice =
-            "the backend is starting, failing over or unreachable; the step was tried until its deadline";
+        let advice = "the backend is starting, failing over or unreachable; the transaction was tried until its deadline";
         let problem = Error::Unavailable { backend: self.shared.name.clone(), reason: reason.into(), advice };
         let pause = |job: &Job| (RETRY_PAUSE * job.attempts.clamp(1, 8)).min(RETRY_PAUSE_MAX);
         let mut jobs = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! Responsible for: commits by one generic script, combining, guesses, turns, receipts, the server's clock,
 //! routing on a Cluster, telling apart what was executed from what was not.
-//! Not responsible for: what a step means (`emberkeep-hot`), any game, any key of a game.
+//! Not responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
 
 mod address;
 mod admit;

@@ -1,15 +1,15 @@
 //! Every bound of the Redis engine. Units and qualifiers stand last.
 
-use emberkeep_hot::limits::STEP_DEADLINE_DEFAULT;
+use emberkeep_hot::limits::TRANSACTION_DEADLINE_DEFAULT;
 use std::time::Duration;
 
 /// Above this a digest stands for the reply that a body saw.
 pub const DIGEST_ABOVE_BYTES: usize = 4 * 1024;
-/// Most steps in one commit.
-pub const BATCH_STEPS_MAX: usize = 256;
+/// Most transactions in one commit.
+pub const BATCH_TRANSACTIONS_MAX: usize = 256;
 /// Most bytes of replies and writes in one commit.
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
-/// Reads that steps still miss, in one call; a single step may ask for more.
+/// Reads that transactions still miss, in one call; a single transaction may ask for more.
 pub const BATCH_FETCHES_MAX: usize = 512;
 /// Strings from which on a plain read asks for them by one command instead of a script. If one is not there the script is
 /// asked after all, so it must be worth it.
@@ -18,9 +18,9 @@ pub const TEXTS_TOGETHER_MIN: usize = 256;
 pub const BATCH_KEYS_MAX: usize = 256;
 /// Commits of one partition in flight at a time, each on its own lane.
 pub const LANES_MAX: usize = 2;
-/// Stale answers after which a step asks for the turn.
+/// Stale answers after which a transaction asks for the turn.
 pub const STALE_BEFORE_TURN: u32 = 2;
-/// Stale answers after which a step runs alone, so that it holds up nobody who shares a key with it.
+/// Stale answers after which a transaction runs alone, so that it holds up nobody who shares a key with it.
 pub const STALE_BEFORE_ALONE: u32 = 6;
 /// Runs of a body in a row that each miss a read after an answer: a passed deadline is the body's doing then, not the
 /// backend's.
@@ -32,7 +32,7 @@ pub const TURN_MIN: Duration = Duration::from_millis(30);
 pub const ROUND_TRIP_MAX: Duration = Duration::from_millis(1_000);
 /// A round trip from which on a transaction asks for a lease with its first stale answer.
 pub const FAR_ROUND_TRIP: Duration = Duration::from_millis(20);
-/// Pause of a step that was told to wait for somebody else's turn; twice as long each time.
+/// Pause of a transaction that was told to wait for somebody else's turn; twice as long each time.
 pub const TURN_POLL: Duration = Duration::from_millis(1);
 /// Longest such pause.
 pub const TURN_POLL_MAX: Duration = Duration::from_millis(16);
@@ -56,7 +56,7 @@ pub const CLOCK_ALLOWANCE_MAX: Duration = Duration::from_secs(3);
 pub const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(3);
 /// Largest difference of a commit that used no time: a copy of it that comes later is refused.
 pub const COMMIT_LATENESS_MAX: Duration = Duration::from_secs(20);
-/// How often the server's time is asked for when no step needs it.
+/// How often the server's time is asked for when no transaction needs it.
 pub const CLOCK_REFRESH: Duration = Duration::from_secs(1);
 /// A reply counts as lost when nothing arrives on its connection for so long; the lane's receipt tells what happened.
 pub const REPLY_WAIT: Duration = Duration::from_millis(700);
@@ -97,7 +97,7 @@ pub const PARTITION_IDLE: Duration = Duration::from_secs(30);
 /// Time a caller waits beyond its deadline for an answer that is on its way.
 pub const DEADLINE_GRACE: Duration = Duration::from_millis(20);
 
-/// Runs that missed a read before a step keeps its time: what it reads may depend on it.
+/// Runs that missed a read before a transaction keeps its time: what it reads may depend on it.
 pub const MISSES_BEFORE_TIME_IS_KEPT: u32 = 3;
 /// How old a kept time may become, beside a round trip.
 pub const KEPT_TIME_MAX: Duration = Duration::from_millis(50);
@@ -107,11 +107,12 @@ const _: () = assert!(KEPT_TIME_MAX.as_millis() < CLOCK_DIFFERENCE_MAX.as_millis
 const _: () = assert!(KNOWN_BYTES_MAX + 2 * KNOWN_KEYS_MAX * KNOWN_KEY_BYTES < KNOWN_BYTES_TOTAL_MAX);
 const _: () = assert!(BATCH_KEYS_MAX * 2 < 8_000, "keys and turn keys are passed to Lua together");
 const _: () = assert!(TURN_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < RECEIPT.as_millis());
-const _: () = assert!(TURN_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < STEP_DEADLINE_DEFAULT.as_millis());
+const _: () =
+    assert!(TURN_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < TRANSACTION_DEADLINE_DEFAULT.as_millis());
 const _: () = assert!(CLOCK_DIFFERENCE_MAX.as_millis() < CLOCK_ALLOWANCE_MAX.as_millis());
 const _: () = assert!(CLOCK_ALLOWANCE_MAX.as_millis() <= COMMIT_LATENESS_MAX.as_millis());
 // While a copy of a commit may still be executed, the mark of its closed lane is there, also if the estimate of the
 // server's time was off by as much as is allowed.
 const _: () = assert!(2 * COMMIT_LATENESS_MAX.as_millis() < RECEIPT.as_millis());
 const _: () = assert!(TURN_POLL_MAX.as_millis() < TURN_MIN.as_millis());
-const _: () = assert!(REPLY_WAIT.as_millis() < STEP_DEADLINE_DEFAULT.as_millis());
+const _: () = assert!(REPLY_WAIT.as_millis() < TRANSACTION_DEADLINE_DEFAULT.as_millis());

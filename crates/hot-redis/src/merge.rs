@@ -1,4 +1,4 @@
-//! Steps of one commit that do the same to the same key do it once: their writes and their ranges are put together.
+//! Transactions of one commit that do the same to the same key do it once: their writes and their ranges are put together.
 
 use crate::view::Reads;
 use bytes::Bytes;
@@ -99,7 +99,7 @@ pub(crate) fn postponed(write: &Write) -> Write {
     }
 }
 
-/// Ranges of one list that follow one another become one: steps that each took the next element have asked for it one
+/// Ranges of one list that follow one another become one: transactions that each took the next element have asked for it one
 /// by one, and the server is asked once.
 pub(crate) fn join_ranges(reads: Reads) -> Vec<(RawKey, Read, Reply)> {
     let bounds = |(key, read, _): &(RawKey, Read, Reply)| match read {

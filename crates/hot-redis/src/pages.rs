@@ -7,7 +7,7 @@ use crate::wire;
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_hot::engine::{Cursor, MemberCursor, MemberPage};
-use emberkeep_hot::limits::{SCAN_PAGE_MAX, STEP_DEADLINE_DEFAULT};
+use emberkeep_hot::limits::{SCAN_PAGE_MAX, TRANSACTION_DEADLINE_DEFAULT};
 use emberkeep_hot::{Error, Result};
 use redis::{Cmd, Value};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl RedisEngine {
         count: usize,
     ) -> Result<MemberPage> {
         let mut from = MemberCursor::at(from)?;
-        let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
+        let deadline = Instant::now() + TRANSACTION_DEADLINE_DEFAULT;
         loop {
             let (cmd, asked) = (sscan(key, from.position, count), Instant::now());
             let (answer, node) = match self.by_primary(self.shared.router.slot_of_key(key), &cmd).await {

@@ -1,6 +1,6 @@
 //! Which commands our user may certainly run: asked before their first use, and again after a while.
 //!
-//! Redis does not undo a script, so a command that is refused after the first write would leave a step half-written.
+//! Redis does not undo a script, so a command that is refused after the first write would leave a transaction half-written.
 //! The script can ask the server beforehand, which costs about a microsecond per command: too much for every commit.
 
 use crate::group::Group;

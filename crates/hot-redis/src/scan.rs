@@ -14,7 +14,7 @@ use crate::pages;
 use crate::wire;
 use bytes::Bytes;
 use emberkeep_hot::engine::{Cursor, Page};
-use emberkeep_hot::limits::{SCAN_PAGE_MAX, STEP_DEADLINE_DEFAULT};
+use emberkeep_hot::limits::{SCAN_PAGE_MAX, TRANSACTION_DEADLINE_DEFAULT};
 use emberkeep_hot::{Error, Result};
 use futures_util::future::try_join_all;
 use redis::Cmd;
@@ -92,7 +92,7 @@ impl RedisEngine {
 
     /// The state of all servers as they see themselves now.
     async fn fresh_plan(&self) -> Result<Arc<Plan>> {
-        let deadline = Instant::now() + STEP_DEADLINE_DEFAULT;
+        let deadline = Instant::now() + TRANSACTION_DEADLINE_DEFAULT;
         loop {
             let problem = match self.look_around().await {
                 Ok(Ok(plan)) => {

@@ -8,7 +8,7 @@ use crate::node::{Gate, Node};
 use crate::router::Router;
 use bytes::Bytes;
 use emberkeep_hot::engine::Stats;
-use emberkeep_schema::Naming;
+use emberkeep_schema::KeyLayout;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     clocks: Mutex<HashMap<String, Arc<ServerClock>>>,
     /// The latest time that a body was shown, of whatever server.
     shown_ms: Arc<AtomicI64>,
-    pub(crate) naming: Naming,
+    pub(crate) layout: KeyLayout,
     pub(crate) name: String,
     /// This process' name in receipts and turns: random, so that no two are alike.
     pub(crate) process: String,
@@ -60,10 +60,10 @@ pub(crate) struct Counters {
     pub(crate) committed: AtomicU64,
     pub(crate) conflicts: AtomicU64,
     pub(crate) combined_commits: AtomicU64,
-    pub(crate) combined_steps: AtomicU64,
+    pub(crate) combined_transactions: AtomicU64,
     pub(crate) commit_calls: AtomicU64,
     pub(crate) read_calls: AtomicU64,
-    pub(crate) turn_waits: AtomicU64,
+    pub(crate) lease_waits: AtomicU64,
     pub(crate) receipts_asked: AtomicU64,
 }
 
@@ -77,10 +77,10 @@ impl Counters {
             committed: self.committed.load(Relaxed),
             conflicts: self.conflicts.load(Relaxed),
             combined_commits: self.combined_commits.load(Relaxed),
-            combined_steps: self.combined_steps.load(Relaxed),
+            combined_transactions: self.combined_transactions.load(Relaxed),
             commit_calls: self.commit_calls.load(Relaxed),
             read_calls: self.read_calls.load(Relaxed),
-            turn_waits: self.turn_waits.load(Relaxed),
+            lease_waits: self.lease_waits.load(Relaxed),
             receipts_asked: self.receipts_asked.load(Relaxed),
             ..Stats::default()
         }
@@ -88,13 +88,13 @@ impl Counters {
 }
 
 impl Shared {
-    pub(crate) fn new(router: Router, naming: Naming, process: String) -> Shared {
+    pub(crate) fn new(router: Router, layout: KeyLayout, process: String) -> Shared {
         Shared {
             name: router.address().to_string(),
             router,
             clocks: Mutex::default(),
             shown_ms: Arc::default(),
-            naming,
+            layout,
             process,
             step_script: Script::new(STEP),
             swap_script: Script::new(include_str!("scripts/swap.lua")),
@@ -147,7 +147,7 @@ impl Shared {
     /// An own key of a partition.
     pub(crate) fn own_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
         let mut out = Vec::new();
-        self.naming.write_own(partition, name, &mut out);
+        self.layout.write_own(partition, name, &mut out);
         Bytes::from(out)
     }
 }

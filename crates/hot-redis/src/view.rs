@@ -1,4 +1,4 @@
-//! What a body sees while a commit is made: guesses below the writes of the steps before it.
+//! What a body sees while a commit is made: guesses below the writes of the transactions before it.
 
 use crate::batch::{Batch, Keys, Map};
 use crate::clock::Clock;
@@ -25,7 +25,7 @@ pub(crate) struct View<'a> {
     pub(crate) reads: Reads,
     /// Reads that are not known: one, or several of those that are made together.
     pub(crate) missing: Vec<(RawKey, Read)>,
-    /// Keys of which a read saw another step's writes: the step shares that one's fate.
+    /// Keys of which a read saw another transaction's writes: the transaction shares that one's fate.
     pub(crate) layered: Keys,
     /// Whether the body asked for the time: then the commit compares clocks.
     pub(crate) used_now: bool,
@@ -66,7 +66,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A read of this key sees what steps before have written.
+    /// A read of this key sees what transactions before have written.
     fn layer(&mut self, key: &RawKey) {
         if self.layered.find(&key).is_none() {
             self.layered.push(key.clone());
@@ -89,7 +89,7 @@ impl Base for View<'_> {
 
     fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
         let writes = self.writes;
-        // The commonest read of all: the string that the step before has just set.
+        // The commonest read of all: the string that the transaction before has just set.
         if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
             self.layer(key);
             return Ok(Some(value));
@@ -115,7 +115,7 @@ impl Base for View<'_> {
     }
 }
 
-/// The view without the other steps' writes.
+/// The view without the other transactions' writes.
 struct Below<'v, 'a>(&'v mut View<'a>);
 
 impl Base for Below<'_, '_> {

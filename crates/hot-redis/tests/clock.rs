@@ -1,5 +1,5 @@
 //! Servers whose clock is minutes off, or jumps: lives are right by the server's clock, nothing vanishes or stays
-//! for ever, and a jump never makes a step happen twice.
+//! for ever, and a jump never makes a transaction happen twice.
 
 mod arena;
 
@@ -10,8 +10,8 @@ use emberkeep_testkit::{FaultProxy, RedisCluster, RedisServer, Resp, key_slot, r
 use std::time::{Duration, Instant};
 
 const LIFE_MS: i64 = 60_000;
-/// What the clock of a step may differ by from the server's at its commit. A busy machine adds nothing to it: the
-/// server's clock is looked at before and after the step, so a step that is held up only widens what is allowed.
+/// What the clock of a transaction may differ by from the server's at its commit. A busy machine adds nothing to it: the
+/// server's clock is looked at before and after the transaction, so a transaction that is held up only widens what is allowed.
 const TOLERANCE_MS: i64 = 100;
 
 family! {
@@ -33,7 +33,7 @@ fn time_ms(client: &mut Resp) -> i64 {
     part(0) * 1000 + part(1) / 1000
 }
 
-/// Writes one key of each kind of life; returns what the step took for now.
+/// Writes one key of each kind of life; returns what the transaction took for now.
 async fn write_all(scope: &Scope<Arena>) -> Result<i64, Error> {
     scope
         .transact(|tx| {
@@ -54,11 +54,11 @@ async fn check_lives(title: &str, scope: &Scope<Arena>, client: &mut Resp, extra
     let mut worst = (before - now).max(now - after).max(0);
     assert!(now >= before - TOLERANCE_MS, "{title}: now {now}, the server's {before}..{after}");
     assert!(now <= after + TOLERANCE_MS + extra_ms, "{title}: now {now}, the server's {before}..{after}");
-    let naming = scope.store().naming();
+    let layout = scope.store().key_layout();
     for key in [
-        FRESH.key().to_text(naming, scope.partition()),
-        FIXED.key().to_text(naming, scope.partition()),
-        GIVEN.key().to_text(naming, scope.partition()),
+        FRESH.key().to_text(layout, scope.partition()),
+        FIXED.key().to_text(layout, scope.partition()),
+        GIVEN.key().to_text(layout, scope.partition()),
     ] {
         let at = client.call(&["PEXPIRETIME", &key]).int();
         let early = before + LIFE_MS - at;
@@ -86,7 +86,7 @@ async fn a_clock_that_is_minutes_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_clock_that_jumps_while_steps_run() {
+async fn a_clock_that_jumps_while_transactions_run() {
     let Some(server) = require(RedisServer::options().clock_offset(0).start()) else { return };
     let store = store_on(&server.url()).await;
     let mut client = server.client();
@@ -103,13 +103,13 @@ async fn a_clock_that_jumps_while_steps_run() {
         check_lives("forward", &scope, &mut client, 0).await;
     }
     assert_eq!(scope.get(&FIXED.key()).await, Ok(None), "its minute is over by the server's clock");
-    last = last.max(write_all(&scope).await.expect("a step"));
+    last = last.max(write_all(&scope).await.expect("a transaction"));
     // Backwards: a process' time never does, so lives are longer by at most the jump.
     server.set_clock_offset(0);
     for n in 0..10 {
         let scope_n = store.scope(arena(format!("backward{n}")));
         check_lives("backward", &scope_n, &mut client, 185_000).await;
-        let now = write_all(&scope).await.expect("a step on old keys");
+        let now = write_all(&scope).await.expect("a transaction on old keys");
         assert!(now >= last, "a process' time ran backwards by {} ms", last - now);
         last = now;
     }
@@ -118,7 +118,7 @@ async fn a_clock_that_jumps_while_steps_run() {
     let worst = check_lives("another process", &other, &mut client, 0).await;
     stop.store(true, std::sync::atomic::Ordering::Release);
     let ledger = load.await.expect("the load ends");
-    let audit = audit(&mut client, store.naming(), &arena("load"), &ledger);
+    let audit = audit(&mut client, store.key_layout(), &arena("load"), &ledger);
     report!(
         "clock jumps +180 s and back: {} hits beside, {} refused, {} unknown, another process' worst {worst} ms; {audit}",
         ledger.entries.len(),
@@ -159,7 +159,7 @@ async fn a_jump_between_a_lost_reply_and_the_question_about_it() {
     report!("clock jump over a receipt: made {times} time(s), told {told:?}");
     assert_eq!(times, 1, "made twice");
     assert!(matches!(told, Ok(_) | Err(Error::OutcomeUnknown { .. })), "{told:?}");
-    hit(&scope, "after".into(), 1).await.expect("steps go on");
+    hit(&scope, "after".into(), 1).await.expect("transactions go on");
 }
 
 /// Servers of a Cluster need not agree on the time: each partition follows its own.

@@ -6,14 +6,14 @@ use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::Write;
 use emberkeep_hot::engine::{Engine, Order};
-use emberkeep_hot::tx::{RawTx, Step};
+use emberkeep_hot::tx::{RawTx, Transaction};
 use emberkeep_hot_redis::RedisEngine;
 use std::time::Duration;
 
 /// Counts at a key.
 struct Count;
 
-impl Step for Count {
+impl Transaction for Count {
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
         tx.write("counted".into(), Write::IncrBy(1)).is_ok()
     }
@@ -24,7 +24,7 @@ impl Step for Count {
 }
 
 fn order(deadline: Duration) -> Order {
-    Order { partition: "p".into(), announced: vec![], step: Box::new(Count), deadline, seed: 1 }
+    Order { partition: "p".into(), prefetched: vec![], transaction: Box::new(Count), deadline, seed: 1 }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -49,7 +49,7 @@ async fn replicas_that_do_not_confirm_are_counted_in_the_error(flavor: Flavor) {
     let error = hit(&greedy.deadline(Duration::from_millis(300)), "three".into(), 1).await;
     let Err(Error::OutcomeUnknown { reason: greedy, .. }) = &error else { panic!("{error:?}") };
     assert!(greedy.contains("only 1 of 2 replicas confirmed"), "{greedy}");
-    // Reads and steps without effects need no confirmation.
+    // Reads and transactions without effects need no confirmation.
     scope.transact(|tx| tx.get(&SUM.key())).await.expect("a read");
     report!("confirmations: {rate:.0} hits/s with wait=1; {reason}; {greedy}");
 }

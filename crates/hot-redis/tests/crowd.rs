@@ -3,7 +3,7 @@
 mod arena;
 
 use arena::*;
-use emberkeep_hot::limits::STEP_BYTES_MAX;
+use emberkeep_hot::limits::TRANSACTION_BYTES_MAX;
 use emberkeep_schema::{Text, Utf8, family};
 use emberkeep_testkit::report;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ async fn a_thousand_tasks_in_each_of_two_engines() {
             tasks.push(tokio::spawn(async move {
                 for _ in 0..ROUNDS {
                     let runs = runs.clone();
-                    let step = scope.transact(move |tx| {
+                    let transaction = scope.transact(move |tx| {
                         runs.fetch_add(1, Ordering::Relaxed);
                         let sum = tx.get(&SUM.key())?.unwrap_or(0);
                         tx.put(&SUM.key(), &(sum + 1))
                     });
-                    step.await.expect("time enough");
+                    transaction.await.expect("time enough");
                 }
             }));
         }
@@ -39,15 +39,15 @@ async fn a_thousand_tasks_in_each_of_two_engines() {
     for task in tasks {
         task.await.expect("a task ends");
     }
-    let steps = (2 * TASKS * ROUNDS) as u64;
-    let per_step = runs.load(Ordering::Relaxed) as f64 / steps as f64;
+    let transactions = (2 * TASKS * ROUNDS) as u64;
+    let per_transaction = runs.load(Ordering::Relaxed) as f64 / transactions as f64;
     report!(
-        "crowd: {steps} steps of {} tasks, {per_step:.1} runs per step, {:?}",
+        "crowd: {transactions} transactions of {} tasks, {per_transaction:.1} runs per transaction, {:?}",
         2 * TASKS,
         started.elapsed()
     );
-    assert_eq!(server.client().call(&["GET", "sum:crowd"]).text(), steps.to_string());
-    assert!(per_step < 25.0, "bodies run in vain: {per_step:.1} runs per step");
+    assert_eq!(server.client().call(&["GET", "sum:crowd"]).text(), transactions.to_string());
+    assert!(per_transaction < 25.0, "bodies run in vain: {per_transaction:.1} runs per transaction");
 }
 
 family! {
@@ -67,7 +67,7 @@ async fn the_largest_transactions_beside_others() {
         beside(store.scope(arena("same")), "the same process"),
         beside(other.scope(arena("other")), "another process"),
     ];
-    let bulk = "x".repeat(STEP_BYTES_MAX / 16);
+    let bulk = "x".repeat(TRANSACTION_BYTES_MAX / 16);
     let mut slowest = Duration::ZERO;
     for _ in 0..5 {
         let (bulk, started) = (bulk.clone(), Instant::now());

@@ -61,10 +61,10 @@ async fn ask_everything(scope: &Scope<Arena>) -> Vec<(&'static str, Result<(), E
         ("get_many", many.map(drop)),
         ("log", log.map(drop)),
         ("scan", scan.map(drop)),
-        ("step that reads a string", string.map(drop)),
-        ("step that reads a set", set.map(drop)),
-        ("step that refuses by what it read", judged),
-        ("step that writes", written.map(drop)),
+        ("transaction that reads a string", string.map(drop)),
+        ("transaction that reads a set", set.map(drop)),
+        ("transaction that refuses by what it read", judged),
+        ("transaction that writes", written.map(drop)),
     ]
 }
 
@@ -111,12 +111,12 @@ async fn no_read_is_answered_between_two_terms(flavor: Flavor) {
         scope.put(&SUM.key(), term).await.expect("a primary");
         demote(&mut client);
         let (key, patience) = (SUM.key(), DEADLINE / 3);
-        let step = scope.clone().deadline(patience);
-        let (read, step) = tokio::join!(
+        let transaction = scope.clone().deadline(patience);
+        let (read, transaction) = tokio::join!(
             tokio::time::timeout(patience, scope.get(&key)),
-            step.transact(|tx| tx.get(&SUM.key()))
+            transaction.transact(|tx| tx.get(&SUM.key()))
         );
-        answered += usize::from(matches!(read, Ok(Ok(_)))) + usize::from(step.is_ok());
+        answered += usize::from(matches!(read, Ok(Ok(_)))) + usize::from(transaction.is_ok());
         asked += 2;
         promote(&mut client);
         let fresh = scope.get(&SUM.key()).await;

@@ -18,8 +18,8 @@ const RUN: Duration = Duration::from_millis(3_000);
 const WARM_UP: Duration = Duration::from_millis(200);
 const WAIT_MAX: Duration = Duration::from_millis(500);
 
-/// What the damage of a seed's game is: one script that does it all on the server.
-const SEED_SCRIPT: &str = "
+/// What the damage of a document's game is: one script that does it all on the server.
+const PEER_SCRIPT: &str = "
 local sum = tonumber(redis.call('GET', KEYS[1]) or '0') + tonumber(ARGV[1])
 redis.call('SET', KEYS[1], sum)
 redis.call('RPUSH', KEYS[2], ARGV[2])
@@ -48,13 +48,13 @@ impl Report {
 
     fn line(&self, name: &str) -> String {
         format!(
-            "{name}: {:.0} commits/s, p50 {} us, p99 {} us, max {} us, conflicts {}, turn waits {}, steps per commit {:.1}",
+            "{name}: {:.0} commits/s, p50 {} us, p99 {} us, max {} us, conflicts {}, turn waits {}, transactions per commit {:.1}",
             self.per_second(),
             self.get("p50"),
             self.get("p99"),
             self.get("max"),
             self.get("conflicts"),
-            self.get("turn_waits"),
+            self.get("lease_waits"),
             self.get("done") as f64 / self.get("calls").max(1) as f64,
         )
     }
@@ -70,14 +70,14 @@ fn contender() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         match kind {
-            "step" => contend_by_steps(url, name, tasks).await,
+            "transaction" => contend_by_transactions(url, name, tasks).await,
             "read" => contend_by_reads(url, tasks).await,
             _ => contend_by_script(url, name, tasks).await,
         }
     });
 }
 
-async fn contend_by_steps(url: &str, name: &str, tasks: usize) {
+async fn contend_by_transactions(url: &str, name: &str, tasks: usize) {
     let store = store_on(url).await;
     let scope = store.scope(arena("hot"));
     let stop = flag();
@@ -98,7 +98,7 @@ async fn contend_by_steps(url: &str, name: &str, tasks: usize) {
             ("unknown", ledger.unknown() as u64),
             ("all", ledger.done() as u64),
             ("conflicts", stats.conflicts),
-            ("turn_waits", stats.turn_waits),
+            ("lease_waits", stats.lease_waits),
             ("calls", stats.commit_calls),
         ],
     );
@@ -152,13 +152,13 @@ async fn contend_by_script(url: &str, name: &str, tasks: usize) {
     for task in 0..tasks {
         let (mut connection, name) = (connection.clone(), format!("{name}-{task}"));
         running.push(tokio::spawn(async move {
-            let script = redis::Script::new(SEED_SCRIPT);
+            let script = redis::Script::new(PEER_SCRIPT);
             let mut waits = Vec::new();
             while Instant::now() < end {
                 let started = Instant::now();
-                let mut call = script.key("sum:seed");
-                call.key("hits:seed").arg(3).arg(format!("{name}-{}", waits.len()));
-                let _: i64 = call.invoke_async(&mut connection).await.expect("the seed's script runs");
+                let mut call = script.key("sum:script");
+                call.key("hits:script").arg(3).arg(format!("{name}-{}", waits.len()));
+                let _: i64 = call.invoke_async(&mut connection).await.expect("the document's script runs");
                 if started > begun + WARM_UP {
                     waits.push(started.elapsed());
                 }
@@ -260,7 +260,7 @@ fn near_and_far(delay: Duration) {
     let mut rates = (0.0, 0.0);
     nobody_waits_long(|| {
         server.client().call(&["FLUSHALL"]);
-        let [near, far] = pair("step");
+        let [near, far] = pair("transaction");
         report!("fairness +{} ms, {}", delay.as_millis(), near.line("near 64 tasks"));
         report!("fairness +{} ms, {}", delay.as_millis(), far.line("far 16 tasks"));
         rates = (near.per_second(), far.per_second());
@@ -268,14 +268,14 @@ fn near_and_far(delay: Duration) {
         assert_sums(&server, &reports);
         reports
     });
-    let [seed_near, seed_far] = pair("script");
+    let [script_near, script_far] = pair("script");
     report!(
-        "fairness +{} ms, far against the seed's script: {:.0}/s to {:.0}/s = {:.2}x (near {:.2}x)",
+        "fairness +{} ms, far against the document's script: {:.0}/s to {:.0}/s = {:.2}x (near {:.2}x)",
         delay.as_millis(),
         rates.1,
-        seed_far.per_second(),
-        rates.1 / seed_far.per_second(),
-        rates.0 / seed_near.per_second(),
+        script_far.per_second(),
+        rates.1 / script_far.per_second(),
+        rates.0 / script_near.per_second(),
     );
 }
 
@@ -288,7 +288,7 @@ fn far_beside_near(kind: &str, round_trip: Duration) {
     for _ in 0..RUNS_MAX {
         server.client().call(&["FLUSHALL"]);
         proxy.delay(round_trip / 2, round_trip / 2);
-        let children = [start("step", &server.url(), "near", 8), start(kind, &proxy.url(), "far", 4)];
+        let children = [start("transaction", &server.url(), "near", 8), start(kind, &proxy.url(), "far", 4)];
         let reports = children.map(report_of);
         let title = format!("fairness, round trip {} ms", round_trip.as_millis());
         report!("{title}, {}", reports[0].line("near 8 writers"));
@@ -310,7 +310,10 @@ fn far_beside_near(kind: &str, round_trip: Duration) {
 
 #[test]
 fn d_writers_far_away() {
-    [2, 40, 80, 300].into_iter().map(Duration::from_millis).for_each(|way| far_beside_near("step", way));
+    [2, 40, 80, 300]
+        .into_iter()
+        .map(Duration::from_millis)
+        .for_each(|way| far_beside_near("transaction", way));
 }
 
 #[test]
@@ -335,7 +338,7 @@ fn c_four_equal_processes() {
     nobody_waits_long(|| {
         server.client().call(&["FLUSHALL"]);
         let children: Vec<Child> =
-            (0..4).map(|i| start("step", &server.url(), &format!("p{i}"), 16)).collect();
+            (0..4).map(|i| start("transaction", &server.url(), &format!("p{i}"), 16)).collect();
         let reports: Vec<Report> = children.into_iter().map(report_of).collect();
         for (i, report) in reports.iter().enumerate() {
             report!("fairness of four, {}", report.line(&format!("process {i}, 16 tasks")));

@@ -50,7 +50,7 @@ fn conclude(
     let mut total = Audit { consistent: true, ..Audit::default() };
     let (mut hits, mut unknown, mut refused, mut slowest) = (0, 0, 0, Duration::ZERO);
     for (arena, ledger) in all {
-        total.merge(&audit(&mut client(arena), store.naming(), arena, ledger));
+        total.merge(&audit(&mut client(arena), store.key_layout(), arena, ledger));
         hits += ledger.entries.len();
         unknown += ledger.unknown();
         refused += ledger.refused();
@@ -103,7 +103,7 @@ async fn cut_at_any_moment(flavor: Flavor) {
     }
     stop.store(true, std::sync::atomic::Ordering::Release);
     let ledger = load.await.expect("the load ends");
-    let audit = audit(&mut server.client(), store.naming(), &arena("cut"), &ledger);
+    let audit = audit(&mut server.client(), store.key_layout(), &arena("cut"), &ledger);
     report!(
         "faults cut: {} hits, {} cuts, {} refused connections, {} receipts asked, outcome unknown {}, slowest {:?}; {audit}",
         ledger.entries.len(),
@@ -143,7 +143,7 @@ fn announce_proxies(cluster: &RedisCluster) -> Vec<FaultProxy> {
     let start = |node: &emberkeep_testkit::RedisServer| {
         let proxy = FaultProxy::start(node.address()).expect("a port is free");
         let port = proxy.port().to_string();
-        assert!(node.client().call(&["CONFIG", "SET", "cluster-announce-port", &port]).is_ok());
+        assert!(node.client().call(&["CONFIG", "SET", "cluster-prefetch-port", &port]).is_ok());
         proxy
     };
     let proxies: Vec<FaultProxy> = cluster.nodes().iter().map(start).collect();
@@ -154,7 +154,7 @@ fn announce_proxies(cluster: &RedisCluster) -> Vec<FaultProxy> {
     };
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     while !cluster.nodes().iter().all(told) {
-        assert!(std::time::Instant::now() < deadline, "the nodes do not learn the announced ports");
+        assert!(std::time::Instant::now() < deadline, "the nodes do not learn the prefetched ports");
         std::thread::sleep(Duration::from_millis(20));
     }
     proxies

@@ -1,4 +1,4 @@
-//! A slot that moves to another server under load, and how long steps wait for it.
+//! A slot that moves to another server under load, and how long transactions wait for it.
 
 mod arena;
 
@@ -69,14 +69,14 @@ async fn a_crowded_slot_moved_by_the_usual_tool(flavor: Flavor) {
     report!("  {made} hits made in the {:?} that it took, slowest {:?}", ended - begun, outcome.slowest());
 }
 
-/// Plain reads go on while a slot is on its way, and a step that cannot is told so by its deadline.
+/// Plain reads go on while a slot is on its way, and a transaction that cannot is told so by its deadline.
 async fn a_slot_that_stays_in_between(flavor: Flavor) {
     let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let store = store_on(&cluster_url(&cluster.ports())).await;
     let scope = store.scope(arena("held")).deadline(Duration::from_millis(400));
     hit(&scope, "before".into(), 7).await.expect("the slot is at rest");
     let migration = begin(&cluster, "held");
-    assert!(migration.move_key(SUM.key().to_text(store.naming(), scope.partition())));
+    assert!(migration.move_key(SUM.key().to_text(store.key_layout(), scope.partition())));
     let error = hit(&scope, "between".into(), 1).await.expect_err("half of its keys are elsewhere");
     let retried = matches!(&error, Error::Unavailable { reason, .. } if reason.contains("TRYAGAIN"));
     assert!(retried, "{error}");

@@ -1,5 +1,5 @@
 //! Servers that refuse: memory, rights, passwords. Errors are typed and give advice, credentials are never in
-//! them, nothing is half-written, and steps that share a commit with a refused one do not suffer.
+//! them, nothing is half-written, and transactions that share a commit with a refused one do not suffer.
 
 mod arena;
 
@@ -126,29 +126,29 @@ async fn missing_rights(server: RedisServer) {
     let url = |user: &str| format!("redis://{user}:{SECRET}@{}", server.address());
     let mut denied = 0;
 
-    // A command is missing, and it is not the first one of the step.
+    // A command is missing, and it is not the first one of the transaction.
     let scope = store_on(&url("noset")).await.scope(arena("mine"));
     for _ in 0..2 {
-        let step = scope.transact(|tx| {
+        let transaction = scope.transact(|tx| {
             tx.incr_by(&COUNT.key(), 1)?;
             tx.record("entry")?;
             tx.sadd(&MEMBERS.key(), &"m".to_owned())
         });
-        assert_denied(&step.await.expect_err("SADD is forbidden"));
+        assert_denied(&transaction.await.expect_err("SADD is forbidden"));
         denied += 1;
     }
-    scope.transact(|tx| tx.incr_by(&COUNT.key(), 0)).await.expect("other steps go on");
+    scope.transact(|tx| tx.incr_by(&COUNT.key(), 0)).await.expect("other transactions go on");
     client.call(&["DEL", "count:mine"]);
 
     // A channel is missing; messages come last.
     let scope = store_on(&url("nopublish")).await.scope(arena("mine"));
-    let step = scope.transact(|tx| {
+    let transaction = scope.transact(|tx| {
         tx.incr_by(&COUNT.key(), 1)?;
         tx.publish(&NEWS.key(), &"hello".to_owned())
     });
-    assert_denied(&step.await.expect_err("PUBLISH to this channel is forbidden"));
+    assert_denied(&transaction.await.expect_err("PUBLISH to this channel is forbidden"));
 
-    // A read is missing, inside a step and outside.
+    // A read is missing, inside a transaction and outside.
     let scope = store_on(&url("noread")).await.scope(arena("mine"));
     assert_denied(&scope.transact(|tx| tx.scard(&MEMBERS.key())).await.expect_err("SCARD is forbidden"));
 
@@ -157,8 +157,8 @@ async fn missing_rights(server: RedisServer) {
     let (allowed, forbidden) = (store.scope(arena("mine")), store.scope(arena("other")));
     allowed.transact(|tx| tx.incr_by(&COUNT.key(), 0)).await.expect("this key is allowed");
     client.call(&["DEL", "count:mine"]);
-    let step = forbidden.transact(|tx| tx.incr_by(&COUNT.key(), 1));
-    assert_denied(&step.await.expect_err("this key is forbidden"));
+    let transaction = forbidden.transact(|tx| tx.incr_by(&COUNT.key(), 1));
+    assert_denied(&transaction.await.expect_err("this key is forbidden"));
     assert_denied(&forbidden.get(&SUM.key()).await.expect_err("this key is forbidden"));
 
     // Scripts are missing.
@@ -171,7 +171,7 @@ async fn missing_rights(server: RedisServer) {
     client.call(&["DEL", "count:mine"]);
     denied += 6;
     assert_eq!(keys(&mut client), Vec::<String>::new(), "nothing was half-written");
-    report!("rights, {:?}: {denied} steps denied with advice, 0 half-written", server.flavor());
+    report!("rights, {:?}: {denied} transactions denied with advice, 0 half-written", server.flavor());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -187,8 +187,8 @@ async fn a_forbidden_key_does_not_deny_its_neighbours() {
             let key = if task % 4 == 0 { "forbidden" } else { "mine" };
             let mut denied = 0;
             for _ in 0..20 {
-                let step = scope.transact(move |tx| tx.raw_write(key.into(), Write::IncrBy(1)));
-                match step.await {
+                let transaction = scope.transact(move |tx| tx.raw_write(key.into(), Write::IncrBy(1)));
+                match transaction.await {
                     Ok(()) => assert_ne!(task % 4, 0),
                     Err(error) => {
                         assert_denied(&error);
@@ -219,7 +219,7 @@ async fn wrong_and_missing_passwords_are_said_without_repeating_them() {
         let error = RedisEngine::connect(&url).await.err().expect("the password is wrong");
         assert_denied(&error);
     }
-    // The password changes while we are connected: new connections are refused. The first step may have been sent
+    // The password changes while we are connected: new connections are refused. The first transaction may have been sent
     // on the connection that was killed; then nobody can be asked about it.
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("locked"));
@@ -238,7 +238,7 @@ async fn wrong_and_missing_passwords_are_said_without_repeating_them() {
     report!("passwords: 4 refusals typed, with advice, without credentials");
 }
 
-/// The bound of a log that refuses holds also when many steps share a commit.
+/// The bound of a log that refuses holds also when many transactions share a commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_refuses_never_drops() {
     let Some(server) = emberkeep_testkit::redis() else { return };
@@ -248,12 +248,12 @@ async fn a_log_that_refuses_never_drops() {
     for task in 0..40_u32 {
         let scope = scope.clone();
         tasks.push(tokio::spawn(async move {
-            let step = scope.transact(move |tx| {
+            let transaction = scope.transact(move |tx| {
                 // Each on a key of its own: they share no group, but the log.
                 tx.put(&LOAD.key(task), &"x".to_owned())?;
                 tx.record_bounded(format!("e{task}"), 10, Overflow::Refuse)
             });
-            (task, step.await)
+            (task, transaction.await)
         }));
     }
     let (mut done, mut full) = (Vec::new(), 0);
@@ -283,30 +283,30 @@ async fn an_increment_that_cannot_work_is_found_before_the_first_write() {
     let mut client = server.client();
     let big = 1_i64 << 53;
 
-    // Text of the same step, then a number.
-    let step = scope.transact(|tx| {
+    // Text of the same transaction, then a number.
+    let transaction = scope.transact(|tx| {
         tx.raw_write("other".into(), Write::Set("written".into(), Expiry::Never))?;
         tx.raw_write("n".into(), Write::Set("no number".into(), Expiry::Never))?;
         tx.raw_write("n".into(), Write::IncrBy(1))
     });
-    assert!(matches!(step.await, Err(Error::WrongType { .. })));
+    assert!(matches!(transaction.await, Err(Error::WrongType { .. })));
     // A sum beyond 64 bits, from nothing and from something.
     for start in ["", "999999999999999999"] {
         if !start.is_empty() {
             client.call(&["SET", "n", start]);
         }
-        let step = scope.transact(move |tx| {
+        let transaction = scope.transact(move |tx| {
             tx.raw_write("other".into(), Write::Set("written".into(), Expiry::Never))?;
             (0..1_100).try_for_each(|_| tx.raw_write("n".into(), Write::IncrBy(big)))
         });
-        let result: Result<(), Error> = step.await;
+        let result: Result<(), Error> = transaction.await;
         assert!(matches!(result, Err(Error::WrongType { .. })), "{result:?}");
         assert_eq!(client.call(&["EXISTS", "other"]).int(), 0, "nothing was half-written");
     }
     // What fits, works.
     client.call(&["SET", "n", "9223372036854775000"]);
-    let step = scope.transact(|tx| tx.raw_write("n".into(), Write::IncrBy(-5)));
-    step.await.expect("a number of 19 digits is a number");
+    let transaction = scope.transact(|tx| tx.raw_write("n".into(), Write::IncrBy(-5)));
+    transaction.await.expect("a number of 19 digits is a number");
     assert_eq!(client.call(&["GET", "n"]).text(), "9223372036854774995");
     report!("increments: 3 that cannot work refused, 0 half-written");
 }

@@ -58,7 +58,7 @@ impl Pair {
         self.primary.kill9();
         let mut client = self.replica.client();
         assert!(client.call(&["REPLICAOF", "NO", "ONE"]).is_ok());
-        let found = audit(&mut client, self.scope.store().naming(), self.scope.partition(), ledger);
+        let found = audit(&mut client, self.scope.store().key_layout(), self.scope.partition(), ledger);
         found.assert_exact();
         found
     }

@@ -60,7 +60,9 @@ async fn is_read(server: &RedisServer, proxy: &FaultProxy, url: &str) {
         let took = started.elapsed();
         assert!(took >= TRANSFER / 2, "the link was not slow: {took:?}");
         assert!(beside < took + SLACK, "{beside:?}");
-        report!("8 MiB at 2 MiB/s, plain read {plain}: read in {took:?}, a step beside it in {beside:?}");
+        report!(
+            "8 MiB at 2 MiB/s, plain read {plain}: read in {took:?}, a transaction beside it in {beside:?}"
+        );
     }
     assert_eq!(proxy.counts().connections, connections, "no connection was given up");
     proxy.bandwidth(0);

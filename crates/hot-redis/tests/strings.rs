@@ -13,9 +13,9 @@ family! {
     pub NUMBER = "number:{arena}:{n}" { kind: Text<Number<i64>>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
 }
 
-/// As many as one step may read together.
+/// As many as one transaction may read together.
 const MANY: u32 = 1_000;
-/// What steps before it may miss in the same call.
+/// What transactions before it may miss in the same call.
 const BEFORE: u32 = 500;
 
 /// How often the server has run a command.

@@ -75,7 +75,7 @@ async fn nodes_that_a_cluster_names_are_trusted_alike() {
     let tls_port = free_port();
     let options = tls_server(&certificates, tls_port).set("tls-cluster", "yes");
     let Some(cluster) = require(with_tls(RedisCluster::start_with(&options, 1, 0))) else { return };
-    // The map of slots names the node again, and steps go to the one that it names.
+    // The map of slots names the node again, and transactions go to the one that it names.
     let url = format!("rediss+cluster://127.0.0.1:{tls_port}?ca={}", pem_path(&certificates, "ca.pem"));
     let store = store_on(&url).await;
     assert_eq!(hit(&store.scope(arena("tls")), "first".into(), 5).await, Ok(5));

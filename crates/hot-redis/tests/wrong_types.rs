@@ -1,4 +1,4 @@
-//! A foreign type under any key of a step: the step fails with the key's name, and the keyspace is as before.
+//! An external type under any key of a transaction: the transaction fails with the key's name, and the keyspace is as before.
 
 use emberkeep_hot::{Error, Store};
 use emberkeep_hot_redis::RedisEngine;
@@ -35,7 +35,7 @@ family! {
     pub LIST = "list:{room}" { kind: List<Utf8>, partition: Room, parts: (), ttl: persistent, owner: "test" }
 }
 
-/// How each foreign kind is written.
+/// How each external kind is written.
 const KINDS: [(&str, &[&str], &[&str]); 6] = [
     ("string", &["SET"], &["not a number"]),
     ("hash", &["HSET"], &["f", "v"]),
@@ -45,7 +45,7 @@ const KINDS: [(&str, &[&str], &[&str]); 6] = [
     ("stream", &["XADD"], &["1-1", "f", "v"]),
 ];
 
-/// Every key of the step, with the kind that belongs there.
+/// Every key of the transaction, with the kind that belongs there.
 fn keys(room: &str) -> Vec<(String, &'static str)> {
     let key = |name: &str| format!("{name}:{room}");
     vec![
@@ -60,9 +60,9 @@ fn keys(room: &str) -> Vec<(String, &'static str)> {
     ]
 }
 
-async fn step(store: &Store, room: &str, reads: bool) -> Result<(), Error> {
+async fn transaction(store: &Store, room: &str, reads: bool) -> Result<(), Error> {
     let scope = store.scope(Room(Name::new(room).expect("a good name")));
-    let step = scope.transact(move |tx| {
+    let transaction = scope.transact(move |tx| {
         if reads {
             let n = tx.get(&TEXT.key())?.unwrap_or(0);
             tx.put(&TEXT.key(), &(n + 1))?;
@@ -74,7 +74,7 @@ async fn step(store: &Store, room: &str, reads: bool) -> Result<(), Error> {
         tx.rpush(&LIST.key(), &"element".to_owned())?;
         tx.record("entry")
     });
-    step.await
+    transaction.await
 }
 
 /// Everything that is stored, without receipts and turns. DUMP covers value and type, PEXPIRETIME the deadline.
@@ -92,11 +92,11 @@ fn keyspace(client: &mut Resp) -> BTreeMap<String, (Vec<u8>, i64)> {
 }
 
 #[tokio::test]
-async fn a_foreign_type_under_any_key_is_named_and_nothing_is_half_written() {
+async fn an_external_type_under_any_key_is_named_and_nothing_is_half_written() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();
     let store = Store::new(RedisEngine::connect(&url).await.expect("connects"));
-    let mut foreign = server.client_of(&url);
+    let mut external = server.client_of(&url);
     let (mut cases, mut refused) = (0, 0);
     for (position, _) in keys("").iter().enumerate() {
         for (kind, command, arguments) in KINDS {
@@ -104,13 +104,13 @@ async fn a_foreign_type_under_any_key_is_named_and_nothing_is_half_written() {
                 let room = format!("r{position}-{kind}-{filled}");
                 let (key, belongs) = keys(&room)[position].clone();
                 if filled {
-                    step(&store, &room, true).await.expect("a first step on clean keys");
-                    foreign.call(&["DEL", &key]);
+                    transaction(&store, &room, true).await.expect("a first transaction on clean keys");
+                    external.call(&["DEL", &key]);
                 }
                 let words = [command, &[key.as_str()][..], arguments].concat();
-                assert!(!matches!(foreign.call(&words), Reply::Error(_)), "{words:?}");
-                let before = keyspace(&mut foreign);
-                let result = step(&store, &room, true).await;
+                assert!(!matches!(external.call(&words), Reply::Error(_)), "{words:?}");
+                let before = keyspace(&mut external);
+                let result = transaction(&store, &room, true).await;
                 cases += 1;
                 if kind == belongs && kind != "string" {
                     assert_eq!(result, Ok(()), "{key} holds what belongs there");
@@ -127,21 +127,21 @@ async fn a_foreign_type_under_any_key_is_named_and_nothing_is_half_written() {
                     Error::Corrupt { key: named, .. } if position == 0 => assert!(named.contains(&key)),
                     other => panic!("{key} with a {kind}: {other}"),
                 }
-                assert_eq!(keyspace(&mut foreign), before, "{key} with a {kind}: something was written");
+                assert_eq!(keyspace(&mut external), before, "{key} with a {kind}: something was written");
             }
         }
     }
     report!("wrong types: {cases} cases, {refused} refused with the key's name, 0 half-written");
 }
 
-/// A step with a foreign type beside steps without: combined or not, the others must not suffer.
+/// A transaction with an external type beside transactions without: combined or not, the others must not suffer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn steps_that_share_a_commit_do_not_suffer() {
+async fn transactions_that_share_a_commit_do_not_suffer() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();
     let store = Store::new(RedisEngine::connect(&url).await.expect("connects"));
-    let mut foreign = server.client_of(&url);
-    foreign.call(&["XADD", "set:shared", "1-1", "f", "v"]);
+    let mut external = server.client_of(&url);
+    external.call(&["XADD", "set:shared", "1-1", "f", "v"]);
     let scope = store.scope(Room(Name::new("shared").expect("a good name")));
     let mut tasks = Vec::new();
     for task in 0..32 {
@@ -149,12 +149,12 @@ async fn steps_that_share_a_commit_do_not_suffer() {
         tasks.push(tokio::spawn(async move {
             let mut refused = 0;
             for _ in 0..20 {
-                let step = scope.transact(move |tx| {
+                let transaction = scope.transact(move |tx| {
                     let n = tx.get(&TEXT.key())?.unwrap_or(0);
                     tx.put(&TEXT.key(), &(n + 1))?;
                     if task % 4 == 0 { tx.sadd(&SET.key(), &"m".to_owned()) } else { Ok(()) }
                 });
-                match step.await {
+                match transaction.await {
                     Ok(()) => assert_ne!(task % 4, 0, "a stream stands where the set belongs"),
                     Err(Error::WrongType { .. }) => refused += 1,
                     Err(other) => panic!("{other}"),
@@ -167,7 +167,7 @@ async fn steps_that_share_a_commit_do_not_suffer() {
     for task in tasks {
         refused += task.await.expect("a task ends");
     }
-    assert_eq!(foreign.call(&["GET", "text:shared"]).text(), (24 * 20).to_string());
+    assert_eq!(external.call(&["GET", "text:shared"]).text(), (24 * 20).to_string());
     assert_eq!(refused, 8 * 20);
     report!("wrong types combined: 480 done, {refused} refused, 0 innocent refused");
 }

@@ -29,7 +29,7 @@ fn open(path: &str, durability: Durability) -> Journal {
 fn append(path: &str, durability: Durability, sets: usize, bytes: usize) {
     let journal = open(path, durability);
     let value = Bytes::from(vec![b'x'; bytes]);
-    let steps: Vec<_> = (0..sets)
+    let transactions: Vec<_> = (0..sets)
         .map(|n| {
             [(
                 Bytes::from(format!("session:{n:012}")),
@@ -39,10 +39,10 @@ fn append(path: &str, durability: Durability, sets: usize, bytes: usize) {
         .collect();
     let (started, cpu_started) = (Instant::now(), cpu());
     let mut batches: Vec<u128> = Vec::new();
-    for batch in steps.chunks(1000) {
+    for batch in transactions.chunks(1000) {
         let before = Instant::now();
-        for step in batch {
-            journal.append(step, vec![]).expect("a working disk");
+        for transaction in batch {
+            journal.append(transaction, vec![]).expect("a working disk");
         }
         batches.push(before.elapsed().as_nanos() / batch.len() as u128);
     }
@@ -91,9 +91,9 @@ fn settle(path: &str, tasks: usize, bytes: usize) {
                 let (journal, value) = (journal.clone(), value.clone());
                 tokio::spawn(async move {
                     for _ in 0..each {
-                        let step =
+                        let transaction =
                             [(Bytes::from(format!("key{task}")), Write::Set(value.clone(), Expiry::Never))];
-                        let sequence = journal.append(&step, vec![]).expect("a working disk");
+                        let sequence = journal.append(&transaction, vec![]).expect("a working disk");
                         journal.settle(sequence).await.expect("a working disk");
                     }
                 })

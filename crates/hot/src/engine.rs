@@ -5,9 +5,9 @@ pub use crate::cursor::{Cursor, MemberCursor};
 use crate::command::{RawKey, Read, Reply};
 use crate::error::{Error, Result};
 use crate::pubsub::Subscription;
-use crate::tx::Step;
+use crate::tx::Transaction;
 use bytes::Bytes;
-use emberkeep_schema::Naming;
+use emberkeep_schema::KeyLayout;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use std::time::Duration;
 /// A future of an engine.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A step on its way to an engine.
+/// A transaction on its way to an engine.
 pub struct Order {
     /// The partition's text: what stands in the braces on a Cluster, and names log and receipts.
     pub partition: Bytes,
     /// Reads that the body will probably make; they go out together.
-    pub announced: Vec<(RawKey, Read)>,
+    pub prefetched: Vec<(RawKey, Read)>,
     /// The body.
-    pub step: Box<dyn Step>,
+    pub transaction: Box<dyn Transaction>,
     /// Time until the caller gets `Conflict`.
     pub deadline: Duration,
-    /// Start of the step's random stream.
+    /// Start of the transaction's random stream.
     pub seed: u64,
 }
 
@@ -51,20 +51,20 @@ pub struct MemberPage {
 /// What an engine counted since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Steps that were committed.
+    /// Transactions that were committed.
     pub committed: u64,
     /// Runs of a body that proved stale or met a held lock, and were repeated.
     pub conflicts: u64,
-    /// Commits that carried more than one step.
+    /// Commits that carried more than one transaction.
     pub combined_commits: u64,
-    /// Steps in those commits.
-    pub combined_steps: u64,
+    /// Transactions in those commits.
+    pub combined_transactions: u64,
     /// Calls to the backend for commits (embedded: commits).
     pub commit_calls: u64,
-    /// Calls to the backend for reads of steps.
+    /// Calls to the backend for reads of transactions.
     pub read_calls: u64,
     /// Times a commit had to wait for another process' turn.
-    pub turn_waits: u64,
+    pub lease_waits: u64,
     /// Lost replies whose outcome was found by a receipt.
     pub receipts_asked: u64,
     /// Keys removed because their deadline passed (embedded).
@@ -83,18 +83,18 @@ pub trait Engine: Send + Sync + 'static {
     fn name(&self) -> String;
 
     /// How keys are written on it: layout and prefix.
-    fn naming(&self) -> &Naming;
+    fn key_layout(&self) -> &KeyLayout;
 
-    /// Runs a step on the caller's stack if the engine can, without boxing anything. `None` = use
+    /// Runs a transaction on the caller's stack if the engine can, without boxing anything. `None` = use
     /// [`Engine::run`].
-    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Ended> {
-        let _ = (partition, step, seed);
+    fn run_local(&self, partition: &[u8], transaction: &mut dyn Transaction, seed: u64) -> Option<Ended> {
+        let _ = (partition, transaction, seed);
         None
     }
 
     /// The string at a key, at once, if the engine can; `out` becomes the string. `Some(Ok(false))` = there is none.
     /// `None` = use [`Engine::read_many`].
-    fn get_here(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
+    fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
         let _ = (key, out);
         None
     }
@@ -105,8 +105,8 @@ pub trait Engine: Send + Sync + 'static {
         Box::pin(async { Ok(()) })
     }
 
-    /// Runs a step to its end, and gives it back with its result inside.
-    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Step>>>;
+    /// Runs a transaction to its end, and gives it back with its result inside.
+    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>>;
 
     /// Answers plain reads, each true at a moment after the call, in one round trip. Refusals are replies.
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>>;
@@ -132,10 +132,10 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine's time, in milliseconds since 1970.
     fn now(&self) -> Pending<'_, Result<i64>>;
 
-    /// Whether the engine takes steps now; the error says what keeps it from that.
+    /// Whether the engine takes transactions now; the error says what keeps it from that.
     fn ready(&self) -> Pending<'_, Result<()>>;
 
-    /// Why the engine takes no steps until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    /// Why the engine takes no transactions until it is opened again; `None` if it does, or may by itself, as on a full disk.
     fn stopped(&self) -> Option<Error> {
         None
     }
@@ -150,7 +150,7 @@ pub trait Engine: Send + Sync + 'static {
     fn close(&self) -> Pending<'_, Result<()>>;
 }
 
-/// How a step ended that ran on the caller's stack.
+/// How a transaction ended that ran on the caller's stack.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "nobody may be told before the ticket is settled"]
 pub struct Ended {
@@ -161,6 +161,6 @@ pub struct Ended {
     pub ticket: Ticket,
 }
 
-/// What the end of a step still waits for. Zero = nothing.
+/// What the end of a transaction still waits for. Zero = nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u64);

@@ -37,9 +37,9 @@ pub(crate) fn shown(text: &str) -> Option<Vec<u8>> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Other steps kept changing the same keys until the deadline. Nothing was written.
+    /// Other transactions kept changing the same keys until the deadline. Nothing was written.
     #[error(
-        "conflict: the keys of this step kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the step a longer deadline"
+        "conflict: the keys of this transaction kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the transaction a longer deadline"
     )]
     Conflict {
         /// Time between the call and giving up.
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The key holds another Redis type than its family declares.
     #[error(
-        "wrong type: {key} holds a {found}, expected a {expected}; a foreign client wrote it, remove or rename it"
+        "wrong type: {key} holds a {found}, expected a {expected}; an external client wrote it, remove or rename it"
     )]
     WrongType {
         /// The key (and its family, where the caller named one).
@@ -77,7 +77,7 @@ pub enum Error {
     },
     /// A reply would exceed what one read may give.
     #[error(
-        "too large: {what} of {key} has {found} {unit}, one read gives at most {max}; read it in bounded ranges, a set in pages outside of steps (`Scope::members`)"
+        "too large: {what} of {key} has {found} {unit}, one read gives at most {max}; read it in bounded ranges, a set in pages outside of transactions (`Scope::members`)"
     )]
     TooLarge {
         /// The key.
@@ -106,7 +106,7 @@ pub enum Error {
         max: usize,
     },
     /// The body panicked. Its writes were discarded.
-    #[error("the step's body panicked: {message}; its writes were discarded")]
+    #[error("the transaction's body panicked: {message}; its writes were discarded")]
     Panicked {
         /// The panic's message.
         message: String,
@@ -131,9 +131,9 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
-    /// The step may or may not stand: the backend vanished with it in flight, or too few replicas confirmed it.
+    /// The transaction may or may not stand: the backend vanished with it in flight, or too few replicas confirmed it.
     #[error(
-        "outcome unknown: {reason}; the step may or may not stand on {backend}, read the state before you call again"
+        "outcome unknown: {reason}; the transaction may or may not stand on {backend}, read the state before you call again"
     )]
     OutcomeUnknown {
         /// Which backend.
@@ -146,7 +146,7 @@ pub enum Error {
     PartialCommit {
         /// What the backend said.
         reason: String,
-        /// Keys of the step.
+        /// Keys of the transaction.
         keys: Vec<String>,
     },
     /// The journal takes no transactions: the disk is full, or a write or sync has failed. Nothing was written. Reads
@@ -195,9 +195,9 @@ impl Error {
         matches!(self, Error::Conflict { .. } | Error::Unavailable { .. })
     }
 
-    /// Whether one key is at fault, because a foreign client spoiled what it holds: work on others can go on
+    /// Whether one key is at fault, because an external client corrupt what it holds: work on others can go on
     /// without it.
-    pub fn is_spoiled(&self) -> bool {
+    pub fn is_corrupt(&self) -> bool {
         matches!(self, Error::Corrupt { .. } | Error::WrongType { .. } | Error::TooLarge { .. })
     }
 }
@@ -207,11 +207,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spoiled_key_is_told_from_a_store_that_fails() {
+    fn a_corrupt_key_is_told_from_a_store_that_fails() {
         let (key, reason) = (String::from("k"), String::from("no JSON"));
-        assert!(Error::Corrupt { key, reason }.is_spoiled());
+        assert!(Error::Corrupt { key, reason }.is_corrupt());
         let failing = [Error::Closed, Error::Suspended, Error::invalid("id", "0")];
-        assert!(failing.iter().all(|error| !error.is_spoiled()));
+        assert!(failing.iter().all(|error| !error.is_corrupt()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Hot state: the engine contract, atomic steps, and the embedded engine with its journal.
+//! Hot state: the engine contract, atomic transactions, and the embedded engine with its journal.
 //!
-//! Responsible for: the vocabulary of reads and writes, what a step means, the typed store, the engine that runs
+//! Responsible for: the vocabulary of reads and writes, what a transaction means, the typed store, the engine that runs
 //! in process, the suite of behaviours that every engine passes.
 //! Not responsible for: any game, any network protocol, history.
 

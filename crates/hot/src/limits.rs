@@ -7,32 +7,32 @@ use std::time::Duration;
 pub const KEY_BYTES_MAX: usize = 1024;
 /// Longest single value, member or field.
 pub const VALUE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most elements in one reply to a read inside a step.
+/// Most elements in one reply to a read inside a transaction.
 pub const REPLY_ELEMENTS_MAX: usize = 1_000;
-/// Most bytes in one reply to a read inside a step.
+/// Most bytes in one reply to a read inside a transaction.
 pub const REPLY_BYTES_MAX: usize = 1024 * 1024;
-/// Most keys that one call inside a step reads together.
+/// Most keys that one call inside a transaction reads together.
 pub const READS_TOGETHER_MAX: usize = 1_000;
 /// Most bytes in the replies to keys that are read together.
 pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 /// Most arguments of one write command (Lua's `unpack` fails near 8,000).
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
-/// Most write commands of one step.
-pub const STEP_WRITES_MAX: usize = 4_096;
-/// Most bytes that one step writes, records and publishes: while a server takes them in, it serves nobody else.
-pub const STEP_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX;
+/// Most write commands of one transaction.
+pub const TRANSACTION_WRITES_MAX: usize = 4_096;
+/// Most bytes that one transaction writes, records and publishes: while a server takes them in, it serves nobody else.
+pub const TRANSACTION_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX;
 /// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from overflow).
 pub const DEADLINE_MS_MAX: i64 = 1 << 48;
 /// Largest magnitude of one increment: a Lua number holds it exactly.
 pub const INCREMENT_MAX: i64 = 1 << 53;
 
-/// How long a step may take before the caller gets `Conflict`.
-pub const STEP_DEADLINE_DEFAULT: Duration = Duration::from_secs(2);
-/// Longest time that a step may be given; more counts as this.
-pub const STEP_DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a transaction may take before the caller gets `Conflict`.
+pub const TRANSACTION_DEADLINE_DEFAULT: Duration = Duration::from_secs(2);
+/// Longest time that a transaction may be given; more counts as this.
+pub const TRANSACTION_DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// A body that runs longer is named in the log: it holds locks or a batch.
 pub const BODY_WARN: Duration = Duration::from_millis(10);
-/// Attempts of one step on the embedded engine before it takes every shard (locks are found by running).
+/// Attempts of one transaction on the embedded engine before it takes every shard (locks are found by running).
 pub const EMBEDDED_ATTEMPTS_MAX: u32 = 16;
 
 /// A thread's buffer for keys and values is kept up to this size.
@@ -81,7 +81,7 @@ pub const JOURNAL_REWRITE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// A rewrite is asked for when the journal is this many times as large as its base.
 pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
 
-const _: () = assert!(STEP_DEADLINE_DEFAULT.as_millis() < STEP_DEADLINE_MAX.as_millis());
+const _: () = assert!(TRANSACTION_DEADLINE_DEFAULT.as_millis() < TRANSACTION_DEADLINE_MAX.as_millis());
 const _: () = assert!(SHARDS.is_power_of_two());
 const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
 const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);

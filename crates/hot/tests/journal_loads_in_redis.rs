@@ -7,7 +7,7 @@ use emberkeep_testkit::{RedisServer, Resp, Scratch, require, scratch};
 use std::fs;
 use std::path::Path;
 
-type Step = Vec<(RawKey, Write)>;
+type Transaction = Vec<(RawKey, Write)>;
 
 /// A deadline that no test lives to see.
 const LATER: i64 = 4_000_000_000_123;
@@ -24,8 +24,8 @@ fn score(value: f64) -> Score {
     Score::new(value).unwrap()
 }
 
-/// Every write, beside the words in which a person would tell it to Redis. `/` parts the commands of one step.
-fn story() -> Vec<(&'static str, Step)> {
+/// Every write, beside the words in which a person would tell it to Redis. `/` parts the commands of one transaction.
+fn story() -> Vec<(&'static str, Transaction)> {
     let one = |key: &str, write: Write| vec![(b(key), write)];
     vec![
         ("SET plain hello", one("plain", Write::Set(b("hello"), Expiry::Never))),
@@ -71,7 +71,7 @@ fn story() -> Vec<(&'static str, Step)> {
 }
 
 /// Bytes that look like the journal's own lines must not confuse either side.
-fn awkward() -> Step {
+fn awkward() -> Transaction {
     let value = b"\r\n#EK:1:2:00000000\r\n#EK-SYNC:9999:00000000\r\n*1\r\n$4\r\nEXEC\r\n\0\xff".as_slice();
     vec![(Bytes::from_static(b"\r\n#\0\xfe"), Write::Set(Bytes::from_static(value), Expiry::Never))]
 }
@@ -111,8 +111,8 @@ fn redis_with(data: &Path) -> Option<RedisServer> {
     Some(server)
 }
 
-fn open(data: &Path) -> (Journal, Recovery, Step) {
-    let mut loaded = Step::new();
+fn open(data: &Path) -> (Journal, Recovery, Transaction) {
+    let mut loaded = Transaction::new();
     let options = JournalOptions { durability: Durability::Always, ..JournalOptions::new(data) };
     let (journal, recovery) = Journal::open(options, &mut |key, write| {
         loaded.push((key, write));
@@ -125,10 +125,12 @@ fn open(data: &Path) -> (Journal, Recovery, Step) {
 /// Writes the story; rewrites it at the given places, with all writes so far for a state.
 fn journal_of(data: &Path, rewrite_after: &[usize]) {
     let (journal, ..) = open(data);
-    let mut past = Step::new();
-    for (n, step) in story().into_iter().map(|(_, step)| step).chain([awkward()]).enumerate() {
-        journal.append(&step, vec![]).unwrap();
-        past.extend(step);
+    let mut past = Transaction::new();
+    for (n, transaction) in
+        story().into_iter().map(|(_, transaction)| transaction).chain([awkward()]).enumerate()
+    {
+        journal.append(&transaction, vec![]).unwrap();
+        past.extend(transaction);
         if rewrite_after.contains(&n) {
             let mut rewrite = journal.begin_rewrite().unwrap();
             for (key, write) in &past {
@@ -146,7 +148,7 @@ fn redis_told() -> Option<RedisServer> {
     let mut client = server.client();
     story().iter().for_each(|(words, _)| tell(&mut client, words));
     for (key, write) in awkward() {
-        let Write::Set(value, _) = write else { unreachable!("the awkward step is a SET") };
+        let Write::Set(value, _) = write else { unreachable!("the awkward transaction is a SET") };
         client.call(&[b"SET", &key[..], &value[..]]);
     }
     Some(server)
@@ -170,11 +172,11 @@ fn redis_loads_what_we_wrote() {
 }
 
 #[test]
-fn redis_loads_all_or_nothing_of_a_torn_step() {
+fn redis_loads_all_or_nothing_of_a_torn_transaction() {
     let data = scratch();
     let (journal, ..) = open(data.path());
-    let step = vec![(b("a"), Write::IncrBy(1)), (b("b"), Write::IncrBy(1))];
-    journal.append(&step, vec![]).unwrap();
+    let transaction = vec![(b("a"), Write::IncrBy(1)), (b("b"), Write::IncrBy(1))];
+    journal.append(&transaction, vec![]).unwrap();
     journal.close().unwrap();
     let file = data.join("appendonlydir/appendonly.aof.1.incr.aof");
     let bytes = fs::read(&file).unwrap();
@@ -208,8 +210,8 @@ fn we_load_what_redis_wrote() {
     assert_eq!(open(server.folder()).2.len(), loaded.len() + 1);
     let data = scratch();
     let (journal, ..) = open(data.path());
-    for step in loaded.chunks(5) {
-        journal.append(step, vec![]).unwrap();
+    for transaction in loaded.chunks(5) {
+        journal.append(transaction, vec![]).unwrap();
     }
     journal.close().unwrap();
     let Some(judge) = redis_with(data.path()) else { return };

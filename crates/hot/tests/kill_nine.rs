@@ -1,5 +1,5 @@
 //! The process is killed without warning, 200 times in each mode, at random points of its life: while it writes,
-//! while it rewrites its journal, while it recovers. What comes back is a prefix of what it did, whole steps only,
+//! while it rewrites its journal, while it recovers. What comes back is a prefix of what it did, whole transactions only,
 //! and with `always` and `everysec` nothing is missing that was acknowledged, or that an acknowledged read has seen.
 //!
 //! A killed process leaves its pages with the operating system, so this says nothing about power loss; that is
@@ -26,11 +26,11 @@ partition! {
     pub struct Everything = "everything";
 }
 family! {
-    /// Steps done.
+    /// Transactions done.
     pub COUNT = "count" { kind: Text<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
 }
 family! {
-    /// The last step that came by this slot.
+    /// The last transaction that came by this slot.
     pub SLOT = "slot:{n}" { kind: Text<Number<i64>>, partition: Everything, parts: (n: i64), ttl: persistent, owner: "test" }
 }
 family! {
@@ -38,7 +38,7 @@ family! {
     pub DONE = "done:{thread}" { kind: Text<Number<i64>>, partition: Everything, parts: (thread: i64), ttl: persistent, owner: "test" }
 }
 family! {
-    /// The last steps, newest at the end.
+    /// The last transactions, newest at the end.
     pub TRAIL_LIST = "trail" { kind: List<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
 }
 
@@ -56,8 +56,8 @@ fn mode(name: &str) -> Durability {
     }
 }
 
-/// One step: counter, slot and trail speak of the same number.
-async fn step(store: &Store) -> i64 {
+/// One transaction: counter, slot and trail speak of the same number.
+async fn transaction(store: &Store) -> i64 {
     let scope = store.scope(Everything);
     let done = scope.transact(|tx| {
         let n = tx.get(&COUNT.key())?.unwrap_or(0) + 1;
@@ -67,7 +67,7 @@ async fn step(store: &Store) -> i64 {
         tx.ltrim(&TRAIL_LIST.key(), -TRAIL, -1)?;
         Ok::<_, emberkeep_hot::Error>(n)
     });
-    done.await.expect("a step of the victim")
+    done.await.expect("a transaction of the victim")
 }
 
 /// Not a test of its own: the process that is killed.
@@ -81,7 +81,7 @@ fn victim() {
         let mut out = std::io::stdout();
         // Bounded, should nobody come to kill it.
         for _ in 0..200_000 {
-            let n = step(&store).await;
+            let n = transaction(&store).await;
             if writeln!(out, "ack {n}").and_then(|()| out.flush()).is_err() {
                 return;
             }
@@ -89,7 +89,7 @@ fn victim() {
     });
 }
 
-/// Starts a victim, kills it at a random point, and returns the last step it acknowledged.
+/// Starts a victim, kills it at a random point, and returns the last transaction it acknowledged.
 fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
     let mut child = Command::new(std::env::current_exe().expect("this binary"))
         .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
@@ -103,7 +103,7 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
         .lines()
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix("ack ")?.parse::<i64>().ok());
-    // One in eight dies while it starts or recovers, the others after some steps: points of its life, not of the
+    // One in eight dies while it starts or recovers, the others after some transactions: points of its life, not of the
     // clock, so that a busy machine does not kill them all in the cradle.
     let mut last = 0;
     if !random.is_multiple_of(8) {
@@ -116,7 +116,7 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
     last
 }
 
-/// Opens what is left, checks that it is the state after some number of whole steps, and returns that number.
+/// Opens what is left, checks that it is the state after some number of whole transactions, and returns that number.
 fn recovered(folder: &Path, durability: Durability) -> i64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -126,11 +126,11 @@ fn recovered(folder: &Path, durability: Durability) -> i64 {
         for slot in 0..SLOTS {
             let expected = (count - (count - slot).rem_euclid(SLOTS)).max(0);
             let found = scope.get(&SLOT.key(slot)).await.expect("readable").unwrap_or(0);
-            assert_eq!(found, expected, "slot {slot} after {count} steps");
+            assert_eq!(found, expected, "slot {slot} after {count} transactions");
         }
         let trail = scope.transact(|tx| tx.lrange(&TRAIL_LIST.key(), 0, -1)).await.expect("readable");
         let expected: Vec<i64> = ((count - TRAIL).max(0) + 1..=count).collect();
-        assert_eq!(trail, expected, "the trail after {count} steps");
+        assert_eq!(trail, expected, "the trail after {count} transactions");
         store.close().await.expect("closes");
         count
     })
@@ -146,14 +146,14 @@ fn kill_many(mode_name: &str) {
         let now = recovered(folder.path(), durability);
         assert!(now >= before, "what had been recovered once is there: {before} then {now}");
         if durability != Durability::No {
-            assert!(now >= acknowledged, "{acknowledged} steps were acknowledged, {now} came back");
+            assert!(now >= acknowledged, "{acknowledged} transactions were acknowledged, {now} came back");
         }
         lost += (acknowledged - now).max(0);
         quiet += (now == before) as u64;
         before = now;
     }
     println!(
-        "kill -9, {mode_name}: {KILLS} kills, {before} steps survived, {lost} acknowledged ones lost, {quiet} victims did nothing"
+        "kill -9, {mode_name}: {KILLS} kills, {before} transactions survived, {lost} acknowledged ones lost, {quiet} victims did nothing"
     );
     assert!(quiet < KILLS / 2, "most victims must have lived long enough to write");
 }

@@ -2,13 +2,13 @@
 //!
 //! Promises:
 //! 1. Of any number of votes of one voter one is counted, and every other is told so.
-//! 2. A vote and its place among the received ones are written in one step.
+//! 2. A vote and its place among the received ones are written in one transaction.
 //! 3. Nothing is counted at or after the deadline, whichever process is asked. The deadline is a value that the caller
 //!    stores; nobody has to be awake when it passes: whoever comes at or after it finds the ballot over and closes it in
-//!    its own step.
+//!    its own transaction.
 //!
 //! Keys, both the caller's: a hash from voter to choice, and a set of the voters whose vote was received. The hash
-//! decides; a foreign service that wrote a vote and not yet the set has voted.
+//! decides; an external service that wrote a vote and not yet the set has voted.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
@@ -52,18 +52,18 @@
 //! # }
 //! ```
 
-use crate::life::Lasts;
+use crate::ttl::WriteTtl;
 use emberkeep_hot::{Result, Tx};
 use emberkeep_schema::{Codec, Family, Hash, Key, Partition, Set};
 
 /// One ballot.
 pub struct Ballot<V: Family, R: Family>
 where
-    V::Ttl: Lasts,
+    V::Ttl: WriteTtl,
 {
     votes: Key<V>,
     received: Key<R>,
-    life: <V::Ttl as Lasts>::Life,
+    life: <V::Ttl as WriteTtl>::Life,
 }
 
 /// What became of a vote.
@@ -84,7 +84,7 @@ where
     R: Family<Partition = P, Kind = Set<A>, Ttl = T>,
     A: Codec,
     C: Codec,
-    T: Lasts,
+    T: WriteTtl,
 {
     /// The ballot of a hash and a set. `life` is `()`, or the end of both for families of `ttl: given`.
     pub fn new(votes: Key<V>, received: Key<R>, life: T::Life) -> Self {

@@ -1,8 +1,8 @@
 //! Claims: a two-way mapping in which each side is taken at most once. A device has one player, a player one device.
 //!
 //! Promises:
-//! 1. Of any number of takers of one right, one wins; a left has one right at a time. Both are decided inside the step.
-//! 2. A claim counts only while both maps say it. One half, as a foreign service leaves it between two commands, is no
+//! 1. Of any number of takers of one right, one wins; a left has one right at a time. Both are decided inside the transaction.
+//! 2. A claim counts only while both maps say it. One half, as an external service leaves it between two commands, is no
 //!    claim: [`right_of`](Claims::right_of) and [`left_of`](Claims::left_of) do not see it.
 //! 3. A half is in the way of [`take`](Claims::take) all the same: somebody may be about to write the other one. Only a
 //!    half that is *provably* stale is passed over and replaced: its other end is part of a whole claim with somebody
@@ -47,18 +47,18 @@
 //! # }
 //! ```
 
-use crate::life::Lasts;
+use crate::ttl::WriteTtl;
 use emberkeep_hot::{Result, Tx};
 use emberkeep_schema::{Codec, Family, Hash, Key, Partition};
 
 /// The claims between two sides.
 pub struct Claims<L: Family, R: Family>
 where
-    L::Ttl: Lasts,
+    L::Ttl: WriteTtl,
 {
     to_right: Key<L>,
     to_left: Key<R>,
-    life: <L::Ttl as Lasts>::Life,
+    life: <L::Ttl as WriteTtl>::Life,
 }
 
 /// What became of a wish.
@@ -81,7 +81,7 @@ where
     B: Codec,
     A::Value: PartialEq,
     B::Value: PartialEq,
-    T: Lasts,
+    T: WriteTtl,
 {
     /// The claims of two hashes. `life` is `()`, or the end of both for families of `ttl: given`.
     pub fn new(to_right: Key<L>, to_left: Key<R>, life: T::Life) -> Self {

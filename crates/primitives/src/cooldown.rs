@@ -1,15 +1,15 @@
 //! Cooldowns: markers that end by themselves, and go together when their owner goes.
 //!
 //! Promises:
-//! 1. Something cools down while its marker lives, whoever set it: a foreign service's `SET … PX` counts.
+//! 1. Something cools down while its marker lives, whoever set it: an external service's `SET … PX` counts.
 //! 2. A store that cannot be reached is an error, never "not cooling down".
 //! 3. [`clear_all`](Cooldowns::clear_all) removes every marker of one owner that was started through us, and never walks
-//!    the keyspace. Markers that a foreign service set are found after [`adopt`](Cooldowns::adopt): a sweep's work.
+//!    the keyspace. Markers that an external service set are found after [`adopt`](Cooldowns::adopt): a sweep's work.
 //!
 //! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
 //! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down, and what a
-//! foreign client put into the index that is no such thing is dropped. So is an index that holds another type: nothing is
-//! held up by it, and its markers are as unknown as foreign ones. It lives as long as the longest cooldown may last, which
+//! external client put into the index that is no such thing is dropped. So is an index that holds another type: nothing is
+//! held up by it, and its markers are as unknown as external ones. It lives as long as the longest cooldown may last, which
 //! is therefore the bound of a cooldown.
 //!
 //! ```
@@ -53,7 +53,7 @@
 //! # }
 //! ```
 
-use crate::limits::{CLEARED_PER_STEP_MAX, TIDIED_PER_START};
+use crate::limits::{CLEARED_PER_TRANSACTION_MAX, TIDIED_PER_START};
 use emberkeep_hot::command::ZSlice;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Tx};
@@ -67,12 +67,12 @@ pub struct Cooldowns<I: Family, K> {
     marker: K,
 }
 
-/// What a step cleared.
+/// What a transaction cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleared {
     /// Entries of the index that went, with their markers.
     pub count: usize,
-    /// Whether there are others: clear again in a further step.
+    /// Whether there are others: clear again in a further transaction.
     pub more: bool,
 }
 
@@ -101,7 +101,7 @@ where
         tx.zadd(&self.index, thing, (now + ms) as f64)
     }
 
-    /// The time until a thing has cooled down; `None` if it has. A marker without an end, which only a foreign client
+    /// The time until a thing has cooled down; `None` if it has. A marker without an end, which only an external client
     /// sets, cools down for [`Duration::MAX`].
     pub fn remaining(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<Option<Duration>> {
         let marker = (self.marker)(thing);
@@ -125,11 +125,11 @@ where
         Ok(cooling)
     }
 
-    /// Ends the owner's cooldowns, as many as one step may.
+    /// Ends the owner's cooldowns, as many as one transaction may.
     pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<Cleared> {
-        let mut known = self.first(tx, CLEARED_PER_STEP_MAX + 1)?;
-        let more = known.len() > CLEARED_PER_STEP_MAX;
-        known.truncate(CLEARED_PER_STEP_MAX);
+        let mut known = self.first(tx, CLEARED_PER_TRANSACTION_MAX + 1)?;
+        let more = known.len() > CLEARED_PER_TRANSACTION_MAX;
+        known.truncate(CLEARED_PER_TRANSACTION_MAX);
         for (thing, _) in &known {
             if let Member::Known(thing) = thing {
                 tx.del(&(self.marker)(thing))?;
@@ -180,10 +180,10 @@ where
         Ok(self.or_dropped(tx, found)?.is_some())
     }
 
-    /// What was read of the index; nothing, and no index any more, if it was spoiled.
+    /// What was read of the index; nothing, and no index any more, if it was corrupt.
     fn or_dropped<T: Default>(&self, tx: &mut Tx<'_, P>, found: Result<T>) -> Result<T> {
         match found {
-            Err(error) if error.is_spoiled() => tx.del(&self.index).map(|()| T::default()),
+            Err(error) if error.is_corrupt() => tx.del(&self.index).map(|()| T::default()),
             found => found,
         }
     }
@@ -192,7 +192,7 @@ where
     fn forget(&self, tx: &mut Tx<'_, P>, entry: &Member<C::Value>) -> Result<()> {
         match entry {
             Member::Known(thing) => tx.zrem(&self.index, thing),
-            Member::Foreign(bytes) => tx.zrem_raw(&self.index, bytes.clone()),
+            Member::External(bytes) => tx.zrem_raw(&self.index, bytes.clone()),
         }
     }
 }

@@ -50,7 +50,7 @@
 //!     })
 //! };
 //! assert_eq!((build().await?, build().await?), (Taken::Id(1), Taken::Id(2)));
-//! // The step that ends a ship is the one that releases its id.
+//! // The transaction that ends a ship is the one that releases its id.
 //! let scrap = |tx: &mut emberkeep_hot::Tx<'_, Galaxy>| {
 //!     tx.del(&SHIP.key(1))?;
 //!     IdPool::new(1..=1_000, NEXT.key(), FREE.key()).release(tx, &1)
@@ -61,8 +61,8 @@
 //! # }
 //! ```
 
-use crate::deadlines::Deadlines;
-use crate::limits::{FORESEEN_IDS, FREE_ANNOUNCED, RESTED_PER_STEP, TRIES_PER_STEP_MAX};
+use crate::due_queue::DueQueue;
+use crate::limits::{FORESEEN_IDS, FREE_ANNOUNCED, RESTED_PER_TRANSACTION, TRIES_PER_TRANSACTION_MAX};
 use crate::sequence::{Looked, Search, Sequence, Taken};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -81,7 +81,7 @@ pub struct IdPool<N: Family, L: Family> {
 #[derive(Clone, Debug)]
 pub struct RestingPool<N: Family, L: Family, R: Family> {
     pool: IdPool<N, L>,
-    resting: Deadlines<R>,
+    resting: DueQueue<R>,
     reuse_after: Duration,
 }
 
@@ -105,7 +105,7 @@ where
         R: Family<Partition = P, Kind = SortedSet<Id<I>>>,
         R::Ttl: Automatic,
     {
-        RestingPool { pool: self, resting: Deadlines::new(resting), reuse_after }
+        RestingPool { pool: self, resting: DueQueue::new(resting), reuse_after }
     }
 
     /// The start of a search for a free id.
@@ -114,19 +114,19 @@ where
     }
 
     /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
-    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        self.sequence.announced(scope.announce(&self.free, Read::LRange(0, FREE_ANNOUNCED as i64 - 1)))
+    pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
+        self.sequence.prefetched(scope.prefetch(&self.free, Read::LRange(0, FREE_ANNOUNCED as i64 - 1)))
     }
 
     /// Takes a free id. `lives` is asked about each candidate and should look at the record's key.
     ///
-    /// The step must commit in both cases: the id is taken by the counter or by leaving the free list.
+    /// The transaction must commit in both cases: the id is taken by the counter or by leaving the free list.
     pub fn take(
         &self,
         tx: &mut Tx<'_, P>,
         mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
     ) -> Result<Taken<I>> {
-        let mut tries = TRIES_PER_STEP_MAX;
+        let mut tries = TRIES_PER_TRANSACTION_MAX;
         while tries > 0 {
             match self.pop(tx)? {
                 Popped::Nothing => return self.sequence.count_on(tx, tries, lives),
@@ -145,7 +145,7 @@ where
         Ok(Taken::NotYet(Looked(0)))
     }
 
-    /// Asks about the ids that the steps behind this one will be given, if that costs nothing but words: those of the
+    /// Asks about the ids that the transactions behind this one will be given, if that costs nothing but words: those of the
     /// free list, and after its end the next of the counter.
     fn foresee(&self, tx: &mut Tx<'_, P>, mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>) {
         for asked in 0..FORESEEN_IDS {
@@ -163,8 +163,8 @@ where
         }
     }
 
-    /// Gives an id back. The caller's step must be the one that ended its life: then it is pushed exactly once.
-    /// An id that is not of the range (a foreign client's record) is not taken in.
+    /// Gives an id back. The caller's transaction must be the one that ended its life: then it is pushed exactly once.
+    /// An id that is not of the range (an external client's record) is not taken in.
     pub fn release(&self, tx: &mut Tx<'_, P>, id: &I) -> Result<()> {
         if self.sequence.holds(id) { tx.lpush(&self.free, id) } else { Ok(()) }
     }
@@ -201,8 +201,8 @@ where
     }
 
     /// The scope, told what [`take`](Self::take) reads first.
-    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        self.resting.announced(self.pool.announced(scope))
+    pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
+        self.resting.prefetched(self.pool.prefetched(scope))
     }
 
     /// Takes a free id, as [`IdPool::take`] does; those whose rest is over are free, the others are not.
@@ -211,10 +211,10 @@ where
         tx: &mut Tx<'_, P>,
         mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
     ) -> Result<Taken<I>> {
-        // The cheap question first: it hardly ever changes, so steps that only ask it do not conflict.
+        // The cheap question first: it hardly ever changes, so transactions that only ask it do not conflict.
         let Some(first) = self.resting.next(tx)? else { return self.pool.take(tx, lives) };
         if first <= tx.now() {
-            for (id, _) in self.resting.pop_due(tx, RESTED_PER_STEP)? {
+            for (id, _) in self.resting.pop_due(tx, RESTED_PER_TRANSACTION)? {
                 self.pool.release(tx, &id)?;
             }
         }

@@ -1,27 +1,27 @@
 //! Building blocks of games, one file each, on any engine.
 //!
-//! **Responsible for**: what several games need inside their steps, generic over their families. A primitive
-//! takes `&mut Tx`, so it commits together with whatever else the caller's step does.
+//! **Responsible for**: what several games need inside their transactions, generic over their families. A primitive
+//! takes `&mut Tx`, so it commits together with whatever else the caller's transaction does.
 //!
 //! **Not responsible for**: any game's keys or rules, and any engine.
 
 pub mod ballot;
 pub mod claim;
 pub mod cooldown;
-pub mod deadlines;
-pub mod group;
+pub mod due_queue;
+pub mod expiring_group;
 pub mod id_pool;
 pub mod index;
-pub mod life;
 pub mod limits;
 pub mod record;
 pub mod sequence;
+pub mod ttl;
 
 pub use ballot::Ballot;
 pub use claim::Claims;
 pub use cooldown::Cooldowns;
-pub use deadlines::Deadlines;
-pub use group::Group;
+pub use due_queue::DueQueue;
+pub use expiring_group::ExpiringGroup;
 pub use id_pool::{IdPool, RestingPool};
 pub use index::Indexed;
 pub use sequence::{Exhausted, Search, Sequence, Taken};

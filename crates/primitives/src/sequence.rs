@@ -1,11 +1,11 @@
 //! A sequence: ids of a bounded range, counted by one key that wraps.
 //!
 //! Promises:
-//! 1. An id that lives is never handed out. The caller says what lives, and is asked inside the same step.
+//! 1. An id that lives is never handed out. The caller says what lives, and is asked inside the same transaction.
 //! 2. A counter that was lost or is out of range re-enters the range. A counter that is no number is
 //!    [`Corrupt`](emberkeep_hot::Error::Corrupt) and names its key: nobody knows what stood there.
-//! 3. One step looks at [`TRIES_PER_STEP_MAX`] ids at most and keeps how far it came: the caller goes on in a
-//!    further step, and [`Search`] says when to give up: the whole range was seen, or [`SEARCHED_IDS_MAX`] of it.
+//! 3. One transaction looks at [`TRIES_PER_TRANSACTION_MAX`] ids at most and keeps how far it came: the caller goes on in a
+//!    further transaction, and [`Search`] says when to give up: the whole range was seen, or [`SEARCHED_IDS_MAX`] of it.
 //!
 //! One key, the caller's: the counter holds the id that was handed out last.
 //!
@@ -49,7 +49,7 @@
 //! # }
 //! ```
 
-use crate::limits::{FORESEEN_IDS, SEARCHED_IDS_MAX, TRIES_PER_STEP_MAX};
+use crate::limits::{FORESEEN_IDS, SEARCHED_IDS_MAX, TRIES_PER_TRANSACTION_MAX};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Key, Number, Part, Partition, Text};
@@ -62,21 +62,21 @@ pub struct Sequence<N: Family> {
     next: Key<N>,
 }
 
-/// What one step found.
+/// What one transaction found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken<I> {
     /// A free id, the caller's from this commit on.
     Id(I),
-    /// None among those that one step may look at. How far the search came is part of the commit; run a
-    /// further step unless [`Search::go_on`] says that there is nothing left to see.
+    /// None among those that one transaction may look at. How far the search came is part of the commit; run a
+    /// further transaction unless [`Search::go_on`] says that there is nothing left to see.
     NotYet(Looked),
 }
 
-/// Ids of the range that a step looked at in vain.
+/// Ids of the range that a transaction looked at in vain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Looked(pub(crate) u64);
 
-/// One caller's way through the range, over as many steps as it takes.
+/// One caller's way through the range, over as many transactions as it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
     left: u64,
@@ -107,7 +107,7 @@ impl Exhausted {
 }
 
 impl Search {
-    /// Counts what a step looked at. An error when the search has seen the whole range, or as much as a search may.
+    /// Counts what a transaction looked at. An error when the search has seen the whole range, or as much as a search may.
     pub fn go_on(&mut self, looked: Looked) -> Result<(), Exhausted> {
         self.left = self.left.saturating_sub(looked.0);
         if self.left > 0 {
@@ -136,19 +136,19 @@ where
     }
 
     /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
-    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        scope.announce(&self.next, Read::Get)
+    pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
+        scope.prefetch(&self.next, Read::Get)
     }
 
     /// Takes the next free id. `lives` is asked about each candidate and should look at the record's key.
     ///
-    /// The step must commit in both cases: the id is taken by the counter.
+    /// The transaction must commit in both cases: the id is taken by the counter.
     pub fn take<I: Part>(
         &self,
         tx: &mut Tx<'_, P>,
         lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
     ) -> Result<Taken<I>> {
-        self.count_on(tx, TRIES_PER_STEP_MAX, lives)
+        self.count_on(tx, TRIES_PER_TRANSACTION_MAX, lives)
     }
 
     /// Whether an id is one of these.
@@ -238,8 +238,8 @@ mod tests {
     fn a_search_of_a_large_range_ends() {
         let ids = 1_000_000_001;
         let mut search = Search { left: SEARCHED_IDS_MAX, ids };
-        let steps = (1..).find(|_| search.go_on(Looked(TRIES_PER_STEP_MAX)).is_err());
-        assert_eq!(steps, Some(SEARCHED_IDS_MAX / TRIES_PER_STEP_MAX));
+        let transactions = (1..).find(|_| search.go_on(Looked(TRIES_PER_TRANSACTION_MAX)).is_err());
+        assert_eq!(transactions, Some(SEARCHED_IDS_MAX / TRIES_PER_TRANSACTION_MAX));
         let told = search.go_on(Looked(1)).unwrap_err();
         assert_eq!(told, Exhausted { looked: SEARCHED_IDS_MAX, ids });
         assert!(told.to_string().contains("call again"), "{told}");

@@ -8,7 +8,7 @@ on_every_engine!(mod id_pools = cases::id_pool {
     ids_are_counted_and_the_counter_wraps,
     released_ids_come_first_and_the_last_one_before_the_others,
     when_every_id_lives_the_pool_is_exhausted,
-    a_pool_larger_than_a_step_is_searched_to_its_end,
+    a_pool_larger_than_a_transaction_is_searched_to_its_end,
     the_one_free_id_is_found_wherever_it_is,
     an_id_that_stands_twice_in_the_free_list_is_given_once,
     an_id_outside_of_the_range_is_not_taken_in,
@@ -17,7 +17,7 @@ on_every_engine!(mod id_pools = cases::id_pool {
     a_living_id_that_rests_is_not_handed_out,
 });
 
-on_every_engine!(mod deadlines = cases::deadlines {
+on_every_engine!(mod due_queue = cases::due_queue {
     what_is_due_comes_first_and_once,
     a_later_word_replaces_an_earlier_one,
     each_deadline_is_handed_to_one_caller,
@@ -28,8 +28,8 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     a_skill_cools_down_for_its_time,
     times_out_of_bounds_are_refused,
     one_owners_cooldowns_go_together,
-    more_cooldowns_than_a_step_clears,
-    a_foreign_marker_counts_and_can_be_adopted,
+    more_cooldowns_than_a_transaction_clears,
+    an_external_marker_counts_and_can_be_adopted,
     rubbish_in_the_index_holds_nothing_up,
     an_index_that_is_none_holds_nothing_up,
 });
@@ -45,12 +45,12 @@ on_every_engine!(mod claims = cases::claim {
 on_every_engine!(mod ballots = cases::ballot {
     the_first_vote_of_each_counts,
     nothing_counts_at_or_after_the_deadline,
-    a_foreign_vote_counts_with_or_without_its_receipt,
+    an_external_vote_counts_with_or_without_its_receipt,
     votes_are_struck_and_cleared_with_their_receipts,
     of_many_votes_of_one_voter_one_counts,
 });
 
-on_every_engine!(mod groups = cases::group {
+on_every_engine!(mod groups = cases::expiring_group {
     all_keys_of_a_group_get_one_end,
     a_group_goes_whole,
     a_key_leaves_its_group,
@@ -96,7 +96,7 @@ on_two_connections!(mod two_id_processes = cases::id_pool {
     two_processes_take_different_ids,
 });
 
-on_two_connections!(mod two_deadline_processes = cases::deadlines {
+on_two_connections!(mod two_due_queue_processes = cases::due_queue {
     two_processes_share_what_is_due,
 });
 

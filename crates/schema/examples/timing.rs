@@ -2,7 +2,9 @@
 //!
 //! The best of several rounds, because the machine does other things too.
 
-use emberkeep_schema::{Array, Codec, Family, Json, Naming, Text, family, part, partition, record, schema};
+use emberkeep_schema::{
+    Array, Codec, Family, Json, KeyLayout, Text, family, part, partition, record, schema,
+};
 use std::{hint::black_box, time::Instant};
 use uuid::Uuid;
 
@@ -116,16 +118,16 @@ fn time(what: &str, mut body: impl FnMut()) {
 fn main() {
     let tenant = Tenant(Uuid::from_u128(0x550e_8400_e29b_41d4_a716_4466_5544_0000));
     let mut out = Vec::with_capacity(1024);
-    for naming in [Naming::single(), Naming::cluster()] {
-        MONSTER.key(MonsterId(1_000_000_001)).render(&naming, &tenant, &mut out);
-        time(&format!("monster key, build + render, {:?}, {} bytes", naming.layout(), out.len()), || {
+    for layout in [KeyLayout::single(), KeyLayout::cluster()] {
+        MONSTER.key(MonsterId(1_000_000_001)).render(&layout, &tenant, &mut out);
+        time(&format!("monster key, build + render, {:?}, {} bytes", layout.topology(), out.len()), || {
             out.clear();
-            MONSTER.key(black_box(MonsterId(1_000_000_001))).render(&naming, black_box(&tenant), &mut out);
+            MONSTER.key(black_box(MonsterId(1_000_000_001))).render(&layout, black_box(&tenant), &mut out);
             black_box(&out);
         });
         out.clear();
     }
-    let single = Naming::single();
+    let single = KeyLayout::single();
     time("cooldown key with 7 parts, build + render", || {
         out.clear();
         let key = COOLDOWN.key(0, 3, black_box(100_000_000), tenant.0, 2_000_000, -120, 315);

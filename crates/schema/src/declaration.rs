@@ -10,7 +10,7 @@ pub struct Declaration {
     pub name: &'static str,
     /// What it is for.
     pub doc: &'static str,
-    /// The pattern as in the seed, `{name}` for each part.
+    /// The pattern as in the document, `{name}` for each part.
     pub pattern: &'static str,
     /// The pattern, cut.
     pub pieces: &'static [Piece],

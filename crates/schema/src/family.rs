@@ -1,7 +1,7 @@
 //! `family!`: declares a key family once; everything about its keys derives from that.
 
 use crate::{
-    declaration::Declaration, key::Key, kind::Kind, naming::Naming, partition::Partition, ttl::TtlPolicy,
+    declaration::Declaration, key::Key, kind::Kind, layout::KeyLayout, partition::Partition, ttl::TtlPolicy,
 };
 
 /// A declared key family. Implemented by [`family!`](crate::family!) only.
@@ -22,8 +22,8 @@ pub trait Family: Copy + Send + Sync + 'static {
 
     /// Reads a raw key, if it is of this family. The partition is `None` where the layout and the
     /// pattern do not carry it.
-    fn parse(naming: &Naming, raw: &[u8]) -> Option<(Option<Self::Partition>, Key<Self>)> {
-        let (tag, name) = naming.strip(raw)?;
+    fn parse(layout: &KeyLayout, raw: &[u8]) -> Option<(Option<Self::Partition>, Key<Self>)> {
+        let (tag, name) = layout.strip(raw)?;
         let cut = Self::DECLARATION.cut(name)?;
         // A key whose tag and pattern disagree was not laid out by us: it is no key of this family.
         if tag.is_some() && cut.partition.is_some() && tag != cut.partition {
@@ -44,7 +44,7 @@ pub trait Family: Copy + Send + Sync + 'static {
 /// Declares a key family: a unit type that is also the value with which keys are built.
 ///
 /// ```
-/// use emberkeep_schema::{Id, Json, Naming, Set, Text, family, partition};
+/// use emberkeep_schema::{Id, Json, KeyLayout, Set, Text, family, partition};
 /// use uuid::Uuid;
 ///
 /// partition! {
@@ -76,7 +76,7 @@ pub trait Family: Copy + Send + Sync + 'static {
 /// let key = MONSTER.key(7);
 /// let tenant = Tenant(Uuid::nil());
 /// assert_eq!(
-///     key.to_text(&Naming::single(), &tenant),
+///     key.to_text(&KeyLayout::single(), &tenant),
 ///     "atlas:monster:00000000-0000-0000-0000-000000000000:7",
 /// );
 /// ```
@@ -194,7 +194,7 @@ macro_rules! family {
     };
     (@missing $name:ident partition) => {
         ::core::compile_error!(concat!("family ", stringify!($name),
-            " has no partition; add `partition:` with a type made by `partition!`, such as a tenant or a room: all keys of one step share it"));
+            " has no partition; add `partition:` with a type made by `partition!`, such as a tenant or a room: all keys of one transaction share it"));
     };
     (@missing $name:ident parts) => {
         ::core::compile_error!(concat!("family ", stringify!($name),
@@ -305,7 +305,7 @@ macro_rules! family {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Channel, Hash, Id, KindName, Layout, Name, Number, Raw, Set, Text, Ttl, Utf8, partition};
+    use crate::{Channel, Hash, Id, KindName, Name, Number, Raw, Set, Text, Topology, Ttl, Utf8, partition};
     use std::time::Duration;
 
     partition! {
@@ -373,10 +373,10 @@ mod tests {
 
     #[test]
     fn a_partition_is_known_from_the_tag_the_pattern_or_itself() {
-        let single = Naming::single();
+        let single = KeyLayout::single();
         assert_eq!(SESSION::parse(&single, b"session:7"), Some((None, SESSION.key(7))));
         assert_eq!(
-            SESSION::parse(&Naming::cluster(), b"{eu1}session:7"),
+            SESSION::parse(&KeyLayout::cluster(), b"{eu1}session:7"),
             Some((Some(shard()), SESSION.key(7)))
         );
         assert_eq!(ZONE::parse(&single, b"zone:eu1:-4:players"), Some((Some(shard()), ZONE.key(-4))));
@@ -385,13 +385,13 @@ mod tests {
 
     #[test]
     fn a_key_of_another_form_is_not_read() {
-        let single = Naming::single();
+        let single = KeyLayout::single();
         for raw in
             ["session:07", "session:", "session:7:x", "sessions:7", "x:session:7", "session", "{a}session:7"]
         {
             assert_eq!(SESSION::parse(&single, raw.as_bytes()), None, "{raw}");
         }
-        let cluster = Naming::new("", Layout::Cluster).unwrap();
+        let cluster = KeyLayout::new("", Topology::Cluster).unwrap();
         for raw in
             ["{eu1}zone:eu2:4:players", "zone:eu1:4:players", "{}zone:eu1:4:players", "{eu1}zone:eu1:4"]
         {

@@ -3,7 +3,7 @@
 
 use crate::{
     declaration::Declaration,
-    naming::{Naming, OWN},
+    layout::{KeyLayout, OWN},
     schema::Schema,
 };
 
@@ -46,9 +46,9 @@ impl Identified {
 }
 
 impl Schema {
-    /// Finds the family of a raw key laid out by `naming`. `None` is a key that nobody declared.
-    pub fn identify(&self, naming: &Naming, raw: &[u8]) -> Option<Identified> {
-        let (tag, name) = naming.strip(raw)?;
+    /// Finds the family of a raw key laid out by `layout`. `None` is a key that nobody declared.
+    pub fn identify(&self, layout: &KeyLayout, raw: &[u8]) -> Option<Identified> {
+        let (tag, name) = layout.strip(raw)?;
         if let Some(found) = self.families().iter().find_map(|family| of_family(family, tag, name)) {
             return Some(found);
         }
@@ -75,7 +75,7 @@ fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Name, Raw, Set, Text, family, partition, schema};
+    use crate::{Name, Raw, Set, Text, Topology, family, partition, schema};
 
     partition! {
         /// A room.
@@ -104,9 +104,9 @@ mod tests {
         }
     }
 
-    fn shown(naming: &Naming, raw: &str) -> String {
+    fn shown(layout: &KeyLayout, raw: &str) -> String {
         let schema = schema![VOTE, SESSION, HINT].unwrap();
-        match schema.identify(naming, raw.as_bytes()) {
+        match schema.identify(layout, raw.as_bytes()) {
             None => "nobody's".to_owned(),
             Some(Identified::Own { partition, name }) => format!("own {partition:?} {name}"),
             Some(Identified::Family { declaration, partition, parts }) => {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_key_finds_its_family_on_one_server() {
-        let single = Naming::new("p:", Layout::Single).unwrap();
+        let single = KeyLayout::new("p:", Topology::Single).unwrap();
         let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
         assert_eq!(shown(&single, "p:brp:room:AB12:vote:3:cat"), vote);
         assert_eq!(shown(&single, "p:session:7"), r#"SESSION None [("id", "7")]"#);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_key_finds_its_family_on_a_cluster() {
-        let cluster = Naming::cluster();
+        let cluster = KeyLayout::cluster();
         let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
         assert_eq!(shown(&cluster, "{AB12}brp:room:AB12:vote:3:cat"), vote);
         assert_eq!(shown(&cluster, "{eu1}session:7"), r#"SESSION Some("eu1") [("id", "7")]"#);
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn our_own_keys_are_told_from_families() {
-        assert_eq!(shown(&Naming::single(), "ember:turn:x"), "own None turn:x");
-        assert_eq!(shown(&Naming::cluster(), "{eu1}ember:turn"), r#"own Some("eu1") turn"#);
-        assert_eq!(shown(&Naming::single(), "ember:hint:7"), r#"HINT None [("id", "7")]"#);
+        assert_eq!(shown(&KeyLayout::single(), "ember:turn:x"), "own None turn:x");
+        assert_eq!(shown(&KeyLayout::cluster(), "{eu1}ember:turn"), r#"own Some("eu1") turn"#);
+        assert_eq!(shown(&KeyLayout::single(), "ember:hint:7"), r#"HINT None [("id", "7")]"#);
     }
 }

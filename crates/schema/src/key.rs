@@ -2,8 +2,8 @@
 
 use crate::{
     family::Family,
+    layout::KeyLayout,
     limits::{KEY_BYTES_INLINE, PARTS_MAX},
-    naming::Naming,
     part::{Part, Sink},
     partition::Partition,
     pattern::Piece,
@@ -13,8 +13,8 @@ use std::{fmt, hash, marker::PhantomData};
 
 /// A key of the family `F`: its own parts, written once when it is built.
 ///
-/// It holds no partition. That is given to [`render`](Key::render), once for a whole step, so that
-/// a step over two partitions cannot be written.
+/// It holds no partition. That is given to [`render`](Key::render), once for a whole transaction, so that
+/// a transaction over two partitions cannot be written.
 pub struct Key<F: Family> {
     /// The texts of the parts, one after the other.
     text: SmallVec<[u8; KEY_BYTES_INLINE]>,
@@ -71,10 +71,10 @@ impl<F: Family> Key<F> {
         &self.text[usize::from(start)..usize::from(self.ends[index])]
     }
 
-    /// Appends the raw key in `partition`, laid out by `naming`.
+    /// Appends the raw key in `partition`, laid out by `layout`.
     #[inline]
-    pub fn render(&self, naming: &Naming, partition: &F::Partition, out: &mut Vec<u8>) {
-        naming.write_start(out, |out| partition.write(out));
+    pub fn render(&self, layout: &KeyLayout, partition: &F::Partition, out: &mut Vec<u8>) {
+        layout.write_start(out, |out| partition.write(out));
         for piece in F::DECLARATION.pieces {
             match piece {
                 Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
@@ -85,9 +85,9 @@ impl<F: Family> Key<F> {
     }
 
     /// The raw key as text, for messages and tests.
-    pub fn to_text(&self, naming: &Naming, partition: &F::Partition) -> String {
+    pub fn to_text(&self, layout: &KeyLayout, partition: &F::Partition) -> String {
         let mut out = Vec::new();
-        self.render(naming, partition, &mut out);
+        self.render(layout, partition, &mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
 }
@@ -127,7 +127,7 @@ impl<F: Family> fmt::Debug for Key<F> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Family, Layout, Name, Naming, Raw, Text, family, partition};
+    use crate::{Family, KeyLayout, Name, Raw, Text, Topology, family, partition};
     use proptest::prelude::*;
     use std::collections::HashSet;
     use uuid::Uuid;
@@ -160,9 +160,9 @@ mod tests {
     fn one_server_has_the_exact_key_and_a_cluster_the_same_behind_the_tag() {
         let key = COOLDOWN.key(Uuid::nil(), name("door"), -1, 2);
         let exact = format!("reactor:cd:{TENANT_TEXT}:{}:door:-1:2", Uuid::nil());
-        assert_eq!(key.to_text(&Naming::single(), &TENANT), exact);
-        let naming = Naming::new("p:", Layout::Cluster).unwrap();
-        assert_eq!(key.to_text(&naming, &TENANT), format!("p:{{{TENANT_TEXT}}}{exact}"));
+        assert_eq!(key.to_text(&KeyLayout::single(), &TENANT), exact);
+        let layout = KeyLayout::new("p:", Topology::Cluster).unwrap();
+        assert_eq!(key.to_text(&layout, &TENANT), format!("p:{{{TENANT_TEXT}}}{exact}"));
     }
 
     #[test]
@@ -192,12 +192,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_key_survives_being_rendered(instance: u128, text in "[^:{}\\p{Cc}]{1,60}", x: i16, y: i16, cluster: bool) {
-            let layout = if cluster { Layout::Cluster } else { Layout::Single };
-            let naming = Naming::new("test/", layout).unwrap();
+            let layout = if cluster { Topology::Cluster } else { Topology::Single };
+            let layout = KeyLayout::new("test/", layout).unwrap();
             let parts = (Uuid::from_u128(instance), name(&text), x, y);
             let key = COOLDOWN.key(parts.0, &parts.1, x, y);
-            let raw = key.to_text(&naming, &TENANT);
-            let (tenant, read) = COOLDOWN::parse(&naming, raw.as_bytes()).unwrap();
+            let raw = key.to_text(&layout, &TENANT);
+            let (tenant, read) = COOLDOWN::parse(&layout, raw.as_bytes()).unwrap();
             prop_assert_eq!(tenant, Some(TENANT));
             prop_assert_eq!(&read, &key);
             prop_assert_eq!(COOLDOWN.parts(&read), parts);
@@ -206,8 +206,8 @@ mod tests {
         #[test]
         fn what_is_read_is_rendered_the_same(tail in "[-0-9a-f:{}]{0,50}") {
             let raw = format!("reactor:cd:{TENANT_TEXT}:{}:{tail}", Uuid::nil());
-            if let Some((_, key)) = COOLDOWN::parse(&Naming::single(), raw.as_bytes()) {
-                prop_assert_eq!(key.to_text(&Naming::single(), &TENANT), raw);
+            if let Some((_, key)) = COOLDOWN::parse(&KeyLayout::single(), raw.as_bytes()) {
+                prop_assert_eq!(key.to_text(&KeyLayout::single(), &TENANT), raw);
             }
         }
     }

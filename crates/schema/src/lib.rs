@@ -1,7 +1,7 @@
 //! What keys exist: families, patterns, partitions, TTL policies, owners. Pure data, no I/O.
 //!
 //! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
-//! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`Naming`]), the byte
+//! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`KeyLayout`]), the byte
 //! form of values ([`Codec`], [`record!`]), and printing what is declared ([`Schema::to_markdown`]).
 //!
 //! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
@@ -15,9 +15,9 @@ mod family;
 mod identify;
 mod key;
 mod kind;
+mod layout;
 pub mod limits;
 mod name;
-mod naming;
 mod part;
 mod partition;
 mod pattern;
@@ -36,8 +36,8 @@ pub use family::Family;
 pub use identify::Identified;
 pub use key::Key;
 pub use kind::{Channel, Hash, Kind, KindName, List, Set, SortedSet, Text};
+pub use layout::{InvalidPrefix, KeyLayout, Topology};
 pub use name::Name;
-pub use naming::{InvalidPrefix, Layout, Naming};
 pub use part::{InvalidPart, Part, Shape, Sink};
 pub use partition::Partition;
 pub use pattern::Piece;

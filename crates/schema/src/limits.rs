@@ -10,13 +10,13 @@ pub const PARTS_MAX: usize = 8;
 /// A family that could exceed it does not compile, so building a key cannot fail.
 pub const KEY_BYTES_MAX: usize = 1024;
 
-/// Longest prefix of a [`Naming`](crate::Naming).
+/// Longest prefix of a [`KeyLayout`](crate::KeyLayout).
 pub const PREFIX_BYTES_MAX: usize = 64;
 
 /// Longest key as it reaches the server: prefix, `{partition}`, pattern.
 pub const LAID_OUT_KEY_BYTES_MAX: usize = PREFIX_BYTES_MAX + PART_BYTES_MAX + "{}".len() + KEY_BYTES_MAX;
 
-/// Bytes of parts that a key holds without touching the heap: the widest seed family
+/// Bytes of parts that a key holds without touching the heap: the widest document family
 /// (a reactor's cooldown: a UUID and six numbers) fits with typical values.
 pub const KEY_BYTES_INLINE: usize = 64;
 

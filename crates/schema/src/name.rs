@@ -6,7 +6,7 @@ use std::{fmt, ops::Deref, str::FromStr, sync::Arc};
 
 /// Text that may stand in a key: 1 to 256 bytes without `:`, `{`, `}` and control characters.
 ///
-/// Cloning is cheap, because names are also partitions and travel with every step.
+/// Cloning is cheap, because names are also partitions and travel with every transaction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 

@@ -1,4 +1,4 @@
-//! Partitions: what a step lives in. On a Cluster a partition is one hash tag, so one slot.
+//! Partitions: what a transaction lives in. On a Cluster a partition is one hash tag, so one slot.
 
 use crate::part::Shape;
 use std::{fmt::Debug, hash::Hash};
@@ -6,7 +6,7 @@ use std::{fmt::Debug, hash::Hash};
 /// What a family is divided by: a tenant, a room, a shard, a whole galaxy.
 ///
 /// The partition is no part of a [`Key`](crate::Key): it is given once, where the key is laid out.
-/// So a step names one partition and cannot reach into a second one.
+/// So a transaction names one partition and cannot reach into a second one.
 ///
 /// [`partition!`](crate::partition!) declares one.
 pub trait Partition: Clone + Debug + Eq + Hash + Send + Sync + 'static {

@@ -3,7 +3,7 @@
 use crate::{
     declaration::Declaration,
     kind::KindName,
-    naming::{Layout, Naming},
+    layout::{KeyLayout, Topology},
     pattern::Piece,
     schema::Schema,
 };
@@ -28,7 +28,7 @@ pub struct Row {
     pub owner: String,
     /// The services that read it.
     pub readers: String,
-    /// What all keys of a step share.
+    /// What all keys of a transaction share.
     pub partition: String,
     /// The family of the records that it points at, or nothing.
     pub index_of: String,
@@ -57,10 +57,10 @@ impl Row {
         ]
     }
 
-    fn of(family: &Declaration, naming: &Naming) -> Row {
+    fn of(family: &Declaration, layout: &KeyLayout) -> Row {
         Row {
             family: family.name.to_owned(),
-            key: family.laid_out(naming),
+            key: family.laid_out(layout),
             redis_type: family.kind.redis_type().to_owned(),
             value: value_in_words(family),
             ttl: match family.kind {
@@ -80,24 +80,30 @@ impl Row {
 }
 
 impl Declaration {
-    /// The key as `naming` lays it out, `<name>` for each value; every other character is literal.
+    /// The key as `layout` lays it out, `<name>` for each value; every other character is literal.
     /// On a Cluster: `{<tenantId>}atlas:monster:<tenantId>:<uniqueId>`.
-    pub fn laid_out(&self, naming: &Naming) -> String {
+    pub fn laid_out(&self, layout: &KeyLayout) -> String {
         let value = |name: &str| format!("<{name}>");
-        self.written(naming.prefix().to_owned(), naming.layout(), &tag(self), value)
+        self.written(layout.prefix().to_owned(), layout.topology(), &tag(self), value)
     }
 
     /// The glob pattern that matches all keys of the family, for `SCAN` and Redis ACLs. It may match
     /// more than the family's keys, because `*` also matches colons.
-    pub fn glob(&self, naming: &Naming) -> String {
+    pub fn glob(&self, layout: &KeyLayout) -> String {
         let tag = self.partition_fixed.unwrap_or("*");
-        self.written(escape_glob(naming.prefix()), naming.layout(), tag, |_| "*".to_owned())
+        self.written(escape_glob(layout.prefix()), layout.topology(), tag, |_| "*".to_owned())
     }
 
     /// `start`, tag and pattern, with `value` for each `{name}`.
-    fn written(&self, start: String, layout: Layout, tag: &str, value: impl Fn(&str) -> String) -> String {
+    fn written(
+        &self,
+        start: String,
+        topology: Topology,
+        tag: &str,
+        value: impl Fn(&str) -> String,
+    ) -> String {
         let mut out = start;
-        if layout == Layout::Cluster {
+        if topology == Topology::Cluster {
             out.push('{');
             out.push_str(tag);
             out.push('}');
@@ -141,12 +147,12 @@ fn escape_glob(text: &str) -> String {
 }
 
 /// Says which characters of a key are literal.
-fn legend(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Single => {
+fn legend(topology: Topology) -> &'static str {
+    match topology {
+        Topology::Single => {
             "`<name>` stands for a value, without the angle brackets; every other character is written as shown."
         }
-        Layout::Cluster => {
+        Topology::Cluster => {
             "`<name>` stands for a value, without the angle brackets; every other character is written as shown, \
              the braces `{` and `}` included: they are the Cluster hash tag, and every key of one partition has the same one."
         }
@@ -154,17 +160,17 @@ fn legend(layout: Layout) -> &'static str {
 }
 
 impl Schema {
-    /// One row for each family, keys laid out by `naming`.
-    pub fn to_table(&self, naming: &Naming) -> Vec<Row> {
-        self.families().iter().map(|family| Row::of(family, naming)).collect()
+    /// One row for each family, keys laid out by `layout`.
+    pub fn to_table(&self, layout: &KeyLayout) -> Vec<Row> {
+        self.families().iter().map(|family| Row::of(family, layout)).collect()
     }
 
     /// The rows as a Markdown table below a line that says what is literal.
-    pub fn to_markdown(&self, naming: &Naming) -> String {
-        let mut out = format!("{}\n\n", legend(naming.layout()));
+    pub fn to_markdown(&self, layout: &KeyLayout) -> String {
+        let mut out = format!("{}\n\n", legend(layout.topology()));
         push_line(&mut out, Row::HEADINGS.iter().copied());
         push_line(&mut out, Row::HEADINGS.iter().map(|_| "---"));
-        for row in self.to_table(naming) {
+        for row in self.to_table(layout) {
             let cells = row.cells();
             let shown = cells.iter().enumerate().map(|(index, cell)| match index {
                 _ if cell.is_empty() => String::new(),
@@ -178,7 +184,7 @@ impl Schema {
     }
 
     /// The rows as JSON: `{"layout", "prefix", "legend", "families": [row, …]}`.
-    pub fn to_json(&self, naming: &Naming) -> String {
+    pub fn to_json(&self, layout: &KeyLayout) -> String {
         #[derive(Serialize)]
         struct Document<'a> {
             layout: &'a str,
@@ -186,15 +192,15 @@ impl Schema {
             legend: &'a str,
             families: Vec<Row>,
         }
-        let layout = match naming.layout() {
-            Layout::Single => "single",
-            Layout::Cluster => "cluster",
+        let topology = match layout.topology() {
+            Topology::Single => "single",
+            Topology::Cluster => "cluster",
         };
         let document = Document {
-            layout,
-            prefix: naming.prefix(),
-            legend: legend(naming.layout()),
-            families: self.to_table(naming),
+            layout: topology,
+            prefix: layout.prefix(),
+            legend: legend(layout.topology()),
+            families: self.to_table(layout),
         };
         serde_json::to_string_pretty(&document).expect("texts and lists of texts have a JSON form")
     }
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_row_says_everything_that_was_declared() {
-        let rows = all().to_table(&Naming::cluster());
+        let rows = all().to_table(&KeyLayout::cluster());
         let cells = [
             "MONSTER",
             "{<tenantId>}atlas:monster:<tenantId>:<uniqueId>",
@@ -283,19 +289,19 @@ mod tests {
 
     #[test]
     fn markdown_has_one_line_for_each_family_and_tells_what_is_literal() {
-        let single = all().to_markdown(&Naming::new("p:", Layout::Single).unwrap());
+        let single = all().to_markdown(&KeyLayout::new("p:", Topology::Single).unwrap());
         assert_eq!(single.lines().count(), 2 + 2 + 4);
         assert!(single.contains("| `MONSTER` | `p:atlas:monster:<tenantId>:<uniqueId>` | string |"));
         assert!(single.contains("| Tenant: \\<tenantId> |  | Monster instance data \\| all of it. |"));
         assert!(!single.contains('{'));
-        let cluster = all().to_markdown(&Naming::cluster());
+        let cluster = all().to_markdown(&KeyLayout::cluster());
         assert!(cluster.starts_with("`<name>` stands for a value"));
         assert!(cluster.contains("braces `{` and `}` included"));
     }
 
     #[test]
     fn json_names_the_layout() {
-        let json: serde_json::Value = serde_json::from_str(&all().to_json(&Naming::cluster())).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&all().to_json(&KeyLayout::cluster())).unwrap();
         assert_eq!(json["layout"], "cluster");
         assert_eq!(json["families"][2]["key"], "{galaxy}ship:<id>");
         assert_eq!(json["families"][2]["type"], "hash");
@@ -303,9 +309,9 @@ mod tests {
 
     #[test]
     fn globs_match_literally_but_for_values() {
-        let naming = Naming::new("p*[", Layout::Cluster).unwrap();
-        assert_eq!(all().families()[0].glob(&naming), "p\\*\\[{*}atlas:monster:*:*");
-        assert_eq!(all().families()[2].glob(&Naming::cluster()), "{galaxy}ship:*");
-        assert_eq!(all().families()[1].glob(&Naming::single()), "monsters:all");
+        let layout = KeyLayout::new("p*[", Topology::Cluster).unwrap();
+        assert_eq!(all().families()[0].glob(&layout), "p\\*\\[{*}atlas:monster:*:*");
+        assert_eq!(all().families()[2].glob(&KeyLayout::cluster()), "{galaxy}ship:*");
+        assert_eq!(all().families()[1].glob(&KeyLayout::single()), "monsters:all");
     }
 }

@@ -32,7 +32,7 @@ const OF_INPUT: (StatusCode, &str) = (StatusCode::UNPROCESSABLE_ENTITY, "The req
 /// Problems of every route that asks the store.
 const OF_THE_STORE: &[(StatusCode, &str)] = &[
     (StatusCode::CONFLICT, "The state of things does not allow it, or others kept changing it"),
-    (StatusCode::INTERNAL_SERVER_ERROR, "A stored value is spoiled, or the server is at fault"),
+    (StatusCode::INTERNAL_SERVER_ERROR, "A stored value is corrupt, or the server is at fault"),
     (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be reached, or the outcome is unknown"),
     (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
 ];

@@ -34,7 +34,7 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    /// Nobody needs a token, and no foreign page may call.
+    /// Nobody needs a token, and no external page may call.
     pub(crate) fn open() -> Doors {
         Doors {
             tokens: Tokens::open(),

@@ -10,7 +10,7 @@ use emberkeep_schema::{Identified, Schema};
 use std::collections::BTreeMap;
 
 /// What keys are called that no family knows.
-const FOREIGN: &str = "(foreign)";
+const EXTERNAL: &str = "(external)";
 /// What keys are called that the engine keeps for itself.
 const OWN: &str = "(engine)";
 
@@ -34,10 +34,10 @@ async fn count(store: &Store, schema: &Schema) -> Result<BTreeMap<&'static str, 
     loop {
         let page = store.engine().scan(from, b"*", CENSUS_PAGE_KEYS).await?;
         for key in &page.keys {
-            let name = match schema.identify(store.naming(), key) {
+            let name = match schema.identify(store.key_layout(), key) {
                 Some(Identified::Family { declaration, .. }) => declaration.name,
                 Some(Identified::Own { .. }) => OWN,
-                None => FOREIGN,
+                None => EXTERNAL,
             };
             *families.entry(name).or_default() += 1;
         }

@@ -6,7 +6,7 @@
 //! **Not responsible for**: any rule of a game, any engine by name, reading settings from anywhere.
 //!
 //! The order in which a request passes: `observe` (request id, counters, log line) → `local` (only without tokens: this
-//! machine) → `origins` (foreign pages) → `access` (token and role) → `room_codes` (guesses of room codes) →
+//! machine) → `origins` (external pages) → `access` (token and role) → `room_codes` (guesses of room codes) →
 //! `extract` (path, query, body, within the bounds of `bodies`) → a handler in `routes` → the game. What a body still has when its
 //! request is answered is read by `drain`. Whatever goes wrong on the way becomes a [`problem::Problem`], in one shape.
 

@@ -29,7 +29,7 @@ pub struct OriginError {
 }
 
 impl Origins {
-    /// No foreign page may call.
+    /// No external page may call.
     pub(crate) fn none() -> Origins {
         Origins(Arc::new(Allowed::These(Vec::new())))
     }

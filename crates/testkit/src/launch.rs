@@ -85,7 +85,7 @@ impl RedisOptions {
     }
 }
 
-/// Tells libfaketime the offset. Replaced in one step, so that the server never reads half of it.
+/// Tells libfaketime the offset. Replaced in one transaction, so that the server never reads half of it.
 pub(crate) fn write_clock(folder: &Path, seconds: i64) -> io::Result<()> {
     let fresh = folder.join("clock.new");
     fs::write(&fresh, format!("{seconds:+}s\n"))?;

@@ -12,9 +12,9 @@
 //!
 //! ```no_run
 //! let Some(redis) = emberkeep_testkit::redis() else { return };
-//! let mut foreign = redis.client();
-//! foreign.call(&["SET", "greeting", "hello"]);
-//! assert_eq!(foreign.call(&["GET", "greeting"]).text(), "hello");
+//! let mut external = redis.client();
+//! external.call(&["SET", "greeting", "hello"]);
+//! assert_eq!(external.call(&["GET", "greeting"]).text(), "hello");
 //! ```
 
 mod binaries;

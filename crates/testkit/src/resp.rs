@@ -1,4 +1,4 @@
-//! A plain blocking client: the foreign service that writes the same keys by plain commands.
+//! A plain blocking client: the external service that writes the same keys by plain commands.
 //!
 //! It does nothing by itself: no retry, no reconnect, no redirection. What the server says is what
 //! the test sees.

@@ -1,5 +1,5 @@
 //! The peer in process: what somebody would write by hand. 64 locked maps, a copy on every read, nothing else:
-//! no deadlines, no types, no steps, no journal.
+//! no deadlines, no types, no transactions, no journal.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;

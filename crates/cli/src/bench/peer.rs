@@ -5,7 +5,7 @@ use super::targets;
 use anyhow::{Context, Result, ensure};
 use emberkeep::games::monsters::Monster;
 use emberkeep::games::world::Tenant;
-use emberkeep::schema::{Codec, Json, Naming};
+use emberkeep::schema::{Codec, Json, KeyLayout};
 use emberkeep_testkit::RedisServer;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Cmd, FromRedisValue, Pipeline};
@@ -83,7 +83,7 @@ impl Peer {
     }
 
     fn monster_key(&self, number: u64) -> String {
-        targets::key(number).to_text(&Naming::single(), &self.tenant)
+        targets::key(number).to_text(&KeyLayout::single(), &self.tenant)
     }
 
     /// Makes `count` monsters whole.

@@ -82,12 +82,12 @@ pub(super) fn session(player: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emberkeep::schema::Naming;
+    use emberkeep::schema::KeyLayout;
 
     #[test]
     fn both_sides_use_the_same_keys_and_values_of_the_same_size() {
         for player in [0, 7, 99_999, 4_999_999, u64::MAX] {
-            let ours = session_key(player).to_text(&Naming::single(), &Realm);
+            let ours = session_key(player).to_text(&KeyLayout::single(), &Realm);
             with_raw_key(player, |raw| assert_eq!(raw, ours.as_bytes()));
         }
         assert!([0, 4_999_999].iter().all(|player| session(*player).len() == SESSION_BYTES));

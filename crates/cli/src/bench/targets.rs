@@ -81,7 +81,7 @@ pub(super) struct Blow {
     pub(super) killed: bool,
 }
 
-/// One hit as a step: the game's own rule, and a monster that it killed is whole again in the same step.
+/// One hit as a transaction: the game's own rule, and a monster that it killed is whole again in the same transaction.
 pub(super) fn hit(
     tx: &mut Tx<'_, Tenant>,
     key: &Key<MONSTER>,

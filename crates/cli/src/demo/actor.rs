@@ -84,7 +84,7 @@ impl Actor {
         Ok(None)
     }
 
-    /// What kept a call of several steps from doing all of its work. What it did is told; the rest is for another time.
+    /// What kept a call of several transactions from doing all of its work. What it did is told; the rest is for another time.
     pub(super) fn stopped(&self, why: Option<impl Refusal>) -> anyhow::Result<()> {
         why.map_or(Ok(()), |error| self.refused::<()>(error).map(drop))
     }

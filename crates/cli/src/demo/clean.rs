@@ -8,7 +8,7 @@ use emberkeep::games::monsters::{MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RE
 use emberkeep::games::reactors::{REACTOR_ID_NEXT, REACTORS_ALL};
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::{Error, Tx};
-use emberkeep::schema::{Family, Layout};
+use emberkeep::schema::{Family, Topology};
 
 /// What the teardown came to.
 pub(super) struct Cleaned {
@@ -24,7 +24,7 @@ pub(super) struct Cleaned {
 /// because both are one for all tenants; and for a minute the receipts of the Redis engine, which end by themselves.
 pub(super) async fn clean_up(world: &World) -> anyhow::Result<Cleaned> {
     let (mut monsters, mut reactors) = (0, 0);
-    let layout = world.store.naming().layout();
+    let topology = world.store.key_layout().topology();
     for (_, tenant) in world.plan.tenants() {
         let torn =
             patiently(|| world.monsters.teardown(tenant)).await.context("cannot tear down the monsters")?;
@@ -34,17 +34,17 @@ pub(super) async fn clean_up(world: &World) -> anyhow::Result<Cleaned> {
         reactors += torn.reactors;
         // A tenant's counters outlive what they counted, for services and clients that know its ids. These have none.
         let scope = world.store.scope(tenant);
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             tx.del(&MONSTER_ID_NEXT.key())?;
             tx.del(&MONSTER_ID_FREE.key())?;
             tx.del(&MONSTER_ID_RESTING.key())?;
-            if layout == Layout::Cluster { tx.del(&REACTOR_ID_NEXT.key()) } else { Ok(()) }
+            if topology == Topology::Cluster { tx.del(&REACTOR_ID_NEXT.key()) } else { Ok(()) }
         };
-        scope.transact::<(), Error, _>(step).await.context("cannot remove the counters")?;
+        scope.transact::<(), Error, _>(transaction).await.context("cannot remove the counters")?;
     }
     let (keys, receipts) = keys_left(world).await?;
     let shared = [REACTOR_ID_NEXT::DECLARATION.name, REACTORS_ALL::DECLARATION.name];
-    let is_shared = |(family, _): &(&str, String)| layout == Layout::Single && shared.contains(family);
+    let is_shared = |(family, _): &(&str, String)| topology == Topology::Single && shared.contains(family);
     let (stay, left): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shared);
     Ok(Cleaned {
         said: format!(

@@ -62,7 +62,7 @@ pub(super) struct Totals {
     pub(super) latency: Counts,
     pub(super) conflicts: u64,
     pub(super) combined_commits: u64,
-    pub(super) combined_steps: u64,
+    pub(super) combined_transactions: u64,
 }
 
 impl Totals {
@@ -72,7 +72,7 @@ impl Totals {
             latency: Counts::none(),
             conflicts: 0,
             combined_commits: 0,
-            combined_steps: 0,
+            combined_transactions: 0,
         }
     }
 
@@ -84,7 +84,7 @@ impl Totals {
         }
         totals.conflicts = stats.conflicts;
         totals.combined_commits = stats.combined_commits;
-        totals.combined_steps = stats.combined_steps;
+        totals.combined_transactions = stats.combined_transactions;
         totals
     }
 
@@ -94,7 +94,7 @@ impl Totals {
         self.latency.add(&other.latency);
         self.conflicts += other.conflicts;
         self.combined_commits += other.combined_commits;
-        self.combined_steps += other.combined_steps;
+        self.combined_transactions += other.combined_transactions;
     }
 
     pub(super) fn get(&self, what: Count) -> u64 {

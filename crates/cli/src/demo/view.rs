@@ -81,7 +81,8 @@ impl View {
         let totals = &self.before.0;
         let elapsed = in_words(self.start.elapsed().min(self.length));
         let of = |what| grouped(totals.get(what));
-        let (rate, commits, steps) = (window.rate as u64, totals.combined_commits, totals.combined_steps);
+        let (rate, commits, transactions) =
+            (window.rate as u64, totals.combined_commits, totals.combined_transactions);
         let rows = [
             ("", self.title.clone()),
             ("time", format!("{elapsed} of {}, Ctrl-C ends it", in_words(self.length))),
@@ -90,7 +91,7 @@ impl View {
             ("life", life(totals, &LIFE[..3])),
             ("", life(totals, &LIFE[3..])),
             ("conflicts", format!("{} ({} calls refused)", grouped(totals.conflicts), of(Count::Refused))),
-            ("combined", format!("{} commits of {} steps", grouped(commits), grouped(steps))),
+            ("combined", format!("{} commits of {} transactions", grouped(commits), grouped(transactions))),
         ];
         let up = if self.drawn { format!("\x1b[{}A", rows.len()) } else { String::new() };
         self.drawn = true;

@@ -30,7 +30,7 @@ pub async fn reruns_draw_the_same_numbers(subject: &Subject) {
     let key = subject.fresh();
     for call in 0..20 {
         let (draws, key) = (draws.clone(), key.clone());
-        let mut foreign = subject.foreign();
+        let mut external = subject.external();
         let mut runs = 0;
         let body = move |tx: &mut Tx<'_, World>| {
             let drawn = [tx.random(), tx.random(), tx.random()];
@@ -38,11 +38,11 @@ pub async fn reruns_draw_the_same_numbers(subject: &Subject) {
             let seen = tx.raw_read(&key, Read::Get)?;
             runs += 1;
             if runs < 3 {
-                foreign.disturb(&key, set(&format!("{call}-{runs}")));
+                external.disturb(&key, set(&format!("{call}-{runs}")));
             }
             Ok(seen)
         };
-        subject.step(body).await.expect("it settles");
+        subject.transaction(body).await.expect("it settles");
     }
     let draws = draws.lock().expect("nobody panics");
     let mut first: Vec<[u64; 3]> = Vec::new();
@@ -56,7 +56,7 @@ pub async fn reruns_draw_the_same_numbers(subject: &Subject) {
     assert!(subject.held_clock().is_some() || draws.len() >= 40, "{} runs", draws.len());
 }
 
-/// A read may depend on the time, which is another in every run: the step settles all the same.
+/// A read may depend on the time, which is another in every run: the transaction settles all the same.
 pub async fn reads_that_depend_on_the_time(subject: &Subject) {
     let (key, score) = (subject.fresh(), |at: i64| Score::new(at as f64).expect("a time"));
     let add = {
@@ -66,7 +66,7 @@ pub async fn reads_that_depend_on_the_time(subject: &Subject) {
             tx.raw_write(key.clone(), Write::ZAdd(members))
         }
     };
-    subject.step(add).await.expect("a plain step");
+    subject.transaction(add).await.expect("a plain transaction");
     let due = move |tx: &mut Tx<'_, World>| {
         let mut seen = 0;
         for limit in 1..=10 {
@@ -79,7 +79,7 @@ pub async fn reads_that_depend_on_the_time(subject: &Subject) {
         }
         Ok::<_, Error>(seen)
     };
-    assert_eq!(subject.step(due).await, Ok(55));
+    assert_eq!(subject.transaction(due).await, Ok(55));
 }
 
 /// An error of the body discards writes, log entries and messages, and comes back as it is.
@@ -98,7 +98,7 @@ pub async fn an_error_discards_everything(subject: &Subject) {
     assert_eq!(subject.read(&key, Read::Exists).await, int(0));
     assert_eq!(subject.scope().log_after(0, 10).await.expect("a log").last, 0);
     let channel = news.clone();
-    subject.step(move |tx| tx.publish(&channel, &"later".to_owned())).await.expect("a step");
+    subject.transaction(move |tx| tx.publish(&channel, &"later".to_owned())).await.expect("a transaction");
     let first = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.expect("a message comes");
     let shown = format!("{first:?}");
     assert!(shown.contains("later"), "{shown}");
@@ -111,7 +111,7 @@ pub async fn a_panic_is_an_error(subject: &Subject) {
     for round in 0..5 {
         let (key, beside) = (key.clone(), beside.clone());
         let told: Result<()> = subject
-            .step(move |tx| {
+            .transaction(move |tx| {
                 tx.raw_write(beside.clone(), set("x"))?;
                 tx.raw_read(&key, Read::Get)?;
                 tx.raw_write(key.clone(), set("lost"))?;
@@ -124,7 +124,7 @@ pub async fn a_panic_is_an_error(subject: &Subject) {
     assert_eq!(subject.read(&key, Read::Get).await, blob("kept"));
     assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
     subject.put(&key, set("on")).await;
-    assert_eq!(subject.read_in_step(&key, Read::Get).await, Ok(blob("on")));
+    assert_eq!(subject.read_in_transaction(&key, Read::Get).await, Ok(blob("on")));
 }
 
 /// A body that swallows the error of a read which is not known yet commits nothing that it made of it.
@@ -141,7 +141,7 @@ pub async fn a_swallowed_error_commits_no_garbage(subject: &Subject) {
             tx.raw_write(to.clone(), Write::Set(seen, emberkeep_hot::command::Expiry::Never))?;
             tx.record("garbage or not")
         };
-        subject.step(body).await.expect("a step");
+        subject.transaction(body).await.expect("a transaction");
         assert_eq!(subject.read(&shadow, Read::Get).await, blob(&format!("true {round}")));
         assert_eq!(subject.scope().log_after(0, 1).await.expect("a log").last, round + 1);
     }
@@ -156,25 +156,25 @@ pub async fn a_swallowed_refusal_of_a_write(subject: &Subject) {
         assert!(told.is_err());
         tx.raw_write(other.clone(), set("x"))
     };
-    assert_eq!(subject.step(body).await, Ok(()));
+    assert_eq!(subject.transaction(body).await, Ok(()));
     assert_eq!(subject.read(&beside, Read::Get).await, blob("x"));
     assert_eq!(subject.read(&key, Read::Exists).await, int(0));
 }
 
-/// A body whose key a foreign client changes in every run never settles: `Conflict` by its deadline, nothing
+/// A body whose key an external client changes in every run never settles: `Conflict` by its deadline, nothing
 /// written. Where locks keep everybody out, the same body commits in its first run instead.
 pub async fn a_body_that_never_settles(subject: &Subject) {
     let (key, shadow) = (subject.fresh(), subject.fresh());
     subject.put(&key, set("0")).await;
     let runs = Arc::new(AtomicU32::new(0));
-    let mut foreign = subject.foreign();
+    let mut external = subject.external();
     let (from, to, counted) = (key.clone(), shadow.clone(), runs.clone());
     let disturbed = Arc::new(AtomicBool::new(false));
     let was_disturbed = disturbed.clone();
     let body = move |tx: &mut Tx<'_, World>| {
         let seen = tx.raw_read(&from, Read::Get)?;
         let run = counted.fetch_add(1, Ordering::Relaxed);
-        if foreign.disturb(&from, set(&format!("changed {run}"))) {
+        if external.disturb(&from, set(&format!("changed {run}"))) {
             disturbed.store(true, Ordering::Relaxed);
         }
         tx.raw_write(to.clone(), set(&format!("{seen:?}")))
@@ -193,15 +193,15 @@ pub async fn a_body_that_never_settles(subject: &Subject) {
     // A commit that is told to be in flight could still land: look again later.
     for _ in 0..20 {
         assert_eq!(subject.read(&shadow, Read::Exists).await, int(0));
-        subject.step(|_| Ok(())).await.expect("a step");
+        subject.transaction(|_| Ok(())).await.expect("a transaction");
     }
     subject.put(&key, set("on")).await;
 }
 
-/// Callers that go away in the middle strand nobody: every step is made whole or not at all, and others go on.
+/// Callers that go away in the middle strand nobody: every transaction is made whole or not at all, and others go on.
 pub async fn dropped_callers_strand_nobody(subject: &Subject) {
     let (one, other) = (subject.fresh(), subject.fresh());
-    let step = |by: i64| {
+    let transaction = |by: i64| {
         let (one, other) = (one.clone(), other.clone());
         let scope = subject.scope();
         async move {
@@ -215,8 +215,8 @@ pub async fn dropped_callers_strand_nobody(subject: &Subject) {
     };
     let mut kept = 0;
     for round in 0..200u64 {
-        let doomed: Vec<_> = (0..4).map(|_| tokio::spawn(step(1_000_000))).collect();
-        let living: Vec<_> = (0..2).map(|_| tokio::spawn(step(1))).collect();
+        let doomed: Vec<_> = (0..4).map(|_| tokio::spawn(transaction(1_000_000))).collect();
+        let living: Vec<_> = (0..2).map(|_| tokio::spawn(transaction(1))).collect();
         for _ in 0..round % 8 {
             tokio::task::yield_now().await;
         }
@@ -229,8 +229,8 @@ pub async fn dropped_callers_strand_nobody(subject: &Subject) {
     let sums = (subject.read(&one, Read::Get).await, subject.read(&other, Read::Get).await);
     let (Reply::Blob(plus), Reply::Blob(minus)) = sums else { panic!("{sums:?}") };
     let number = |text: &Bytes| -> i64 { String::from_utf8_lossy(text).parse().expect("a number") };
-    assert_eq!(number(&plus), -number(&minus), "steps are made whole");
-    assert_eq!(number(&plus) % 1_000_000, kept, "every living caller's step is there once");
+    assert_eq!(number(&plus), -number(&minus), "transactions are made whole");
+    assert_eq!(number(&plus) % 1_000_000, kept, "every living caller's transaction is there once");
 }
 
 /// A body that polls once and is dropped before it is sent anywhere.
@@ -238,10 +238,10 @@ pub async fn a_future_dropped_at_its_first_await(subject: &Subject) {
     let key = subject.fresh();
     for _ in 0..50 {
         let counted = key.clone();
-        let step = subject.step(move |tx| tx.raw_write(counted.clone(), Write::IncrBy(1)));
-        let mut step = Box::pin(step);
-        let _ = futures_util::future::poll_immediate(&mut step).await;
-        drop(step);
+        let transaction = subject.transaction(move |tx| tx.raw_write(counted.clone(), Write::IncrBy(1)));
+        let mut transaction = Box::pin(transaction);
+        let _ = futures_util::future::poll_immediate(&mut transaction).await;
+        drop(transaction);
     }
     subject.put(&key, Write::IncrBy(1)).await;
     let Reply::Blob(text) = subject.read(&key, Read::Get).await else { panic!("the last one counted") };

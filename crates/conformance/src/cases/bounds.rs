@@ -1,4 +1,4 @@
-//! What a step may not read or write, told before anything is written.
+//! What a transaction may not read or write, told before anything is written.
 
 use crate::subject::Subject;
 use crate::words::*;
@@ -44,29 +44,29 @@ pub async fn replies_of_too_many_elements(subject: &Subject) {
         let counts =
             [(&hash, Read::HLen), (&members, Read::SCard), (&ranked, Read::ZCard), (&queue, Read::LLen)];
         for (key, read) in counts {
-            assert_eq!(subject.read_in_step(key, read).await, Ok(int(count as i64)));
+            assert_eq!(subject.read_in_transaction(key, read).await, Ok(int(count as i64)));
         }
         let parts = [
             Read::ZRange(ZSlice::Rank(1, 1_000), false),
             Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 1_000), true),
         ];
         for read in parts {
-            assert!(subject.read_in_step(&ranked, read.clone()).await.is_ok(), "{read:?}");
+            assert!(subject.read_in_transaction(&ranked, read.clone()).await.is_ok(), "{read:?}");
         }
-        assert!(subject.read_in_step(&queue, Read::LRange(-1_000, -1)).await.is_ok());
+        assert!(subject.read_in_transaction(&queue, Read::LRange(-1_000, -1)).await.is_ok());
     }
 }
 
 async fn check_whole(subject: &Subject, key: &Bytes, read: Read, count: usize) {
-    let in_step = subject.read_in_step(key, read.clone()).await;
+    let in_transaction = subject.read_in_transaction(key, read.clone()).await;
     let plain = subject.read(key, read.clone()).await;
     if count <= REPLY_ELEMENTS_MAX {
-        assert_eq!(in_step.as_ref(), Ok(&plain), "{read:?} of {count}");
+        assert_eq!(in_transaction.as_ref(), Ok(&plain), "{read:?} of {count}");
         return;
     }
     assert_eq!(plain, Reply::TooMany(count), "{read:?} of {count}");
-    let told = matches!(in_step, Err(Error::TooLarge { found, .. }) if found == count);
-    assert!(told, "{read:?} of {count}: {in_step:?}");
+    let told = matches!(in_transaction, Err(Error::TooLarge { found, .. }) if found == count);
+    assert!(told, "{read:?} of {count}: {in_transaction:?}");
 }
 
 /// Ranges that ask for more than a reply may hold are refused without asking.
@@ -80,7 +80,7 @@ pub async fn ranges_of_too_many_elements(subject: &Subject) {
         Read::LRange(0, i64::MAX),
     ];
     for read in reads {
-        let told = subject.read_in_step(&subject.fresh(), read.clone()).await;
+        let told = subject.read_in_transaction(&subject.fresh(), read.clone()).await;
         assert!(matches!(told, Err(Error::TooLarge { .. })), "{read:?}: {told:?}");
     }
 }
@@ -90,14 +90,14 @@ pub async fn replies_of_too_many_bytes(subject: &Subject) {
     let large = Bytes::from(vec![b'x'; 3 * REPLY_BYTES_MAX]);
     let text = subject.fresh();
     subject.put(&text, Write::Set(large.clone(), Expiry::Never)).await;
-    assert_eq!(subject.read_in_step(&text, Read::Get).await, Ok(Reply::Blob(large.clone())));
+    assert_eq!(subject.read_in_transaction(&text, Read::Get).await, Ok(Reply::Blob(large.clone())));
     let hash = subject.fresh();
     let half = large.slice(..REPLY_BYTES_MAX * 6 / 10);
     subject.put(&hash, Write::HSet(vec![(b("a"), half.clone()), (b("b"), half.clone())])).await;
-    assert_eq!(subject.read_in_step(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
-    let told = subject.read_in_step(&hash, Read::HGetAll).await;
+    assert_eq!(subject.read_in_transaction(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
+    let told = subject.read_in_transaction(&hash, Read::HGetAll).await;
     assert!(matches!(told, Err(Error::TooLarge { unit: "bytes", .. })), "HGETALL of 1.2 MiB");
-    assert_eq!(subject.read_in_step(&hash, Read::HLen).await, Ok(int(2)));
+    assert_eq!(subject.read_in_transaction(&hash, Read::HLen).await, Ok(int(2)));
 }
 
 /// A large value is compared as a whole at the commit: a change in its middle makes a body run again.
@@ -128,14 +128,14 @@ pub async fn values_of_equal_digests_are_told_apart(subject: &Subject) {
 async fn copy_while_it_changes(subject: &Subject, first: Bytes, second: Bytes) {
     let (key, copy) = (subject.fresh(), subject.fresh());
     subject.put(&key, Write::Set(first, Expiry::Never)).await;
-    let mut foreign = subject.foreign();
+    let mut external = subject.external();
     let (from, to) = (key.clone(), copy.clone());
     let mut runs = 0;
-    let copied = subject.step(move |tx| {
+    let copied = subject.transaction(move |tx| {
         let Reply::Blob(value) = tx.raw_read(&from, Read::Get)? else { return Ok(false) };
         runs += 1;
         if runs == 1 {
-            foreign.disturb(&from, Write::Set(second.clone(), Expiry::Never));
+            external.disturb(&from, Write::Set(second.clone(), Expiry::Never));
         }
         tx.raw_write(to.clone(), Write::Set(value, Expiry::Never))?;
         Ok(true)
@@ -145,7 +145,7 @@ async fn copy_while_it_changes(subject: &Subject, first: Bytes, second: Bytes) {
     assert!(one == other, "the copy is of what was there at the commit");
 }
 
-/// What no write may be: too many arguments, too long, too far in time, too large a step, empty.
+/// What no write may be: too many arguments, too long, too far in time, too large a transaction, empty.
 pub async fn writes_out_of_bounds(subject: &Subject) {
     let many = numbered(COMMAND_ARGUMENTS_MAX + 1);
     let half = numbered(COMMAND_ARGUMENTS_MAX / 2 + 1);
@@ -199,25 +199,25 @@ pub async fn writes_at_the_bounds(subject: &Subject) {
     subject.put(&key, Write::Set(longest.clone(), Expiry::Never)).await;
     assert!(subject.read(&key, Read::Get).await == Reply::Blob(longest), "8 MiB come back");
     let many = subject.fresh();
-    let pushes = (0..STEP_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
+    let pushes = (0..TRANSACTION_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
     assert_eq!(subject.write(pushes).await, Ok(()));
-    assert_eq!(subject.read(&many, Read::Get).await, blob(&STEP_WRITES_MAX.to_string()));
-    let too_many = (0..=STEP_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
-    assert!(matches!(subject.write(too_many).await, Err(Error::Invalid { what: "step", .. })));
-    assert_eq!(subject.read(&many, Read::Get).await, blob(&STEP_WRITES_MAX.to_string()));
-    a_step_of_too_many_bytes(subject).await;
+    assert_eq!(subject.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
+    let too_many = (0..=TRANSACTION_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
+    assert!(matches!(subject.write(too_many).await, Err(Error::Invalid { what: "transaction", .. })));
+    assert_eq!(subject.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
+    a_transaction_of_too_many_bytes(subject).await;
     let furthest = subject.fresh();
     subject.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
     assert_eq!(subject.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
 }
 
-/// What a step writes is bounded in sum, also where each value is not too long.
-async fn a_step_of_too_many_bytes(subject: &Subject) {
-    let value = Bytes::from(vec![b'x'; STEP_BYTES_MAX / 16]);
+/// What a transaction writes is bounded in sum, also where each value is not too long.
+async fn a_transaction_of_too_many_bytes(subject: &Subject) {
+    let value = Bytes::from(vec![b'x'; TRANSACTION_BYTES_MAX / 16]);
     let keys: Vec<Bytes> = (0..16).map(|_| subject.fresh()).collect();
     let set = |key: &Bytes| (key.clone(), Write::Set(value.clone(), Expiry::Never));
     let told = subject.write(keys.iter().map(set).collect()).await;
-    assert!(matches!(told, Err(Error::Invalid { what: "step", .. })), "{told:?}");
+    assert!(matches!(told, Err(Error::Invalid { what: "transaction", .. })), "{told:?}");
     assert_eq!(subject.read(&keys[0], Read::Exists).await, int(0));
     assert_eq!(subject.write(keys[1..].iter().map(set).collect()).await, Ok(()));
     assert_eq!(subject.read(&keys[15], Read::Exists).await, int(1));
@@ -245,7 +245,7 @@ pub async fn deadlines_in_the_past(subject: &Subject) {
         for of_set in [true, false] {
             let (key, beside) = (key.clone(), beside.clone());
             let told: Result<()> = subject
-                .step(move |tx| {
+                .transaction(move |tx| {
                     tx.raw_write(beside.clone(), set("x"))?;
                     let at = tx.now() - back;
                     tx.raw_write(key.clone(), if of_set { set_at("new", at) } else { Write::ExpireAt(at) })
@@ -258,22 +258,25 @@ pub async fn deadlines_in_the_past(subject: &Subject) {
     assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
 }
 
-/// A step that writes nothing and reads nothing is a step.
-pub async fn empty_steps(subject: &Subject) {
-    assert_eq!(subject.step(|_| Ok(5)).await, Ok(5));
-    assert_eq!(subject.step(|tx| Ok(tx.now() > 0)).await, Ok(true));
+/// A transaction that writes nothing and reads nothing is a transaction.
+pub async fn empty_transactions(subject: &Subject) {
+    assert_eq!(subject.transaction(|_| Ok(5)).await, Ok(5));
+    assert_eq!(subject.transaction(|tx| Ok(tx.now() > 0)).await, Ok(true));
     assert_eq!(subject.write(vec![]).await, Ok(()));
     let replies = subject.store().engine().read_many(vec![]).await;
     assert_eq!(replies, Ok(vec![]));
 }
 
-/// However long a caller is ready to wait: the step is made at once.
-pub async fn a_step_with_all_the_time_in_the_world(subject: &Subject) {
+/// However long a caller is ready to wait: the transaction is made at once.
+pub async fn a_transaction_with_all_the_time_in_the_world(subject: &Subject) {
     let key = subject.fresh();
-    for deadline in [STEP_DEADLINE_MAX, std::time::Duration::from_secs(u64::MAX), std::time::Duration::MAX] {
+    for deadline in
+        [TRANSACTION_DEADLINE_MAX, std::time::Duration::from_secs(u64::MAX), std::time::Duration::MAX]
+    {
         let key = key.clone();
-        let step = move |tx: &mut emberkeep_hot::Tx<'_, _>| tx.raw_write(key.clone(), Write::IncrBy(1));
-        subject.scope().deadline(deadline).transact(step).await.expect("a step");
+        let transaction =
+            move |tx: &mut emberkeep_hot::Tx<'_, _>| tx.raw_write(key.clone(), Write::IncrBy(1));
+        subject.scope().deadline(deadline).transact(transaction).await.expect("a transaction");
     }
     assert_eq!(subject.read(&key, Read::Get).await, Reply::Blob("3".into()));
 }

@@ -37,8 +37,11 @@ async fn race(subject: &Subject, name: &str, prizes: &[Bytes], attempt: Attempt)
             winners[won] += 1;
         }
     }
-    let (steps, took) = (TASKS * prizes.len(), started.elapsed());
-    say(&format!("  {name}: {} contests of {TASKS}, {steps} steps in {took:.1?}", prizes.len()));
+    let (transactions, took) = (TASKS * prizes.len(), started.elapsed());
+    say(&format!(
+        "  {name}: {} contests of {TASKS}, {transactions} transactions in {took:.1?}",
+        prizes.len()
+    ));
     winners
 }
 
@@ -87,7 +90,10 @@ pub async fn last_hits(subject: &Subject) {
     let prizes = prizes(subject);
     for piece in prizes.chunks(500) {
         let full = set(&(TASKS as i64 / 2).to_string());
-        subject.write(piece.iter().map(|key| (key.clone(), full.clone())).collect()).await.expect("a step");
+        subject
+            .write(piece.iter().map(|key| (key.clone(), full.clone())).collect())
+            .await
+            .expect("a transaction");
     }
     let winners = race(subject, "last hits", &prizes, |tx, prize, _| {
         let Reply::Blob(text) = tx.raw_read(prize, Read::Get)? else { return Ok(false) };
@@ -109,7 +115,10 @@ pub async fn pops(subject: &Subject) {
     let prizes = prizes(subject);
     for piece in prizes.chunks(500) {
         let one = rpush(&["prize"]);
-        subject.write(piece.iter().map(|key| (key.clone(), one.clone())).collect()).await.expect("a step");
+        subject
+            .write(piece.iter().map(|key| (key.clone(), one.clone())).collect())
+            .await
+            .expect("a transaction");
     }
     let winners = race(subject, "pops", &prizes, |tx, prize, _| {
         let Reply::List(head) = tx.raw_read(prize, Read::LRange(0, 0))? else { return Ok(false) };

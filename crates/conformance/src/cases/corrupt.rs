@@ -1,7 +1,7 @@
 //! Values that are not what their family declares: named, and left as they are.
 
+use crate::external::Held;
 use crate::families::*;
-use crate::foreign::Held;
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ fn told<T: std::fmt::Debug>(result: Result<T>, raw: &Bytes, family: &str) {
     }
 }
 
-/// Broken JSON: in steps and outside, and a body that goes on all the same does not overwrite it unless it says
+/// Broken JSON: in transactions and outside, and a body that goes on all the same does not overwrite it unless it says
 /// so.
 pub async fn broken_json(subject: &Subject) {
     let scope = subject.scope();
@@ -27,14 +27,14 @@ pub async fn broken_json(subject: &Subject) {
         let raw = subject.plant(&MONSTER.key(1), set(text)).await;
         told(scope.get(&MONSTER.key(1)).await, &raw, "MONSTER");
         told(scope.get_many(&[MONSTER.key(1)]).await, &raw, "MONSTER");
-        let hit = subject.step(|tx: &mut Tx<'_, World>| {
+        let hit = subject.transaction(|tx: &mut Tx<'_, World>| {
             let monster = tx.get(&MONSTER.key(1))?;
             let hp = monster.map_or(0, |monster| monster.hp);
             tx.put(&MONSTER.key(1), &Monster { hp: hp - 1, name: String::new() })?;
             tx.put(&COUNT.key(1), &hp)
         });
         told(hit.await, &raw, "MONSTER");
-        assert_eq!(subject.foreign().look(&raw).await, Some((Held::Text(b(text)), None)), "left as it is");
+        assert_eq!(subject.external().look(&raw).await, Some((Held::Text(b(text)), None)), "left as it is");
         assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None));
     }
 }
@@ -45,12 +45,16 @@ pub async fn broken_numbers(subject: &Subject) {
     for text in ["abc", "007", "1.5", "", "9223372036854775808", " 1"] {
         let raw = subject.plant(&COUNT.key(1), set(text)).await;
         told(scope.get(&COUNT.key(1)).await, &raw, "COUNT");
-        told(subject.step(|tx: &mut Tx<'_, World>| tx.get(&COUNT.key(1))).await, &raw, "COUNT");
+        told(subject.transaction(|tx: &mut Tx<'_, World>| tx.get(&COUNT.key(1))).await, &raw, "COUNT");
     }
     let raw = subject.plant(&CREW.key(1), sadd(&["1", "x"])).await;
-    told(subject.step(|tx: &mut Tx<'_, World>| tx.smembers(&CREW.key(1))).await, &raw, "CREW");
+    told(subject.transaction(|tx: &mut Tx<'_, World>| tx.smembers(&CREW.key(1))).await, &raw, "CREW");
     let raw = subject.plant(&SHEET.key(1), hset(&[("f", "one")])).await;
-    told(subject.step(|tx: &mut Tx<'_, World>| tx.hget(&SHEET.key(1), &"f".to_owned())).await, &raw, "SHEET");
+    told(
+        subject.transaction(|tx: &mut Tx<'_, World>| tx.hget(&SHEET.key(1), &"f".to_owned())).await,
+        &raw,
+        "SHEET",
+    );
 }
 
 /// Bytes that are no UTF-8 where text is declared, in every kind.
@@ -59,15 +63,19 @@ pub async fn bytes_that_are_no_text(subject: &Subject) {
     let raw = subject.plant(&NOTE.key(1), Write::Set(bad.clone(), Expiry::Never)).await;
     told(subject.scope().get(&NOTE.key(1)).await, &raw, "NOTE");
     let raw = subject.plant(&SHEET.key(1), Write::HSet(vec![(bad.clone(), b("1"))])).await;
-    told(subject.step(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await, &raw, "SHEET");
+    told(subject.transaction(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await, &raw, "SHEET");
     let raw = subject.plant(&BOARD.key(1), Write::ZAdd(vec![(bad.clone(), score(1.0))])).await;
     told(
-        subject.step(|tx: &mut Tx<'_, World>| tx.zrange(&BOARD.key(1), all_ranks(), false)).await,
+        subject.transaction(|tx: &mut Tx<'_, World>| tx.zrange(&BOARD.key(1), all_ranks(), false)).await,
         &raw,
         "BOARD",
     );
     let raw = subject.plant(&QUEUE.key(1), Write::RPush(vec![bad.clone()])).await;
-    told(subject.step(|tx: &mut Tx<'_, World>| tx.lrange(&QUEUE.key(1), 0, -1)).await, &raw, "QUEUE");
-    told(subject.step(|tx: &mut Tx<'_, World>| tx.lpop(&QUEUE.key(1))).await, &raw, "QUEUE");
-    assert_eq!(subject.foreign().look(&raw).await, Some((Held::List(vec![bad]), None)), "nothing was popped");
+    told(subject.transaction(|tx: &mut Tx<'_, World>| tx.lrange(&QUEUE.key(1), 0, -1)).await, &raw, "QUEUE");
+    told(subject.transaction(|tx: &mut Tx<'_, World>| tx.lpop(&QUEUE.key(1))).await, &raw, "QUEUE");
+    assert_eq!(
+        subject.external().look(&raw).await,
+        Some((Held::List(vec![bad]), None)),
+        "nothing was popped"
+    );
 }

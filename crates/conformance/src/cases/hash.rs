@@ -1,7 +1,7 @@
 //! Hashes: HGET, HGETALL, HLEN, HSET, HDEL.
 
+use crate::external::Held;
 use crate::families::{SHEET, World};
-use crate::foreign::Held;
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -66,6 +66,6 @@ pub async fn typed_hash(subject: &Subject) {
         tx.hdel(&key, &f("gone"))?;
         Ok((tx.hget(&key, &f("hp"))?, tx.hget(&key, &f("gone"))?, tx.hlen(&key)?, tx.hgetall(&key)?))
     };
-    let seen = subject.step(body).await.expect("a plain step");
+    let seen = subject.transaction(body).await.expect("a plain transaction");
     assert_eq!(seen, (Some(9), None, 2, vec![("hp".to_owned(), 9), ("mp".to_owned(), -5)]));
 }

@@ -20,7 +20,7 @@ const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;
 
-/// What a task does in a step, by a roll of dice, and what it was told.
+/// What a task does in a transaction, by a roll of dice, and what it was told.
 type Act<O> = fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<O>;
 
 /// Records what the tasks do on fresh keys and checks it.
@@ -232,7 +232,7 @@ pub async fn sets(subject: &Subject) {
     .await;
 }
 
-/// Two registers: steps over both, as one state.
+/// Two registers: transactions over both, as one state.
 #[derive(Debug)]
 enum OnPair {
     Both(i64, i64),
@@ -263,8 +263,8 @@ impl Spec for Pair {
     }
 }
 
-/// Two keys in one step: reads of both, swaps, blind writes of one.
-pub async fn steps_over_two_keys(subject: &Subject) {
+/// Two keys in one transaction: reads of both, swaps, blind writes of one.
+pub async fn transactions_over_two_keys(subject: &Subject) {
     check(subject, Pair, |tx, keys, roll| {
         let value = (roll >> 8) as i64 % 5;
         if roll % 3 == 0 {

@@ -1,9 +1,9 @@
-//! A step sees a state that existed: two numbers whose sum never changes are never seen with another sum, not by
+//! A transaction sees a state that existed: two numbers whose sum never changes are never seen with another sum, not by
 //! reads, not in errors, not in panics, whoever moves the amounts.
 
 use crate::dice::Dice;
+use crate::external::External;
 use crate::families::World;
-use crate::foreign::Foreign;
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ fn sum_of(tx: &mut Tx<'_, World>, keys: &[Bytes; 2]) -> Result<i64> {
     Ok(first + number(&tx.raw_read(&keys[1], Read::Get)?))
 }
 
-/// Moves amounts by our own steps until told to stop.
+/// Moves amounts by our own transactions until told to stop.
 fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut dice = Dice::new(seed);
@@ -49,45 +49,49 @@ fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64
 }
 
 /// Moves amounts by plain transactions until told to stop.
-fn foreign_mover(mut foreign: Box<dyn Foreign>, keys: [Bytes; 2], stop: Arc<AtomicBool>) -> JoinHandle<()> {
+fn external_mover(
+    mut external: Box<dyn External>,
+    keys: [Bytes; 2],
+    stop: Arc<AtomicBool>,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut dice = Dice::new(99);
         while !stop.load(Ordering::Relaxed) {
-            foreign.transfer(&keys[0], &keys[1], dice.between(-9, 9)).await;
-            // Not a hot loop: our own steps must settle between two changes.
+            external.transfer(&keys[0], &keys[1], dice.between(-9, 9)).await;
+            // Not a hot loop: our own transactions must settle between two changes.
             tokio::time::sleep(std::time::Duration::from_micros(300)).await;
         }
     })
 }
 
-/// Runs `look` beside two processes and a foreign client that move amounts.
+/// Runs `look` beside two processes and an external client that move amounts.
 async fn beside_movers<F: Future<Output = ()>>(subject: &Subject, look: impl FnOnce([Bytes; 2]) -> F) {
     let keys = [subject.fresh(), subject.fresh()];
     subject
         .write(vec![(keys[0].clone(), set(&TOTAL.to_string())), (keys[1].clone(), set("0"))])
         .await
-        .expect("a step");
+        .expect("a transaction");
     let stop = Arc::new(AtomicBool::new(false));
     let movers = [
         mover(subject.scope(), keys.clone(), stop.clone(), 1),
         mover(subject.other_scope(), keys.clone(), stop.clone(), 2),
-        foreign_mover(subject.foreign(), keys.clone(), stop.clone()),
+        external_mover(subject.external(), keys.clone(), stop.clone()),
     ];
     look(keys.clone()).await;
     stop.store(true, Ordering::Relaxed);
     for task in movers {
         task.await.expect("no mover panics");
     }
-    let last = subject.step(move |tx| sum_of(tx, &keys)).await;
+    let last = subject.transaction(move |tx| sum_of(tx, &keys)).await;
     assert_eq!(last, Ok(TOTAL));
 }
 
-/// Steps that only read.
-pub async fn read_only_steps(subject: &Subject) {
+/// Transactions that only read.
+pub async fn read_only_transactions(subject: &Subject) {
     beside_movers(subject, |keys| async move {
         for _ in 0..LOOKS {
             let keys = keys.clone();
-            assert_eq!(subject.step(move |tx| sum_of(tx, &keys)).await, Ok(TOTAL));
+            assert_eq!(subject.transaction(move |tx| sum_of(tx, &keys)).await, Ok(TOTAL));
         }
     })
     .await;
@@ -101,7 +105,7 @@ pub async fn reads_made_together(subject: &Subject) {
             let body = move |tx: &mut Tx<'_, World>| {
                 tx.raw_read_many(&reads)?.into_iter().map(|reply| Ok(number(&reply?))).sum::<Result<i64>>()
             };
-            assert_eq!(subject.step(body).await, Ok(TOTAL));
+            assert_eq!(subject.transaction(body).await, Ok(TOTAL));
         }
     })
     .await;
@@ -113,7 +117,7 @@ pub async fn errors_made_of_reads(subject: &Subject) {
         for _ in 0..LOOKS {
             let keys = keys.clone();
             let told: Result<()> = subject
-                .step(move |tx| {
+                .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     tx.raw_write(keys[0].clone(), set("never"))?;
                     Err(Error::Folder { path: sum.to_string(), problem: "a body's own error".into() })
@@ -133,7 +137,7 @@ pub async fn panics_made_of_reads(subject: &Subject) {
         for _ in 0..LOOKS {
             let (keys, torn) = (keys.clone(), torn.clone());
             let told: Result<i64> = subject
-                .step(move |tx| {
+                .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     if sum != TOTAL {
                         // Allowed inside a run that will be discarded, never outside.
@@ -159,7 +163,7 @@ pub async fn writes_made_of_reads(subject: &Subject) {
                 let sum = sum_of(tx, &keys)?;
                 tx.raw_write(to.clone(), Write::RPush(vec![b(&sum.to_string())]))
             };
-            assert_eq!(subject.step(body).await, Ok(()));
+            assert_eq!(subject.transaction(body).await, Ok(()));
         }
         let Reply::List(sums) = subject.read(&shadow, Read::LRange(0, -1)).await else { panic!("a list") };
         assert_eq!(sums.len(), LOOKS);
@@ -168,7 +172,7 @@ pub async fn writes_made_of_reads(subject: &Subject) {
     .await;
 }
 
-/// Absence is seen like a value: a step that found two keys absent does not commit if one has come meanwhile.
+/// Absence is seen like a value: a transaction that found two keys absent does not commit if one has come meanwhile.
 pub async fn absence_is_validated(subject: &Subject) {
     for _ in 0..50 {
         let (left, right, chosen) = (subject.fresh(), subject.fresh(), subject.fresh());

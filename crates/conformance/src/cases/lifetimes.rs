@@ -1,7 +1,7 @@
-//! Deadlines: what each write does to them, when a key ends, and the TTL policies of families.
+//! DueQueue: what each write does to them, when a key ends, and the TTL policies of families.
 
+use crate::external::{Change, Held};
 use crate::families::*;
-use crate::foreign::{Change, Held};
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -67,7 +67,7 @@ pub async fn a_key_ends_at_its_deadline(subject: &Subject) {
     let at = subject.now().await + SOON_MS;
     let key = subject.fresh();
     subject.put(&key, set_at("x", at)).await;
-    let seen = subject.read_in_step(&key, Read::ExpireTime).await;
+    let seen = subject.read_in_transaction(&key, Read::ExpireTime).await;
     let early = subject.now().await < at - 5;
     assert!(!early || seen == Ok(int(at)), "{seen:?}");
     subject.past(at).await;
@@ -75,13 +75,13 @@ pub async fn a_key_ends_at_its_deadline(subject: &Subject) {
     let gone = [(Read::Get, Reply::Nil), (Read::Exists, int(0)), (Read::ExpireTime, int(-2))];
     for (read, expected) in gone {
         assert_eq!(subject.read(&key, read.clone()).await, expected, "{read:?}");
-        assert_eq!(subject.read_in_step(&key, read).await, Ok(expected));
+        assert_eq!(subject.read_in_transaction(&key, read).await, Ok(expected));
     }
-    assert_eq!(subject.foreign().look(&key).await, None);
+    assert_eq!(subject.external().look(&key).await, None);
 }
 
-/// In the millisecond of its deadline a key still lives, in the next one it is gone: for foreign clients, for plain
-/// reads and for steps.
+/// In the millisecond of its deadline a key still lives, in the next one it is gone: for external clients, for plain
+/// reads and for transactions.
 pub async fn the_last_millisecond(subject: &Subject) {
     for _ in 0..LIVES_MAX {
         if lives_through_its_last_millisecond(subject).await {
@@ -93,53 +93,53 @@ pub async fn the_last_millisecond(subject: &Subject) {
 
 /// Follows one key to its end; whether a look fell into the last millisecond.
 async fn lives_through_its_last_millisecond(subject: &Subject) -> bool {
-    let (key, mut foreign) = (subject.fresh(), subject.foreign());
-    let at = foreign.now().await + SOON_MS;
-    assert!(foreign.change(&key, Change::Write(set_at("x", at))).await);
-    if foreign.now().await >= at {
+    let (key, mut external) = (subject.fresh(), subject.external());
+    let at = external.now().await + SOON_MS;
+    assert!(external.change(&key, Change::Write(set_at("x", at))).await);
+    if external.now().await >= at {
         return false; // Held up: the deadline had come when it was set, which removes the key.
     }
     let mut seen = false;
     loop {
-        let (before, exists, after) = foreign.exists_between(&key).await;
+        let (before, exists, after) = external.exists_between(&key).await;
         assert!(exists || after > at, "gone at {after}, {} ms before its end", at - after);
         assert!(!exists || before <= at, "there at {before}, {} ms after its end", before - at);
         if before > at {
-            assert_eq!(subject.read_in_step(&key, Read::Exists).await, Ok(int(0)));
+            assert_eq!(subject.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
             return seen;
         }
         seen |= before == at && after == at;
         if let Some(clock) = subject.held_clock() {
             assert_eq!(subject.read(&key, Read::Get).await, blob("x"));
-            assert_eq!(subject.read_in_step(&key, Read::ExpireTime).await, Ok(int(at)));
+            assert_eq!(subject.read_in_transaction(&key, Read::ExpireTime).await, Ok(int(at)));
             clock.advance(1);
         }
     }
 }
 
-/// A deadline of this very millisecond has passed when it is set: a foreign PEXPIREAT removes the key.
-pub async fn a_foreign_deadline_of_now(subject: &Subject) {
-    let (key, mut foreign) = (subject.fresh(), subject.foreign());
+/// A deadline of this very millisecond has passed when it is set: an external PEXPIREAT removes the key.
+pub async fn an_external_deadline_of_now(subject: &Subject) {
+    let (key, mut external) = (subject.fresh(), subject.external());
     subject.put(&key, set("x")).await;
-    let now = foreign.now().await;
-    assert!(foreign.change(&key, Change::Write(Write::ExpireAt(now))).await);
-    assert_eq!(subject.read_in_step(&key, Read::Exists).await, Ok(int(0)));
-    assert_eq!(foreign.look(&key).await, None);
+    let now = external.now().await;
+    assert!(external.change(&key, Change::Write(Write::ExpireAt(now))).await);
+    assert_eq!(subject.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
+    assert_eq!(external.look(&key).await, None);
 }
 
-/// Two keys with the same deadline end in the same moment: no step sees one without the other.
+/// Two keys with the same deadline end in the same moment: no transaction sees one without the other.
 pub async fn equal_deadlines_end_together(subject: &Subject) {
     for _ in 0..5 {
         let at = subject.now().await + SOON_MS;
         let keys = [subject.fresh(), subject.fresh(), subject.fresh()];
         let writes = keys.iter().map(|key| (key.clone(), set_at("x", at))).collect();
-        subject.write(writes).await.expect("a plain step");
+        subject.write(writes).await.expect("a plain transaction");
         loop {
             let asked = keys.clone();
             let body = move |tx: &mut Tx<'_, World>| {
                 asked.iter().map(|key| tx.raw_read(key, Read::Exists)).collect::<Result<Vec<_>>>()
             };
-            let seen = subject.step(body).await.expect("a plain step");
+            let seen = subject.transaction(body).await.expect("a plain transaction");
             assert!(seen.iter().all(|reply| *reply == seen[0]), "{seen:?}");
             if seen[0] == int(0) {
                 break;
@@ -172,11 +172,11 @@ pub async fn an_ended_key_is_absent_for_writes(subject: &Subject) {
         subject
             .write(vec![(key.clone(), old.clone()), (key.clone(), Write::ExpireAt(at))])
             .await
-            .expect("a step");
+            .expect("a transaction");
     }
     let (kept, moved, persisted) = (subject.fresh(), subject.fresh(), subject.fresh());
     let writes = [&kept, &moved, &persisted].map(|key| (key.clone(), set_at("x", at)));
-    subject.write(writes.to_vec()).await.expect("a step");
+    subject.write(writes.to_vec()).await.expect("a transaction");
     subject.past(at).await;
     for (key, (_, new, read, expected)) in keys.iter().zip(&stories) {
         subject.put(key, new.clone()).await;
@@ -192,27 +192,28 @@ pub async fn an_ended_key_is_absent_for_writes(subject: &Subject) {
     assert_eq!(subject.read(&persisted, Read::Exists).await, int(0));
 }
 
-/// A foreign client ends a key by a deadline in the past: a step that saw it alive does not commit.
-pub async fn a_foreign_client_ends_a_key(subject: &Subject) {
+/// An external client ends a key by a deadline in the past: a transaction that saw it alive does not commit.
+pub async fn an_external_client_ends_a_key(subject: &Subject) {
     let key = subject.fresh();
     subject.put(&key, sadd(&["a"])).await;
-    assert!(subject.foreign().change(&key, Change::Write(Write::ExpireAt(1))).await);
-    assert_eq!(subject.read_in_step(&key, Read::SCard).await, Ok(int(0)));
+    assert!(subject.external().change(&key, Change::Write(Write::ExpireAt(1))).await);
+    assert_eq!(subject.read_in_transaction(&key, Read::SCard).await, Ok(int(0)));
     subject.put(&key, sadd(&["b"])).await;
-    assert_eq!(subject.read_in_step(&key, Read::SMembers).await, Ok(list(&["b"])));
+    assert_eq!(subject.read_in_transaction(&key, Read::SMembers).await, Ok(list(&["b"])));
 }
 
-/// A step's time is one for all its reads, does not run backwards, and is the server's.
-pub async fn a_step_has_one_time(subject: &Subject) {
+/// A transaction's time is one for all its reads, does not run backwards, and is the server's.
+pub async fn a_transaction_has_one_time(subject: &Subject) {
     let mut last = 0;
     for _ in 0..50 {
-        let (first, second) = subject.step(|tx| Ok((tx.now(), tx.now()))).await.expect("a plain step");
+        let (first, second) =
+            subject.transaction(|tx| Ok((tx.now(), tx.now()))).await.expect("a plain transaction");
         assert_eq!(first, second);
         assert!(first >= last, "{first} after {last}");
         last = first;
     }
-    let servers = subject.foreign().now().await;
-    assert!((servers - last).abs() <= 100, "a step's time is {} ms off", servers - last);
+    let servers = subject.external().now().await;
+    assert!((servers - last).abs() <= 100, "a transaction's time is {} ms off", servers - last);
 }
 
 fn deadline_of(
@@ -226,35 +227,35 @@ fn deadline_of(
 /// `persistent` writes clear a deadline that somebody else set.
 pub async fn persistent_families(subject: &Subject) {
     let scope = subject.scope();
-    scope.put(&NOTE.key(1), "x".into()).await.expect("a step");
-    let raw = Bytes::from(NOTE.key(1).to_text(subject.store().naming(), scope.partition()));
+    scope.put(&NOTE.key(1), "x".into()).await.expect("a transaction");
+    let raw = Bytes::from(NOTE.key(1).to_text(subject.store().key_layout(), scope.partition()));
     let at = subject.far(0).await;
-    assert!(subject.foreign().change(&raw, Change::Write(Write::ExpireAt(at))).await);
-    scope.put(&NOTE.key(1), "y".into()).await.expect("a step");
+    assert!(subject.external().change(&raw, Change::Write(Write::ExpireAt(at))).await);
+    scope.put(&NOTE.key(1), "y".into()).await.expect("a transaction");
     assert_eq!(subject.read(&raw, Read::ExpireTime).await, int(-1));
 }
 
 /// `fixed`: the first write sets the end, later ones keep it, and a collection that was emptied on the way keeps
 /// it too.
 pub async fn fixed_families(subject: &Subject) {
-    let first = subject.step(|tx| {
+    let first = subject.transaction(|tx| {
         tx.put(&LEASE.key(1), &1)?;
         tx.sadd(&LEASED_SET.key(1), &1)?;
         deadline_of(tx, |tx| tx.deadline(&LEASE.key(1)))
     });
-    let (now, end) = first.await.expect("a step");
+    let (now, end) = first.await.expect("a transaction");
     assert_eq!(end, Some(now + FIXED_MS));
     if let Some(clock) = subject.held_clock() {
         clock.advance(1_000);
     }
-    let later = subject.step(|tx| {
+    let later = subject.transaction(|tx| {
         tx.put(&LEASE.key(1), &2)?;
         tx.incr_by(&LEASE.key(1), 5)?;
         tx.sadd(&LEASED_SET.key(1), &2)?;
         Ok((tx.deadline(&LEASE.key(1))?, tx.deadline(&LEASED_SET.key(1))?, tx.get(&LEASE.key(1))?))
     });
     assert_eq!(later.await, Ok((end, end, Some(7))));
-    let emptied = subject.step(|tx| {
+    let emptied = subject.transaction(|tx| {
         tx.srem(&LEASED_SET.key(1), &1)?;
         tx.srem(&LEASED_SET.key(1), &2)?;
         let between = tx.exists(&LEASED_SET.key(1))?;
@@ -262,7 +263,7 @@ pub async fn fixed_families(subject: &Subject) {
         let now = tx.now();
         Ok((between, now, tx.deadline(&LEASED_SET.key(1))?))
     });
-    let (between, now, anew) = emptied.await.expect("a step");
+    let (between, now, anew) = emptied.await.expect("a transaction");
     assert_eq!((between, anew), (false, Some(now + FIXED_MS)), "what is gone starts a new life");
 }
 
@@ -270,24 +271,24 @@ pub async fn fixed_families(subject: &Subject) {
 pub async fn refreshed_families(subject: &Subject) {
     let field = || "f".to_owned();
     for round in 0..3 {
-        let written = subject.step(move |tx| {
+        let written = subject.transaction(move |tx| {
             tx.put(&SEEN.key(1), &round)?;
             tx.hset(&SEEN_FIELDS.key(1), &field(), &round)?;
             let now = tx.now();
             Ok((now, tx.deadline(&SEEN.key(1))?, tx.deadline(&SEEN_FIELDS.key(1))?))
         });
-        let (now, one, other) = written.await.expect("a step");
+        let (now, one, other) = written.await.expect("a transaction");
         assert_eq!((one, other), (Some(now + REFRESH_MS), Some(now + REFRESH_MS)));
         if let Some(clock) = subject.held_clock() {
             clock.advance(500);
         }
-        let touched = subject.step(|tx| {
+        let touched = subject.transaction(|tx| {
             tx.touch(&SEEN.key(1))?;
             tx.touch(&SEEN.key(404))?;
             let now = tx.now();
             Ok((now, tx.deadline(&SEEN.key(1))?, tx.exists(&SEEN.key(404))?))
         });
-        let (now, end, made) = touched.await.expect("a step");
+        let (now, end, made) = touched.await.expect("a transaction");
         assert_eq!((end, made), (Some(now + REFRESH_MS), false));
     }
 }
@@ -297,14 +298,14 @@ pub async fn given_families(subject: &Subject) {
     let scope = subject.scope();
     let life = Duration::from_secs(100);
     let text = || "t".to_owned();
-    let written = subject.step(move |tx| {
+    let written = subject.transaction(move |tx| {
         tx.put_for(&TOKEN.key(1), &text(), life)?;
         deadline_of(tx, |tx| tx.deadline(&TOKEN.key(1)))
     });
-    let (now, end) = written.await.expect("a step");
+    let (now, end) = written.await.expect("a transaction");
     assert_eq!(end, Some(now + 100_000));
     let at = subject.far(7).await;
-    let moved = subject.step(move |tx| {
+    let moved = subject.transaction(move |tx| {
         tx.put_until(&TOKEN.key(1), &text(), at)?;
         tx.expire_at(&TOKEN.key(1), at + 1)?;
         tx.deadline(&TOKEN.key(1))
@@ -323,7 +324,7 @@ pub async fn writes_around_the_end_of_a_fixed_life(subject: &Subject) {
     for round in 0..8 {
         let until = subject.now().await + 2 * SPARK_MS;
         while subject.now().await < until {
-            let written = subject.step(move |tx| {
+            let written = subject.transaction(move |tx| {
                 tx.sadd(&SPARK.key(round), &1)?;
                 tx.srem(&SPARK.key(round), &1)?;
                 tx.sadd(&SPARK.key(round), &2)

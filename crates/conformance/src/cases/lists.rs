@@ -1,7 +1,7 @@
 //! Lists: LLEN, LRANGE, LPUSH, RPUSH, LPOP, RPOP, LTRIM.
 
+use crate::external::Held;
 use crate::families::{QUEUE, World};
-use crate::foreign::Held;
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -108,7 +108,7 @@ pub async fn typed_list(subject: &Subject) {
         tx.ltrim(&key, 1, -1)?;
         Ok((taken, tx.llen(&key)?, tx.lrange(&key, 0, -1)?))
     };
-    let seen = subject.step(body).await.expect("a plain step");
+    let seen = subject.transaction(body).await.expect("a plain transaction");
     let taken = (Some("a".to_owned()), Some("e".to_owned()));
     assert_eq!(seen, (taken, 2, vec!["c".to_owned(), "d".to_owned()]));
 }

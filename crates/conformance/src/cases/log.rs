@@ -23,8 +23,8 @@ fn texts(page: &LogPage) -> Vec<String> {
     page.entries.iter().map(|entry| String::from_utf8_lossy(&entry.entry).into_owned()).collect()
 }
 
-/// Entries are there exactly if their step committed, in the order of the body.
-pub async fn entries_come_with_their_step(subject: &Subject) {
+/// Entries are there exactly if their transaction committed, in the order of the body.
+pub async fn entries_come_with_their_transaction(subject: &Subject) {
     let scope = subject.scope();
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
     let key = subject.fresh();
@@ -35,15 +35,15 @@ pub async fn entries_come_with_their_step(subject: &Subject) {
         tx.record("two: with: colons")?;
         tx.record(vec![0u8, 255, b'\n'])
     };
-    subject.step(body).await.expect("a step");
+    subject.transaction(body).await.expect("a transaction");
     let aborted: Result<()> = subject
-        .step(|tx| {
+        .transaction(|tx| {
             tx.record("never")?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(aborted, Err(Error::Closed));
-    record(&scope, "four".into(), 100, Overflow::Refuse).await.expect("a step");
+    record(&scope, "four".into(), 100, Overflow::Refuse).await.expect("a transaction");
     let log = page(&scope, 0, 10).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![1, 2, 3, 4], 4, 0));
     assert_eq!(log.entries[1].entry, "two: with: colons");
@@ -52,15 +52,15 @@ pub async fn entries_come_with_their_step(subject: &Subject) {
     assert_eq!(page(&subject.scope_beside("log"), 0, 10).await, LogPage::default(), "a log per partition");
 }
 
-/// A step whose writes are refused records nothing.
-pub async fn refused_steps_record_nothing(subject: &Subject) {
+/// A transaction whose writes are refused records nothing.
+pub async fn refused_transactions_record_nothing(subject: &Subject) {
     let key = subject.fresh();
     subject.put(&key, set("text")).await;
     let body = move |tx: &mut Tx<'_, World>| {
         tx.record("never")?;
         tx.raw_write(key.clone(), sadd(&["a"]))
     };
-    assert!(matches!(subject.step(body).await, Err(Error::WrongType { .. })));
+    assert!(matches!(subject.transaction(body).await, Err(Error::WrongType { .. })));
     assert_eq!(page(&subject.scope(), 0, 10).await.last, 0);
 }
 
@@ -97,7 +97,7 @@ pub async fn sequences_are_continuous(subject: &Subject) {
     }
 }
 
-/// Writers count and record in one step, readers compare the count with the log in one step: it is one moment, whoever
+/// Writers count and record in one transaction, readers compare the count with the log in one transaction: it is one moment, whoever
 /// shares a commit with whom.
 pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
     const PAIRS: usize = 8;
@@ -141,7 +141,7 @@ pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
 pub async fn a_full_log_drops_and_tells(subject: &Subject) {
     let scope = subject.scope();
     for n in 1..=10 {
-        record(&scope, format!("e{n}"), 4, Overflow::DropOldest).await.expect("a step");
+        record(&scope, format!("e{n}"), 4, Overflow::DropOldest).await.expect("a transaction");
     }
     let log = page(&scope, 0, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![7, 8, 9, 10], 10, 6));
@@ -149,9 +149,10 @@ pub async fn a_full_log_drops_and_tells(subject: &Subject) {
     assert_eq!((texts(&log), log.last, log.missed), (vec!["e7".to_owned(), "e8".to_owned()], 10, 3));
     let log = page(&scope, 7, 100).await;
     assert_eq!((sequences(&log), log.missed), (vec![8, 9, 10], 0));
-    let many = subject
-        .step(|tx| (0..10).try_for_each(|n| tx.record_bounded(format!("m{n}"), 4, Overflow::DropOldest)));
-    many.await.expect("a step");
+    let many = subject.transaction(|tx| {
+        (0..10).try_for_each(|n| tx.record_bounded(format!("m{n}"), 4, Overflow::DropOldest))
+    });
+    many.await.expect("a transaction");
     let log = page(&scope, 10, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![17, 18, 19, 20], 20, 6));
 }
@@ -163,30 +164,30 @@ pub async fn a_bound_of_zero_is_refused(subject: &Subject) {
         let refused = record(&scope, "never".into(), 0, overflow).await;
         assert!(matches!(refused, Err(Error::Invalid { what: "log bound", .. })), "{refused:?}");
     }
-    let until = subject.step(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
+    let until = subject.transaction(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
     assert!(matches!(until, Err(Error::Invalid { what: "log bound", .. })), "{until:?}");
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
 }
 
-/// A log that may drop nothing refuses the whole step when it is full, and takes it again when it was drained.
+/// A log that may drop nothing refuses the whole transaction when it is full, and takes it again when it was drained.
 pub async fn a_full_log_refuses(subject: &Subject) {
     let (scope, key) = (subject.scope(), subject.fresh());
-    let step = |entries: usize| {
+    let transaction = |entries: usize| {
         let key = key.clone();
-        subject.step(move |tx| {
+        subject.transaction(move |tx| {
             tx.raw_write(key.clone(), Write::IncrBy(1))?;
             (0..entries).try_for_each(|n| tx.record_bounded(format!("{n}"), 3, Overflow::Refuse))
         })
     };
-    step(2).await.expect("there is room");
-    let told = step(2).await;
+    transaction(2).await.expect("there is room");
+    let told = transaction(2).await;
     assert!(matches!(told, Err(Error::LogFull { max: 3, .. })), "{told:?}");
-    step(1).await.expect("there is room for one");
-    assert!(matches!(step(1).await, Err(Error::LogFull { .. })));
-    assert_eq!(subject.read(&key, Read::Get).await, blob("2"), "refused steps wrote nothing");
+    transaction(1).await.expect("there is room for one");
+    assert!(matches!(transaction(1).await, Err(Error::LogFull { .. })));
+    assert_eq!(subject.read(&key, Read::Get).await, blob("2"), "refused transactions wrote nothing");
     assert_eq!(page(&scope, 0, 10).await.last, 3);
-    scope.log_trim(2).await.expect("a step");
-    step(2).await.expect("there is room again");
+    scope.log_trim(2).await.expect("a transaction");
+    transaction(2).await.expect("there is room again");
     let log = page(&scope, 2, 10).await;
     assert_eq!((sequences(&log), log.missed), (vec![3, 4, 5], 0));
 }
@@ -194,7 +195,10 @@ pub async fn a_full_log_refuses(subject: &Subject) {
 /// Pages follow each other without overlap; places beyond the end are answered with nothing.
 pub async fn pages(subject: &Subject) {
     let scope = subject.scope();
-    subject.step(|tx| (1..=25).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    subject
+        .transaction(|tx| (1..=25).try_for_each(|n| tx.record(format!("e{n}"))))
+        .await
+        .expect("a transaction");
     let (mut place, mut all) = (0, Vec::new());
     loop {
         let log = page(&scope, place, 10).await;
@@ -216,18 +220,21 @@ pub async fn pages(subject: &Subject) {
 pub async fn trims(subject: &Subject) {
     let scope = subject.scope();
     scope.log_trim(5).await.expect("nothing to trim");
-    subject.step(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    subject
+        .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
+        .await
+        .expect("a transaction");
     for through in [0, 4, 2, 4] {
-        scope.log_trim(through).await.expect("a step");
+        scope.log_trim(through).await.expect("a transaction");
     }
     let log = page(&scope, 0, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), ((5..=10).collect(), 10, 4));
     for through in [u64::MAX, 10, 99] {
-        scope.log_trim(through).await.expect("a step");
+        scope.log_trim(through).await.expect("a transaction");
         let log = page(&scope, 8, 100).await;
         assert_eq!((sequences(&log), log.last, log.missed), (vec![], 10, 2), "trimmed through {through}");
     }
-    record(&scope, "e11".into(), 10, Overflow::DropOldest).await.expect("a step");
+    record(&scope, "e11".into(), 10, Overflow::DropOldest).await.expect("a transaction");
     let log = page(&scope, 10, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
 }
@@ -235,7 +242,10 @@ pub async fn trims(subject: &Subject) {
 /// Whoever drains a full log while others write to it loses nothing: in either order the same entries stay.
 pub async fn trimming_beside_recorders(subject: &Subject) {
     let scope = subject.scope();
-    subject.step(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}")))).await.expect("a step");
+    subject
+        .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
+        .await
+        .expect("a transaction");
     for round in 0..50 {
         let first = round * 5 + 1;
         let (trimmed, recorded) = tokio::join!(scope.log_trim(first + 4), async {
@@ -244,7 +254,7 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
             }
             Ok::<_, emberkeep_hot::Error>(())
         });
-        trimmed.and(recorded).expect("both steps");
+        trimmed.and(recorded).expect("both transactions");
         let log = page(&scope, first + 4, 100).await;
         assert_eq!((sequences(&log), log.missed), ((first + 5..=first + 14).collect(), 0), "round {round}");
     }
@@ -253,7 +263,7 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
         // The log is full: the record drops the oldest, which the trim was going to remove anyway.
         let (recorded, trimmed) =
             tokio::join!(record(&scope, "full".into(), 10, Overflow::DropOldest), scope.log_trim(last - 5));
-        recorded.and(trimmed).expect("both steps");
+        recorded.and(trimmed).expect("both transactions");
         let log = page(&scope, last - 5, 100).await;
         assert_eq!(
             (sequences(&log), log.missed),
@@ -261,7 +271,7 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
             "full, round {round}"
         );
         subject
-            .step(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
+            .transaction(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
             .await
             .expect("the log is full again");
     }
@@ -269,21 +279,21 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
 
 /// The ends of a log's two keys.
 async fn ends(subject: &Subject) -> (Reply, Reply) {
-    let (list, counter) = log_keys(subject.store().naming(), subject.partition().as_bytes());
+    let (list, counter) = log_keys(subject.store().key_layout(), subject.partition().as_bytes());
     (subject.read(&list, Read::ExpireTime).await, subject.read(&counter, Read::ExpireTime).await)
 }
 
 /// A log that was begun with an end keeps it through every entry, and moves it as a whole.
 pub async fn a_log_with_an_end(subject: &Subject) {
     let (scope, until) = (subject.scope(), subject.far(0).await);
-    scope.transact(move |tx| tx.begin_log("e1", until)).await.expect("a step");
+    scope.transact(move |tx| tx.begin_log("e1", until)).await.expect("a transaction");
     assert_eq!(ends(subject).await, (Reply::Int(until), Reply::Int(until)));
     let recorded = scope.transact(move |tx| tx.record_until("e2", 10, until + 1)).await;
     assert_eq!(recorded, Ok(2));
     assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)));
-    record(&scope, "e3".into(), 10, Overflow::DropOldest).await.expect("a step");
+    record(&scope, "e3".into(), 10, Overflow::DropOldest).await.expect("a transaction");
     assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)), "a plain entry keeps it");
-    scope.transact(move |tx| tx.log_expire_at(until + 2)).await.expect("a step");
+    scope.transact(move |tx| tx.log_expire_at(until + 2)).await.expect("a transaction");
     assert_eq!(ends(subject).await, (Reply::Int(until + 2), Reply::Int(until + 2)));
     let log = page(&scope, 0, 10).await;
     assert_eq!(
@@ -295,36 +305,39 @@ pub async fn a_log_with_an_end(subject: &Subject) {
 /// A log that is begun again has nothing of the one before, and one that was dropped leaves no key.
 pub async fn a_log_begins_again(subject: &Subject) {
     let (scope, until) = (subject.scope(), subject.far(0).await);
-    subject.step(|tx| (1..=3).try_for_each(|n| tx.record(format!("old{n}")))).await.expect("a step");
-    scope.transact(move |tx| tx.begin_log("new", until)).await.expect("a step");
+    subject
+        .transaction(|tx| (1..=3).try_for_each(|n| tx.record(format!("old{n}"))))
+        .await
+        .expect("a transaction");
+    scope.transact(move |tx| tx.begin_log("new", until)).await.expect("a transaction");
     let log = page(&scope, 0, 10).await;
     assert_eq!((sequences(&log), texts(&log)), (vec![1], vec!["new".to_owned()]));
-    scope.transact(|tx| tx.drop_log()).await.expect("a step");
+    scope.transact(|tx| tx.drop_log()).await.expect("a transaction");
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
     assert_eq!(ends(subject).await, (Reply::Int(-2), Reply::Int(-2)));
     assert_eq!(scope.transact(move |tx| tx.record_until("first", 10, until)).await, Ok(1));
 }
 
-/// A step sees what it records with an end, together with what else it writes.
-pub async fn a_step_sees_its_own_log(subject: &Subject) {
+/// A transaction sees what it records with an end, together with what else it writes.
+pub async fn a_transaction_sees_its_own_log(subject: &Subject) {
     let until = subject.far(0).await;
-    let step = move |tx: &mut Tx<'_, World>| {
+    let transaction = move |tx: &mut Tx<'_, World>| {
         let before = tx.log_last()?;
         tx.begin_log("a", until)?;
         let second = tx.record_until("b", 10, until)?;
         Ok::<_, Error>((before, second, tx.log_last()?, tx.log_after(1, 10)?))
     };
-    let (before, second, last, log) = subject.scope().transact(step).await.expect("a step");
+    let (before, second, last, log) = subject.scope().transact(transaction).await.expect("a transaction");
     assert_eq!((before, second, last), (0, 2, 2));
     assert_eq!((sequences(&log), texts(&log), log.missed), (vec![2], vec!["b".to_owned()], 0));
     let aborted: Result<()> = subject
-        .step(move |tx| {
+        .transaction(move |tx| {
             tx.drop_log()?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(aborted, Err(Error::Closed));
-    assert_eq!(page(&subject.scope(), 0, 10).await.last, 2, "a refused step drops nothing");
+    assert_eq!(page(&subject.scope(), 0, 10).await.last, 2, "a refused transaction drops nothing");
 }
 
 /// Beyond its bound a log with an end drops its oldest entries and goes on counting.
@@ -339,7 +352,7 @@ pub async fn lasting_logs_drop_the_oldest(subject: &Subject) {
     assert_eq!(ends(subject).await.0, Reply::Int(until));
 }
 
-/// Steps that record beside one that drops the log and the state: whoever comes after finds no state and records
+/// Transactions that record beside one that drops the log and the state: whoever comes after finds no state and records
 /// nothing, so that nothing is left; and a reader never sees a state without the entry that speaks of it.
 pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
     for _ in 0..20 {
@@ -349,7 +362,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
             tx.raw_write(begun.clone(), set_at("1", until))?;
             tx.begin_log("1", until)
         };
-        subject.step(begin).await.expect("a step");
+        subject.transaction(begin).await.expect("a transaction");
         let tasks: Vec<_> = (0..8)
             .map(|n| {
                 let scope = if n % 2 == 0 { subject.scope() } else { subject.other_scope() };
@@ -357,7 +370,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
                 tokio::spawn(async move {
                     for _ in 0..4 {
                         let (key, reader) = (key.clone(), n == 7);
-                        let step = move |tx: &mut Tx<'_, World>| {
+                        let transaction = move |tx: &mut Tx<'_, World>| {
                             let Reply::Blob(count) = tx.raw_read(&key, Read::Get)? else { return Ok(()) };
                             let count: u64 = std::str::from_utf8(&count).unwrap_or("").parse().unwrap_or(0);
                             let last = tx.log_last()?;
@@ -372,7 +385,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
                             }
                             Ok::<_, Error>(())
                         };
-                        scope.transact(step).await.expect("state and log agree");
+                        scope.transact(transaction).await.expect("state and log agree");
                         tokio::task::yield_now().await;
                     }
                 })
@@ -384,7 +397,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
             tx.drop_log()
         };
         tokio::task::yield_now().await;
-        subject.step(drop_all).await.expect("a step");
+        subject.transaction(drop_all).await.expect("a transaction");
         for task in tasks {
             task.await.expect("no recorder panics");
         }

@@ -1,4 +1,4 @@
-//! Many keys read together inside a step: one round trip, own writes seen, each key its own result where asked.
+//! Many keys read together inside a transaction: one round trip, own writes seen, each key its own result where asked.
 
 use crate::families::*;
 use crate::subject::Subject;
@@ -26,7 +26,7 @@ async fn fill(subject: &Subject) {
     let body = |tx: &mut Tx<'_, World>| {
         (0..KEYS).filter(|id| is_there(*id)).try_for_each(|id| tx.put(&COUNT.key(id), &id.into()))
     };
-    subject.other_scope().transact(body).await.expect("a step");
+    subject.other_scope().transact(body).await.expect("a transaction");
 }
 
 /// Keys that nobody here has seen: the body runs once to tell which, and once with all of them.
@@ -38,7 +38,7 @@ pub async fn keys_read_together(subject: &Subject) {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok((tx.get_many(&keys())?, tx.get_many::<COUNT, _>(&[])?))
     };
-    let (values, none) = subject.step(body).await.expect("a step");
+    let (values, none) = subject.transaction(body).await.expect("a transaction");
     let expected: Vec<_> = (0..KEYS).map(|id| is_there(id).then_some(i64::from(id))).collect();
     assert_eq!((values, none), (expected, vec![]));
     assert!(runs.load(Ordering::Relaxed) <= 2, "{runs:?} runs");
@@ -48,7 +48,7 @@ pub async fn keys_read_together(subject: &Subject) {
         counted.fetch_add(1, Ordering::Relaxed);
         tx.exists_many(&keys())
     };
-    assert_eq!(subject.step(body).await, Ok((0..KEYS).map(is_there).collect()));
+    assert_eq!(subject.transaction(body).await, Ok((0..KEYS).map(is_there).collect()));
     assert!(runs.load(Ordering::Relaxed) <= 2, "{runs:?} runs");
 }
 
@@ -62,19 +62,19 @@ pub async fn own_writes_among_many(subject: &Subject) {
         let asked = [0, 1, 2, 3, 4, 4].map(|id| COUNT.key(id));
         Ok((tx.get_many(&asked)?, tx.exists_many(&asked)?))
     };
-    let (values, there) = subject.step(body).await.expect("a step");
+    let (values, there) = subject.transaction(body).await.expect("a transaction");
     assert_eq!(values, [Some(-7), None, Some(42), None, Some(4), Some(4)]);
     assert_eq!(there, [true, false, true, false, true, true]);
 }
 
 /// One value that cannot be read: alone among the others where each has its own result, and named where not.
-pub async fn one_spoiled_value_of_many(subject: &Subject) {
+pub async fn one_corrupt_value_of_many(subject: &Subject) {
     let good = Monster { hp: 5, name: "ok".into() };
-    subject.scope().put(&MONSTER.key(1), good.clone()).await.expect("a step");
+    subject.scope().put(&MONSTER.key(1), good.clone()).await.expect("a transaction");
     subject.plant(&MONSTER.key(2), set("{broken")).await;
     subject.plant(&MONSTER.key(3), sadd(&["a"])).await;
     let asked = || [1, 2, 3, 4].map(|id| MONSTER.key(id));
-    let each = subject.step(move |tx| tx.get_each(&asked())).await.expect("a step");
+    let each = subject.transaction(move |tx| tx.get_each(&asked())).await.expect("a transaction");
     assert_eq!((&each[0], &each[3]), (&Ok(Some(good)), &Ok(None)));
     assert!(matches!(&each[1], Err(Error::Corrupt { key, .. }) if key.contains("MONSTER")), "{:?}", each[1]);
     assert!(
@@ -82,26 +82,26 @@ pub async fn one_spoiled_value_of_many(subject: &Subject) {
         "{:?}",
         each[2]
     );
-    let all: Result<_> = subject.step(move |tx| tx.get_many(&asked())).await;
+    let all: Result<_> = subject.transaction(move |tx| tx.get_many(&asked())).await;
     assert!(matches!(all, Err(Error::Corrupt { .. })), "{all:?}");
-    let there = subject.step(move |tx| tx.exists_many(&asked())).await;
+    let there = subject.transaction(move |tx| tx.exists_many(&asked())).await;
     assert_eq!(there, Ok(vec![true, true, true, false]));
 }
 
 /// More keys than one call may name, and more bytes than it may bring.
 pub async fn too_much_read_together(subject: &Subject) {
     let of = |count: usize| (0..count as u32).map(|id| NOTE.key(id)).collect::<Vec<_>>();
-    let most = subject.step(move |tx| tx.exists_many(&of(READS_TOGETHER_MAX))).await;
+    let most = subject.transaction(move |tx| tx.exists_many(&of(READS_TOGETHER_MAX))).await;
     assert_eq!(most, Ok(vec![false; READS_TOGETHER_MAX]));
-    let more = subject.step(move |tx| tx.get_many(&of(READS_TOGETHER_MAX + 1))).await;
+    let more = subject.transaction(move |tx| tx.get_many(&of(READS_TOGETHER_MAX + 1))).await;
     assert!(matches!(more, Err(Error::Invalid { what: "keys", .. })), "{more:?}");
     let half = "x".repeat(READS_TOGETHER_BYTES_MAX / 2);
     for id in 0..3 {
-        subject.scope().put(&NOTE.key(id), half.clone()).await.expect("a step");
+        subject.scope().put(&NOTE.key(id), half.clone()).await.expect("a transaction");
     }
-    let most = subject.step(move |tx| tx.get_many(&of(2))).await.expect("8 MiB together");
+    let most = subject.transaction(move |tx| tx.get_many(&of(2))).await.expect("8 MiB together");
     assert!(most.iter().all(|note| note.as_ref().is_some_and(|note| note.len() == half.len())));
-    let more = subject.step(move |tx| tx.get_many(&of(3))).await;
+    let more = subject.transaction(move |tx| tx.get_many(&of(3))).await;
     let named = matches!(&more, Err(Error::TooLarge { key, unit: "bytes", .. }) if key.contains("NOTE"));
     assert!(named, "{:?}", more.err());
 }
@@ -114,7 +114,7 @@ pub async fn many_reads_of_one_key(subject: &Subject) {
     let even = |n: i64| n % 2 == 0;
     let fields = Write::HSet(names().map(|name| (name.clone(), name)).collect());
     let members = Write::SAdd((0..PARTS).filter(|n| even(*n)).map(|n| b(&n.to_string())).collect());
-    subject.write(vec![(sheet.clone(), fields), (crowd.clone(), members)]).await.expect("a step");
+    subject.write(vec![(sheet.clone(), fields), (crowd.clone(), members)]).await.expect("a transaction");
 
     let gets: Vec<Read> = names().map(Read::HGet).collect();
     let one_by_one = move |tx: &mut Tx<'_, World>| {

@@ -1,4 +1,4 @@
-//! Sets by pages, of any size, and what foreign clients put into them.
+//! Sets by pages, of any size, and what external clients put into them.
 
 use crate::families::{CREW, World};
 use crate::subject::Subject;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Members that stay; more than any reply inside a step may hold.
+/// Members that stay; more than any reply inside a transaction may hold.
 const STAY: usize = 3_000;
 
 /// All members; every cursor is printed and parsed on the way.
@@ -55,7 +55,7 @@ async fn churn(scope: Scope<World>, key: Bytes, stop: Arc<AtomicBool>) {
         let members: Vec<Bytes> = (0..500).map(|n| b(&format!("come:{}", round % 6 * 500 + n))).collect();
         let write = if round / 6 % 2 == 0 { Write::SAdd(members) } else { Write::SRem(members) };
         let key = key.clone();
-        scope.transact(move |tx| tx.raw_write(key.clone(), write.clone())).await.expect("a step");
+        scope.transact(move |tx| tx.raw_write(key.clone(), write.clone())).await.expect("a transaction");
         tokio::task::yield_now().await;
         if stop.load(Ordering::Relaxed) {
             return;
@@ -129,28 +129,28 @@ pub async fn wrong_member_cursors(subject: &Subject) {
     assert_eq!(refused, 1, "each engine has one kind of cursor");
 }
 
-/// What a foreign client put into a set: told apart, and removed by its bytes; the others stay readable.
-pub async fn foreign_members(subject: &Subject) {
+/// What an external client put into a set: told apart, and removed by its bytes; the others stay readable.
+pub async fn external_members(subject: &Subject) {
     let junk = [b("x"), b("007"), Bytes::from_static(b"\xff")];
     subject.plant(&CREW.key(1), Write::SAdd([&junk[..], &[b("5"), b("12")]].concat())).await;
-    let told = subject.step(|tx| tx.smembers(&CREW.key(1))).await;
+    let told = subject.transaction(|tx| tx.smembers(&CREW.key(1))).await;
     assert!(matches!(told, Err(Error::Corrupt { .. })), "{told:?}");
-    let foreign = |member: &Bytes| Member::Foreign(member.clone());
+    let external = |member: &Bytes| Member::External(member.clone());
     let expected =
-        [foreign(&junk[1]), Member::Known(12), Member::Known(5), foreign(&junk[0]), foreign(&junk[2])];
-    let seen = subject.step(|tx| tx.smembers_lossy(&CREW.key(1))).await.expect("a step");
+        [external(&junk[1]), Member::Known(12), Member::Known(5), external(&junk[0]), external(&junk[2])];
+    let seen = subject.transaction(|tx| tx.smembers_lossy(&CREW.key(1))).await.expect("a transaction");
     assert_eq!(seen, expected, "in the order of their bytes");
     let page = subject.scope().members(&CREW.key(1), None, 100).await.expect("a page");
     assert!(page.next.is_none() && expected.iter().all(|member| page.members.contains(member)), "{page:?}");
     let mend = |tx: &mut Tx<'_, World>| {
         for member in tx.smembers_lossy(&CREW.key(1))? {
-            if let Member::Foreign(bytes) = member {
+            if let Member::External(bytes) = member {
                 tx.srem_raw(&CREW.key(1), bytes)?;
             }
         }
         tx.smembers(&CREW.key(1))
     };
-    assert_eq!(subject.step(mend).await, Ok(vec![12, 5]));
+    assert_eq!(subject.transaction(mend).await, Ok(vec![12, 5]));
     assert_eq!(subject.scope().smembers(&CREW.key(1)).await, Ok(vec![12, 5]));
 }
 

@@ -8,7 +8,7 @@ use emberkeep_hot::command::{Read, Reply};
 use emberkeep_hot::limits::SUBSCRIBER_MESSAGES_MAX;
 use emberkeep_hot::pubsub::{Event, Subscription};
 use emberkeep_hot::{Error, Result, Scope, Tx};
-use emberkeep_schema::Layout;
+use emberkeep_schema::Topology;
 use std::time::{Duration, Instant};
 
 /// A message that takes longer is lost.
@@ -28,36 +28,36 @@ async fn payload(listener: &mut Subscription) -> String {
 
 async fn publish(scope: &Scope<World>, channel: u32, text: &str) {
     let text = text.to_owned();
-    scope.transact(move |tx| tx.publish(&NEWS.key(channel), &text)).await.expect("a step");
+    scope.transact(move |tx| tx.publish(&NEWS.key(channel), &text)).await.expect("a transaction");
 }
 
 fn raw(subject: &Subject, channel: u32) -> Bytes {
-    Bytes::from(NEWS.key(channel).to_text(subject.store().naming(), subject.scope().partition()))
+    Bytes::from(NEWS.key(channel).to_text(subject.store().key_layout(), subject.scope().partition()))
 }
 
-/// A message is sent if and only if its step commits; those of one step keep their order.
-pub async fn messages_come_with_their_step(subject: &Subject) {
+/// A message is sent if and only if its transaction commits; those of one transaction keep their order.
+pub async fn messages_come_with_their_transaction(subject: &Subject) {
     let mut listener = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
     let key = subject.fresh();
     subject.put(&key, set("text")).await;
     let failing: Result<()> = subject
-        .step(|tx| {
+        .transaction(|tx| {
             tx.publish(&NEWS.key(1), &"of an error".to_owned())?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(failing, Err(Error::Closed));
-    let refused = subject.step(move |tx: &mut Tx<'_, World>| {
+    let refused = subject.transaction(move |tx: &mut Tx<'_, World>| {
         tx.publish(&NEWS.key(1), &"of a refusal".to_owned())?;
         tx.raw_write(key.clone(), sadd(&["a"]))
     });
     assert!(refused.await.is_err());
-    let two = subject.step(|tx| {
+    let two = subject.transaction(|tx| {
         tx.publish(&NEWS.key(1), &"first".to_owned())?;
         tx.publish(&NEWS.key(2), &"elsewhere".to_owned())?;
         tx.publish(&NEWS.key(1), &"second".to_owned())
     });
-    two.await.expect("a step");
+    two.await.expect("a transaction");
     assert_eq!(payload(&mut listener).await, "first");
     assert_eq!(payload(&mut listener).await, "second");
     assert_eq!(listener.try_next(), None);
@@ -161,14 +161,14 @@ pub async fn a_slow_subscriber(subject: &Subject) {
 /// Dropping a subscription ends it: the server forgets it, and a new one hears only what comes then.
 pub async fn dropping_unsubscribes(subject: &Subject) {
     let channel = raw(subject, 1);
-    let foreign = &mut subject.foreign();
+    let external = &mut subject.external();
     let first = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
-    if let Some(listening) = foreign.listeners(&channel).await {
+    if let Some(listening) = external.listeners(&channel).await {
         assert_eq!(listening, 1, "one listens");
     }
     drop(first);
     let started = Instant::now();
-    while foreign.listeners(&channel).await.is_some_and(|listening| listening > 0) {
+    while external.listeners(&channel).await.is_some_and(|listening| listening > 0) {
         assert!(started.elapsed() < ARRIVAL_MAX, "the server still counts a listener");
         tokio::task::yield_now().await;
     }
@@ -176,7 +176,7 @@ pub async fn dropping_unsubscribes(subject: &Subject) {
     let mut second = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
     publish(&subject.scope(), 1, "heard").await;
     let mut heard = payload(&mut second).await;
-    if subject.store().naming().layout() == Layout::Cluster && heard == "nobody hears" {
+    if subject.store().key_layout().topology() == Topology::Cluster && heard == "nobody hears" {
         // Its nodes hand messages on to each other in their own time: one that was published before may come after.
         heard = payload(&mut second).await;
     }

@@ -1,10 +1,10 @@
-//! Random steps of two processes beside foreign clients that change the same keys by plain commands: the merged
+//! Random transactions of two processes beside external clients that change the same keys by plain commands: the merged
 //! history is replayed on the model, every result and the whole keyspace compared.
 
 use super::programs::{make, whole};
 use crate::dice::Dice;
+use crate::external::{External, Held};
 use crate::families::World;
-use crate::foreign::{Foreign, Held};
 use crate::history::{Deed, replay};
 use crate::linear::Call;
 use crate::model::{Op, Refused};
@@ -22,17 +22,17 @@ use tokio::task::JoinHandle;
 const RUNS: u64 = 6;
 /// Events of each of our four tasks.
 const EVENTS: usize = 60;
-/// Commands of each of the two foreign clients.
+/// Commands of each of the two external clients.
 const COMMANDS: usize = 120;
-/// Foreign clients do not write in a hot loop: our steps must settle between two changes.
+/// External clients do not write in a hot loop: our transactions must settle between two changes.
 const PAUSE: Duration = Duration::from_micros(300);
-/// Time of a step: the case is about what is told, not about how soon.
+/// Time of a transaction: the case is about what is told, not about how soon.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Steps and plain commands on the same keys at once.
-pub async fn steps_beside_plain_commands(subject: &Subject) {
+/// Transactions and plain commands on the same keys at once.
+pub async fn transactions_beside_plain_commands(subject: &Subject) {
     let random = Dice::random_seed();
-    say(&format!("  mixed::steps_beside_plain_commands: random seed {random}"));
+    say(&format!("  mixed::transactions_beside_plain_commands: random seed {random}"));
     for seed in (0..RUNS).map(|run| run * 100).chain([random]) {
         if let Err(why) = run(subject, seed).await {
             panic!("seed {seed}: {why}");
@@ -42,7 +42,7 @@ pub async fn steps_beside_plain_commands(subject: &Subject) {
 
 async fn run(subject: &Subject, seed: u64) -> Result<(), String> {
     let (keys, start): (Vec<Bytes>, _) = ((0..KEYS).map(|_| subject.fresh()).collect(), subject.far(0).await);
-    let (list, _) = log_keys(subject.store().naming(), subject.partition().as_bytes());
+    let (list, _) = log_keys(subject.store().key_layout(), subject.partition().as_bytes());
     let mut tasks = Vec::new();
     for (number, scope) in [subject.scope(), subject.other_scope()].into_iter().cycle().take(4).enumerate() {
         let seed = seed + number as u64;
@@ -50,23 +50,23 @@ async fn run(subject: &Subject, seed: u64) -> Result<(), String> {
     }
     for number in 10..12 {
         let writes = writes_of(program(seed + number, COMMANDS, start), seed + number);
-        tasks.push(theirs(subject.foreign(), keys.clone(), writes, list.clone(), seed + number));
+        tasks.push(theirs(subject.external(), keys.clone(), writes, list.clone(), seed + number));
     }
     let mut calls = Vec::new();
     for task in tasks {
         calls.extend(task.await.expect("no client panics"));
     }
-    let mut foreign = subject.foreign();
-    let order = notes(&mut *foreign, &list).await;
+    let mut external = subject.external();
+    let order = notes(&mut *external, &list).await;
     let model = replay(&calls, &order)?;
     // The next run begins with an empty list.
-    foreign.change(&list, crate::foreign::Change::Write(Write::Del)).await;
-    whole(&keys, &model, &mut *foreign).await.map_or(Ok(()), Err)
+    external.change(&list, crate::external::Change::Write(Write::Del)).await;
+    whole(&keys, &model, &mut *external).await.map_or(Ok(()), Err)
 }
 
 /// The notes, without the numbers that the log puts before them.
-async fn notes(foreign: &mut dyn Foreign, list: &Bytes) -> Vec<String> {
-    let Some((Held::List(entries), _)) = foreign.look(list).await else { return vec![] };
+async fn notes(external: &mut dyn External, list: &Bytes) -> Vec<String> {
+    let Some((Held::List(entries), _)) = external.look(list).await else { return vec![] };
     let name = |entry: &Bytes| {
         let text = String::from_utf8_lossy(entry);
         text.split_once(':').expect("a number and a note").1.to_owned()
@@ -74,12 +74,12 @@ async fn notes(foreign: &mut dyn Foreign, list: &Bytes) -> Vec<String> {
     entries.iter().map(name).collect()
 }
 
-/// One of our tasks: a step after the other, each with a note in the partition's log unless it only reads.
+/// One of our tasks: a transaction after the other, each with a note in the partition's log unless it only reads.
 fn ours(scope: Scope<World>, keys: Vec<Bytes>, events: Vec<Event>, seed: u64) -> JoinHandle<Vec<Call<Deed>>> {
     tokio::spawn(async move {
         let (mut calls, mut dice) = (Vec::new(), Dice::new(!seed));
         for (number, event) in events.into_iter().enumerate() {
-            let Event::Step(ops) = event else { continue };
+            let Event::Transaction(ops) = event else { continue };
             let noted = ops.iter().any(|op| matches!(op, Op::Write(..))) || dice.one_in(2);
             let name = format!("ours {seed} {number}");
             let (keys, asked, note) = (keys.clone(), ops.clone(), name.clone());
@@ -105,8 +105,8 @@ fn ours(scope: Scope<World>, keys: Vec<Bytes>, events: Vec<Event>, seed: u64) ->
 /// The single writes of a program, and now and then one that ends a key at once.
 fn writes_of(events: Vec<Event>, seed: u64) -> Vec<(usize, Write)> {
     let mut dice = Dice::new(!seed);
-    let steps = events.into_iter().filter_map(|event| match event {
-        Event::Step(ops) => Some(ops),
+    let transactions = events.into_iter().filter_map(|event| match event {
+        Event::Transaction(ops) => Some(ops),
         Event::Pass(_) => None,
     });
     let mut write = |op| match op {
@@ -114,12 +114,12 @@ fn writes_of(events: Vec<Event>, seed: u64) -> Vec<(usize, Write)> {
         Op::Write(key, write) => Some((key, write)),
         Op::Read(..) => None,
     };
-    steps.flatten().filter_map(&mut write).take(COMMANDS).collect()
+    transactions.flatten().filter_map(&mut write).take(COMMANDS).collect()
 }
 
-/// A foreign client: one plain command after the other, each with its note.
+/// An external client: one plain command after the other, each with its note.
 fn theirs(
-    mut foreign: Box<dyn Foreign>,
+    mut external: Box<dyn External>,
     keys: Vec<Bytes>,
     writes: Vec<(usize, Write)>,
     list: Bytes,
@@ -131,7 +131,7 @@ fn theirs(
             let name = format!("theirs {seed} {number}");
             let invoked = Instant::now();
             let note = Bytes::from(format!("0:{name}"));
-            let accepted = foreign.change_noting(&keys[key], write.clone(), &list, note).await;
+            let accepted = external.change_noting(&keys[key], write.clone(), &list, note).await;
             let returned = Instant::now();
             // A deadline in the past removes the key.
             let write = if write == Write::ExpireAt(1) { Write::Del } else { write };

@@ -1,4 +1,4 @@
-//! Steps that run at the same time on the same keys, some of which fail: an engine may carry them in one commit,
+//! Transactions that run at the same time on the same keys, some of which fail: an engine may carry them in one commit,
 //! but each one's fate is its own.
 
 use crate::families::World;
@@ -9,7 +9,7 @@ use emberkeep_hot::command::{Overflow, Read, Write};
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use futures_util::future::join_all;
 
-/// Steps at a time.
+/// Transactions at a time.
 const AT_ONCE: usize = 24;
 /// Rounds of them.
 const ROUNDS: usize = 15;
@@ -30,7 +30,7 @@ fn writes(list: Vec<(Bytes, Write)>) -> Body {
     Box::new(move |tx| list.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone())))
 }
 
-/// Every third step fails in the way that `spoil` makes it fail; the others count.
+/// Every third transaction fails in the way that `spoil` makes it fail; the others count.
 async fn every_third_fails(
     subject: &Subject,
     spoil: impl Fn(&Bytes) -> Body,
@@ -44,8 +44,8 @@ async fn every_third_fails(
         let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             match result {
-                Err(error) if n % 3 == 0 => assert!(is_expected(error), "step {n}: {error}"),
-                other => assert_eq!((other, n % 3 == 0), (&Ok(()), false), "step {n}"),
+                Err(error) if n % 3 == 0 => assert!(is_expected(error), "transaction {n}: {error}"),
+                other => assert_eq!((other, n % 3 == 0), (&Ok(()), false), "transaction {n}"),
             }
         }
         assert_eq!(subject.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
@@ -53,8 +53,8 @@ async fn every_third_fails(
     }
 }
 
-/// Steps that meet a foreign type beside steps that do not.
-pub async fn wrong_types_beside_good_steps(subject: &Subject) {
+/// Transactions that meet an external type beside transactions that do not.
+pub async fn wrong_types_beside_good_transactions(subject: &Subject) {
     let text = subject.fresh();
     subject.put(&text, set("text")).await;
     let spoil = |beside: &Bytes| writes(vec![(beside.clone(), set("x")), (text.clone(), sadd(&["a"]))]);
@@ -74,14 +74,14 @@ pub async fn two_opinions_of_one_key(subject: &Subject) {
         let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             let refused = matches!(result, Err(Error::WrongType { .. }));
-            assert_eq!(refused, n % 3 == 0, "step {n}: {result:?}");
+            assert_eq!(refused, n % 3 == 0, "transaction {n}: {result:?}");
         }
         assert_eq!(subject.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
         assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
     }
 }
 
-/// Each step leaves the key as it found it, absent, but uses it as another type: all are good.
+/// Each transaction leaves the key as it found it, absent, but uses it as another type: all are good.
 pub async fn a_key_that_changes_its_type(subject: &Subject) {
     for _ in 0..ROUNDS {
         let key = subject.fresh();
@@ -99,7 +99,7 @@ pub async fn a_key_that_changes_its_type(subject: &Subject) {
     }
 }
 
-/// What a step writes that is then refused is seen by nobody, however close they run.
+/// What a transaction writes that is then refused is seen by nobody, however close they run.
 pub async fn nobody_sees_what_is_refused(subject: &Subject) {
     let text = subject.fresh();
     subject.put(&text, set("text")).await;
@@ -120,13 +120,13 @@ pub async fn nobody_sees_what_is_refused(subject: &Subject) {
         let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             let refused = matches!(result, Err(Error::WrongType { .. }));
-            assert_eq!((refused, result == &Ok(())), (n % 3 == 0, n % 3 != 0), "step {n}: {result:?}");
+            assert_eq!((refused, result == &Ok(())), (n % 3 == 0, n % 3 != 0), "transaction {n}: {result:?}");
         }
     }
 }
 
 /// Errors and panics of bodies that had already written.
-pub async fn failing_bodies_beside_good_steps(subject: &Subject) {
+pub async fn failing_bodies_beside_good_transactions(subject: &Subject) {
     let error = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
@@ -140,16 +140,19 @@ pub async fn failing_bodies_beside_good_steps(subject: &Subject) {
         let beside = beside.clone();
         Box::new(move |tx| {
             tx.raw_write(beside.clone(), set("x"))?;
-            std::panic::resume_unwind(Box::new("spoiled"))
+            std::panic::resume_unwind(Box::new("corrupt"))
         })
     };
     every_third_fails(subject, panic, |error| matches!(error, Error::Panicked { .. })).await;
     assert_eq!(subject.scope().log_after(0, 1).await.expect("a log").last, 0);
 }
 
-/// A full log refuses the steps that record, and no others.
-pub async fn a_full_log_beside_good_steps(subject: &Subject) {
-    subject.step(|tx| tx.record_bounded("full", 1, Overflow::Refuse)).await.expect("the first one fits");
+/// A full log refuses the transactions that record, and no others.
+pub async fn a_full_log_beside_good_transactions(subject: &Subject) {
+    subject
+        .transaction(|tx| tx.record_bounded("full", 1, Overflow::Refuse))
+        .await
+        .expect("the first one fits");
     let spoil = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
@@ -173,7 +176,7 @@ pub async fn the_last_place_of_a_log(subject: &Subject) {
     }
 }
 
-/// Reads and writes of many steps on one hash: nothing is lost, and each sees whole steps.
+/// Reads and writes of many transactions on one hash: nothing is lost, and each sees whole transactions.
 pub async fn many_fields_of_one_hash(subject: &Subject) {
     let key = subject.fresh();
     for round in 0..ROUNDS {
@@ -199,5 +202,5 @@ pub async fn many_fields_of_one_hash(subject: &Subject) {
         (0..ROUNDS * AT_ONCE).map(|n| b(&format!("{:?}", int(n as i64)))).collect();
     seen.sort();
     expected.sort();
-    assert_eq!(seen, expected, "each step saw another number of fields");
+    assert_eq!(seen, expected, "each transaction saw another number of fields");
 }

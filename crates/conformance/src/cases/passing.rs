@@ -1,12 +1,12 @@
-//! Deadlines that pass between the body and its commit: all writes of a key take effect first, then its deadline counts.
+//! DueQueue that pass between the body and its commit: all writes of a key take effect first, then its deadline counts.
 //!
 //! Each program is a few transactions on one key, started together, so that an engine may merge them. Lives are shorter
 //! than the time that one of the bodies takes. Every transaction returns what it saw; the chain of what they saw and wrote
 //! is compared with the model. Between two transactions a key may have ended, within one it may not.
 
 use crate::dice::Dice;
+use crate::external::Held;
 use crate::families::World;
-use crate::foreign::Held;
 use crate::model::{Model, Op};
 use crate::subject::Subject;
 use crate::words::*;
@@ -120,7 +120,7 @@ impl Program {
         let model = self.chain(&all);
         subject.past(all.iter().map(|done| done.until).max().unwrap_or(0)).await;
         let expected = model.entry(0).filter(|entry| entry.deadline.is_none());
-        let found = subject.foreign().look(&key).await;
+        let found = subject.external().look(&key).await;
         let expected = expected.map(|entry| (entry.held.clone(), None));
         assert_eq!(found, expected, "seed {}: {:?}", self.seed, self.transactions);
     }
@@ -140,7 +140,7 @@ impl Program {
                 assert_eq!(deadline, expected, "seed {}: {:?}", self.seed, self.transactions);
             }
             let ops: Vec<Op> = done.writes.iter().map(|write| Op::Write(0, write.clone())).collect();
-            model.step(&ops).expect("all of one type");
+            model.transaction(&ops).expect("all of one type");
         }
         model
     }

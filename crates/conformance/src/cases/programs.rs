@@ -1,8 +1,8 @@
-//! Random programs against the model: every answer of every step, and the whole keyspace after each program.
+//! Random programs against the model: every answer of every transaction, and the whole keyspace after each program.
 
 use crate::dice::Dice;
+use crate::external::{Change, External};
 use crate::families::World;
-use crate::foreign::{Change, Foreign};
 use crate::model::{Model, Op};
 use crate::program::{Event, KEYS, LIFE_MS_MAX, program, shorter_at};
 use crate::runner::say;
@@ -17,18 +17,18 @@ const FIXED_SEEDS: u64 = 100;
 const EVENTS: usize = 40;
 
 /// Fixed seeds and a random one.
-pub async fn steps_against_the_model(subject: &Subject) {
+pub async fn transactions_against_the_model(subject: &Subject) {
     let random = Dice::random_seed();
-    say(&format!("  programs::steps_against_the_model: random seed {random}"));
+    say(&format!("  programs::transactions_against_the_model: random seed {random}"));
     for seed in (0..FIXED_SEEDS).chain([random]) {
         run(subject, seed, Way::OneByOne).await;
     }
 }
 
-/// The same, with all operations of a program's neighbouring steps in one body: own writes deep.
-pub async fn large_steps_against_the_model(subject: &Subject) {
+/// The same, with all operations of a program's neighbouring transactions in one body: own writes deep.
+pub async fn large_transactions_against_the_model(subject: &Subject) {
     let random = Dice::random_seed();
-    say(&format!("  programs::large_steps_against_the_model: random seed {random}"));
+    say(&format!("  programs::large_transactions_against_the_model: random seed {random}"));
     for seed in (1_000..1_000 + FIXED_SEEDS).chain([random]) {
         run(subject, seed, Way::Joined).await;
     }
@@ -77,7 +77,7 @@ async fn run(subject: &Subject, seed: u64, way: Way) {
     panic!("seed {seed}, {way:?}: {why}\nprogram: {shortest:?}");
 }
 
-/// The shortest program, with the shortest steps, that still fails.
+/// The shortest program, with the shortest transactions, that still fails.
 async fn shortened(subject: &Subject, mut events: Vec<Event>, way: Way, start: i64) -> (Vec<Event>, String) {
     let mut why = "it failed once and not again".to_owned();
     let mut at = events.len();
@@ -117,7 +117,7 @@ fn moved(events: &[Event], by: i64) -> Vec<Event> {
         other => other.clone(),
     };
     let move_event = |event: &Event| match event {
-        Event::Step(ops) => Event::Step(ops.iter().map(move_op).collect()),
+        Event::Transaction(ops) => Event::Transaction(ops.iter().map(move_op).collect()),
         Event::Pass(ms) => Event::Pass(*ms),
     };
     events.iter().map(move_event).collect()
@@ -127,7 +127,9 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut joined: Vec<Event> = Vec::new();
     for event in events {
         match (joined.last_mut(), event) {
-            (Some(Event::Step(before)), Event::Step(ops)) if before.len() < 30 => before.extend(ops),
+            (Some(Event::Transaction(before)), Event::Transaction(ops)) if before.len() < 30 => {
+                before.extend(ops)
+            }
             (_, event) => joined.push(event),
         }
     }
@@ -138,15 +140,15 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
 async fn play(subject: &Subject, events: &[Event], way: Way, start: i64) -> Option<String> {
     let keys: Vec<Bytes> = (0..KEYS).map(|_| subject.fresh()).collect();
     let scopes = [subject.scope(), subject.other_scope()];
-    let (mut model, mut now, mut foreign) = (Model::default(), start, subject.foreign());
+    let (mut model, mut now, mut external) = (Model::default(), start, subject.external());
     for (number, event) in events.iter().enumerate() {
         match event {
             Event::Pass(ms) => {
                 now += ms;
                 let ended = model.pass(now);
-                pass(subject, &keys, &ended, now, &mut *foreign).await;
+                pass(subject, &keys, &ended, now, &mut *external).await;
             }
-            Event::Step(ops) => {
+            Event::Transaction(ops) => {
                 let ops = living(ops, now);
                 let scope = &scopes[if way == Way::InTurns { number % 2 } else { 0 }];
                 let difference = compare(scope, &keys, &ops, &mut model, way).await;
@@ -156,7 +158,7 @@ async fn play(subject: &Subject, events: &[Event], way: Way, start: i64) -> Opti
             }
         }
     }
-    whole(&keys, &model, &mut *foreign).await
+    whole(&keys, &model, &mut *external).await
 }
 
 /// Without the deadlines that a shortened program would set in the past.
@@ -165,17 +167,17 @@ fn living(ops: &[Op], now: i64) -> Vec<Op> {
     ops.iter().filter(|op| !dead(op)).cloned().collect()
 }
 
-/// A held clock moves; on a real server a foreign client ends the keys whose time has come.
-async fn pass(subject: &Subject, keys: &[Bytes], ended: &[usize], now: i64, foreign: &mut dyn Foreign) {
+/// A held clock moves; on a real server an external client ends the keys whose time has come.
+async fn pass(subject: &Subject, keys: &[Bytes], ended: &[usize], now: i64, external: &mut dyn External) {
     if let Some(clock) = subject.held_clock() {
         return clock.set(now);
     }
     for key in ended {
-        foreign.change(&keys[*key], Change::Write(Write::ExpireAt(1))).await;
+        external.change(&keys[*key], Change::Write(Write::ExpireAt(1))).await;
     }
 }
 
-/// Runs a step on the engine and on the model.
+/// Runs a transaction on the engine and on the model.
 async fn compare(
     scope: &Scope<World>,
     keys: &[Bytes],
@@ -183,7 +185,7 @@ async fn compare(
     model: &mut Model,
     way: Way,
 ) -> Option<String> {
-    let expected = model.step(ops);
+    let expected = model.transaction(ops);
     let (keys, asked) = (keys.to_vec(), ops.to_vec());
     let body = if way == Way::Together { make_together } else { make };
     let found = scope.transact(move |tx| body(tx, &keys, &asked)).await;
@@ -233,11 +235,11 @@ fn told(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
     }
 }
 
-/// The whole keyspace, as a foreign client sees it.
-pub(super) async fn whole(keys: &[Bytes], model: &Model, foreign: &mut dyn Foreign) -> Option<String> {
+/// The whole keyspace, as an external client sees it.
+pub(super) async fn whole(keys: &[Bytes], model: &Model, external: &mut dyn External) -> Option<String> {
     for (number, key) in keys.iter().enumerate() {
         let expected = model.entry(number).map(|entry| (entry.held.clone(), entry.deadline));
-        let found = foreign.look(key).await;
+        let found = external.look(key).await;
         if expected != found {
             return Some(format!("key {number} at the end\n  model:  {expected:?}\n  engine: {found:?}"));
         }

@@ -1,4 +1,4 @@
-//! Plain reads by typed words, outside of steps, and announced reads.
+//! Plain reads by typed words, outside of transactions, and prefetched reads.
 
 use crate::families::*;
 use crate::subject::Subject;
@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Every word answers what a step wrote.
+/// Every word answers what a transaction wrote.
 pub async fn plain_words(subject: &Subject) {
     let (at, text) = (subject.far(0).await, str::to_owned);
     let fill = move |tx: &mut Tx<'_, World>| {
@@ -21,7 +21,7 @@ pub async fn plain_words(subject: &Subject) {
         ["x", "y", "z"].iter().try_for_each(|e| tx.rpush(&QUEUE.key(1), &text(e)))?;
         [("hi", 2.5), ("lo", -1.0)].iter().try_for_each(|(m, s)| tx.zadd(&BOARD.key(1), &text(m), *s))
     };
-    subject.step(fill).await.expect("a step");
+    subject.transaction(fill).await.expect("a transaction");
     let scope = subject.scope();
     assert_eq!(scope.exists(&NOTE.key(1)).await, Ok(true));
     assert_eq!(scope.exists_many(&[1, 2, 1].map(|id| CREW.key(id))).await, Ok(vec![true, false, true]));
@@ -92,7 +92,7 @@ pub async fn plain_words_on_a_wrong_type(subject: &Subject) {
     assert_eq!(scope.deadline_of(&BOARD.key(1)).await, Ok(None));
 }
 
-/// The bounds of a reply are those of a step, and the refusal says how a large set is read.
+/// The bounds of a reply are those of a transaction, and the refusal says how a large set is read.
 pub async fn plain_words_of_too_much(subject: &Subject) {
     let (scope, most) = (subject.scope(), REPLY_ELEMENTS_MAX as i64);
     names(scope.lrange(&QUEUE.key(1), 0, most).await, "QUEUE");
@@ -104,7 +104,7 @@ pub async fn plain_words_of_too_much(subject: &Subject) {
     let told = scope.smembers(&CREW.key(1)).await;
     assert!(told.as_ref().is_err_and(|error| error.to_string().contains("`Scope::members`")), "{told:?}");
     names(told, "CREW");
-    names(subject.step(|tx| tx.smembers(&CREW.key(1))).await, "CREW");
+    names(subject.transaction(|tx| tx.smembers(&CREW.key(1))).await, "CREW");
     assert_eq!(scope.scard(&CREW.key(1)).await, Ok(REPLY_ELEMENTS_MAX + 1));
 }
 
@@ -112,7 +112,7 @@ pub async fn plain_words_of_too_much(subject: &Subject) {
 pub async fn each_value_with_its_own_result(subject: &Subject) {
     let scope = subject.scope();
     let good = Monster { hp: 5, name: "ok".into() };
-    scope.put(&MONSTER.key(1), good.clone()).await.expect("a step");
+    scope.put(&MONSTER.key(1), good.clone()).await.expect("a transaction");
     subject.plant(&MONSTER.key(2), set("{broken")).await;
     subject.plant(&MONSTER.key(3), sadd(&["a"])).await;
     let each = scope.get_each(&[1, 2, 3, 4].map(|id| MONSTER.key(id))).await.expect("the store answers");
@@ -122,16 +122,16 @@ pub async fn each_value_with_its_own_result(subject: &Subject) {
     assert_eq!(scope.get_each::<MONSTER, _>(&[]).await.map(|each| each.len()), Ok(0));
 }
 
-/// Announced reads are known when the body begins: it runs once, although nobody here has seen the keys.
-pub async fn announced_reads(subject: &Subject) {
+/// Prefetched reads are known when the body begins: it runs once, although nobody here has seen the keys.
+pub async fn prefetched_reads(subject: &Subject) {
     let fill = |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &"n".to_owned())?;
         tx.put(&COUNT.key(1), &5)?;
         tx.sadd(&CREW.key(1), &7)
     };
-    subject.other_scope().transact(fill).await.expect("a step");
-    let scope = subject.scope().announce_get(&NOTE.key(1)).announce_exists(&COUNT.key(1));
-    let scope = scope.announce_members(&CREW.key(1)).announce_members(&CREW.key(2));
+    subject.other_scope().transact(fill).await.expect("a transaction");
+    let scope = subject.scope().prefetch_get(&NOTE.key(1)).prefetch_exists(&COUNT.key(1));
+    let scope = scope.prefetch_members(&CREW.key(1)).prefetch_members(&CREW.key(2));
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();
     let body = move |tx: &mut Tx<'_, World>| {

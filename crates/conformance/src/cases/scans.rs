@@ -37,7 +37,10 @@ async fn scan(subject: &Subject, pattern: &[u8], count: usize) -> BTreeSet<Bytes
 
 async fn write_all(subject: &Subject, keys: &[Bytes], write: Write) {
     for piece in keys.chunks(200) {
-        subject.write(piece.iter().map(|key| (key.clone(), write.clone())).collect()).await.expect("a step");
+        subject
+            .write(piece.iter().map(|key| (key.clone(), write.clone())).collect())
+            .await
+            .expect("a transaction");
     }
 }
 
@@ -67,7 +70,7 @@ async fn churn(scope: Scope<World>, start: Bytes, stop: Arc<AtomicBool>) {
             let body = move |tx: &mut emberkeep_hot::Tx<'_, World>| {
                 keys.iter().try_for_each(|key| tx.raw_write(key.clone(), write.clone()))
             };
-            scope.transact(body).await.expect("a step");
+            scope.transact(body).await.expect("a transaction");
         }
         tokio::task::yield_now().await;
         if stop.load(Ordering::Relaxed) {
@@ -125,7 +128,10 @@ pub async fn ended_keys_are_not_returned(subject: &Subject) {
     let soon = subject.now().await + 20;
     let far = subject.far(0).await;
     let (ends, lives) = (subject.key("e:ends"), subject.key("e:lives"));
-    subject.write(vec![(ends, set_at("x", soon)), (lives.clone(), set_at("x", far))]).await.expect("a step");
+    subject
+        .write(vec![(ends, set_at("x", soon)), (lives.clone(), set_at("x", far))])
+        .await
+        .expect("a transaction");
     subject.past(soon).await;
     let found = scan(subject, &literal(&subject.key("e:"), "*"), 10).await;
     assert_eq!(found, [lives].into());
@@ -135,9 +141,9 @@ pub async fn ended_keys_are_not_returned(subject: &Subject) {
 pub async fn typed_scans(subject: &Subject) {
     let (here, there) = (subject.scope(), subject.scope_beside("scan"));
     for id in 0..30 {
-        here.put(&NOTE.key(id), "x".into()).await.expect("a step");
+        here.put(&NOTE.key(id), "x".into()).await.expect("a transaction");
     }
-    there.put(&NOTE.key(77), "x".into()).await.expect("a step");
+    there.put(&NOTE.key(77), "x".into()).await.expect("a transaction");
     let (mut mine, mut theirs, mut from) = (BTreeSet::new(), BTreeSet::new(), None);
     loop {
         let page = subject.store().scan::<NOTE>(from, 10).await.expect("a scan goes on");

@@ -1,7 +1,7 @@
 //! Sets: SISMEMBER, SMEMBERS, SCARD, SADD, SREM.
 
+use crate::external::Held;
 use crate::families::{CREW, World};
-use crate::foreign::Held;
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -64,6 +64,6 @@ pub async fn typed_set(subject: &Subject) {
         tx.srem(&key, &100)?;
         Ok((tx.smembers(&key)?, tx.scard(&key)?, tx.sismember(&key, &9)?, tx.sismember(&key, &100)?))
     };
-    let seen = subject.step(body).await.expect("a plain step");
+    let seen = subject.transaction(body).await.expect("a plain transaction");
     assert_eq!(seen, (vec![10, 9], 2, true, false), "the order is that of the members' bytes");
 }

@@ -1,7 +1,7 @@
 //! Sorted sets: ZSCORE, ZRANGE by rank, score and bytes, ZCARD, ZCOUNT, ZLEXCOUNT, ZADD, ZREM.
 
+use crate::external::{Change, Held};
 use crate::families::{BOARD, World};
-use crate::foreign::{Change, Held};
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -149,15 +149,15 @@ pub async fn scores_are_exact(subject: &Subject) {
     }
 }
 
-/// A foreign client's -0 is 0: nobody sees a difference that cannot be asked for.
+/// An external client's -0 is 0: nobody sees a difference that cannot be asked for.
 pub async fn minus_zero_is_zero(subject: &Subject) {
     let key = subject.fresh();
-    let foreign = &mut subject.foreign();
-    assert!(foreign.change(&key, Change::Write(zadd(&[("m", -0.0)]))).await);
+    let external = &mut subject.external();
+    assert!(external.change(&key, Change::Write(zadd(&[("m", -0.0)]))).await);
     assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(0.0)));
     let moved = {
         let key = key.clone();
-        subject.step(move |tx| {
+        subject.transaction(move |tx| {
             let before = tx.raw_read(&key, Read::ZScore(b("m")))?;
             tx.raw_write(key.clone(), zadd(&[("m", 1.0)]))?;
             Ok(before)
@@ -174,11 +174,11 @@ pub async fn minus_zero_in_ranges(subject: &Subject) {
         let (key, elsewhere) = (subject.fresh(), subject.fresh());
         let members: Vec<_> = numbered(size).into_iter().zip((1..).map(|n| score(f64::from(n)))).collect();
         subject.put(&key, Write::ZAdd(members)).await;
-        assert!(subject.foreign().change(&key, Change::ZAddMinusZero(b("m"))).await);
+        assert!(subject.external().change(&key, Change::ZAddMinusZero(b("m"))).await);
         let at_zero = ZSlice::Score(incl(0.0), incl(0.0), 9);
         for slice in [ZSlice::Rank(0, 0), at_zero] {
             let (key, elsewhere, read) = (key.clone(), elsewhere.clone(), range(slice, false));
-            let seen = subject.step(move |tx| {
+            let seen = subject.transaction(move |tx| {
                 tx.raw_write(elsewhere.clone(), Write::IncrBy(1))?;
                 tx.raw_read(&key, read.clone())
             });
@@ -213,7 +213,7 @@ pub async fn an_empty_sorted_set_vanishes(subject: &Subject) {
     tell(subject, &writes, &[(Read::ExpireTime, int(-1)), (Read::ZCard, int(1))]).await;
 }
 
-/// The end of a long sorted set is read in a body that wrote to it: what a step may read does not shrink because
+/// The end of a long sorted set is read in a body that wrote to it: what a transaction may read does not shrink because
 /// it wrote.
 pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
     let key = subject.fresh();
@@ -234,7 +234,7 @@ pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
         ];
         reads.into_iter().map(|read| tx.raw_read(&key, read)).collect::<Result<Vec<_>>>()
     };
-    let seen = subject.step(body).await;
+    let seen = subject.transaction(body).await;
     let expected = vec![
         scored(&[("002998", 2_998.0), ("last", 9_999.0)]),
         scored(&[("001500", 1_500.0), ("new", 1_500.5), ("001501", 1_501.0)]),
@@ -266,7 +266,7 @@ pub async fn typed_sorted_set(subject: &Subject) {
             tx.zrange(&key, all_ranks(), true)?,
         ))
     };
-    let seen = subject.step(body).await.expect("a plain step");
+    let seen = subject.transaction(body).await.expect("a plain transaction");
     let top = vec![("ann".to_owned(), 30.0), ("bob".to_owned(), 20.0)];
     assert_eq!(seen, (Some(30.0), None, (2, 1), 0, top));
 }

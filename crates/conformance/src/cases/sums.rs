@@ -1,9 +1,9 @@
-//! Amounts move between kinds of keys by our steps while foreign clients add known amounts by plain commands: at
+//! Amounts move between kinds of keys by our transactions while external clients add known amounts by plain commands: at
 //! the end the total is exact.
 
 use crate::dice::Dice;
+use crate::external::{Change, External, Held};
 use crate::families::World;
-use crate::foreign::{Change, Foreign, Held};
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
@@ -12,9 +12,9 @@ use emberkeep_hot::{Result, Scope, Tx};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Steps of each of our tasks.
+/// Transactions of each of our tasks.
 const MOVES: usize = 120;
-/// Changes of the foreign client.
+/// Changes of the external client.
 const CHANGES: usize = 400;
 
 /// Where amounts lie: a string, a field, a score.
@@ -54,14 +54,14 @@ impl Account {
         }
     }
 
-    /// A foreign client adds to it.
-    async fn add(&self, foreign: &mut dyn Foreign, by: i64) {
+    /// An external client adds to it.
+    async fn add(&self, external: &mut dyn External, by: i64) {
         let (key, change) = match self {
             Account::Text(key) => (key, Change::Write(Write::IncrBy(by))),
             Account::Field(key, field) => (key, Change::HIncrBy(field.clone(), by)),
             Account::Score(key, member) => (key, Change::ZIncrBy(member.clone(), by)),
         };
-        assert!(foreign.change(key, change).await);
+        assert!(external.change(key, change).await);
     }
 }
 
@@ -102,10 +102,10 @@ pub async fn totals_are_exact(subject: &Subject) {
         let scope = if seed % 2 == 0 { subject.scope() } else { subject.other_scope() };
         movers.push(tokio::spawn(move_amounts(scope, accounts.clone(), seed)));
     }
-    let (mut foreign, mut dice, mut added) = (subject.foreign(), Dice::new(77), 0);
+    let (mut external, mut dice, mut added) = (subject.external(), Dice::new(77), 0);
     for _ in 0..CHANGES {
         let by = dice.between(-50, 100);
-        dice.pick(&accounts).clone().add(&mut *foreign, by).await;
+        dice.pick(&accounts).clone().add(&mut *external, by).await;
         added += by;
         breathe().await;
     }
@@ -113,16 +113,16 @@ pub async fn totals_are_exact(subject: &Subject) {
         mover.await.expect("no mover panics");
     }
     let total =
-        subject.step(move |tx| accounts.iter().map(|account| account.amount(tx)).sum::<Result<i64>>());
+        subject.transaction(move |tx| accounts.iter().map(|account| account.amount(tx)).sum::<Result<i64>>());
     assert_eq!(total.await, Ok(added));
 }
 
-/// Between two foreign changes: our steps must settle somewhere.
+/// Between two external changes: our transactions must settle somewhere.
 async fn breathe() {
     tokio::time::sleep(std::time::Duration::from_micros(200)).await;
 }
 
-/// A foreign client drops coins into pots of every kind, our steps empty them: every coin is banked exactly once.
+/// An external client drops coins into pots of every kind, our transactions empty them: every coin is banked exactly once.
 pub async fn every_coin_is_banked_once(subject: &Subject) {
     let pots = [subject.fresh(), subject.fresh(), subject.fresh(), subject.fresh()];
     let bank = subject.fresh();
@@ -131,9 +131,9 @@ pub async fn every_coin_is_banked_once(subject: &Subject) {
     for scope in [subject.scope(), subject.other_scope()] {
         bankers.push(tokio::spawn(bank_coins(scope, pots.clone(), bank.clone(), stop.clone())));
     }
-    let (mut foreign, mut dropped) = (subject.foreign(), 0);
+    let (mut external, mut dropped) = (subject.external(), 0);
     for n in 0..CHANGES as i64 {
-        dropped += drop_coins(&mut *foreign, &pots, n).await;
+        dropped += drop_coins(&mut *external, &pots, n).await;
         breathe().await;
     }
     stop.store(true, Ordering::Relaxed);
@@ -141,24 +141,24 @@ pub async fn every_coin_is_banked_once(subject: &Subject) {
         banker.await.expect("no banker panics");
     }
     subject
-        .step({
+        .transaction({
             let (pots, bank) = (pots.clone(), bank.clone());
             move |tx| empty_pots(tx, &pots, &bank)
         })
         .await
         .expect("the last round");
-    let held = foreign.look(&bank).await;
+    let held = external.look(&bank).await;
     assert_eq!(held, Some((Held::Text(b(&dropped.to_string())), None)));
 }
 
 /// One coin into one pot: SET NX of an amount, a set member, a list element, a hash field. How much it was.
-async fn drop_coins(foreign: &mut dyn Foreign, pots: &[Bytes; 4], n: i64) -> i64 {
+async fn drop_coins(external: &mut dyn External, pots: &[Bytes; 4], n: i64) -> i64 {
     let coin = b(&n.to_string());
     match n % 4 {
-        0 => foreign.put_if_absent(&pots[0], b("5")).await as i64 * 5,
-        1 => foreign.change(&pots[1], Change::Write(Write::SAdd(vec![coin]))).await as i64,
-        2 => foreign.change(&pots[2], Change::Write(Write::RPush(vec![coin]))).await as i64,
-        _ => foreign.change(&pots[3], Change::Write(Write::HSet(vec![(coin, b("3"))]))).await as i64 * 3,
+        0 => external.put_if_absent(&pots[0], b("5")).await as i64 * 5,
+        1 => external.change(&pots[1], Change::Write(Write::SAdd(vec![coin]))).await as i64,
+        2 => external.change(&pots[2], Change::Write(Write::RPush(vec![coin]))).await as i64,
+        _ => external.change(&pots[3], Change::Write(Write::HSet(vec![(coin, b("3"))]))).await as i64 * 3,
     }
 }
 

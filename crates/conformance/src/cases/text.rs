@@ -1,7 +1,7 @@
 //! Strings: GET, SET, INCRBY, DEL, EXISTS.
 
+use crate::external::Held;
 use crate::families::{COUNT, MONSTER, Monster, NOTE};
-use crate::foreign::Held;
 use crate::story::{tell, tell_gone, tell_seen};
 use crate::subject::Subject;
 use crate::words::*;
@@ -88,8 +88,8 @@ pub async fn increments_at_the_edge(subject: &Subject) {
     tell(subject, &[set(&max), Write::IncrBy(-1)], &[(Read::Get, blob(&below_max))]).await;
     let too_far: [(&str, &[i64]); 4] =
         [(&max, &[1]), (&min, &[-1]), (&max, &[1, -1]), (&max, &[-1, 1, 1, -5])];
-    for (start, steps) in too_far {
-        refused_increments(subject, start, steps).await;
+    for (start, transactions) in too_far {
+        refused_increments(subject, start, transactions).await;
     }
     for text in ["abc", "", " 1", "1 ", "+1", "01", "-0", "1.0", "9223372036854775808", "0x10"] {
         refused_increments(subject, text, &[1]).await;
@@ -98,10 +98,10 @@ pub async fn increments_at_the_edge(subject: &Subject) {
 
 /// The increments are refused whether the string was committed before or set by the same body, and the key
 /// beside it is not written either.
-async fn refused_increments(subject: &Subject, start: &str, steps: &[i64]) {
+async fn refused_increments(subject: &Subject, start: &str, transactions: &[i64]) {
     for together in [false, true] {
         let (key, beside) = (subject.fresh(), subject.fresh());
-        let increments = steps.iter().map(|by| (key.clone(), Write::IncrBy(*by)));
+        let increments = transactions.iter().map(|by| (key.clone(), Write::IncrBy(*by)));
         let mut writes = vec![(beside.clone(), set("x"))];
         if together {
             writes.push((key.clone(), set(start)));
@@ -110,7 +110,7 @@ async fn refused_increments(subject: &Subject, start: &str, steps: &[i64]) {
         }
         writes.extend(increments);
         let refusal = subject.write(writes).await;
-        let place = format!("{start:?} {steps:?}, in one body: {together}");
+        let place = format!("{start:?} {transactions:?}, in one body: {together}");
         assert!(
             matches!(refusal, Err(Error::WrongType { found: KindFound::NotAnInteger, .. })),
             "{place}: {refusal:?}"
@@ -134,7 +134,7 @@ pub async fn typed_text(subject: &Subject) {
         tx.incr_by(count, 4)?;
         Ok((tx.get(note)?, tx.get(monster)?, tx.get(count)?, tx.exists(note)?, tx.deadline(note)?))
     };
-    let seen = subject.step(body).await.expect("a plain step");
+    let seen = subject.transaction(body).await.expect("a plain transaction");
     let stored = Monster { hp: 7, name: "Ökil".into() };
     assert_eq!(seen, (Some("hello".to_owned()), Some(stored.clone()), Some(7), true, None));
     let scope = subject.scope();

@@ -1,7 +1,7 @@
-//! A key of another type: named in the error, and nothing of the step is written.
+//! A key of another type: named in the error, and nothing of the transaction is written.
 
+use crate::external::Change;
 use crate::families::{COUNT, CREW, NOTE, SHEET, World};
-use crate::foreign::Change;
 use crate::subject::Subject;
 use crate::words::*;
 use bytes::Bytes;
@@ -64,11 +64,11 @@ fn is_wrong_type<T>(answer: &Result<T>, key: &Bytes, expected: Kind, found: Kind
     named.contains(&emberkeep_hot::show(key)) && *wanted == expected.name() && *held == KindFound::Kind(found)
 }
 
-/// Every read of every other type answers what was found, plainly, in a step and after own writes.
+/// Every read of every other type answers what was found, plainly, in a transaction and after own writes.
 pub async fn every_read_of_a_wrong_type(subject: &Subject) {
     for (held, value) in values() {
         let key = subject.fresh();
-        assert!(subject.foreign().change(&key, Change::Write(value.clone())).await);
+        assert!(subject.external().change(&key, Change::Write(value.clone())).await);
         for read in typed_reads() {
             let expected = read.kind().expect("only typed reads stand here");
             if expected == held {
@@ -76,11 +76,14 @@ pub async fn every_read_of_a_wrong_type(subject: &Subject) {
             }
             let plain = subject.read(&key, read.clone()).await;
             assert_eq!(plain, Reply::WrongType(KindFound::Kind(held)), "{read:?} of a {held:?}");
-            let in_step = subject.read_in_step(&key, read.clone()).await;
-            assert!(is_wrong_type(&in_step, &key, expected, held), "{read:?} of a {held:?}: {in_step:?}");
+            let in_transaction = subject.read_in_transaction(&key, read.clone()).await;
+            assert!(
+                is_wrong_type(&in_transaction, &key, expected, held),
+                "{read:?} of a {held:?}: {in_transaction:?}"
+            );
             let own = subject.fresh();
             let (value, asked) = (value.clone(), read.clone());
-            let after_own = subject.step(move |tx| {
+            let after_own = subject.transaction(move |tx| {
                 tx.raw_write(own.clone(), value.clone())?;
                 let told = tx.raw_read(&own, asked.clone());
                 Ok(matches!(told, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
@@ -90,7 +93,7 @@ pub async fn every_read_of_a_wrong_type(subject: &Subject) {
     }
 }
 
-/// Every write on every other type is refused, and no key of the step changes, wherever in the step the wrong
+/// Every write on every other type is refused, and no key of the transaction changes, wherever in the transaction the wrong
 /// key stands.
 pub async fn every_write_on_a_wrong_type(subject: &Subject) {
     for (held, value) in values() {
@@ -106,23 +109,23 @@ pub async fn every_write_on_a_wrong_type(subject: &Subject) {
 async fn refused_at_every_place(subject: &Subject, held: Kind, value: &Write, write: &Write, expected: Kind) {
     for place in 0..3 {
         let keys: Vec<Bytes> = (0..3).map(|_| subject.fresh()).collect();
-        let foreign = &mut subject.foreign();
+        let external = &mut subject.external();
         for key in &keys {
-            assert!(foreign.change(key, Change::Write(value.clone())).await);
+            assert!(external.change(key, Change::Write(value.clone())).await);
         }
-        let before = foreign.look(&keys[0]).await;
+        let before = external.look(&keys[0]).await;
         let change = |at: usize| if at == place { write.clone() } else { set("changed") };
         let refused = subject.write((0..3).map(|at| (keys[at].clone(), change(at))).collect()).await;
         let shown = format!("{write:?} on a {held:?} at place {place}");
         assert!(is_wrong_type(&refused, &keys[place], expected, held), "{shown}: {refused:?}");
         for key in &keys {
-            assert_eq!(foreign.look(key).await, before, "{shown}");
+            assert_eq!(external.look(key).await, before, "{shown}");
         }
     }
 }
 
 /// A list of writes that contradicts itself is refused whole, whatever was there.
-pub async fn a_step_that_contradicts_itself(subject: &Subject) {
+pub async fn a_transaction_that_contradicts_itself(subject: &Subject) {
     for (held, first) in values() {
         for second in typed_writes() {
             if second.kind() == Some(held) {
@@ -140,7 +143,7 @@ pub async fn a_step_that_contradicts_itself(subject: &Subject) {
     }
 }
 
-/// A write that the key's type refuses is refused also where a SET or DEL of the same step would have covered it.
+/// A write that the key's type refuses is refused also where a SET or DEL of the same transaction would have covered it.
 pub async fn a_wrong_write_that_is_covered_later(subject: &Subject) {
     for cover in [set("covered"), Write::Del] {
         for write in [hdel(&["f"]), sadd(&["a"]), Write::LPop(1), Write::IncrBy(1)] {
@@ -176,28 +179,28 @@ pub async fn an_emptied_collection_has_no_type(subject: &Subject) {
 /// Typed errors name the family as well as the key.
 pub async fn typed_errors_name_the_family(subject: &Subject) {
     let scope = subject.scope();
-    let naming = subject.store().naming();
-    let raw = Bytes::from(NOTE.key(1).to_text(naming, scope.partition()));
-    assert!(subject.foreign().change(&raw, Change::Write(sadd(&["a"]))).await);
+    let layout = subject.store().key_layout();
+    let raw = Bytes::from(NOTE.key(1).to_text(layout, scope.partition()));
+    assert!(subject.external().change(&raw, Change::Write(sadd(&["a"]))).await);
     let names_it = |error: Error| {
         let text = error.to_string();
         assert!(text.contains("NOTE") && text.contains(&emberkeep_hot::show(&raw)), "{text}");
     };
-    let in_step = subject.step(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
-    names_it(in_step.expect_err("a set is no text"));
+    let in_transaction = subject.transaction(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
+    names_it(in_transaction.expect_err("a set is no text"));
     names_it(scope.get(&NOTE.key(1)).await.expect_err("a set is no text"));
     names_it(scope.get_many(&[NOTE.key(1)]).await.expect_err("a set is no text"));
-    let raw = Bytes::from(SHEET.key(1).to_text(naming, scope.partition()));
-    assert!(subject.foreign().change(&raw, Change::Write(set("text"))).await);
-    let read = subject.step(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
+    let raw = Bytes::from(SHEET.key(1).to_text(layout, scope.partition()));
+    assert!(subject.external().change(&raw, Change::Write(set("text"))).await);
+    let read = subject.transaction(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
     assert!(read.expect_err("a text is no hash").to_string().contains("SHEET"));
-    let write = subject.step(|tx: &mut Tx<'_, World>| {
+    let write = subject.transaction(|tx: &mut Tx<'_, World>| {
         tx.sadd(&CREW.key(1), &1)?;
         tx.incr_by(&COUNT.key(1), 1)?;
         tx.hset(&SHEET.key(1), &"f".to_owned(), &1)
     });
     names_sheet(write.await);
-    assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the step was written");
+    assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the transaction was written");
 }
 
 /// So do those that are found only at the commit: by a plain write, by one of many, by one that contradicts another,
@@ -205,23 +208,23 @@ pub async fn typed_errors_name_the_family(subject: &Subject) {
 pub async fn commits_name_the_family(subject: &Subject) {
     subject.plant(&SHEET.key(1), set("text")).await;
     let field = || "f".to_owned();
-    names_sheet(subject.step(move |tx| tx.hset(&SHEET.key(1), &field(), &1)).await);
-    names_sheet(subject.step(move |tx| tx.hdel(&SHEET.key(1), &field())).await);
+    names_sheet(subject.transaction(move |tx| tx.hset(&SHEET.key(1), &field(), &1)).await);
+    names_sheet(subject.transaction(move |tx| tx.hdel(&SHEET.key(1), &field())).await);
     let many = move |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &field())?;
         tx.sadd(&CREW.key(1), &1)?;
         tx.incr_by(&COUNT.key(2), 1)?;
         tx.hset(&SHEET.key(1), &field(), &1)
     };
-    names_sheet(subject.step(many).await);
+    names_sheet(subject.transaction(many).await);
     let raw = subject.raw(&SHEET.key(2));
     let contradiction = move |tx: &mut Tx<'_, World>| {
         tx.raw_write(raw.clone(), set("text"))?;
         tx.hset(&SHEET.key(2), &field(), &1)
     };
-    names_sheet(subject.step(contradiction).await);
+    names_sheet(subject.transaction(contradiction).await);
     subject.plant(&COUNT.key(1), set("many")).await;
-    let told = subject.step(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
+    let told = subject.transaction(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
     let named = |error: &Error| error.to_string().contains("COUNT") && error.to_string().contains("integer");
     assert!(told.as_ref().is_err_and(named), "{told:?}");
 }

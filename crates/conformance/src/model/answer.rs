@@ -1,7 +1,7 @@
 //! What a read answers.
 
 use super::{Entry, kind_of, part};
-use crate::foreign::Held;
+use crate::external::Held;
 use bytes::Bytes;
 use emberkeep_hot::command::{LexBound, Read, Reply, Score, ScoreBound, ZSlice};
 use std::collections::{BTreeMap, BTreeSet};

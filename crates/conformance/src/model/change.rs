@@ -1,7 +1,7 @@
 //! What a typed write makes of a key.
 
 use super::{Entry, Refused, integer, part};
-use crate::foreign::Held;
+use crate::external::Held;
 use bytes::Bytes;
 use emberkeep_hot::command::{Kind, Write};
 

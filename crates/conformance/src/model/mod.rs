@@ -1,12 +1,12 @@
 //! A simple keyspace with Redis' rules, written without a look at the engines: slow, whole copies, no cleverness.
 //!
-//! What a step means: its reads and writes are made one after the other on a copy; if a write is refused, the
-//! copy is thrown away and the step is refused; otherwise the copy is the new keyspace.
+//! What a transaction means: its reads and writes are made one after the other on a copy; if a write is refused, the
+//! copy is thrown away and the transaction is refused; otherwise the copy is the new keyspace.
 
 mod answer;
 mod change;
 
-use crate::foreign::Held;
+use crate::external::Held;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Kind, Read, Reply, Write};
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ pub struct Entry {
     pub deadline: Option<i64>,
 }
 
-/// Why a step is refused as a whole: a key of another type, or a number that is none.
+/// Why a transaction is refused as a whole: a key of another type, or a number that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
-/// One operation of a step.
+/// One operation of a transaction.
 #[derive(Debug, Clone)]
 pub enum Op {
     /// A read of a key, by its number.
@@ -53,8 +53,8 @@ impl Model {
         gone
     }
 
-    /// Runs a step: what its reads answer (`None` = of another type), or that it is refused.
-    pub fn step(&mut self, ops: &[Op]) -> Result<Vec<Option<Reply>>, Refused> {
+    /// Runs a transaction: what its reads answer (`None` = of another type), or that it is refused.
+    pub fn transaction(&mut self, ops: &[Op]) -> Result<Vec<Option<Reply>>, Refused> {
         self.contradicts(ops)?;
         let mut copy = self.clone();
         let mut answers = Vec::new();
@@ -146,11 +146,11 @@ mod tests {
     use crate::words::*;
 
     #[test]
-    fn a_refused_step_changes_nothing() {
+    fn a_refused_transaction_changes_nothing() {
         let mut model = Model::default();
-        model.step(&[Op::Write(0, set("x"))]).expect("a plain step");
+        model.transaction(&[Op::Write(0, set("x"))]).expect("a plain transaction");
         let before = model.clone();
-        assert_eq!(model.step(&[Op::Write(1, set("y")), Op::Write(0, sadd(&["a"]))]), Err(Refused));
+        assert_eq!(model.transaction(&[Op::Write(1, set("y")), Op::Write(0, sadd(&["a"]))]), Err(Refused));
         assert_eq!(model, before);
     }
 

@@ -1,6 +1,6 @@
-//! Runs the suite on a real server: two independent engines on the same data, and plain foreign clients.
+//! Runs the suite on a real server: two independent engines on the same data, and plain external clients.
 
-use emberkeep_conformance::foreign::{Foreign, RespForeign};
+use emberkeep_conformance::external::{External, RespExternal};
 use emberkeep_conformance::{Backend, Time, run_all};
 use emberkeep_hot::Store;
 use emberkeep_hot_redis::RedisEngine;
@@ -17,7 +17,7 @@ pub(crate) async fn run_on(name: &'static str, url: &str, ports: Vec<u16>) {
         name,
         store: connect(url).await,
         other: connect(url).await,
-        foreign: Arc::new(move || Box::new(RespForeign::new(&ports)) as Box<dyn Foreign>),
+        external: Arc::new(move || Box::new(RespExternal::new(&ports)) as Box<dyn External>),
         time: Time::Servers,
     };
     run_all(&backend).await;

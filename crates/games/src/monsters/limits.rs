@@ -40,10 +40,10 @@ pub const REUSE_AFTER_MAX: Duration = DAYS_7;
 
 /// Due effects or drops that one call hands out: timers that come due again while it works must not keep it for ever.
 pub const DUE_PER_CALL_MAX: usize = 10_000;
-/// Monsters that one step removes, or whose due effects or drops it runs: keeps a step short.
-pub const MONSTERS_PER_STEP: usize = 32;
-/// Cooldown markers that one step removes together with monsters: each is a write, and a step has few thousand.
-pub const MARKERS_PER_STEP: usize = 1_024;
+/// Monsters that one transaction removes, or whose due effects or drops it runs: keeps a transaction short.
+pub const MONSTERS_PER_TRANSACTION: usize = 32;
+/// Cooldown markers that one transaction removes together with monsters: each is a write, and a transaction has few thousand.
+pub const MARKERS_PER_TRANSACTION: usize = 1_024;
 /// Keys that one call of the sweep looks at, about.
 pub const SWEEP_KEYS: usize = 256;
 

@@ -176,27 +176,27 @@ impl Indexed for ByField {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emberkeep_schema::Naming;
+    use emberkeep_schema::KeyLayout;
 
     #[test]
     fn keys_are_those_of_the_document() {
         let text = "550e8400-e29b-41d4-a716-446655440000";
-        let (tenant, naming) = (Tenant(text.parse().unwrap()), Naming::single());
+        let (tenant, layout) = (Tenant(text.parse().unwrap()), KeyLayout::single());
         let field = Field { world: 0, channel: 1, map: 100_000_000, instance: Uuid::nil() };
         let (id, skill) = (MonsterId(1_000_000_001), SkillId(126));
         let written = [
-            (MONSTER.key(id).to_text(&naming, &tenant), format!("atlas:monster:{text}:1000000001")),
+            (MONSTER.key(id).to_text(&layout, &tenant), format!("atlas:monster:{text}:1000000001")),
             (
-                field_key(&field).to_text(&naming, &tenant),
+                field_key(&field).to_text(&layout, &tenant),
                 format!("atlas:monster-map:{text}:0:1:100000000:{}", Uuid::nil()),
             ),
-            (MONSTER_ID_NEXT.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{text}:next")),
-            (MONSTER_ID_FREE.key().to_text(&naming, &tenant), format!("atlas:monster-ids:{text}:free")),
+            (MONSTER_ID_NEXT.key().to_text(&layout, &tenant), format!("atlas:monster-ids:{text}:next")),
+            (MONSTER_ID_FREE.key().to_text(&layout, &tenant), format!("atlas:monster-ids:{text}:free")),
             (
-                MONSTER_COOLDOWN.key(id, skill).to_text(&naming, &tenant),
+                MONSTER_COOLDOWN.key(id, skill).to_text(&layout, &tenant),
                 format!("atlas:monster-cooldown:{text}:1000000001:126"),
             ),
-            (DROP_TIMER.key(id).to_text(&naming, &tenant), format!("atlas:drop-timer:{text}:1000000001")),
+            (DROP_TIMER.key(id).to_text(&layout, &tenant), format!("atlas:drop-timer:{text}:1000000001")),
         ];
         for (ours, documented) in written {
             assert_eq!(ours, documented);

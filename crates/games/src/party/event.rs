@@ -141,7 +141,7 @@ pub enum Event {
         /// Whether the same rounds are played again; otherwise the room must be set up again.
         keep_rounds: bool,
     },
-    /// Something that this version does not know: a later one wrote it, or a foreign client. The state says what came of it.
+    /// Something that this version does not know: a later one wrote it, or an external client. The state says what came of it.
     #[serde(other)]
     Unknown,
 }
@@ -156,7 +156,7 @@ pub enum Invalidation {
     PlayerDeleted,
     /// The player takes no part any more.
     PlayerDeactivated,
-    /// Another device has the player: the maps of a foreign service disagreed.
+    /// Another device has the player: the maps of an external service disagreed.
     Replaced,
     /// The master banned the device.
     Banned,

@@ -31,7 +31,7 @@ pub const SENDERS_MAX: usize = 64;
 pub const ROUNDS_MAX: usize = 64;
 /// Items of a game, in all its rounds.
 pub const ITEMS_MAX: usize = 512;
-/// Bytes of a setup as it is stored: with two results of every player it stays below what a step may read.
+/// Bytes of a setup as it is stored: with two results of every player it stays below what a transaction may read.
 pub const SETUP_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of all players and senders of a room, as JSON: every state shows them to every client.
 pub const LOBBY_BYTES_MAX: usize = 32 * 1024;
@@ -41,8 +41,8 @@ pub const SELECTIONS_BYTES_MAX: usize = 64 * 1024;
 pub const DEVICES_MAX: usize = 512;
 /// Banned devices of a room.
 pub const BANS_MAX: usize = 64;
-/// Clients see the end of a room in whole steps of this: the exact end would show when a vote was received.
-pub const SHOWN_END_STEP: Duration = Duration::from_secs(60);
+/// Clients see the end of a room in whole transactions of this: the exact end would show when a vote was received.
+pub const SHOWN_END_TRANSACTION: Duration = Duration::from_secs(60);
 /// Active players without whom no game starts.
 pub const PLAYERS_TO_START_MIN: usize = 2;
 

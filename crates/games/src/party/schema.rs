@@ -5,7 +5,7 @@
 use super::limits::EVENTS_MAX;
 use super::model::{Device, DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
 use super::signal::Signal;
-use emberkeep_primitives::{Ballot, Claims, Group, group::member};
+use emberkeep_primitives::{Ballot, Claims, ExpiringGroup, expiring_group::member};
 use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
 
 family! {
@@ -145,7 +145,7 @@ pub(super) fn ballot(round: &RoundId, item: &ItemId, until_ms: i64) -> Ballot<VO
 }
 
 /// All that ends with the room.
-pub(super) fn group() -> Group<ROOM_ROSTER> {
+pub(super) fn group() -> ExpiringGroup<ROOM_ROSTER> {
     let families = [
         member::<ROOM_STATE>,
         member::<DEVICE_TO_PLAYER>,
@@ -154,7 +154,7 @@ pub(super) fn group() -> Group<ROOM_ROSTER> {
         member::<VOTES_RECEIVED>,
         member::<ROOM_DEVICES>,
     ];
-    Group::new(ROOM_ROSTER.key(), &families).with_log()
+    ExpiringGroup::new(ROOM_ROSTER.key(), &families).with_log()
 }
 
 const _: () = assert!(EVENTS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
@@ -163,7 +163,7 @@ const _: () = assert!(EVENTS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 mod tests {
     use super::*;
     use crate::party::RoomCode;
-    use emberkeep_schema::{Layout, Naming};
+    use emberkeep_schema::{KeyLayout, Topology};
 
     fn room() -> Room {
         Room(RoomCode::new("AB23CD").unwrap())
@@ -171,29 +171,29 @@ mod tests {
 
     #[test]
     fn keys_of_a_room_are_those_of_the_document() {
-        let (room, naming) = (room(), Naming::single());
+        let (room, layout) = (room(), KeyLayout::single());
         let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i7").unwrap());
-        assert_eq!(ROOM_META.key().to_text(&naming, &room), "brp:room:AB23CD:meta");
-        assert_eq!(ROOM_STATE.key().to_text(&naming, &room), "brp:room:AB23CD:state");
-        assert_eq!(DEVICE_TO_PLAYER.key().to_text(&naming, &room), "brp:room:AB23CD:device_to_player");
-        assert_eq!(PLAYER_TO_DEVICE.key().to_text(&naming, &room), "brp:room:AB23CD:player_to_device");
+        assert_eq!(ROOM_META.key().to_text(&layout, &room), "brp:room:AB23CD:meta");
+        assert_eq!(ROOM_STATE.key().to_text(&layout, &room), "brp:room:AB23CD:state");
+        assert_eq!(DEVICE_TO_PLAYER.key().to_text(&layout, &room), "brp:room:AB23CD:device_to_player");
+        assert_eq!(PLAYER_TO_DEVICE.key().to_text(&layout, &room), "brp:room:AB23CD:player_to_device");
         let votes = VOTES.key(round.clone(), item.clone());
-        assert_eq!(votes.to_text(&naming, &room), "brp:room:AB23CD:vote:r1:i7");
+        assert_eq!(votes.to_text(&layout, &room), "brp:room:AB23CD:vote:r1:i7");
         let received = VOTES_RECEIVED.key(round, item);
-        assert_eq!(received.to_text(&naming, &room), "brp:room:AB23CD:vote_received:r1:i7");
+        assert_eq!(received.to_text(&layout, &room), "brp:room:AB23CD:vote_received:r1:i7");
     }
 
     #[test]
-    fn our_own_key_goes_with_a_foreign_close_of_the_room() {
-        let text = ROOM_ROSTER.key().to_text(&Naming::single(), &room());
+    fn our_own_key_goes_with_an_external_close_of_the_room() {
+        let text = ROOM_ROSTER.key().to_text(&KeyLayout::single(), &room());
         assert_eq!(text, "brp:room:AB23CD:ember:roster");
-        let text = ROOM_DEVICES.key().to_text(&Naming::single(), &room());
+        let text = ROOM_DEVICES.key().to_text(&KeyLayout::single(), &room());
         assert_eq!(text, "brp:room:AB23CD:ember:devices");
     }
 
     #[test]
     fn a_cluster_keeps_a_room_together() {
-        let naming = Naming::new("", Layout::Cluster).unwrap();
-        assert_eq!(ROOM_META.key().to_text(&naming, &room()), "{AB23CD}brp:room:AB23CD:meta");
+        let layout = KeyLayout::new("", Topology::Cluster).unwrap();
+        assert_eq!(ROOM_META.key().to_text(&layout, &room()), "{AB23CD}brp:room:AB23CD:meta");
     }
 }

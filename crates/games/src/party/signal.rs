@@ -3,7 +3,7 @@
 use super::model::RoomCode;
 use super::schema::ROOM_CHANNEL;
 use emberkeep_hot::pubsub::{Event as Message, Subscription};
-use emberkeep_schema::{Codec, Family, Json, Naming};
+use emberkeep_schema::{Codec, Family, Json, KeyLayout};
 use serde::{Deserialize, Serialize};
 
 /// What a follower of a room is told; but for `Missed`, a message on the room's channel.
@@ -40,7 +40,7 @@ impl Follower {
 /// Who follows all rooms of a store.
 pub struct FollowerOfAll {
     pub(super) messages: Subscription,
-    pub(super) naming: Naming,
+    pub(super) layout: KeyLayout,
 }
 
 impl FollowerOfAll {
@@ -48,7 +48,7 @@ impl FollowerOfAll {
     pub async fn next(&mut self) -> Option<(Option<RoomCode>, Signal)> {
         Some(match self.messages.next().await? {
             Message::Message { channel, payload } => {
-                let parsed = ROOM_CHANNEL::parse(&self.naming, &channel);
+                let parsed = ROOM_CHANNEL::parse(&self.layout, &channel);
                 (parsed.and_then(|(room, _)| room).map(|room| room.0), read(&payload))
             }
             Message::Missed { .. } => (None, Signal::Missed),
@@ -56,7 +56,7 @@ impl FollowerOfAll {
     }
 }
 
-/// What a foreign client publishes there is no reason to stop listening, but one to look.
+/// What an external client publishes there is no reason to stop listening, but one to look.
 fn read(payload: &[u8]) -> Signal {
     Json::<Signal>::decode(payload).unwrap_or(Signal::Missed)
 }

@@ -29,7 +29,7 @@ pub enum Error {
     /// The spot cools down after an earlier reactor.
     #[error("the spot is on cooldown for another {remaining:?}; create it then, or clear the cooldown")]
     OnCooldown {
-        /// Until it has cooled down; [`Duration::MAX`] if a foreign client set a marker that never ends.
+        /// Until it has cooled down; [`Duration::MAX`] if an external client set a marker that never ends.
         remaining: Duration,
     },
     /// A living reactor of the same classification stands on the spot.

@@ -17,17 +17,17 @@ pub const ITEM_EVENTS: [i32; 2] = [100, 999];
 pub const NAME_BYTES_MAX: usize = 256;
 /// Bytes of what a reactor does, state by state, as it is stored: a page of them stays small enough to be sent.
 pub const DATA_BYTES_MAX: usize = 32 * 1024;
-/// Most reactors that a field takes: what one step may read.
+/// Most reactors that a field takes: what one transaction may read.
 pub const FIELD_REACTORS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 /// Ids after the last one seen that a creation asks about beforehand, so that the one it gets is among them.
 pub const FORESEEN_IDS: u32 = 4;
-/// Reactors that one step destroys.
-pub const DESTROYED_PER_STEP: usize = 64;
+/// Reactors that one transaction destroys.
+pub const DESTROYED_PER_TRANSACTION: usize = 64;
 /// Keys that a teardown looks at in one go, about.
 pub const TEARDOWN_KEYS: usize = 512;
 /// Keys that one turn of the sweep looks at, about.
 pub const SWEEP_KEYS: usize = 128;
-/// Things that one step of the sweep mends.
-pub const MENDED_PER_STEP: usize = 32;
+/// Things that one transaction of the sweep mends.
+pub const MENDED_PER_TRANSACTION: usize = 32;
 
 const _: () = assert!(COOLDOWNS_LIFE.as_millis() >= COOLDOWN_MAX.as_millis());

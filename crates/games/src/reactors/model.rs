@@ -1,5 +1,5 @@
 //! What is stored of a reactor. The JSON names are those that other services read and write; the widths of the
-//! numbers are those of the service that wrote the seed, so that it can read whatever we write.
+//! numbers are those of the service that wrote the document, so that it can read whatever we write.
 
 use super::stamp::Stamp;
 use super::states::PerState;
@@ -140,7 +140,7 @@ mod tests {
     use emberkeep_schema::{Codec, Json};
 
     /// As a Go service of a later version writes it, after a script emptied two lists.
-    const FOREIGN: &str = concat!(
+    const EXTERNAL: &str = concat!(
         r#"{"tenant":{"id":"550e8400-e29b-41d4-a716-446655440000","region":"GMS","majorVersion":83,"minorVersion":1},"#,
         r#""id":1000000001,"worldId":0,"channelId":1,"mapId":100000000,"#,
         r#""instance":"00000000-0000-0000-0000-000000000000","classification":2001,"name":"box","#,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_is_read_and_kept() {
-        let reactor = Json::<Reactor>::decode(FOREIGN.as_bytes()).unwrap();
+        let reactor = Json::<Reactor>::decode(EXTERNAL.as_bytes()).unwrap();
         assert_eq!(reactor.spot(), Spot { classification: 2001, x: -315, y: -88 });
         assert!(reactor.data.states.get(1).unwrap().is_empty());
         assert!(reactor.data.states.get(0).unwrap()[0].skills.is_empty());
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_record_that_does_not_say_whose_it_is_is_refused() {
-        let without = FOREIGN.replacen("\"tenant\"", "\"renter\"", 1);
+        let without = EXTERNAL.replacen("\"tenant\"", "\"renter\"", 1);
         let told = Json::<Reactor>::decode(without.as_bytes()).unwrap_err().to_string();
         assert!(told.contains("missing field `tenant`"), "{told}");
     }

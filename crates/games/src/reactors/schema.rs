@@ -1,10 +1,10 @@
-//! The key families of the reactors: those of the seed, and two of our own.
+//! The key families of the reactors: those of the document, and two of our own.
 //!
-//! Three of the seed's keys do not say whose they are: the counter, the set of all and the record. On one server they
+//! Three of the document's keys do not say whose they are: the counter, the set of all and the record. On one server they
 //! are therefore one for all tenants, and whoever reads a record compares its tenant. On a Cluster they stand behind
 //! `{tenant}` like all others.
 //!
-//! Our own two are hints. Both can be lost: the seed's keys alone say which reactors live and which spots cool down.
+//! Our own two are hints. Both can be lost: the document's keys alone say which reactors live and which spots cool down.
 
 use super::limits::{COOLDOWNS_LIFE, IDS};
 use super::model::{Reactor, ReactorId, Spot};
@@ -204,7 +204,7 @@ pub(super) fn ids() -> Sequence<REACTOR_ID_NEXT> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emberkeep_schema::{Layout, Naming};
+    use emberkeep_schema::{KeyLayout, Topology};
     use proptest::prelude::*;
 
     const TENANT: &str = "550e8400-e29b-41d4-a716-446655440000";
@@ -217,17 +217,17 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_document() {
         let tenant = Tenant(TENANT.parse().unwrap());
-        let naming = Naming::single();
+        let layout = KeyLayout::single();
         let spot = Spot { classification: 2001, x: -315, y: -88 };
-        assert_eq!(REACTOR_ID_NEXT.key().to_text(&naming, &tenant), "reactors:next_id");
-        assert_eq!(REACTORS_ALL.key().to_text(&naming, &tenant), "reactors:all");
-        assert_eq!(REACTOR.key(ReactorId(1_000_000_001)).to_text(&naming, &tenant), "reactor:1000000001");
+        assert_eq!(REACTOR_ID_NEXT.key().to_text(&layout, &tenant), "reactors:next_id");
+        assert_eq!(REACTORS_ALL.key().to_text(&layout, &tenant), "reactors:all");
+        assert_eq!(REACTOR.key(ReactorId(1_000_000_001)).to_text(&layout, &tenant), "reactor:1000000001");
         assert_eq!(
-            field_key(&field()).to_text(&naming, &tenant),
+            field_key(&field()).to_text(&layout, &tenant),
             format!("reactors:map:{TENANT}:0:1:100000000:{INSTANCE}")
         );
         assert_eq!(
-            cooldown_key(&field(), &spot).to_text(&naming, &tenant),
+            cooldown_key(&field(), &spot).to_text(&layout, &tenant),
             format!("reactor:cd:{TENANT}:0:1:100000000:{INSTANCE}:2001:-315:-88")
         );
     }
@@ -235,16 +235,16 @@ mod tests {
     #[test]
     fn our_own_keys_match_no_pattern_of_the_document() {
         let tenant = Tenant(TENANT.parse().unwrap());
-        let naming = Naming::single();
-        assert!(spots_key(&field()).to_text(&naming, &tenant).starts_with("ember:"));
-        assert!(cooldowns_key(&field()).to_text(&naming, &tenant).starts_with("ember:"));
+        let layout = KeyLayout::single();
+        assert!(spots_key(&field()).to_text(&layout, &tenant).starts_with("ember:"));
+        assert!(cooldowns_key(&field()).to_text(&layout, &tenant).starts_with("ember:"));
     }
 
     #[test]
     fn a_cluster_keeps_a_tenant_together() {
         let tenant = Tenant(TENANT.parse().unwrap());
-        let naming = Naming::new("", Layout::Cluster).unwrap();
-        let text = REACTOR.key(ReactorId(1_000_000_001)).to_text(&naming, &tenant);
+        let layout = KeyLayout::new("", Topology::Cluster).unwrap();
+        let text = REACTOR.key(ReactorId(1_000_000_001)).to_text(&layout, &tenant);
         assert_eq!(text, format!("{{{TENANT}}}reactor:1000000001"));
     }
 

@@ -18,7 +18,7 @@ pub async fn a_skill_cools_down_until_its_marker_ends(store: Store) {
     assert!(world.is_cooling(id, 126).await && !world.is_cooling(id, 127).await);
     let left = monsters.cooldown_remaining(tenant, id, SkillId(126)).await.unwrap().unwrap();
     assert!(left > ms(50_000) && left <= ms(60_100), "{left:?}");
-    // The marker is the seed's: it ends by itself.
+    // The marker is the document's: it ends by itself.
     let end = world.scope.deadline_of(&MONSTER_COOLDOWN.key(id, SkillId(126))).await.unwrap().unwrap();
     assert!((before + 59_900..before + 70_000).contains(&end), "{before} {end}");
     // Started anew it lasts longer.
@@ -60,9 +60,9 @@ pub async fn a_marker_of_another_service_counts(store: Store) {
     let id = world.spawn(10).await.id;
     let end = store.now().await.unwrap() + 60_000;
     let marker = MONSTER_COOLDOWN.key(id, SkillId(5));
-    world.foreign(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
+    world.external(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
     assert!(world.is_cooling(id, 5).await);
-    world.foreign_set(&MONSTER_COOLDOWN.key(id, SkillId(6)), "any text").await;
+    world.external_set(&MONSTER_COOLDOWN.key(id, SkillId(6)), "any text").await;
     let endless = world.monsters.cooldown_remaining(world.tenant, id, SkillId(6)).await;
     assert_eq!(endless, Ok(Some(Duration::MAX)));
     assert_eq!(world.monsters.clear_cooldown(world.tenant, id, SkillId(6)).await, Ok(true));
@@ -80,7 +80,7 @@ pub async fn a_recycled_id_inherits_no_cooldown_of_the_one_that_was_removed(stor
     assert_eq!(world.monsters.clear_cooldowns(world.tenant, id).await, Ok(0));
 }
 
-/// A foreign client deleted the record and nothing else, and the id is counted out again.
+/// An external client deleted the record and nothing else, and the id is counted out again.
 pub async fn a_recycled_id_inherits_nothing_of_one_that_was_deleted(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;
@@ -89,8 +89,8 @@ pub async fn a_recycled_id_inherits_nothing_of_one_that_was_deleted(store: Store
     world.poison(id, 1, 1_000, 100).await;
     world.age_timer(id, 5_000).await;
     world.age_effects(id, 5_000).await;
-    world.foreign_del(&MONSTER.key(id)).await;
-    world.foreign_del(&emberkeep_games::monsters::MONSTER_ID_NEXT.key()).await;
+    world.external_del(&MONSTER.key(id)).await;
+    world.external_del(&emberkeep_games::monsters::MONSTER_ID_NEXT.key()).await;
     assert_eq!(world.spawn(10).await.id, id);
     assert!(!world.is_cooling(id, 7).await);
     assert_eq!(world.monsters.drop_timer(world.tenant, id).await, Ok(None));
@@ -98,11 +98,11 @@ pub async fn a_recycled_id_inherits_nothing_of_one_that_was_deleted(store: Store
     assert_eq!(world.monsters.due_drops(world.tenant, 10).await.unwrap().done, []);
 }
 
-pub async fn more_cooldowns_than_a_step_clears_go_with_their_monster(store: Store) {
+pub async fn more_cooldowns_than_a_transaction_clears_go_with_their_monster(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;
     let markers: Vec<_> = (0..300).map(SkillId).collect();
-    let step = move |tx: &mut emberkeep_hot::Tx<'_, _>| {
+    let transaction = move |tx: &mut emberkeep_hot::Tx<'_, _>| {
         for skill in &markers {
             tx.put_for(&MONSTER_COOLDOWN.key(id, skill), &1, ms(60_000))?;
             let end = tx.now() + 60_000;
@@ -110,7 +110,7 @@ pub async fn more_cooldowns_than_a_step_clears_go_with_their_monster(store: Stor
         }
         Ok::<_, emberkeep_hot::Error>(())
     };
-    world.scope.transact(step).await.unwrap();
+    world.scope.transact(transaction).await.unwrap();
     let before = world.keys().await;
     assert!(before.len() > 300, "{}", before.len());
     assert!(world.remove(id.0).await);

@@ -112,7 +112,7 @@ pub async fn a_timer_of_a_dead_monster_goes_with_it(store: Store) {
     for id in [dead, removed] {
         assert_eq!((world.stored(&DROP_TIMER.key(id)).await, world.drop_due(id).await), (None, None));
     }
-    world.foreign_del(&MONSTER.key(deleted)).await;
+    world.external_del(&MONSTER.key(deleted)).await;
     assert_eq!(world.due(10).await, []);
     for id in [dead, removed, deleted] {
         assert_eq!((world.stored(&DROP_TIMER.key(id)).await, world.drop_due(id).await), (None, None));
@@ -139,7 +139,7 @@ pub async fn a_corrupt_timer_does_not_stop_the_others(store: Store) {
         world.age_timer(id, 61_000).await;
         ids.push(id);
     }
-    world.foreign_set(&DROP_TIMER.key(ids[1]), "[]").await;
+    world.external_set(&DROP_TIMER.key(ids[1]), "[]").await;
     let due = world.monsters.due_drops(world.tenant, 10).await.unwrap();
     assert_eq!(due.done.iter().map(|drop| drop.id).collect::<Vec<_>>(), [ids[0], ids[2]]);
     let [told @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
@@ -156,7 +156,7 @@ pub async fn a_hit_that_another_service_noted_counts(store: Store) {
     let hit = timer.last_drop_at_ms + 30_000;
     let noted = world.stored(&DROP_TIMER.key(id)).await.unwrap();
     let noted = noted.replace(r#""lastHitAtMs":0}"#, &format!(r#""lastHitAtMs":{hit},"luck":[]}}"#));
-    world.foreign_set(&DROP_TIMER.key(id), &noted).await;
+    world.external_set(&DROP_TIMER.key(id), &noted).await;
     assert_eq!(world.due(10).await, []);
     assert_eq!(world.drop_due(id).await, Some(hit + 60_000));
     world.age_timer(id, 100_000).await;

@@ -132,7 +132,7 @@ pub async fn a_deadline_without_its_monster_is_dropped(store: Store) {
         world.poison(id, 1, 60_000, 1_000).await;
         world.scope.transact(move |tx| tx.zadd(&MONSTER_EFFECTS.key(), &id, 1.0)).await.unwrap();
     }
-    world.foreign_del(&MONSTER.key(gone)).await;
+    world.external_del(&MONSTER.key(gone)).await;
     assert_eq!(world.run_due(10).await, []);
     // An index that speaks too early is a hint: nothing happened, and it says the truth now.
     assert_eq!(world.effects_due(gone).await, None);
@@ -149,14 +149,14 @@ pub async fn a_corrupt_record_does_not_stop_the_effects_of_others(store: Store) 
         ids.push(id);
     }
     let whole = world.stored(&MONSTER.key(ids[1])).await.unwrap();
-    world.foreign_set(&MONSTER.key(ids[1]), "no monster").await;
+    world.external_set(&MONSTER.key(ids[1]), "no monster").await;
     let due = world.monsters.run_due_effects(world.tenant, 10).await.unwrap();
     assert_eq!(due.done.iter().map(|run| run.id).collect::<Vec<_>>(), [ids[0], ids[2]]);
     let [told @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
     assert!(told.to_string().contains(&world.name_of(&MONSTER.key(ids[1]))), "{told}");
     assert_eq!(world.run_due(10).await, []);
     // Mended, it goes on where it was.
-    world.foreign_set(&MONSTER.key(ids[1]), &whole).await;
+    world.external_set(&MONSTER.key(ids[1]), &whole).await;
     world.sweep().await;
     let ran = world.run_due(10).await;
     assert!(ran.len() == 1 && ran[0].id == ids[1] && ticks(&ran) >= 5, "{ran:?}");

@@ -18,22 +18,22 @@ impl World {
         id
     }
 
-    /// What a service that follows the seed and died left: a timer and markers of nobody, a record that is none, and
+    /// What a service that follows the document and died left: a timer and markers of nobody, a record that is none, and
     /// a monster in a field whose index was overwritten.
-    async fn leave_foreign_rubbish(&self) {
+    async fn leave_external_rubbish(&self) {
         let nobody = MonsterId(1_234_567_890);
         let end = self.scope.store().now().await.unwrap() + 600_000;
         let marker = MONSTER_COOLDOWN.key(nobody, SkillId(9));
-        self.foreign(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
-        self.foreign_set(&MONSTER_COOLDOWN.key(nobody, SkillId(10)), "1").await;
-        self.foreign_set(&DROP_TIMER.key(nobody), "no timer at all").await;
-        self.foreign_set(&MONSTER.key(MonsterId(1_234_567_891)), "no monster at all").await;
+        self.external(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
+        self.external_set(&MONSTER_COOLDOWN.key(nobody, SkillId(10)), "1").await;
+        self.external_set(&DROP_TIMER.key(nobody), "no timer at all").await;
+        self.external_set(&MONSTER.key(MonsterId(1_234_567_891)), "no monster at all").await;
         let members = ["1234567890", "1234567891", "a word"].map(|text| Bytes::from(text.to_owned()));
-        self.foreign(&field_key(&self.field), Write::SAdd(members.to_vec())).await;
-        let spoiled = Field { map: 1, ..self.field };
-        self.spawn_in(spoiled, 10).await;
-        self.foreign_set(&field_key(&spoiled), "no set at all").await;
-        self.foreign_set(&MONSTER_COOLDOWNS.key(nobody), "no index at all").await;
+        self.external(&field_key(&self.field), Write::SAdd(members.to_vec())).await;
+        let corrupt = Field { map: 1, ..self.field };
+        self.spawn_in(corrupt, 10).await;
+        self.external_set(&field_key(&corrupt), "no set at all").await;
+        self.external_set(&MONSTER_COOLDOWNS.key(nobody), "no index at all").await;
     }
 }
 
@@ -82,14 +82,14 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     let (laden, plain) = (world.spawn_laden().await, world.spawn(10).await.id);
     let (corpse, ghost) = (world.spawn(1).await.id, world.spawn(1).await.id);
     world.kill(corpse).await;
-    world.foreign_del(&MONSTER.key(ghost)).await;
+    world.external_del(&MONSTER.key(ghost)).await;
     let elsewhere = Field { channel: 7, ..world.field };
     let stays = world.spawn_in(elsewhere, 10).await.id;
     world.cool(stays, 1).await;
-    let spoiled = MonsterId(1_500_000_000);
-    world.foreign_set(&MONSTER.key(spoiled), "{").await;
-    let members = [spoiled, stays].map(|id| Bytes::from(id.to_string()));
-    world.foreign(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
+    let corrupt = MonsterId(1_500_000_000);
+    world.external_set(&MONSTER.key(corrupt), "{").await;
+    let members = [corrupt, stays].map(|id| Bytes::from(id.to_string()));
+    world.external(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
 
     let mut destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
     let told: Vec<MonsterId> = destroyed.monsters.iter().map(|monster| monster.id).collect();
@@ -97,8 +97,8 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     destroyed.ids.sort();
     assert_eq!(destroyed.ids, [laden, plain, corpse]);
     let [told @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };
-    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(spoiled))), "{told}");
-    assert_eq!(world.indexed(world.field).await, [spoiled.0]);
+    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(corrupt))), "{told}");
+    assert_eq!(world.indexed(world.field).await, [corrupt.0]);
     assert_eq!(world.listed_in(elsewhere).await, [stays.0]);
     assert!(world.is_cooling(stays, 1).await);
     assert_eq!((world.drop_due(laden).await, world.effects_due(laden).await), (None, None));
@@ -109,7 +109,7 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     assert!(again.ids.is_empty());
 }
 
-pub async fn a_field_of_more_than_a_step_reads_is_listed_and_destroyed(store: Store) {
+pub async fn a_field_of_more_than_a_transaction_reads_is_listed_and_destroyed(store: Store) {
     const MONSTERS: usize = 1_100;
     let world = World::new(&store);
     for _ in 0..MONSTERS {
@@ -139,7 +139,7 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
     for _ in 0..40 {
         world.spawn_laden().await;
     }
-    world.leave_foreign_rubbish().await;
+    world.leave_external_rubbish().await;
     let stays = other.spawn_laden().await;
     let before = other.keys().await;
     let torn = world.monsters.teardown(world.tenant).await.unwrap();
@@ -147,8 +147,8 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
     let [discarded @ HotError::WrongType { .. }] = &torn.discarded[..] else {
         panic!("{:?}", torn.discarded)
     };
-    let spoiled = field_key(&Field { map: 1, ..world.field });
-    assert!(discarded.to_string().contains(&world.name_of(&spoiled)), "{discarded}");
+    let corrupt = field_key(&Field { map: 1, ..world.field });
+    assert!(discarded.to_string().contains(&world.name_of(&corrupt)), "{discarded}");
     world.assert_torn_down().await;
     assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TornDown::default()));
     assert_eq!(other.keys().await, before);
@@ -173,7 +173,7 @@ pub async fn a_teardown_of_all_leaves_nothing_of_any_tenant(store: Store) {
     let worlds = [World::new(&store), World::new(&store), World::new(&store)];
     for world in &worlds[..2] {
         world.spawn_laden().await;
-        world.leave_foreign_rubbish().await;
+        world.leave_external_rubbish().await;
     }
     // Nothing but ids are left of the third.
     let id = worlds[2].spawn_id().await;

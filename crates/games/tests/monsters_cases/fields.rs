@@ -47,7 +47,7 @@ pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
         spawned.push(world.spawn_id().await);
     }
     let ghost = spawned.remove(7);
-    world.foreign_del(&MONSTER.key(MonsterId(ghost))).await;
+    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
     let (mut seen, mut from) = (Vec::new(), None);
     loop {
         let page = world.monsters.field_page(world.tenant, world.field, from, 10).await.unwrap();
@@ -67,7 +67,7 @@ pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
 pub async fn a_ghost_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
     let (ghost, living) = (world.spawn_id().await, world.spawn_id().await);
-    world.foreign_del(&MONSTER.key(MonsterId(ghost))).await;
+    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
     assert_eq!(world.indexed(world.field).await, [ghost, living]);
     assert_eq!(world.listed().await, [living]);
     assert_eq!(world.indexed(world.field).await, [living]);
@@ -77,7 +77,7 @@ pub async fn an_index_entry_of_a_monster_elsewhere_is_pruned(store: Store) {
     let world = World::new(&store);
     let living = world.spawn_id().await;
     let elsewhere = Field { channel: 9, ..world.field };
-    world.foreign(&field_key(&elsewhere), Write::SAdd(vec![Bytes::from(living.to_string())])).await;
+    world.external(&field_key(&elsewhere), Write::SAdd(vec![Bytes::from(living.to_string())])).await;
     assert_eq!(world.listed_in(elsewhere).await, [0; 0]);
     assert!(world.indexed(elsewhere).await.is_empty());
     assert_eq!(world.listed().await, [living]);
@@ -86,22 +86,22 @@ pub async fn an_index_entry_of_a_monster_elsewhere_is_pruned(store: Store) {
 pub async fn a_corrupt_record_does_not_hide_the_others(store: Store) {
     let world = World::new(&store);
     let ids = [world.spawn_id().await, world.spawn_id().await, world.spawn_id().await];
-    let spoiled = MONSTER.key(MonsterId(ids[1]));
-    world.foreign_set(&spoiled, r#"{"uniqueId":"#).await;
+    let corrupt = MONSTER.key(MonsterId(ids[1]));
+    world.external_set(&corrupt, r#"{"uniqueId":"#).await;
     let found = world.monsters.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!(found.living.iter().map(|monster| monster.id.0).collect::<Vec<_>>(), [ids[0], ids[2]]);
     let [told @ HotError::Corrupt { .. }] = &found.corrupt[..] else { panic!("{:?}", found.corrupt) };
-    assert!(told.to_string().contains(&world.name_of(&spoiled)), "{told}");
+    assert!(told.to_string().contains(&world.name_of(&corrupt)), "{told}");
     // Left as it is, in the index too.
     assert_eq!(world.indexed(world.field).await, ids);
-    assert_eq!(world.stored(&spoiled).await.as_deref(), Some(r#"{"uniqueId":"#));
+    assert_eq!(world.stored(&corrupt).await.as_deref(), Some(r#"{"uniqueId":"#));
 }
 
 pub async fn a_member_that_is_no_id_does_not_hide_the_others(store: Store) {
     let world = World::new(&store);
     let living = world.spawn_id().await;
     let rubbish = ["a word", "007", ""].map(|text| Bytes::from(text.to_owned()));
-    world.foreign(&field_key(&world.field), Write::SAdd(rubbish.to_vec())).await;
+    world.external(&field_key(&world.field), Write::SAdd(rubbish.to_vec())).await;
     assert_eq!(world.listed().await, [living]);
     assert_eq!(world.indexed(world.field).await, [living]);
 }

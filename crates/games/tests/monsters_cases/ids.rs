@@ -51,11 +51,11 @@ pub async fn spawns_at_the_same_time_get_different_ids(store: Store) {
 
 pub async fn a_lost_counter_hands_out_no_living_id(store: Store) {
     let world = World::new(&store);
-    // More than one step looks at.
+    // More than one transaction looks at.
     for _ in 0..150 {
         world.spawn_id().await;
     }
-    world.foreign_del(&MONSTER_ID_NEXT.key()).await;
+    world.external_del(&MONSTER_ID_NEXT.key()).await;
     assert_eq!(world.spawn_id().await, FIRST + 150);
 }
 
@@ -64,17 +64,17 @@ pub async fn a_counter_outside_of_the_range_re_enters_it(store: Store) {
     for (counter, expected) in
         [("7", FIRST), ("-3", FIRST + 1), ("99999999999", FIRST + 2), ("2000000000", FIRST + 3)]
     {
-        world.foreign_set(&MONSTER_ID_NEXT.key(), counter).await;
+        world.external_set(&MONSTER_ID_NEXT.key(), counter).await;
         assert_eq!(world.spawn_id().await, expected, "after {counter}");
     }
-    world.foreign_set(&MONSTER_ID_NEXT.key(), "1999999999").await;
+    world.external_set(&MONSTER_ID_NEXT.key(), "1999999999").await;
     assert_eq!(world.spawn_id().await, 2_000_000_000);
     assert_eq!(world.spawn_id().await, FIRST + 4);
 }
 
 pub async fn a_counter_that_is_no_number_is_an_error_that_names_its_key(store: Store) {
     let world = World::new(&store);
-    world.foreign_set(&MONSTER_ID_NEXT.key(), "soon").await;
+    world.external_set(&MONSTER_ID_NEXT.key(), "soon").await;
     let error = world.monsters.spawn(world.tenant, SpawnRequest::new(world.field, 1, 1)).await.unwrap_err();
     assert!(matches!(&error, Error::Store(HotError::Corrupt { .. })), "{error:?}");
     assert!(error.to_string().contains(&world.name_of(&MONSTER_ID_NEXT.key())), "{error}");
@@ -87,7 +87,7 @@ pub async fn rubbish_in_the_free_list_is_dropped(store: Store) {
     let living = world.spawn_id().await;
     let rubbish = [living.to_string(), "12".into(), "".into(), "a word".into(), "0999999999".into()];
     let rubbish = rubbish.into_iter().map(Bytes::from).collect();
-    world.foreign(&MONSTER_ID_FREE.key(), Write::RPush(rubbish)).await;
+    world.external(&MONSTER_ID_FREE.key(), Write::RPush(rubbish)).await;
     assert_eq!(world.spawn_id().await, living + 1);
     assert_eq!(world.free().await, [0; 0]);
     assert_eq!(world.get(MonsterId(living)).await.hp, 10);
@@ -127,7 +127,7 @@ pub async fn a_lost_counter_hands_out_no_resting_id(store: Store) {
     let world = World::resting(&store, ms(60_000));
     let id = world.spawn_id().await;
     assert!(world.remove(id).await);
-    world.foreign_del(&MONSTER_ID_NEXT.key()).await;
+    world.external_del(&MONSTER_ID_NEXT.key()).await;
     assert_eq!(world.spawn_id().await, id + 1);
 }
 
@@ -140,6 +140,6 @@ pub async fn a_lost_rest_brings_no_id_back_early(store: Store) {
     let world = World::resting(&store, ms(60_000));
     let id = world.spawn_id().await;
     assert!(world.remove(id).await);
-    world.foreign_del(&MONSTER_ID_RESTING.key()).await;
+    world.external_del(&MONSTER_ID_RESTING.key()).await;
     assert_eq!(world.spawn_id().await, id + 1);
 }

@@ -6,19 +6,19 @@
 
 mod clock;
 mod cooldowns;
+mod corrupt;
 mod drops;
 mod effects;
 mod effects_due;
 mod ends;
+mod external;
 mod fields;
-mod foreign;
 #[path = "../neighbour/go.rs"]
 mod go;
 mod hits;
 mod ids;
 mod life;
 mod shapes;
-mod spoiled;
 mod strangers;
 mod sweeps;
 mod together;
@@ -26,17 +26,17 @@ mod world;
 
 pub use clock::*;
 pub use cooldowns::*;
+pub use corrupt::*;
 pub use drops::*;
 pub use effects::*;
 pub use effects_due::*;
 pub use ends::*;
+pub use external::*;
 pub use fields::*;
-pub use foreign::*;
 pub use hits::*;
 pub use ids::*;
 pub use life::*;
 pub use shapes::*;
-pub use spoiled::*;
 pub use strangers::*;
 pub use sweeps::*;
 pub use together::*;

@@ -137,7 +137,7 @@ pub async fn a_record_of_a_service_beside_us_survives_our_writes(store: Store) {
             NIL = NIL,
         )
     };
-    world.foreign_set(&MONSTER.key(id), &record(9, r#"{"characterId":3,"damage":1,"lastHitMs":5}"#)).await;
+    world.external_set(&MONSTER.key(id), &record(9, r#"{"characterId":3,"damage":1,"lastHitMs":5}"#)).await;
     world.monsters.damage(tenant, id, BOB, 2).await.unwrap();
     let after = r#"{"characterId":3,"damage":1,"lastHitMs":5},{"characterId":2,"damage":2}"#;
     assert_eq!(world.monster_text(id).await, record(7, after));
@@ -173,8 +173,8 @@ pub async fn records_of_the_former_shape_are_read_and_written_in_the_present_one
     for (n, write) in ["a hit", "a drop", "a move", "a sweep"].into_iter().enumerate() {
         let id = MonsterId(1_000_000_100 + n as u32);
         let (monster, timer) = former(id, world.tenant);
-        world.foreign_set(&MONSTER.key(id), &monster).await;
-        world.foreign_set(&DROP_TIMER.key(id), &timer).await;
+        world.external_set(&MONSTER.key(id), &monster).await;
+        world.external_set(&DROP_TIMER.key(id), &timer).await;
         let read = world.get(id).await;
         assert_eq!((read.tenant_id, read.region.as_str()), (Some(world.tenant.0), "GMS"), "{write}");
         GoMonster::read(&monster).expect_err("the service cannot read the former shape");
@@ -213,7 +213,7 @@ pub async fn a_sweep_mends_lists_that_a_script_left_as_objects(store: Store) {
         .replace(r#""damageEntries":[]"#, r#""damageEntries":{}"#)
         .replace(r#""statusEffects":[]"#, r#""statusEffects":{}"#);
     assert_ne!(scripted, before);
-    world.foreign_set(&MONSTER.key(broken), &scripted).await;
+    world.external_set(&MONSTER.key(broken), &scripted).await;
     GoMonster::read(&scripted).expect_err("the service cannot read it");
     assert_eq!(world.get(broken).await.damage.len(), 0, "we can");
     assert!(world.sweep().await.rewritten >= 1);

@@ -67,7 +67,7 @@ pub async fn a_monster_that_vanished_between_two_calls_is_not_found(store: Store
         world.monsters.damage(world.tenant, id, ALICE, 1).await.unwrap();
     }
     assert!(world.remove(removed.0).await);
-    world.foreign_del(&MONSTER.key(deleted)).await;
+    world.external_del(&MONSTER.key(deleted)).await;
     is_nowhere(&world, world.tenant, removed).await;
     is_nowhere(&world, world.tenant, deleted).await;
 }

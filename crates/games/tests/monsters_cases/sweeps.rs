@@ -18,9 +18,9 @@ impl World {
 pub async fn a_sweep_prunes_ghosts_and_finds_orphans(store: Store) {
     let world = World::new(&store);
     let (ghost, orphan, fine) = (world.spawn_id().await, world.spawn_id().await, world.spawn_id().await);
-    world.foreign_del(&MONSTER.key(MonsterId(ghost))).await;
+    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
     let member = vec![Bytes::from(orphan.to_string())];
-    world.foreign(&field_key(&world.field), Write::SRem(member)).await;
+    world.external(&field_key(&world.field), Write::SRem(member)).await;
     let swept = world.sweep().await;
     assert!(swept.ghosts >= 1 && swept.orphans >= 1, "{swept:?}");
     assert_eq!(world.indexed(world.field).await, [orphan, fine]);
@@ -34,8 +34,8 @@ pub async fn a_sweep_removes_what_belongs_to_nobody(store: Store) {
     // Another service puts the timer of one that it does not know to be dead.
     let timer = world.stored(&DROP_TIMER.key(dead)).await.unwrap();
     world.kill(dead).await;
-    world.foreign_set(&DROP_TIMER.key(dead), &timer).await;
-    world.foreign_del(&MONSTER.key(gone)).await;
+    world.external_set(&DROP_TIMER.key(dead), &timer).await;
+    world.external_del(&MONSTER.key(gone)).await;
     let swept = world.sweep().await;
     assert!(swept.timers >= 2 && swept.cooldowns >= 2, "{swept:?}");
     for id in [dead, gone] {
@@ -52,13 +52,13 @@ pub async fn a_sweep_makes_known_what_other_services_wrote(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     let (drop, effects) = (world.drop_due(id).await, world.effects_due(id).await);
-    // As another service would have left them: the seed's keys, and none of ours.
-    world.foreign_del(&DROP_TIMERS.key()).await;
-    world.foreign_del(&MONSTER_EFFECTS.key()).await;
-    world.foreign_del(&MONSTER_COOLDOWNS.key(id)).await;
+    // As another service would have left them: the document's keys, and none of ours.
+    world.external_del(&DROP_TIMERS.key()).await;
+    world.external_del(&MONSTER_EFFECTS.key()).await;
+    world.external_del(&MONSTER_COOLDOWNS.key(id)).await;
     let end = store.now().await.unwrap() + 600_000;
     let marker = MONSTER_COOLDOWN.key(id, SkillId(77));
-    world.foreign(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
+    world.external(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
     let swept = world.sweep().await;
     assert!(swept.hints >= 5, "{swept:?}");
     assert_eq!((world.drop_due(id).await, world.effects_due(id).await), (drop, effects));
@@ -84,8 +84,8 @@ pub async fn a_sweep_names_what_it_cannot_read_and_leaves_it(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;
     let (monster, timer) = (MONSTER.key(MonsterId(1_500_000_000)), DROP_TIMER.key(id));
-    world.foreign_set(&monster, "{").await;
-    world.foreign_set(&timer, "{").await;
+    world.external_set(&monster, "{").await;
+    world.external_set(&timer, "{").await;
     let swept = world.sweep().await;
     for key in [world.name_of(&monster), world.name_of(&timer)] {
         let told = swept
@@ -105,7 +105,7 @@ pub async fn a_sweep_goes_on_turn_by_turn(store: Store) {
     for _ in 0..20 {
         spawned.push(world.spawn_laden().await.0);
     }
-    world.foreign_del(&field_key(&world.field)).await;
+    world.external_del(&field_key(&world.field)).await;
     let (mut sweep, mut turns) = (world.monsters.sweep(), 0);
     while sweep.turn().await.unwrap() {
         turns += 1;

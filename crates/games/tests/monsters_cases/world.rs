@@ -1,4 +1,4 @@
-//! What a case works with: a tenant that nobody else uses, a foreign client, and hands that make things older.
+//! What a case works with: a tenant that nobody else uses, an external client, and hands that make things older.
 
 use bytes::Bytes;
 use emberkeep_games::monsters::*;
@@ -118,7 +118,7 @@ impl World {
 impl World {
     /// Makes a monster's effects older, as if time had passed.
     pub async fn age_effects(&self, id: MonsterId, by: i64) {
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let mut monster = tx.get(&MONSTER.key(id))?.expect("the monster is there");
             for effect in &mut monster.effects {
                 effect.created_at_ms -= by;
@@ -130,12 +130,12 @@ impl World {
             }
             tx.put(&MONSTER.key(id), &monster)
         };
-        self.scope.transact::<(), HotError, _>(step).await.unwrap();
+        self.scope.transact::<(), HotError, _>(transaction).await.unwrap();
     }
 
     /// Makes a monster's drop timer older.
     pub async fn age_timer(&self, id: MonsterId, by: i64) {
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let mut timer = tx.get(&DROP_TIMER.key(id))?.expect("the timer is there");
             timer.last_drop_at_ms -= by;
             timer.last_hit_at_ms -= if timer.last_hit_at_ms > 0 { by } else { 0 };
@@ -144,16 +144,16 @@ impl World {
             }
             tx.put(&DROP_TIMER.key(id), &timer)
         };
-        self.scope.transact::<(), HotError, _>(step).await.unwrap();
+        self.scope.transact::<(), HotError, _>(transaction).await.unwrap();
     }
 
     /// Lets an id rest for longer already.
     pub async fn age_rest(&self, id: u32, by: i64) {
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let at = tx.zscore(&MONSTER_ID_RESTING.key(), &MonsterId(id))?.expect("the id rests");
             tx.zadd(&MONSTER_ID_RESTING.key(), &MonsterId(id), at - by as f64)
         };
-        self.scope.transact::<(), HotError, _>(step).await.unwrap();
+        self.scope.transact::<(), HotError, _>(transaction).await.unwrap();
     }
 }
 
@@ -164,21 +164,21 @@ impl World {
     }
 
     pub fn name_of<F: Family<Partition = Tenant>>(&self, key: &Key<F>) -> String {
-        key.to_text(self.scope.store().naming(), &self.tenant)
+        key.to_text(self.scope.store().key_layout(), &self.tenant)
     }
 
-    pub async fn foreign<F: Family<Partition = Tenant>>(&self, key: &Key<F>, write: Write) {
+    pub async fn external<F: Family<Partition = Tenant>>(&self, key: &Key<F>, write: Write) {
         let key = self.raw(key);
-        let step = move |tx: &mut Tx<'_, Tenant>| tx.raw_write(key.clone(), write.clone());
-        self.scope.transact::<(), HotError, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Tenant>| tx.raw_write(key.clone(), write.clone());
+        self.scope.transact::<(), HotError, _>(transaction).await.unwrap();
     }
 
-    pub async fn foreign_set<F: Family<Partition = Tenant>>(&self, key: &Key<F>, text: &str) {
-        self.foreign(key, Write::Set(Bytes::from(text.to_owned()), Expiry::Never)).await;
+    pub async fn external_set<F: Family<Partition = Tenant>>(&self, key: &Key<F>, text: &str) {
+        self.external(key, Write::Set(Bytes::from(text.to_owned()), Expiry::Never)).await;
     }
 
-    pub async fn foreign_del<F: Family<Partition = Tenant>>(&self, key: &Key<F>) {
-        self.foreign(key, Write::Del).await;
+    pub async fn external_del<F: Family<Partition = Tenant>>(&self, key: &Key<F>) {
+        self.external(key, Write::Del).await;
     }
 
     /// The bytes at a key.

@@ -1,4 +1,4 @@
-//! Services in another language that follow the seeds' documents by hand: plain commands on a plain connection, and
+//! Services in another language that follow the documents' documents by hand: plain commands on a plain connection, and
 //! nothing of ours, not even the names of keys.
 
 #![allow(unreachable_pub)] // One module of several test binaries.

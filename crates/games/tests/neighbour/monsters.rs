@@ -6,7 +6,7 @@ use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
 
 /// An id as the document says, see the file.
-const ALLOCATE: &str = include_str!("../../../cli/src/bench/seed_allocate.lua");
+const ALLOCATE: &str = include_str!("../../../cli/src/bench/peer_allocate.lua");
 
 /// "Damage application uses a Lua script for atomic HP deduction and damage entry append."
 const DAMAGE: &str = "
@@ -113,8 +113,8 @@ impl MonsterService {
         Struck { actual: actual.int(), killed: killed.int() == 1 }
     }
 
-    /// Steps one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the monster is gone.
-    pub fn step_right(&mut self, id: u64) -> bool {
+    /// Transactions one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the monster is gone.
+    pub fn transaction_right(&mut self, id: u64) -> bool {
         let key = self.key(id);
         self.line.change(&key, 1_000, |monster| {
             let x = monster["x"].as_i64().unwrap();

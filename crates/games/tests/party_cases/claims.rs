@@ -39,7 +39,7 @@ pub async fn checks_come_in_the_order_of_the_document(store: Store) {
     party.take(1, 1).await.unwrap();
     party.take(2, 2).await.unwrap();
     party
-        .foreign_change(&ROOM_STATE.key(), |state| state["lobby"]["players"][1]["active"] = false.into())
+        .external_change(&ROOM_STATE.key(), |state| state["lobby"]["players"][1]["active"] = false.into())
         .await;
     // A device that has one, a player that is taken, and only then one that is not active.
     assert_eq!(code_of(party.take(1, 2).await), "device_already_has_player");
@@ -98,7 +98,7 @@ pub async fn a_reset_makes_all_players_free_and_tells_each_device(store: Store) 
 pub async fn half_a_claim_is_none_but_in_the_way(store: Store) {
     let party = Party::set_up(&store, 3).await;
     // A service in another language, between its two commands.
-    party.foreign_hset(&PLAYER_TO_DEVICE.key(), "p1", "phone-7").await;
+    party.external_hset(&PLAYER_TO_DEVICE.key(), "p1", "phone-7").await;
     assert_eq!(party.player_of(7).await, None);
     assert_eq!(code_of(party.take(1, 1).await), "taken_now");
     assert_eq!(
@@ -106,13 +106,13 @@ pub async fn half_a_claim_is_none_but_in_the_way(store: Store) {
         ["taken", "free", "free"],
         "what cannot be taken is not shown as free"
     );
-    party.foreign_hset(&DEVICE_TO_PLAYER.key(), "phone-8", "p2").await;
+    party.external_hset(&DEVICE_TO_PLAYER.key(), "phone-8", "p2").await;
     assert_eq!(party.statuses().await, ["taken", "free", "free"], "another device may take player 2");
     assert_eq!(party.player_of(8).await, None);
     assert_eq!(code_of(party.take(8, 3).await), "device_already_has_player");
     // The other halves come, and they are claims.
-    party.foreign_hset(&DEVICE_TO_PLAYER.key(), "phone-7", "p1").await;
-    party.foreign_hset(&PLAYER_TO_DEVICE.key(), "p2", "phone-8").await;
+    party.external_hset(&DEVICE_TO_PLAYER.key(), "phone-7", "p1").await;
+    party.external_hset(&PLAYER_TO_DEVICE.key(), "p2", "phone-8").await;
     assert_eq!((party.player_of(7).await, party.player_of(8).await), (Some(player(1)), Some(player(2))));
     party.all_end_together().await;
 }
@@ -121,8 +121,8 @@ pub async fn half_a_claim_that_can_never_be_whole_is_replaced(store: Store) {
     let party = Party::set_up(&store, 3).await;
     party.take(1, 1).await.unwrap();
     // Device 2 believes that it has player 1, and player 3 that device 1 has it.
-    party.foreign_hset(&DEVICE_TO_PLAYER.key(), "phone-2", "p1").await;
-    party.foreign_hset(&PLAYER_TO_DEVICE.key(), "p3", "phone-1").await;
+    party.external_hset(&DEVICE_TO_PLAYER.key(), "phone-2", "p1").await;
+    party.external_hset(&PLAYER_TO_DEVICE.key(), "p3", "phone-1").await;
     assert_eq!(party.player_of(2).await, None);
     assert_eq!(party.statuses().await, ["taken", "free", "free"]);
     party.take(2, 3).await.unwrap();
@@ -135,7 +135,7 @@ pub async fn a_device_whose_player_somebody_else_deleted_takes_another(store: St
     let party = Party::set_up(&store, 2).await;
     party.take(1, 1).await.unwrap();
     party
-        .foreign_change(&ROOM_STATE.key(), |state| {
+        .external_change(&ROOM_STATE.key(), |state| {
             state["lobby"]["players"].as_array_mut().unwrap().remove(0);
         })
         .await;

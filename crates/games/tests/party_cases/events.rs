@@ -4,7 +4,7 @@ use super::*;
 use emberkeep_games::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
 use std::time::Duration;
 
-/// An end that a foreign client chose, in the year 3000.
+/// An end that an external client chose, in the year 3000.
 const FAR_MS: i64 = 32_503_680_000_000;
 
 /// What a follower hears next; it must come soon.
@@ -56,8 +56,8 @@ pub async fn a_close_is_the_last_word(store: Store) {
 pub async fn a_message_only_wakes_and_the_log_decides(store: Store) {
     let party = Party::new(&store).await;
     let mut follower = party.rooms.subscribe(party.code).await.unwrap();
-    let step = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 99 });
-    party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 99 });
+    party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     hear(&mut follower, 99).await;
     let page = party.rooms.events_after(party.code, 1).await.unwrap();
     assert_eq!((page.last, page.events.len()), (1, 0), "the log decides");
@@ -121,8 +121,8 @@ pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
 pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
     let party = Party::set_up(&store, 2).await;
     party.take(1, 1).await.unwrap();
-    // A replica that had not heard of the last step yet is the primary now.
-    party.foreign_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), Write::LTrim(0, 1)).await;
+    // A replica that had not heard of the last transaction yet is the primary now.
+    party.external_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), Write::LTrim(0, 1)).await;
     let page = party.rooms.events_after(party.code, 3).await.unwrap();
     assert_eq!((page.last, page.missed, page.events.len()), (2, 1, 0));
     let followed = party.rooms.follow(party.code, 3).await.unwrap();
@@ -134,7 +134,7 @@ pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
 
 pub async fn a_counter_that_is_ahead_of_its_log_is_a_gap(store: Store) {
     let party = Party::set_up(&store, 2).await;
-    party.foreign_log(Write::Set(Bytes::from_static(b"9"), Expiry::Keep), Write::LTrim(0, -1)).await;
+    party.external_log(Write::Set(Bytes::from_static(b"9"), Expiry::Keep), Write::LTrim(0, -1)).await;
     let page = party.rooms.events_after(party.code, 2).await.unwrap();
     assert_eq!(
         (page.last, page.missed, page.events.len()),
@@ -150,8 +150,8 @@ pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
     let entries =
         [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish", r#"{"at":1,"type":"player_taken"}"#];
     for entry in entries {
-        let step = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS).map(|_| ());
-        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS).map(|_| ());
+        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
     party.take(1, 1).await.unwrap();
     let page = party.rooms.events_after(party.code, 2).await.unwrap();
@@ -162,10 +162,10 @@ pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
     party.all_end_together().await;
 }
 
-pub async fn a_log_with_a_foreign_entry_is_a_gap(store: Store) {
+pub async fn a_log_with_an_external_entry_is_a_gap(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let rubbish = Write::RPush(vec![Bytes::from_static(b"rubbish")]);
-    party.foreign_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), rubbish).await;
+    party.external_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), rubbish).await;
     party.take(1, 1).await.unwrap();
     for known in [2, 3] {
         let followed = party.rooms.follow(party.code, known).await.unwrap();

@@ -5,22 +5,22 @@ use super::*;
 /// Lets the room have expired so long ago, as if nobody had come; its keys are still there.
 async fn expire(party: &Party, ago_ms: i64) {
     let at = party.store.now().await.unwrap() - ago_ms;
-    party.foreign_change(&ROOM_META.key(), |meta| meta["expires_at"] = at.into()).await;
+    party.external_change(&ROOM_META.key(), |meta| meta["expires_at"] = at.into()).await;
 }
 
 /// Lets all keys of the room end sooner.
 async fn shorten(party: &Party) -> i64 {
     let until = party.store.now().await.unwrap() + 3_600_000;
     for (name, _) in party.keys().await {
-        let cluster = party.store.naming().layout() == emberkeep_schema::Layout::Cluster;
+        let cluster = party.store.key_layout().topology() == emberkeep_schema::Topology::Cluster;
         let name = if cluster { format!("{{{}}}{name}", party.code) } else { name };
         let life = if name.ends_with(":meta") { DAY_MS } else { 0 };
-        let step = move |tx: &mut Tx<'_, Room>| {
+        let transaction = move |tx: &mut Tx<'_, Room>| {
             tx.raw_write(Bytes::from(name.clone()), Write::ExpireAt(until + life))
         };
-        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
-    party.foreign_change(&ROOM_META.key(), |meta| meta["expires_at"] = until.into()).await;
+    party.external_change(&ROOM_META.key(), |meta| meta["expires_at"] = until.into()).await;
     assert_eq!(party.all_end_together().await, until);
     until
 }
@@ -76,7 +76,7 @@ pub async fn an_expired_room_says_so_and_its_leftovers_go(store: Store) {
 
 pub async fn a_room_whose_state_is_gone_has_expired(store: Store) {
     let party = Party::voting(&store, 2).await;
-    party.foreign(&ROOM_STATE.key(), Write::Del).await;
+    party.external(&ROOM_STATE.key(), Write::Del).await;
     assert_eq!(party.rooms.sync(party.code, None).await.unwrap_err(), Error::RoomExpired(party.code));
     assert_eq!(party.names().await, ["meta"]);
 }
@@ -84,11 +84,11 @@ pub async fn a_room_whose_state_is_gone_has_expired(store: Store) {
 pub async fn a_roster_that_was_lost_is_made_again(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
-    party.foreign(&ROOM_ROSTER.key(), Write::Del).await;
+    party.external(&ROOM_ROSTER.key(), Write::Del).await;
     shorten(&party).await;
     party.sync(1).await;
     party.all_end_together().await;
-    party.foreign(&ROOM_ROSTER.key(), Write::Del).await;
+    party.external(&ROOM_ROSTER.key(), Write::Del).await;
     party.rooms.close(&party.master).await.unwrap();
     assert_eq!(party.keys().await, [], "what a room can have is known without it");
 }
@@ -97,8 +97,8 @@ pub async fn a_key_that_lost_its_end_gets_it_back(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
     for key in [party.raw(&VOTES.key(round(1), item(1))), party.raw(&ROOM_STATE.key())] {
-        let step = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), Write::Persist);
-        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), Write::Persist);
+        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
     party.sync(1).await;
     party.all_end_together().await;
@@ -108,12 +108,12 @@ pub async fn a_name_of_another_room_in_the_roster_harms_nobody(store: Store) {
     let (party, other) = (Party::set_up(&store, 2).await, Party::set_up(&store, 2).await);
     let stranger = other.raw(&ROOM_STATE.key());
     party
-        .foreign(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger.clone(), Bytes::from_static(b"rubbish")]))
+        .external(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger.clone(), Bytes::from_static(b"rubbish")]))
         .await;
     let before = other.all_end_together().await;
     party.rooms.touch(party.code).await.unwrap();
     assert_eq!(other.all_end_together().await, before);
-    party.foreign(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger])).await;
+    party.external(&ROOM_ROSTER.key(), Write::SAdd(vec![stranger])).await;
     party.rooms.close(&party.master).await.unwrap();
     assert_eq!(other.sync(1).await.players_visible.len(), 2);
 }

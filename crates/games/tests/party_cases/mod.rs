@@ -5,7 +5,7 @@
 mod claims;
 mod events;
 mod expiry;
-mod foreign;
+mod external;
 mod game;
 mod lobby;
 mod moderation;
@@ -18,7 +18,7 @@ mod votes;
 pub use claims::*;
 pub use events::*;
 pub use expiry::*;
-pub use foreign::*;
+pub use external::*;
 pub use game::*;
 pub use lobby::*;
 pub use moderation::*;
@@ -190,47 +190,47 @@ impl Party {
     }
 
     pub fn raw<F: Family<Partition = Room>>(&self, key: &Key<F>) -> Bytes {
-        Bytes::from(key.to_text(self.store.naming(), &Room(self.code)))
+        Bytes::from(key.to_text(self.store.key_layout(), &Room(self.code)))
     }
 
     /// A write as a service in another language does it: no types, no policies.
-    pub async fn foreign<F: Family<Partition = Room>>(&self, key: &Key<F>, write: Write) {
+    pub async fn external<F: Family<Partition = Room>>(&self, key: &Key<F>, write: Write) {
         let key = self.raw(key);
-        let step = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), write.clone());
-        self.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), write.clone());
+        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
     /// Changes the log and its counter behind our backs.
-    pub async fn foreign_log(&self, counter: Write, list: Write) {
-        let keys = hot::store::log_keys(self.store.naming(), self.code.to_string().as_bytes());
-        let step = move |tx: &mut Tx<'_, Room>| {
+    pub async fn external_log(&self, counter: Write, list: Write) {
+        let keys = hot::store::log_keys(self.store.key_layout(), self.code.to_string().as_bytes());
+        let transaction = move |tx: &mut Tx<'_, Room>| {
             tx.raw_write(keys.0.clone(), list.clone())?;
             tx.raw_write(keys.1.clone(), counter.clone())
         };
-        self.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
     /// A field that a service in another language sets.
-    pub async fn foreign_hset<F: Family<Partition = Room>>(&self, key: &Key<F>, field: &str, value: &str) {
+    pub async fn external_hset<F: Family<Partition = Room>>(&self, key: &Key<F>, field: &str, value: &str) {
         let pair = (Bytes::from(field.to_owned()), Bytes::from(value.to_owned()));
-        self.foreign(key, Write::HSet(vec![pair])).await;
+        self.external(key, Write::HSet(vec![pair])).await;
     }
 
     /// Changes the JSON at a key, as a service in another language does it; its end stays.
-    pub async fn foreign_change<F: Family<Partition = Room>>(
+    pub async fn external_change<F: Family<Partition = Room>>(
         &self,
         key: &Key<F>,
         change: impl Fn(&mut Value),
     ) {
         let mut json: Value = serde_json::from_str(&self.stored(key).await.unwrap()).unwrap();
         change(&mut json);
-        self.foreign(key, Write::Set(Bytes::from(json.to_string()), Expiry::Keep)).await;
+        self.external(key, Write::Set(Bytes::from(json.to_string()), Expiry::Keep)).await;
     }
 
     /// Lets the countdown be over.
     pub async fn pass_deadline(&self) -> i64 {
         let at = self.store.now().await.unwrap() - 5;
-        self.foreign_change(&ROOM_STATE.key(), |state| state["game"]["closes_at"] = at.into()).await;
+        self.external_change(&ROOM_STATE.key(), |state| state["game"]["closes_at"] = at.into()).await;
         at
     }
 

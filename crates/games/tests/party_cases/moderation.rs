@@ -59,7 +59,7 @@ pub async fn a_roster_of_a_former_version_learns_the_key_of_the_devices(store: S
     party.take(1, 1).await.unwrap();
     let name = party.raw(&ROOM_DEVICES.key());
     let is_listed = async || party.scope.smembers(&ROOM_ROSTER.key()).await.unwrap().contains(&name.to_vec());
-    let forget = async || party.foreign(&ROOM_ROSTER.key(), Write::SRem(vec![name.clone()])).await;
+    let forget = async || party.external(&ROOM_ROSTER.key(), Write::SRem(vec![name.clone()])).await;
     forget().await;
     party.admit(request(2, None)).await.unwrap();
     assert!(is_listed().await, "a device got a token");
@@ -72,7 +72,7 @@ pub async fn ids_with_names_of_javascript_objects_are_read_and_not_created(store
     let party = Party::set_up(&store, 2).await;
     // As a former version stored it.
     let rename = |state: &mut Value| state["lobby"]["players"][0]["player_id"] = "constructor".into();
-    party.foreign_change(&ROOM_STATE.key(), rename).await;
+    party.external_change(&ROOM_STATE.key(), rename).await;
     assert_eq!(party.state().await.lobby.players[0].player_id.as_str(), "constructor");
     party.take(1, 2).await.unwrap();
     let of_request = |id: &str| serde_json::from_value(Value::from(id)).unwrap();
@@ -85,7 +85,7 @@ pub async fn ids_with_names_of_javascript_objects_are_read_and_not_created(store
 
 pub async fn a_device_with_a_player_and_no_token_is_refused_in_a_strict_room(store: Store) {
     let party = Party::set_up(&store, 2).await;
-    party.foreign_change(&ROOM_META.key(), |meta| meta["strict_devices"] = true.into()).await;
+    party.external_change(&ROOM_META.key(), |meta| meta["strict_devices"] = true.into()).await;
     party.take(1, 1).await.unwrap();
     let proves = JoinRequest { proves_itself: true, ..request(1, None) };
     assert_eq!(party.admit(proves).await, Err("not_this_device"));

@@ -75,10 +75,10 @@ pub async fn votes_beside_the_end_of_the_vote_count_or_are_late(store: Store) {
             for _ in 0..turn {
                 tokio::task::yield_now().await;
             }
-            // As a foreign service would: the deadline is over from one moment to the next.
+            // As an external service would: the deadline is over from one moment to the next.
             let at = ending.store.now().await.unwrap() - 1;
             let key = ending.raw(&ROOM_STATE.key());
-            let step = move |tx: &mut Tx<'_, Room>| {
+            let transaction = move |tx: &mut Tx<'_, Room>| {
                 let Some(mut state) = tx.get(&ROOM_STATE.key())? else { return Ok(()) };
                 if let Some(game) = state.game.as_mut().filter(|game| game.closes_at.is_some()) {
                     game.closes_at = Some(at);
@@ -87,7 +87,7 @@ pub async fn votes_beside_the_end_of_the_vote_count_or_are_late(store: Store) {
                 }
                 Ok::<_, hot::Error>(())
             };
-            ending.scope.transact(step).await.unwrap();
+            ending.scope.transact(transaction).await.unwrap();
             ending.rooms.settle(ending.code).await.unwrap();
         });
         let outcomes = voters.join_all().await;

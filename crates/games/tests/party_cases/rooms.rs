@@ -106,10 +106,10 @@ pub async fn a_proof_of_a_closed_room_is_nothing_to_its_successor(store: Store) 
     after.rooms.setup(&after.master, setup_of(2)).await.unwrap();
 }
 
-pub async fn a_spoiled_state_is_named_and_the_room_can_be_closed(store: Store) {
+pub async fn a_corrupt_state_is_named_and_the_room_can_be_closed(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
-    party.foreign(&ROOM_STATE.key(), Write::Set(Bytes::from_static(b"{\"phase\""), Expiry::Keep)).await;
+    party.external(&ROOM_STATE.key(), Write::Set(Bytes::from_static(b"{\"phase\""), Expiry::Keep)).await;
     let error = party.rooms.sync(party.code, None).await.unwrap_err();
     assert_eq!(error.code(), "corrupt");
     assert!(error.to_string().contains(":state"), "{error}");
@@ -122,10 +122,10 @@ pub async fn a_spoiled_state_is_named_and_the_room_can_be_closed(store: Store) {
 pub async fn a_room_whose_keys_are_of_other_types_can_be_closed(store: Store) {
     let party = Party::set_up(&store, 2).await;
     for key in [party.raw(&DEVICE_TO_PLAYER.key()), party.raw(&ROOM_ROSTER.key())] {
-        let step = move |tx: &mut Tx<'_, Room>| {
+        let transaction = move |tx: &mut Tx<'_, Room>| {
             tx.raw_write(key.clone(), Write::Set(Bytes::from_static(b"x"), Expiry::Never))
         };
-        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
     let error = party.take(1, 1).await.unwrap_err();
     assert!(matches!(error, Error::Store(hot::Error::WrongType { .. })), "{error:?}");
@@ -135,7 +135,7 @@ pub async fn a_room_whose_keys_are_of_other_types_can_be_closed(store: Store) {
 
 pub async fn a_room_of_another_version_is_refused_and_can_be_closed(store: Store) {
     let (party, other) = (Party::set_up(&store, 2).await, Party::set_up(&store, 2).await);
-    party.foreign_change(&ROOM_META.key(), |meta| meta["protocol_version"] = 2.into()).await;
+    party.external_change(&ROOM_META.key(), |meta| meta["protocol_version"] = 2.into()).await;
     let refused = Error::ProtocolVersion { found: 1, expected: 2 };
     assert_eq!(party.rooms.join(party.code, &device(1), 2).await, Err(refused.clone()), "we do not speak it");
     assert_eq!(party.take(1, 1).await, Err(refused.clone()));
@@ -147,13 +147,13 @@ pub async fn a_room_of_another_version_is_refused_and_can_be_closed(store: Store
     assert_eq!(party.take(1, 1).await, Err(Error::RoomNotFound(party.code)));
 }
 
-pub async fn after_a_foreign_close_what_is_left_of_a_room_ends_by_itself(store: Store) {
+pub async fn after_an_external_close_what_is_left_of_a_room_ends_by_itself(store: Store) {
     let party = Party::voting(&store, 2).await;
     let end = party.all_end_together().await;
     for key in [&party.raw(&ROOM_META.key()), &party.raw(&ROOM_STATE.key()), &party.raw(&ROOM_ROSTER.key())] {
         let key = key.clone();
-        let step = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), Write::Del);
-        party.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Room>| tx.raw_write(key.clone(), Write::Del);
+        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
     assert_eq!(party.rooms.sync(party.code, None).await.unwrap_err(), Error::RoomNotFound(party.code));
     let left = party.keys().await;

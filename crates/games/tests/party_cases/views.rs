@@ -82,15 +82,15 @@ pub async fn an_open_item_is_shown_with_its_choices(store: Store) {
     assert_eq!(item_shown.reel_url, "https://example.org/1/1");
 }
 
-pub async fn what_other_services_wrote_survives_our_steps(store: Store) {
+pub async fn what_other_services_wrote_survives_our_transactions(store: Store) {
     let party = Party::set_up(&store, 2).await;
     party
-        .foreign_change(&ROOM_STATE.key(), |state| {
+        .external_change(&ROOM_STATE.key(), |state| {
             state["theme"] = "dark".into();
             state["lobby"]["players"][0]["team"] = serde_json::json!([]);
         })
         .await;
-    party.foreign_change(&ROOM_META.key(), |meta| meta["region"] = "eu".into()).await;
+    party.external_change(&ROOM_META.key(), |meta| meta["region"] = "eu".into()).await;
     party.take(1, 1).await.unwrap();
     party.rooms.rename_player(&party.master, &player(1), "Other").await.unwrap();
     let state: Value = serde_json::from_str(&party.stored(&ROOM_STATE.key()).await.unwrap()).unwrap();

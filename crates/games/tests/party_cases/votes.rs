@@ -37,7 +37,7 @@ pub async fn the_first_vote_counts(store: Store) {
 pub async fn a_selection_is_one_to_k_different_selectable_senders(store: Store) {
     let party = Party::playing(&store, 2).await;
     party
-        .foreign_change(&ROOM_STATE.key(), |state| state["lobby"]["senders"][3]["active"] = false.into())
+        .external_change(&ROOM_STATE.key(), |state| state["lobby"]["senders"][3]["active"] = false.into())
         .await;
     party.open(1, 1).await.unwrap();
     for chosen in [&[][..], &[1, 2, 3], &[1, 1], &[9], &[4]] {

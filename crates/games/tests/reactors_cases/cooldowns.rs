@@ -88,7 +88,7 @@ pub async fn one_cooldown_is_cleared_alone(store: Store) {
 
 pub async fn a_fields_cooldowns_are_cleared_together_and_no_others(store: Store) {
     let world = World::new(&store);
-    // More than one step clears.
+    // More than one transaction clears.
     for x in 0..300 {
         world.start(x, MINUTE).await;
     }
@@ -105,12 +105,12 @@ pub async fn a_fields_cooldowns_are_cleared_together_and_no_others(store: Store)
     assert_eq!(world.reactors.clear_cooldowns(world.tenant, upstairs).await, Ok(1));
 }
 
-pub async fn a_foreign_marker_counts_whatever_it_holds(store: Store) {
+pub async fn an_external_marker_counts_whatever_it_holds(store: Store) {
     let world = World::new(&store);
     let end = store.now().await.unwrap() + 60_000;
     let marker = Write::Set(Bytes::from_static(b"cooling, says Go"), Expiry::At(end));
-    world.foreign(&cooldown_key(&world.field, &world.spot(1)), marker).await;
-    world.foreign_set(&cooldown_key(&world.field, &world.spot(2)), "").await;
+    world.external(&cooldown_key(&world.field, &world.spot(1)), marker).await;
+    world.external_set(&cooldown_key(&world.field, &world.spot(2)), "").await;
     let refused = world.reactors.create(world.tenant, world.request(1)).await;
     assert!(matches!(refused, Err(Error::OnCooldown { remaining }) if remaining <= MINUTE), "{refused:?}");
     let refused = world.reactors.create(world.tenant, world.request(2)).await;
@@ -120,10 +120,10 @@ pub async fn a_foreign_marker_counts_whatever_it_holds(store: Store) {
     world.create(1).await;
 }
 
-pub async fn a_foreign_marker_goes_with_its_field_after_a_sweep(store: Store) {
+pub async fn an_external_marker_goes_with_its_field_after_a_sweep(store: Store) {
     let world = World::new(&store);
     world.start(1, MINUTE).await;
-    world.foreign_set(&cooldown_key(&world.field, &world.spot(2)), "1").await;
+    world.external_set(&cooldown_key(&world.field, &world.spot(2)), "1").await;
     assert_eq!(super::sweeps::sweep(&world).await.cooldowns, 1);
     assert_eq!(super::sweeps::sweep(&world).await.cooldowns, 0);
     assert_eq!(world.reactors.clear_cooldowns(world.tenant, world.field).await, Ok(2));

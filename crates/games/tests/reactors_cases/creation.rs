@@ -128,39 +128,39 @@ pub async fn of_64_creations_on_one_spot_one_wins(store: Store) {
     assert_eq!(world.listed().await, won);
 }
 
-pub async fn where_a_foreign_reactor_stands_none_of_64_creations_wins(store: Store) {
+pub async fn where_an_external_reactor_stands_none_of_64_creations_wins(store: Store) {
     let world = World::new(&store);
     world.create(1).await;
-    let foreign = world.foreign_create(5).await;
+    let external = world.external_create(5).await;
     let results = world.at_once(64, create).await;
-    assert!(results.iter().all(|result| *result == Err(Error::SpotTaken { id: foreign })), "{results:?}");
+    assert!(results.iter().all(|result| *result == Err(Error::SpotTaken { id: external })), "{results:?}");
     // Remembered from now on, and gone when it is gone.
-    assert_eq!(create(world.clone(), 0).await, Err(Error::SpotTaken { id: foreign }));
-    world.reactors.destroy(world.tenant, foreign).await.unwrap();
+    assert_eq!(create(world.clone(), 0).await, Err(Error::SpotTaken { id: external }));
+    world.reactors.destroy(world.tenant, external).await.unwrap();
     world.reactors.clear_cooldowns(world.tenant, world.field).await.unwrap();
     world.create(5).await;
 }
 
-pub async fn creations_beside_foreign_ones_in_the_same_field_are_decided_once(store: Store) {
+pub async fn creations_beside_external_ones_in_the_same_field_are_decided_once(store: Store) {
     let world = World::new(&store);
-    let foreign = tokio::spawn({
+    let external = tokio::spawn({
         let world = world.clone();
         async move {
             let mut ids = Vec::new();
             for x in 100..120 {
-                ids.push((x, world.foreign_create(x).await));
+                ids.push((x, world.external_create(x).await));
             }
             ids
         }
     });
     let results = world.at_once(64, create).await;
-    let foreign = foreign.await.unwrap();
+    let external = external.await.unwrap();
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
-    for (x, id) in &foreign {
+    for (x, id) in &external {
         let on_top = world.reactors.create(world.tenant, world.request(*x)).await;
         assert_eq!(on_top, Err(Error::SpotTaken { id: *id }));
     }
-    assert_eq!(world.listed().await.len(), 1 + foreign.len());
+    assert_eq!(world.listed().await.len(), 1 + external.len());
 }
 
 pub async fn creations_on_many_spots_at_once_all_win(store: Store) {
@@ -178,17 +178,23 @@ pub async fn creations_on_many_spots_at_once_all_win(store: Store) {
 /// As many as a field takes, put there by somebody else.
 async fn fill(world: &World, count: u32) {
     for from in (0..count).step_by(200) {
-        let world_of_step = world.clone();
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let world_of_transaction = world.clone();
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let ids = (from..(from + 200).min(count)).map(|n| ReactorId(1_800_000_000 + n));
             for id in ids.clone() {
-                let json = world_of_step.foreign_json(id, (id.0 % 10_000) as i16);
-                tx.raw_write(world_of_step.raw(&REACTOR.key(id)), Write::Set(json.into(), Expiry::Never))?;
+                let json = world_of_transaction.external_json(id, (id.0 % 10_000) as i16);
+                tx.raw_write(
+                    world_of_transaction.raw(&REACTOR.key(id)),
+                    Write::Set(json.into(), Expiry::Never),
+                )?;
             }
             let members = ids.map(|id| id.to_string().into()).collect();
-            tx.raw_write(world_of_step.raw(&field_key(&world_of_step.field)), Write::SAdd(members))
+            tx.raw_write(
+                world_of_transaction.raw(&field_key(&world_of_transaction.field)),
+                Write::SAdd(members),
+            )
         };
-        world.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        world.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 }
 
@@ -209,16 +215,16 @@ pub async fn a_field_of_a_thousand_takes_no_more_and_can_be_destroyed(store: Sto
     assert!(world.indexed().await.is_empty());
 }
 
-pub async fn a_field_of_more_than_a_step_reads_is_full_of_the_living_only(store: Store) {
+pub async fn a_field_of_more_than_a_transaction_reads_is_full_of_the_living_only(store: Store) {
     let world = World::new(&store);
     fill(&world, 1_100).await;
     let refused = world.reactors.create(world.tenant, world.request(-5)).await;
     assert_eq!(refused, Err(Error::FieldFull { max: 1_000 }));
-    // A foreign client deletes records and forgets the index: its ghosts keep nobody out.
+    // An external client deletes records and forgets the index: its ghosts keep nobody out.
     let keys: Vec<_> = (0..200).map(|n| world.raw(&REACTOR.key(ReactorId(1_800_000_000 + n)))).collect();
-    let step =
+    let transaction =
         move |tx: &mut Tx<'_, Tenant>| keys.iter().try_for_each(|key| tx.raw_write(key.clone(), Write::Del));
-    world.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+    world.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     let came = world.create(-5).await;
     assert_eq!(world.scope.scard(&field_key(&world.field)).await, Ok(901));
     assert_eq!(world.get(came.id).await, came);

@@ -51,12 +51,12 @@ pub async fn a_destroyed_field_is_empty_and_nothing_in_it_cools_down(store: Stor
     let world = World::new(&store);
     let (first, second) =
         (world.create_with_delay(1, 60_000).await, world.create_with_delay(2, 60_000).await);
-    let foreign = world.get(world.foreign_create(3).await).await;
+    let external = world.get(world.external_create(3).await).await;
     let earlier = world.create_with_delay(4, 60_000).await;
     world.reactors.destroy(world.tenant, earlier.id).await.unwrap();
     assert!(world.cools_down(4).await);
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
-    assert_eq!(ids_of(&destroyed.reactors), ids_of(&[first, second, foreign]));
+    assert_eq!(ids_of(&destroyed.reactors), ids_of(&[first, second, external]));
     assert_eq!((destroyed.cooldowns, destroyed.corrupt.len()), (1, 0));
     assert!(world.indexed().await.is_empty());
     for x in 1..=4 {
@@ -94,13 +94,13 @@ pub async fn an_empty_field_leaves_no_key_behind(store: Store) {
     assert_eq!(again, Default::default());
 }
 
-pub async fn spoiled_keys_stop_no_end(store: Store) {
+pub async fn corrupt_keys_stop_no_end(store: Store) {
     let world = World::new(&store);
     let [first, second, third, last] = [1, 2, 3, 4].map(|x| world.create_with_delay(x, 60_000));
     let (first, second, third, last) = (first.await, second.await, third.await, last.await);
     let field = &world.field;
-    world.foreign_set(&spots_key(field), "no hash").await;
-    world.foreign_set(&cooldowns_key(field), "no sorted set").await;
+    world.external_set(&spots_key(field), "no hash").await;
+    world.external_set(&cooldowns_key(field), "no sorted set").await;
     let destroyed = world.reactors.destroy(world.tenant, first.id).await.unwrap();
     assert_eq!(destroyed.cooldown, Some(Duration::from_secs(60)));
     assert!(world.cools_down(1).await && !world.in_all(first.id).await);
@@ -110,7 +110,7 @@ pub async fn spoiled_keys_stop_no_end(store: Store) {
     }
     assert_eq!(world.listed().await, [third.id, last.id]);
     // The index itself: nobody is listed any more, and who knows an id can end it.
-    world.foreign_set(&field_key(field), "no set").await;
+    world.external_set(&field_key(field), "no set").await;
     world.reactors.destroy(world.tenant, third.id).await.unwrap();
     assert!(world.cools_down(3).await);
     let told = world.reactors.destroy_in_field(world.tenant, *field).await.unwrap_err().to_string();
@@ -119,7 +119,7 @@ pub async fn spoiled_keys_stop_no_end(store: Store) {
     assert_eq!(world.reactors.get(world.tenant, last.id).await, Err(Error::NotFound { id: last.id }));
 }
 
-pub async fn a_field_with_spoiled_hints_is_destroyed(store: Store) {
+pub async fn a_field_with_corrupt_hints_is_destroyed(store: Store) {
     let world = World::new(&store);
     world.create(1).await;
     world
@@ -127,11 +127,11 @@ pub async fn a_field_with_spoiled_hints_is_destroyed(store: Store) {
         .start_cooldown(world.tenant, world.field, world.spot(2), Duration::from_secs(60))
         .await
         .unwrap();
-    world.foreign_set(&spots_key(&world.field), "no hash").await;
-    world.foreign_set(&cooldowns_key(&world.field), "no sorted set").await;
+    world.external_set(&spots_key(&world.field), "no hash").await;
+    world.external_set(&cooldowns_key(&world.field), "no sorted set").await;
     // The sweep makes the cooldown known again.
     assert_eq!(super::sweeps::sweep(&world).await.cooldowns, 1);
-    world.foreign_set(&spots_key(&world.field), "no hash").await;
+    world.external_set(&spots_key(&world.field), "no hash").await;
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((destroyed.reactors.len(), destroyed.cooldowns, destroyed.stopped), (1, 1, None));
     assert!(!world.cools_down(2).await);

@@ -68,10 +68,10 @@ pub async fn all_of_a_tenant_are_read_in_pages(store: Store) {
     assert_eq!(seen, own);
 }
 
-pub async fn a_ghost_of_a_foreign_delete_is_not_listed_and_is_pruned(store: Store) {
+pub async fn a_ghost_of_an_external_delete_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
     let (ghost, living) = (world.create(1).await, world.create(2).await);
-    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
+    world.external(&REACTOR.key(ghost.id), Write::Del).await;
     assert_eq!(world.indexed().await, [ghost.id, living.id]);
     let listing = world.reactors.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((listing.living, listing.pruned), (vec![living.clone()], 1));
@@ -84,7 +84,7 @@ pub async fn a_ghost_of_a_foreign_delete_is_not_listed_and_is_pruned(store: Stor
 pub async fn a_ghost_holds_no_spot(store: Store) {
     let world = World::new(&store);
     let ghost = world.create(1).await;
-    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
+    world.external(&REACTOR.key(ghost.id), Write::Del).await;
     let living = world.create(1).await;
     assert_eq!(world.indexed().await, [living.id]);
     assert!(!world.in_all(ghost.id).await);
@@ -93,10 +93,10 @@ pub async fn a_ghost_holds_no_spot(store: Store) {
 pub async fn an_entry_of_a_reactor_elsewhere_is_no_member(store: Store) {
     let (world, neighbour) = (World::new(&store), World::new(&store));
     let own = world.create(1).await;
-    let theirs = neighbour.get(neighbour.foreign_create(1).await).await;
+    let theirs = neighbour.get(neighbour.external_create(1).await).await;
     let upstairs = Field { channel: 9, ..world.field };
-    world.foreign_add(&field_key(&upstairs), &own.id.to_string()).await;
-    world.foreign_add(&field_key(&world.field), &theirs.id.to_string()).await;
+    world.external_add(&field_key(&upstairs), &own.id.to_string()).await;
+    world.external_add(&field_key(&world.field), &theirs.id.to_string()).await;
     assert_eq!(world.reactors.in_field(world.tenant, upstairs).await.unwrap().living, []);
     let listing = world.reactors.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((listing.living, listing.pruned), (vec![own.clone()], 1));
@@ -106,11 +106,11 @@ pub async fn an_entry_of_a_reactor_elsewhere_is_no_member(store: Store) {
     assert_eq!(neighbour.get(theirs.id).await, theirs);
 }
 
-pub async fn a_spoiled_record_is_named_and_hides_no_other(store: Store) {
+pub async fn a_corrupt_record_is_named_and_hides_no_other(store: Store) {
     let world = World::new(&store);
-    let (first, spoiled, last) = (world.create(1).await, world.create(2).await, world.create(3).await);
-    let key = REACTOR.key(spoiled.id);
-    world.foreign_set(&key, r#"{"tenant":{"id":"#).await;
+    let (first, corrupt, last) = (world.create(1).await, world.create(2).await, world.create(3).await);
+    let key = REACTOR.key(corrupt.id);
+    world.external_set(&key, r#"{"tenant":{"id":"#).await;
     for listing in [
         world.reactors.in_field(world.tenant, world.field).await.unwrap(),
         world.reactors.named_in_field(world.tenant, world.field, "").await.unwrap(),
@@ -118,22 +118,22 @@ pub async fn a_spoiled_record_is_named_and_hides_no_other(store: Store) {
         assert_eq!(ids_of(&listing.living), [first.id, last.id]);
         assert_eq!(listing.corrupt.len(), 1);
         let told = listing.corrupt[0].to_string();
-        assert!(told.contains(&format!("reactor:{}", spoiled.id)), "{told}");
+        assert!(told.contains(&format!("reactor:{}", corrupt.id)), "{told}");
     }
     assert_eq!(world.indexed().await.len(), 3, "its entry stays for whoever mends it");
     // Single calls on it say the same, and change nothing.
-    let error = world.reactors.hit(world.tenant, spoiled.id, super::HERO, 0).await.unwrap_err();
-    assert!(error.to_string().contains(&format!("reactor:{}", spoiled.id)), "{error}");
+    let error = world.reactors.hit(world.tenant, corrupt.id, super::HERO, 0).await.unwrap_err();
+    assert!(error.to_string().contains(&format!("reactor:{}", corrupt.id)), "{error}");
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((ids_of(&destroyed.reactors), destroyed.corrupt.len()), (vec![first.id, last.id], 1));
     assert_eq!(world.stored(&key).await.as_deref(), Some(r#"{"tenant":{"id":"#));
-    world.foreign(&key, Write::Del).await;
+    world.external(&key, Write::Del).await;
 }
 
-pub async fn a_spoiled_record_closes_its_own_spot_only(store: Store) {
+pub async fn a_corrupt_record_closes_its_own_spot_only(store: Store) {
     let world = World::new(&store);
-    let spoiled = world.create(1).await;
-    world.foreign_set(&REACTOR.key(spoiled.id), "{}").await;
+    let corrupt = world.create(1).await;
+    world.external_set(&REACTOR.key(corrupt.id), "{}").await;
     let refused = world.reactors.create(world.tenant, world.request(1)).await.unwrap_err();
     assert!(
         matches!(&refused, emberkeep_games::reactors::Error::Store(hot::Error::Corrupt { .. })),
@@ -141,25 +141,25 @@ pub async fn a_spoiled_record_closes_its_own_spot_only(store: Store) {
     );
     let other = world.create(2).await;
     // Of one that nobody knew, nobody knows where it stands.
-    let unknown = world.foreign_create(3).await;
-    world.foreign(&REACTOR.key(unknown), Write::Del).await;
-    world.foreign(&REACTOR.key(unknown), Write::LPush(vec!["a list".into()])).await;
+    let unknown = world.external_create(3).await;
+    world.external(&REACTOR.key(unknown), Write::Del).await;
+    world.external(&REACTOR.key(unknown), Write::LPush(vec!["a list".into()])).await;
     let third = world.create(3).await;
     assert_eq!(world.listed().await, [other.id, third.id]);
-    world.foreign(&REACTOR.key(unknown), Write::Del).await;
-    world.foreign(&REACTOR.key(spoiled.id), Write::Del).await;
+    world.external(&REACTOR.key(unknown), Write::Del).await;
+    world.external(&REACTOR.key(corrupt.id), Write::Del).await;
 }
 
 pub async fn rubbish_in_an_index_is_dropped(store: Store) {
     let world = World::new(&store);
     let living = world.create(1).await;
     for rubbish in ["a word", "", "01000000001", "-5", "99999999999"] {
-        world.foreign_add(&field_key(&world.field), rubbish).await;
+        world.external_add(&field_key(&world.field), rubbish).await;
     }
-    world.foreign_add(&REACTORS_ALL.key(), "a word").await;
+    world.external_add(&REACTORS_ALL.key(), "a word").await;
     let second = world.create(2).await;
     assert_eq!(world.indexed().await, [living.id, second.id]);
-    world.foreign_add(&field_key(&world.field), "a word").await;
+    world.external_add(&field_key(&world.field), "a word").await;
     assert_eq!(world.listed().await, [living.id, second.id]);
     assert_eq!(world.indexed().await, [living.id, second.id]);
     world.reactors.all(world.tenant).await.unwrap();

@@ -48,7 +48,7 @@ pub async fn the_skill_chooses_the_way(store: Store) {
 
 pub async fn a_hit_stamps_the_time(store: Store) {
     let world = World::new(&store);
-    let id = world.foreign_create(1).await;
+    let id = world.external_create(1).await;
     let before = store.now().await.unwrap();
     let hit = world.reactors.hit(world.tenant, id, HERO, 0).await.unwrap();
     assert!(hit.reactor.update_time.ms().unwrap() >= before - 1_000);
@@ -103,7 +103,7 @@ pub async fn a_reactor_that_vanished_between_two_calls_is_not_found(store: Store
     let world = World::new(&store);
     let reactor = world.create(1).await;
     let id = reactor.id;
-    world.foreign(&REACTOR.key(id), Write::Del).await;
+    world.external(&REACTOR.key(id), Write::Del).await;
     let gone = Error::NotFound { id };
     assert_eq!(world.reactors.get(world.tenant, id).await, Err(gone.clone()));
     assert_eq!(world.reactors.hit(world.tenant, id, HERO, 0).await, Err(gone.clone()));

@@ -11,7 +11,7 @@ const LAST: u32 = 2_000_000_000;
 
 pub async fn ids_are_counted_up_from_the_counter(store: Store) {
     let world = World::new(&store);
-    world.foreign_set(&REACTOR_ID_NEXT.key(), "1500000000").await;
+    world.external_set(&REACTOR_ID_NEXT.key(), "1500000000").await;
     for expected in [1_500_000_001, 1_500_000_002] {
         assert_eq!(world.create(expected as i16).await.id, ReactorId(expected));
     }
@@ -21,12 +21,12 @@ pub async fn ids_are_counted_up_from_the_counter(store: Store) {
 
 pub async fn the_counter_wraps_and_passes_over_the_living(store: Store) {
     let world = World::new(&store);
-    world.foreign_set(&REACTOR_ID_NEXT.key(), "1999999998").await;
+    world.external_set(&REACTOR_ID_NEXT.key(), "1999999998").await;
     let before = [world.create(1).await.id, world.create(2).await.id, world.create(3).await.id];
     assert_eq!((before[0].0, before[1].0), (LAST - 1, LAST));
     assert!(before[2].0 >= FIRST && before[2].0 < LAST - 1, "{before:?}");
     // Round again: the two at the end live.
-    world.foreign_set(&REACTOR_ID_NEXT.key(), "1999999998").await;
+    world.external_set(&REACTOR_ID_NEXT.key(), "1999999998").await;
     let after = world.create(4).await.id;
     assert!(after.0 > before[2].0 && after.0 < LAST - 1, "{after} after {before:?}");
     assert_eq!(world.listed().await.len(), 4);
@@ -38,13 +38,13 @@ pub async fn the_counter_wraps_and_passes_over_the_living(store: Store) {
 
 pub async fn a_lost_counter_hands_out_no_living_id(store: Store) {
     let world = World::new(&store);
-    world.foreign(&REACTOR_ID_NEXT.key(), Write::Del).await;
+    world.external(&REACTOR_ID_NEXT.key(), Write::Del).await;
     let mut before = Vec::new();
-    // More than one step looks at.
+    // More than one transaction looks at.
     for x in 0..100 {
         before.push(world.create(x).await);
     }
-    world.foreign(&REACTOR_ID_NEXT.key(), Write::Del).await;
+    world.external(&REACTOR_ID_NEXT.key(), Write::Del).await;
     let after = world.create(100).await;
     let living = ids_of(&before);
     assert!(!living.contains(&after.id) && after.id.0 >= FIRST, "{} of {living:?}", after.id);
@@ -55,7 +55,7 @@ pub async fn a_lost_counter_hands_out_no_living_id(store: Store) {
 pub async fn a_counter_outside_of_the_range_re_enters_it(store: Store) {
     let world = World::new(&store);
     for (x, counter) in ["7", "-3", "99999999999", "2000000000", "1000000000"].into_iter().enumerate() {
-        world.foreign_set(&REACTOR_ID_NEXT.key(), counter).await;
+        world.external_set(&REACTOR_ID_NEXT.key(), counter).await;
         let id = world.create(x as i16).await.id.0;
         assert!((FIRST..=LAST).contains(&id), "{id} after {counter}");
     }
@@ -64,14 +64,14 @@ pub async fn a_counter_outside_of_the_range_re_enters_it(store: Store) {
 
 pub async fn a_counter_that_is_text_is_an_error_that_names_its_key(store: Store) {
     let world = World::new(&store);
-    world.foreign_set(&REACTOR_ID_NEXT.key(), "soon").await;
+    world.external_set(&REACTOR_ID_NEXT.key(), "soon").await;
     let error = world.reactors.create(world.tenant, world.request(1)).await.unwrap_err();
     assert!(matches!(&error, Error::Store(hot::Error::Corrupt { .. })), "{error:?}");
     assert!(error.to_string().contains("reactors:next_id"), "{error}");
     assert!(world.reactors.allocate_id(world.tenant).await.is_err());
     assert_eq!(world.stored(&REACTOR_ID_NEXT.key()).await.as_deref(), Some("soon"));
     assert!(world.indexed().await.is_empty());
-    world.foreign(&REACTOR_ID_NEXT.key(), Write::Del).await;
+    world.external(&REACTOR_ID_NEXT.key(), Write::Del).await;
 }
 
 pub async fn an_allocated_id_is_used_once(store: Store) {

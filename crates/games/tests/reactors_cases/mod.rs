@@ -5,8 +5,8 @@
 mod cooldowns;
 mod creation;
 mod destruction;
+mod external;
 mod fields;
-mod foreign;
 mod hits;
 mod ids;
 pub mod program;
@@ -18,8 +18,8 @@ mod updates;
 pub use cooldowns::*;
 pub use creation::*;
 pub use destruction::*;
+pub use external::*;
 pub use fields::*;
-pub use foreign::*;
 pub use hits::*;
 pub use ids::*;
 pub use sweeps::*;
@@ -114,26 +114,26 @@ impl World {
     }
 
     pub fn raw<F: Family<Partition = Tenant>>(&self, key: &Key<F>) -> Bytes {
-        Bytes::from(key.to_text(self.store.naming(), &self.tenant))
+        Bytes::from(key.to_text(self.store.key_layout(), &self.tenant))
     }
 
     /// A write as a service in another language does it: no types, no policies.
-    pub async fn foreign<F: Family<Partition = Tenant>>(&self, key: &Key<F>, write: Write) {
+    pub async fn external<F: Family<Partition = Tenant>>(&self, key: &Key<F>, write: Write) {
         let key = self.raw(key);
-        let step = move |tx: &mut Tx<'_, Tenant>| tx.raw_write(key.clone(), write.clone());
-        self.scope.transact::<(), hot::Error, _>(step).await.unwrap();
+        let transaction = move |tx: &mut Tx<'_, Tenant>| tx.raw_write(key.clone(), write.clone());
+        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
-    pub async fn foreign_set<F: Family<Partition = Tenant>>(&self, key: &Key<F>, text: &str) {
-        self.foreign(key, Write::Set(Bytes::from(text.to_owned()), Expiry::Never)).await;
+    pub async fn external_set<F: Family<Partition = Tenant>>(&self, key: &Key<F>, text: &str) {
+        self.external(key, Write::Set(Bytes::from(text.to_owned()), Expiry::Never)).await;
     }
 
-    pub async fn foreign_add<F: Family<Partition = Tenant>>(&self, key: &Key<F>, member: &str) {
-        self.foreign(key, Write::SAdd(vec![Bytes::from(member.to_owned())])).await;
+    pub async fn external_add<F: Family<Partition = Tenant>>(&self, key: &Key<F>, member: &str) {
+        self.external(key, Write::SAdd(vec![Bytes::from(member.to_owned())])).await;
     }
 
-    /// The record of a box as the Go service of the seed writes it.
-    pub fn foreign_json(&self, id: ReactorId, x: i16) -> String {
+    /// The record of a box as the Go service of the document writes it.
+    pub fn external_json(&self, id: ReactorId, x: i16) -> String {
         let (tenant, Field { channel, map, instance, .. }) = (self.tenant, self.field);
         format!(
             concat!(
@@ -148,14 +148,14 @@ impl World {
         )
     }
 
-    /// A box that another service creates by the seed's words: three plain commands.
-    pub async fn foreign_create(&self, x: i16) -> ReactorId {
+    /// A box that another service creates by the document's words: three plain commands.
+    pub async fn external_create(&self, x: i16) -> ReactorId {
         // Far from the counter, so that it comes in nobody's way.
         static NEXT: AtomicU32 = AtomicU32::new(1_700_000_000);
         let id = ReactorId(NEXT.fetch_add(1, Ordering::Relaxed));
-        self.foreign_set(&REACTOR.key(id), &self.foreign_json(id, x)).await;
-        self.foreign_add(&REACTORS_ALL.key(), &id.to_string()).await;
-        self.foreign_add(&field_key(&self.field), &id.to_string()).await;
+        self.external_set(&REACTOR.key(id), &self.external_json(id, x)).await;
+        self.external_add(&REACTORS_ALL.key(), &id.to_string()).await;
+        self.external_add(&field_key(&self.field), &id.to_string()).await;
         id
     }
 

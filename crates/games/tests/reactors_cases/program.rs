@@ -24,8 +24,8 @@ pub enum Op {
     StartCooldown(Place, u64),
     ClearCooldown(Place),
     ClearCooldowns(Place),
-    ForeignCreate(Place),
-    ForeignDelete(Place),
+    ExternalCreate(Place),
+    ExternalDelete(Place),
     Wait(u64),
     Sweep,
     Teardown(usize),
@@ -42,8 +42,8 @@ pub fn programs() -> impl Strategy<Value = Vec<Op>> {
         2 => (place.clone(), 0..200u64).prop_map(|(at, ms)| Op::StartCooldown(at, ms)),
         1 => place.clone().prop_map(Op::ClearCooldown),
         1 => place.clone().prop_map(Op::ClearCooldowns),
-        2 => place.clone().prop_map(Op::ForeignCreate),
-        2 => place.prop_map(Op::ForeignDelete),
+        2 => place.clone().prop_map(Op::ExternalCreate),
+        2 => place.prop_map(Op::ExternalDelete),
         3 => (0..80u64).prop_map(Op::Wait),
         1 => Just(Op::Sweep),
         1 => (0..2usize).prop_map(Op::Teardown),
@@ -130,7 +130,7 @@ impl Model {
                 self.living.retain(|at, _| at.0 != tenant);
                 self.cooling.retain(|at, _| at.0 != tenant);
             }
-            cooldown_or_foreign => self.make_other(cooldown_or_foreign).await,
+            cooldown_or_external => self.make_other(cooldown_or_external).await,
         }
     }
 
@@ -153,13 +153,13 @@ impl Model {
                 world.reactors.clear_cooldowns(world.tenant, world.field).await.unwrap();
                 self.cooling.retain(|place, _| (place.0, place.1) != (at.0, at.1));
             }
-            Op::ForeignCreate(at) if !self.living.contains_key(&at) => {
-                let id = self.world(at).foreign_create(at.2).await;
+            Op::ExternalCreate(at) if !self.living.contains_key(&at) => {
+                let id = self.world(at).external_create(at.2).await;
                 self.living.insert(at, Living { id, state: 0, states: 2, delay_ms: 5_000 });
             }
-            Op::ForeignDelete(at) => {
+            Op::ExternalDelete(at) => {
                 let id = self.id_at(at);
-                self.world(at).foreign(&REACTOR.key(id), Write::Del).await;
+                self.world(at).external(&REACTOR.key(id), Write::Del).await;
                 self.living.remove(&at);
             }
             _ => {}

@@ -16,9 +16,9 @@ pub async fn a_sweep_removes_ghosts_and_brings_orphans_home(store: Store) {
     let world = World::new(&store);
     let (ghost, orphan, stray) = (world.create(1).await, world.create(2).await, world.create(3).await);
     let member = |id: ReactorId| vec![Bytes::from(id.to_string())];
-    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
-    world.foreign(&field_key(&world.field), Write::SRem(member(orphan.id))).await;
-    world.foreign(&REACTORS_ALL.key(), Write::SRem(member(stray.id))).await;
+    world.external(&REACTOR.key(ghost.id), Write::Del).await;
+    world.external(&field_key(&world.field), Write::SRem(member(orphan.id))).await;
+    world.external(&REACTORS_ALL.key(), Write::SRem(member(stray.id))).await;
     let swept = sweep(&world).await;
     assert!(swept.fields.ghosts >= 1 && swept.all.ghosts >= 1, "{swept:?}");
     assert!(swept.fields.orphans >= 1 && swept.all.orphans >= 1, "{swept:?}");
@@ -31,9 +31,9 @@ pub async fn a_sweep_removes_ghosts_and_brings_orphans_home(store: Store) {
 pub async fn a_sweep_sets_right_what_is_remembered_of_spots(store: Store) {
     let world = World::new(&store);
     let (moved, gone) = (world.create(1).await, world.create(2).await);
-    // A foreign client moves one, which nobody in the game does, and removes another.
-    world.foreign_set(&REACTOR.key(moved.id), &world.foreign_json(moved.id, 5)).await;
-    world.foreign(&REACTOR.key(gone.id), Write::Del).await;
+    // An external client moves one, which nobody in the game does, and removes another.
+    world.external_set(&REACTOR.key(moved.id), &world.external_json(moved.id, 5)).await;
+    world.external(&REACTOR.key(gone.id), Write::Del).await;
     assert_eq!(sweep(&world).await.spots, 2);
     let remembered = world.scope.hgetall(&spots_key(&world.field)).await.unwrap();
     assert_eq!(remembered, [(moved.id, world.spot(5))]);

@@ -23,13 +23,13 @@ async fn furnish(world: &World) {
     let request = CreateRequest { field: upstairs, ..world.request(1) };
     world.reactors.create(world.tenant, request).await.unwrap();
     world.reactors.start_cooldown(world.tenant, upstairs, world.spot(9), MINUTE).await.unwrap();
-    world.foreign_set(&cooldown_key(&upstairs, &world.spot(8)), "1").await;
+    world.external_set(&cooldown_key(&upstairs, &world.spot(8)), "1").await;
     let orphan = world.create(3).await;
     let entry = vec![Bytes::from(orphan.id.to_string())];
-    world.foreign(&field_key(&world.field), Write::SRem(entry)).await;
+    world.external(&field_key(&world.field), Write::SRem(entry)).await;
     let ghost = world.create(4).await;
-    world.foreign(&REACTOR.key(ghost.id), Write::Del).await;
-    world.foreign_create(5).await;
+    world.external(&REACTOR.key(ghost.id), Write::Del).await;
+    world.external_create(5).await;
 }
 
 /// Keys of a family, of one tenant where they tell it.
@@ -83,32 +83,32 @@ pub async fn a_teardown_leaves_other_tenants_alone(store: Store) {
 
 pub async fn a_teardown_leaves_and_names_what_does_not_say_whose_it_is(store: Store) {
     let world = World::new(&store);
-    let spoiled = world.create(1).await;
-    world.foreign_set(&REACTOR.key(spoiled.id), "{").await;
+    let corrupt = world.create(1).await;
+    world.external_set(&REACTOR.key(corrupt.id), "{").await;
     let torn = world.reactors.teardown(world.tenant).await.unwrap();
-    let cluster = store.naming().layout() == emberkeep_schema::Layout::Cluster;
-    let stored = world.stored(&REACTOR.key(spoiled.id)).await;
+    let cluster = store.key_layout().topology() == emberkeep_schema::Topology::Cluster;
+    let stored = world.stored(&REACTOR.key(corrupt.id)).await;
     if cluster {
         // There the key says whose it is.
         assert_eq!((torn.corrupt.len(), torn.reactors, stored), (0, 1, None));
     } else {
         let told = torn.corrupt.iter().map(ToString::to_string).collect::<String>();
-        assert!(told.contains(&format!("reactor:{}", spoiled.id)), "{told}");
+        assert!(told.contains(&format!("reactor:{}", corrupt.id)), "{told}");
         assert_eq!(stored.as_deref(), Some("{"));
     }
-    world.foreign(&REACTOR.key(spoiled.id), Write::Del).await;
+    world.external(&REACTOR.key(corrupt.id), Write::Del).await;
 }
 
-pub async fn a_teardown_removes_a_spoiled_index_and_who_says_that_he_is_there(store: Store) {
+pub async fn a_teardown_removes_a_corrupt_index_and_who_says_that_he_is_there(store: Store) {
     let world = World::new(&store);
     let upstairs = Field { channel: 2, ..world.field };
     let request = CreateRequest { field: upstairs, ..world.request(1) };
     let there = world.reactors.create(world.tenant, request).await.unwrap();
     world.create(1).await;
     world.reactors.start_cooldown(world.tenant, upstairs, world.spot(9), MINUTE).await.unwrap();
-    world.foreign_set(&field_key(&upstairs), "no index").await;
-    world.foreign_set(&spots_key(&upstairs), "no hash").await;
-    world.foreign_set(&cooldowns_key(&upstairs), "no sorted set").await;
+    world.external_set(&field_key(&upstairs), "no index").await;
+    world.external_set(&spots_key(&upstairs), "no hash").await;
+    world.external_set(&cooldowns_key(&upstairs), "no sorted set").await;
     let torn = world.reactors.teardown(world.tenant).await.unwrap();
     assert_eq!((torn.reactors, torn.cooldowns, torn.corrupt), (2, 1, vec![]));
     let [discarded @ hot::Error::WrongType { .. }] = &torn.discarded[..] else {
@@ -123,9 +123,9 @@ pub async fn a_teardown_of_all_leaves_nothing_of_anybody(store: Store) {
     let (world, neighbour) = (World::new(&store), World::new(&store));
     furnish(&world).await;
     furnish(&neighbour).await;
-    let spoiled = world.create(7).await;
-    world.foreign_set(&REACTOR.key(spoiled.id), "{").await;
-    world.foreign_add(&REACTORS_ALL.key(), "1234567890").await;
+    let corrupt = world.create(7).await;
+    world.external_set(&REACTOR.key(corrupt.id), "{").await;
+    world.external_add(&REACTORS_ALL.key(), "1234567890").await;
     let torn = world.reactors.teardown_all().await.unwrap();
     assert!(torn.reactors >= 9 && torn.cooldowns >= 6 && torn.corrupt.is_empty(), "{torn:?}");
     assert_eq!(left(&store, None).await, [0; 4]);

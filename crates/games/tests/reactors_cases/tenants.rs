@@ -37,7 +37,7 @@ pub async fn the_cooldown_of_another_tenant_is_none(store: Store) {
 
 pub async fn tenants_creating_at_once_share_no_id_on_one_server(store: Store) {
     let worlds: Vec<World> = (0..4).map(|_| World::new(&store)).collect();
-    let cluster = store.naming().layout() == emberkeep_schema::Layout::Cluster;
+    let cluster = store.key_layout().topology() == emberkeep_schema::Topology::Cluster;
     let first = &worlds[0];
     let results = first
         .at_once(64, |_, task| {

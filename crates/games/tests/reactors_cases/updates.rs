@@ -6,7 +6,7 @@ use emberkeep_hot::Store;
 
 pub async fn an_update_changes_and_stamps(store: Store) {
     let world = World::new(&store);
-    let seen = world.foreign_create(1).await;
+    let seen = world.external_create(1).await;
     let seen = world.get(seen).await;
     let next = Reactor { state: 1, event_state: 4, name: "renamed".into(), ..seen.clone() };
     let updated = world.reactors.update(world.tenant, &seen, next.clone()).await.unwrap();

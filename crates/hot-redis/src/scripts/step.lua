@@ -1,8 +1,8 @@
--- The one commit script: validates groups of steps, applies those that are not stale, then answers fetches.
+-- The one commit script: validates groups of transactions, applies those that are not stale, then answers fetches.
 --
--- A group is one or more steps that share keys; groups share none. Pass 1 replays each group's reads and compares
+-- A group is one or more transactions that share keys; groups share none. Pass 1 replays each group's reads and compares
 -- the replies with what the bodies saw; pass 2 writes a receipt and the effects of the groups that passed; pass 3
--- reads what steps still miss. Redis does not undo a script, so everything that could fail is checked in pass 1.
+-- reads what transactions still miss. Redis does not undo a script, so everything that could fail is checked in pass 1.
 --
 -- Every argument costs the server more than what is done with most of them. So words are passed once each, and how they
 -- belong together stands in the program: numbers, packed. A key, a word or a shape in it is the place where that stands
@@ -138,12 +138,12 @@ local function nothing(reply)
   return reply == false or reply == 0 or reply == -2 or (type(reply) == 'table' and reply[1] == nil)
 end
 
--- The keys whose numbers stand from position p on, one in every `step` numbers.
-local function keys_at(p, count, step)
+-- The keys whose numbers stand from position p on, one in every `transaction` numbers.
+local function keys_at(p, count, transaction)
   local keys = {}
   for i = 1, count do
     keys[i] = K[N[p]]
-    p = p + step
+    p = p + transaction
   end
   return keys
 end
@@ -167,7 +167,7 @@ local function unchanged(p, texts, absent)
 end
 
 -- All replies to the reads at position p, one by one. Returns them, whether all are the expected ones, the position after
--- them, and a fatal error if any. Asks for the turn on the keys that changed, if the steps have waited long enough.
+-- them, and a fatal error if any. Asks for the turn on the keys that changed, if the transactions have waited long enough.
 local function look(p, texts, absent, reads, asks)
   local replies, all = {}, true
   local function note(key, reply, equal)
@@ -220,7 +220,7 @@ local function obstacle(key, expected, min, max)
 end
 
 -- Whether our user may run a command, asked once per command, if the caller has not asked lately. The server itself has checked the keys before it
--- started the script; but a command that is refused after the first write would leave the step half-written.
+-- started the script; but a command that is refused after the first write would leave the transaction half-written.
 local rights = {}
 local function may(name, key)
   if rights[name] == nil then rights[name] = redis.acl_check_cmd(name, key) end

@@ -1,7 +1,7 @@
 -- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps the same
 -- protocol as step.lua and gives the same answers, in half of the time.
 --
--- KEYS  1..n the strings, n+1..2n their turn keys, the receipt, then strings that steps still miss; only those if n is 0
+-- KEYS  1..n the strings, n+1..2n their turn keys, the receipt, then strings that transactions still miss; only those if n is 0
 -- ARGV  1 sequence of this commit   2 '' | 't' tell the time | the client's estimate in ms   3 process   4 turn ms
 --       5 receipt ms   6 largest difference of clocks in ms   7 n   8.. four words for each string:
 --   tag       s the string, d the digest of the process and the string, n nothing there; in capitals: ask for the turn if that is not so

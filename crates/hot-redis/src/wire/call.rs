@@ -39,7 +39,7 @@ pub(crate) struct Call {
     pub(super) keys: Vec<RawKey>,
     /// So many of the keys, the first ones, have turn keys.
     pub(super) with_turns: usize,
-    /// For the script of swaps, not for that of steps.
+    /// For the script of swaps, not for that of transactions.
     pub(super) swaps: bool,
     /// Strings that are only read, by the script of swaps.
     pub(super) fetched: Vec<RawKey>,

@@ -55,7 +55,7 @@ impl<'a> Swap<'a> {
 }
 
 impl Call {
-    /// A call of swaps, each of another key, and of strings that steps miss. `None` if they miss something else.
+    /// A call of swaps, each of another key, and of strings that transactions miss. `None` if they miss something else.
     pub(crate) fn of_swaps(swaps: &[Swap<'_>], fetches: &[(RawKey, Read)], process: &str) -> Option<Call> {
         let mut call = Call::default();
         call.swaps = true;
@@ -98,8 +98,8 @@ mod tests {
         assert!(Swap::of(&[], &effects, false).is_none(), "a blind write has nothing to compare");
         let elsewhere = Effects { writes: vec![set(&RawKey::from_static(b"other"))], ..Effects::default() };
         assert!(Swap::of(&reads, &elsewhere, false).is_none());
-        let foreign = [(key.clone(), Read::Get, Reply::WrongType(KindFound::Foreign))];
-        assert!(Swap::of(&foreign, &effects, false).is_none());
+        let external = [(key.clone(), Read::Get, Reply::WrongType(KindFound::External))];
+        assert!(Swap::of(&external, &effects, false).is_none());
         effects.messages.push((Bytes::from_static(b"channel"), Bytes::new()));
         assert!(Swap::of(&reads, &effects, false).is_none());
     }

@@ -139,7 +139,7 @@ pub(super) fn found_name(found: KindFound) -> &'static str {
     match found {
         KindFound::Kind(kind) => kind.name(),
         KindFound::NotAnInteger => "integer",
-        KindFound::Foreign => "stream",
+        KindFound::External => "stream",
     }
 }
 
@@ -147,8 +147,8 @@ pub(super) fn found_name(found: KindFound) -> &'static str {
 pub(super) fn kind_found(name: &[u8]) -> KindFound {
     match std::str::from_utf8(name).ok() {
         Some("integer") => KindFound::NotAnInteger,
-        Some(name) => Kind::from_name(name).map_or(KindFound::Foreign, KindFound::Kind),
-        None => KindFound::Foreign,
+        Some(name) => Kind::from_name(name).map_or(KindFound::External, KindFound::Kind),
+        None => KindFound::External,
     }
 }
 

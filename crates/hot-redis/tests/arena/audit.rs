@@ -2,7 +2,7 @@
 
 use super::{Arena, COUNT, HITS, Ledger, SUM, Told};
 use emberkeep_hot::store::log_keys;
-use emberkeep_schema::{Naming, Partition};
+use emberkeep_schema::{KeyLayout, Partition};
 use emberkeep_testkit::Resp;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,8 +63,8 @@ impl fmt::Display for Audit {
 }
 
 /// Reads one arena by plain commands and compares it with the ledger of that arena.
-pub fn audit(client: &mut Resp, naming: &Naming, arena: &Arena, ledger: &Ledger) -> Audit {
-    let list = words(client, &HITS.key().to_text(naming, arena));
+pub fn audit(client: &mut Resp, layout: &KeyLayout, arena: &Arena, ledger: &Ledger) -> Audit {
+    let list = words(client, &HITS.key().to_text(layout, arena));
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     list.iter().for_each(|id| *found.entry(id).or_default() += 1);
     let mut audit = Audit { present: found.len(), ..Audit::default() };
@@ -84,17 +84,17 @@ pub fn audit(client: &mut Resp, naming: &Naming, arena: &Arena, ledger: &Ledger)
             _ => {}
         }
     }
-    audit.consistent = number(client, &SUM.key().to_text(naming, arena)) == sum
-        && number(client, &COUNT.key().to_text(naming, arena)) == list.len() as i64
-        && log_agrees(client, naming, arena, &list);
+    audit.consistent = number(client, &SUM.key().to_text(layout, arena)) == sum
+        && number(client, &COUNT.key().to_text(layout, arena)) == list.len() as i64
+        && log_agrees(client, layout, arena, &list);
     audit
 }
 
 /// The log holds the same ids in the same order, with sequences 1, 2, 3….
-fn log_agrees(client: &mut Resp, naming: &Naming, arena: &Arena, list: &[String]) -> bool {
+fn log_agrees(client: &mut Resp, layout: &KeyLayout, arena: &Arena, list: &[String]) -> bool {
     let mut partition = Vec::new();
     arena.write(&mut partition);
-    let (log, _) = log_keys(naming, &partition);
+    let (log, _) = log_keys(layout, &partition);
     let entries = words(client, &String::from_utf8_lossy(&log));
     let expected = list.iter().enumerate().map(|(i, id)| format!("{}:{id}", i + 1));
     entries.len() == list.len() && entries.iter().zip(expected).all(|(entry, expected)| *entry == expected)

@@ -75,8 +75,8 @@ impl Battle {
         let mut found = Audit { consistent: true, ..Audit::default() };
         for (task, scope) in self.running.into_iter().zip(&self.scopes) {
             let ledger = task.await.expect("the tasks end");
-            let mut client = self.place.client_of(self.store.naming(), scope.partition());
-            found.merge(&audit(&mut client, self.store.naming(), scope.partition(), &ledger));
+            let mut client = self.place.client_of(self.store.key_layout(), scope.partition());
+            found.merge(&audit(&mut client, self.store.key_layout(), scope.partition(), &ledger));
             ledgers.push(ledger);
         }
         let receipts = self.store.stats().receipts_asked;

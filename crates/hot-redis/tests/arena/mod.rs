@@ -1,4 +1,4 @@
-//! What the fault tests share: a step that leaves four traces of every hit, a ledger of what callers were told,
+//! What the fault tests share: a transaction that leaves four traces of every hit, a ledger of what callers were told,
 //! and an audit that compares the two.
 //!
 //! A hit reads and writes a sum, appends its id to a list, adds to a counter without reading it, and records its

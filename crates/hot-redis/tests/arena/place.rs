@@ -1,7 +1,7 @@
 //! Where a battle takes place: one server, or a Cluster. Faults are written once and happen at either.
 
 use super::{Arena, SUM, arena, cluster_url};
-use emberkeep_schema::Naming;
+use emberkeep_schema::KeyLayout;
 use emberkeep_testkit::{RedisCluster, RedisOptions, RedisServer, Resp, key_slot, require};
 
 /// One server or a Cluster.
@@ -76,10 +76,10 @@ impl Place {
     }
 
     /// A plain connection to the server that an arena lives on.
-    pub fn client_of(&self, naming: &Naming, arena: &Arena) -> Resp {
+    pub fn client_of(&self, layout: &KeyLayout, arena: &Arena) -> Resp {
         match self {
             Place::Alone(server) => server.client(),
-            Place::Cluster(cluster) => cluster.client_of_key(SUM.key().to_text(naming, arena)),
+            Place::Cluster(cluster) => cluster.client_of_key(SUM.key().to_text(layout, arena)),
         }
     }
 

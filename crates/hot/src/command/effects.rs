@@ -1,4 +1,4 @@
-//! Everything a step does when it commits.
+//! Everything a transaction does when it commits.
 
 use super::{RawKey, Write};
 use bytes::Bytes;
@@ -8,11 +8,11 @@ use bytes::Bytes;
 pub enum Overflow {
     /// The oldest entries go; readers notice the gap by the sequence.
     DropOldest,
-    /// The step is refused with `LogFull`; nothing is lost.
+    /// The transaction is refused with `LogFull`; nothing is lost.
     Refuse,
 }
 
-/// Everything one step does when it commits, in this order: writes, log entries, messages.
+/// Everything one transaction does when it commits, in this order: writes, log entries, messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Writes, in the order of the body.
@@ -35,7 +35,7 @@ pub struct LogAppend {
 }
 
 impl Effects {
-    /// Whether the step changes nothing and tells nobody.
+    /// Whether the transaction changes nothing and tells nobody.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.log.is_empty() && self.messages.is_empty()
     }

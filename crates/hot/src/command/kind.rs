@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The five types of Redis that the seeds use.
+/// The five types of Redis that the documents use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// string
@@ -45,7 +45,7 @@ pub enum KindFound {
     /// A string that is no integer, where one was expected.
     NotAnInteger,
     /// A stream or a module's type.
-    Foreign,
+    External,
 }
 
 impl fmt::Display for KindFound {
@@ -53,7 +53,7 @@ impl fmt::Display for KindFound {
         f.write_str(match self {
             KindFound::Kind(kind) => kind.name(),
             KindFound::NotAnInteger => "string that is no 64-bit integer",
-            KindFound::Foreign => "type that Emberkeep does not know",
+            KindFound::External => "type that Emberkeep does not know",
         })
     }
 }

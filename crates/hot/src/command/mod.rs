@@ -1,7 +1,7 @@
 //! The one vocabulary: reads, replies and writes in the words of Redis, with absolute deadlines.
 //!
 //! The embedded engine applies these, its journal stores them, the commit script replays them. All keys here
-//! are raw: prefix, partition tag and seed name already put together.
+//! are raw: prefix, partition tag and documented name already put together.
 
 mod effects;
 mod kind;

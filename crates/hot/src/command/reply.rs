@@ -5,8 +5,8 @@ use crate::error::{Error, Result, show};
 use crate::limits::*;
 use bytes::Bytes;
 
-/// What a read answered. Replies are compared at the commit, so refusals are replies too: a step that saw a
-/// foreign type saw something true.
+/// What a read answered. Replies are compared at the commit, so refusals are replies too: a transaction that saw a
+/// external type saw something true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing there.

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::ops::RangeInclusive;
 
-/// Writes of one step up to which looking at each one is the faster way.
+/// Writes of one transaction up to which looking at each one is the faster way.
 const LOOK_AT_EACH_MAX: usize = 16;
 
 /// What must be true of one key before the first write: it is absent or of this type.
@@ -81,7 +81,7 @@ impl Sums {
 }
 
 impl Requirements {
-    /// Adds the writes of a step. An error if they contradict themselves or the writes before them (SET, then SADD
+    /// Adds the writes of a transaction. An error if they contradict themselves or the writes before them (SET, then SADD
     /// of the same key), whatever stands below; then nothing was added.
     pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
         if writes.len() > LOOK_AT_EACH_MAX {
@@ -132,7 +132,7 @@ impl Shape {
         self.after = match (write, write.kind()) {
             (Write::Set(text, _), _) => After::Text(parse_integer(text)),
             (Write::Del, _) => After::Nothing,
-            // Deadlines ask for nothing and change no type.
+            // DueQueue ask for nothing and change no type.
             (_, None) => self.after,
             (_, Some(kind)) => self.follow_typed(key, write, kind)?,
         };

@@ -67,7 +67,7 @@ impl Write {
         }
     }
 
-    /// Refuses what Redis would refuse or misread after other writes of the step were made.
+    /// Refuses what Redis would refuse or misread after other writes of the transaction were made.
     pub fn check(&self) -> Result<()> {
         use Write::*;
         let (arguments, longest) = self.extent();

@@ -1,4 +1,4 @@
-//! Who listens where. Publishing happens under the locks of the step that publishes, so that messages of one
+//! Who listens where. Publishing happens under the locks of the transaction that publishes, so that messages of one
 //! channel come in the order of the commits; it never waits, because queues never do.
 
 use super::glob;
@@ -15,7 +15,7 @@ type Listeners<K> = HashMap<K, Vec<(u64, Publisher)>, foldhash::fast::RandomStat
 #[derive(Default)]
 pub(super) struct Channels {
     state: RwLock<State>,
-    /// How many subscriptions there are: most steps publish to nobody and should not pay for a lock.
+    /// How many subscriptions there are: most transactions publish to nobody and should not pay for a lock.
     subscriptions: AtomicUsize,
     next: AtomicU64,
 }

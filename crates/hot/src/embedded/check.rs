@@ -1,4 +1,4 @@
-//! Before the first write: can every write of the step be applied? Either all are or none, so whatever a write
+//! Before the first write: can every write of the transaction be applied? Either all are or none, so whatever a write
 //! could object to is asked first: types, and sums that leave 64 bits.
 //!
 //! The list is played through per key. What earlier writes of the list make of a key counts, not what the

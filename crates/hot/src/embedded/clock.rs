@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Where an embedded engine takes its time from.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The system's clock. A step backwards of it is not followed: time stands still until it has caught up.
+    /// The system's clock. A transaction backwards of it is not followed: time stands still until it has caught up.
     #[default]
     System,
     /// A clock that moves only when it is told to.

@@ -7,7 +7,7 @@
 //!
 //! Time: the run has one `now`, taken when it is first needed. A state that was read after that must be of the
 //! same moment, so from then on no lock is waited for, and one that was free is refused if the clock has moved
-//! on meanwhile. What a step saw is therefore true at one moment of the engine's clock, deadlines included.
+//! on meanwhile. What a transaction saw is therefore true at one moment of the engine's clock, deadlines included.
 
 use super::Inner;
 use super::entries::NEVER;

@@ -11,9 +11,9 @@ use crate::store::{log_keys, stored_entry};
 use crate::tx::overlay::{not_an_integer, parse_integer};
 use crate::tx::{Base, read_through};
 
-/// Turns the log entries of a step into writes at the end of its writes.
+/// Turns the log entries of a transaction into writes at the end of its writes.
 pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Effects) -> Result<()> {
-    let (list, counter) = log_keys(&locked.engine.naming, partition);
+    let (list, counter) = log_keys(&locked.engine.layout, partition);
     let mut sequence = match read(locked, &counter, Read::Get, &effects.writes)? {
         Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(&counter))?,
         _ => 0,
@@ -50,7 +50,7 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
     Ok(())
 }
 
-/// Reads one of our keys, the step's own writes included: a step may drain its log and add to it.
+/// Reads one of our keys, the transaction's own writes included: a transaction may drain its log and add to it.
 fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
     let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
     read_through(locked as &mut dyn Base, key, &own, &read)?.checked(key, &read)

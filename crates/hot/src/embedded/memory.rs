@@ -1,5 +1,5 @@
-//! The memory limit. Bytes are reserved before the first write of a step and settled after the last, so that
-//! steps on different shards cannot pass the limit together. Whatever does not grow always works.
+//! The memory limit. Bytes are reserved before the first write of a transaction and settled after the last, so that
+//! transactions on different shards cannot pass the limit together. Whatever does not grow always works.
 
 use super::locks::{Found, Locked};
 use super::shard::{ENTRY_OVERHEAD_BYTES, Hashed};
@@ -35,7 +35,7 @@ impl Memory {
             self.adjust(-(bytes as i64));
             return Err(Error::OutOfMemory {
                 detail: format!(
-                    "{used} bytes in use, the step needs up to {bytes} more, the limit is {limit}"
+                    "{used} bytes in use, the transaction needs up to {bytes} more, the limit is {limit}"
                 ),
             });
         }

@@ -1,11 +1,11 @@
 //! The embedded engine: hot state in this process, in Redis' shapes.
 //!
-//! Responsible for: the five data types, deadlines, steps under shard locks, scans, publish/subscribe, the
+//! Responsible for: the five data types, deadlines, transactions under shard locks, scans, publish/subscribe, the
 //! memory limit, and what the journal gets to see.
 //! Not responsible for: the journal's files (`journal`), typed keys (`store`), any protocol.
 //!
 //! Reading order: `entries` and `shard` (where data lies), `value` and `ranking` (what it is), `read` and `apply`
-//! (what commands mean), `locks` and `transact` (how a step runs), `sweep` and `rewrite` (what goes on behind it).
+//! (what commands mean), `locks` and `transact` (how a transaction runs), `sweep` and `rewrite` (what goes on behind it).
 
 mod apply;
 mod background;
@@ -52,9 +52,9 @@ use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
 use crate::limits::SHARDS;
 use crate::pubsub::Subscription;
-use crate::tx::Step;
+use crate::tx::Transaction;
 use bytes::Bytes;
-use emberkeep_schema::Naming;
+use emberkeep_schema::KeyLayout;
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use parking_lot::Mutex;
@@ -69,7 +69,7 @@ pub struct Embedded {
     background: Option<Background>,
 }
 
-/// Alone on its cache lines: every step changes it, and every reader needs what would lie beside it.
+/// Alone on its cache lines: every transaction changes it, and every reader needs what would lie beside it.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -82,7 +82,7 @@ pub(crate) struct Inner {
     /// Set once, after the load.
     persistence: OnceLock<Persistence>,
     memory: Memory,
-    naming: Naming,
+    layout: KeyLayout,
     random: Apart<AtomicU64>,
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
@@ -134,7 +134,7 @@ impl Embedded {
         if let Some(background) = &self.background {
             background.stop();
         }
-        // Steps that are under way hold a lock; after this line none is.
+        // Transactions that are under way hold a lock; after this line none is.
         drop(Locked::take(&self.inner, ALL));
         let closed = self.inner.journal().map_or(Ok(()), |journal| journal.close());
         self.inner.channels.close();
@@ -171,7 +171,7 @@ impl Inner {
             channels: Arc::default(),
             persistence: OnceLock::new(),
             memory: Memory::new(options.memory_bytes_max),
-            naming: options.naming.clone(),
+            layout: options.layout.clone(),
             random: Apart(AtomicU64::new(seed)),
             conflicts: AtomicU64::new(0),
             committed_without_locks: AtomicU64::new(0),
@@ -235,15 +235,15 @@ impl Engine for Embedded {
         "the embedded engine".into()
     }
 
-    fn naming(&self) -> &Naming {
-        &self.inner.naming
+    fn key_layout(&self) -> &KeyLayout {
+        &self.inner.layout
     }
 
-    fn run_here(&self, partition: &[u8], step: &mut dyn Step, seed: u64) -> Option<Ended> {
-        Some(transact::transact(&self.inner, partition, step, seed))
+    fn run_local(&self, partition: &[u8], transaction: &mut dyn Transaction, seed: u64) -> Option<Ended> {
+        Some(transact::transact(&self.inner, partition, transaction, seed))
     }
 
-    fn get_here(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
+    fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
         let answer = self.inner.open().and_then(|()| self.inner.get(key, out));
         // What was read may not be on disk yet; then the caller has to wait, which cannot be done here.
         (self.inner.ticket_of_reads() == Ticket(0)).then_some(answer)
@@ -253,11 +253,12 @@ impl Engine for Embedded {
         self.inner.settle(ticket)
     }
 
-    fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Step>>> {
+    fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
-            let ended = transact::transact(&self.inner, &order.partition, &mut *order.step, order.seed);
+            let ended =
+                transact::transact(&self.inner, &order.partition, &mut *order.transaction, order.seed);
             self.inner.settle(ended.ticket).await?;
-            ended.result.map(|()| order.step)
+            ended.result.map(|()| order.transaction)
         })
     }
 

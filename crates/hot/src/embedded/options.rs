@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::journal::Durability;
 use crate::journal::files::{Disk, Files};
 use crate::limits::JOURNAL_REWRITE_BYTES_MIN;
-use emberkeep_schema::Naming;
+use emberkeep_schema::KeyLayout;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub struct Options {
     /// The journal is not rewritten below this size.
     pub rewrite_bytes_min: u64,
     /// Prefix of all keys. The layout is that of one server.
-    pub naming: Naming,
-    /// Bytes of keys and values beyond which steps that grow are refused.
+    pub layout: KeyLayout,
+    /// Bytes of keys and values beyond which transactions that grow are refused.
     pub memory_bytes_max: Option<usize>,
     /// Where time comes from.
     pub clock: Clock,
@@ -44,7 +44,7 @@ impl Default for Options {
             files: Arc::new(Disk),
             cut_damage: false,
             rewrite_bytes_min: JOURNAL_REWRITE_BYTES_MIN,
-            naming: Naming::single(),
+            layout: KeyLayout::single(),
             memory_bytes_max: None,
             clock: Clock::System,
             seed: None,
@@ -85,8 +85,8 @@ impl Options {
     }
 
     /// Puts a prefix in front of all keys.
-    pub fn naming(mut self, naming: Naming) -> Options {
-        self.naming = naming;
+    pub fn layout(mut self, layout: KeyLayout) -> Options {
+        self.layout = layout;
         self
     }
 

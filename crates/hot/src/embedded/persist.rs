@@ -1,8 +1,8 @@
 //! What the engine tells its journal, and what it waits for.
 //!
-//! With [`Durability::Always`] nothing leaves the engine before it is on disk: a step's caller waits for its
+//! With [`Durability::Always`] nothing leaves the engine before it is on disk: a transaction's caller waits for its
 //! number, messages are handed out by the journal after the sync, and readers wait for whatever was appended when
-//! they read. Otherwise messages go out under the locks of their step and nobody waits: what was appended survives the
+//! they read. Otherwise messages go out under the locks of their transaction and nobody waits: what was appended survives the
 //! death of the process already.
 
 use super::Inner;

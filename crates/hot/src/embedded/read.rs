@@ -148,7 +148,7 @@ fn slice(scores: &Scores, (from, count): (usize, usize), limit: usize, reverse: 
     })
 }
 
-/// A range by bytes gives no scores, as in Redis, so that a foreign score cannot make a step's reply stale.
+/// A range by bytes gives no scores, as in Redis, so that an external score cannot make a transaction's reply stale.
 fn without_scores(reply: Reply) -> Reply {
     match reply {
         Reply::Scored(list) => {

@@ -31,7 +31,7 @@ impl Hashed {
     }
 }
 
-/// A place in the index. With the hash in it, a lookup touches no foreign entry and growth touches none at all.
+/// A place in the index. With the hash in it, a lookup touches no external entry and growth touches none at all.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     hash: u32,
@@ -84,7 +84,7 @@ pub(super) struct Shard {
     bytes: usize,
     /// How far the sweep has come.
     pub(super) sweep: Pass,
-    /// Steps whose first lock was this shard's.
+    /// Transactions whose first lock was this shard's.
     pub(super) committed: u64,
     /// Entries that the sweep or a write removed because their time had come.
     pub(super) expired: u64,

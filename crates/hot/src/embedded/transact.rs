@@ -1,4 +1,4 @@
-//! A step on the caller's stack: run the body under the locks it turns out to need, check, commit.
+//! A transaction on the caller's stack: run the body under the locks it turns out to need, check, commit.
 //!
 //! Commit, all under the locks: 1. the log becomes plain writes; 2. the shards of all written keys are taken;
 //! 3. types are checked and memory is reserved; 4. the journal gets the list; 5. the list is applied; 6. messages
@@ -15,14 +15,14 @@ use crate::command::{Effects, RawKey, Write};
 use crate::engine::{Ended, Ticket};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{RawTx, Step};
+use crate::tx::{RawTx, Transaction};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Buffers of a step, kept by the thread for the next one.
+/// Buffers of a transaction, kept by the thread for the next one.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) effects: Effects,
@@ -31,7 +31,7 @@ pub(super) struct Scratch {
 }
 
 thread_local! {
-    /// Empty while a step of this thread runs.
+    /// Empty while a transaction of this thread runs.
     static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(Some(Box::default()));
 }
 
@@ -43,7 +43,10 @@ impl Loan {
         let scratch = SCRATCH.take();
         if scratch.is_none() {
             // Its locks could be held further up this very stack.
-            return Err(Error::invalid("step", "a body started another step, expected bodies to be pure"));
+            return Err(Error::invalid(
+                "transaction",
+                "a body started another transaction, expected bodies to be pure",
+            ));
         }
         Ok(Loan(scratch))
     }
@@ -59,29 +62,40 @@ impl Drop for Loan {
     }
 }
 
-/// Runs a step to its commit, or to the error that it ends with.
-pub(super) fn transact(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64) -> Ended {
+/// Runs a transaction to its commit, or to the error that it ends with.
+pub(super) fn transact(
+    inner: &Inner,
+    partition: &[u8],
+    transaction: &mut dyn Transaction,
+    seed: u64,
+) -> Ended {
     match inner.open().and_then(|()| Loan::take()) {
-        Ok(loan) => run(inner, partition, step, seed, loan),
+        Ok(loan) => run(inner, partition, transaction, seed, loan),
         Err(error) => Ended { result: Err(error), ticket: Ticket(0) },
     }
 }
 
-fn run(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64, mut loan: Loan) -> Ended {
+fn run(
+    inner: &Inner,
+    partition: &[u8],
+    transaction: &mut dyn Transaction,
+    seed: u64,
+    mut loan: Loan,
+) -> Ended {
     let scratch = loan.0.as_deref_mut().expect("taken above");
     let mut wanted = 0;
     for attempts in 1.. {
         let mut locked = Locked::take(inner, wanted);
-        match attempt(&mut locked, partition, step, seed, scratch) {
+        match attempt(&mut locked, partition, transaction, seed, scratch) {
             Err(Error::Suspended) => {
                 scratch.effects.clear();
                 wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
             Ok(ticket) => return Ended { result: Ok(()), ticket },
-            // A refusal, too, was made of what the step saw.
+            // A refusal, too, was made of what the transaction saw.
             Err(error) => {
-                return Ended { result: Err(step.explain(error)), ticket: inner.ticket_of_reads() };
+                return Ended { result: Err(transaction.explain(error)), ticket: inner.ticket_of_reads() };
             }
         }
     }
@@ -91,19 +105,19 @@ fn run(inner: &Inner, partition: &[u8], step: &mut dyn Step, seed: u64, mut loan
 fn attempt(
     locked: &mut Locked<'_>,
     partition: &[u8],
-    step: &mut dyn Step,
+    transaction: &mut dyn Transaction,
     seed: u64,
     scratch: &mut Scratch,
 ) -> Result<Ticket> {
     let started = Instant::now();
     let mut tx = RawTx::new(locked, &mut scratch.effects, seed);
-    let ran = catch_unwind(AssertUnwindSafe(|| step.run(&mut tx)));
+    let ran = catch_unwind(AssertUnwindSafe(|| transaction.run(&mut tx)));
     if locked.suspended() {
         return Err(Error::Suspended);
     }
     let took = started.elapsed();
     if took > BODY_WARN {
-        tracing::warn!(partition = %show(partition), ?took, "the body of a step ran long under its locks");
+        tracing::warn!(partition = %show(partition), ?took, "the body of a transaction ran long under its locks");
     }
     match ran {
         Err(panic) => Err(Error::Panicked { message: message(panic.as_ref()) }),
@@ -150,7 +164,7 @@ fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut
     Ok(())
 }
 
-/// Puts a DEL of every key that had ended before the step's own writes.
+/// Puts a DEL of every key that had ended before the transaction's own writes.
 fn remove_first(ended: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
     let keys: Vec<RawKey> = ended.iter().map(|number| effects.writes[*number].0.clone()).collect();
     let hashed: Vec<Hashed> = ended.iter().map(|number| hashes[*number]).collect();

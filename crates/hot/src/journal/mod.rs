@@ -8,7 +8,7 @@
 //! | `format` | the byte table, what a crash can leave, encoding |
 //! | `decode` | Redis commands back into writes |
 //! | `manifest` | which files, in which order |
-//! | `reader`, `recover`, `foreign` | loading |
+//! | `reader`, `recover`, `external` | loading |
 //! | `repair`, `unlisted` | cutting torn ends and, if told to, damage; files that no manifest names |
 //! | `shared`, `tail`, `writer`, `settle` | appending, space ahead, group commit, waiting |
 //! | `rewrite` | replacing a grown history by the state |
@@ -19,7 +19,6 @@ mod decode;
 mod disk_log;
 pub mod faulty;
 pub mod files;
-mod foreign;
 mod format;
 mod lock;
 mod manifest;
@@ -27,6 +26,7 @@ mod manifest;
 mod mapped;
 mod reader;
 mod recover;
+mod redis_aof;
 mod repair;
 mod rewrite;
 mod settle;

@@ -199,11 +199,11 @@ impl Reader {
                 return Ok(rest);
             }
             // A mark may lie across the edge of the window, so its length is read again.
-            let step = self.window.peeked().len().saturating_sub(LINE_BYTES_MAX);
-            if step == 0 {
+            let transaction = self.window.peeked().len().saturating_sub(LINE_BYTES_MAX);
+            if transaction == 0 {
                 return Ok(rest);
             }
-            self.window.skip(step);
+            self.window.skip(transaction);
         }
     }
 }

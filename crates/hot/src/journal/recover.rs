@@ -7,7 +7,7 @@ use super::files::Files;
 use super::format::FileKind;
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
-use super::{MANIFEST_NAME, folder_error, foreign, unlisted};
+use super::{MANIFEST_NAME, redis_aof, folder_error, unlisted};
 use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;
@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
             self.found.base_bytes = bytes;
         }
         if !self.entry.ours {
-            return self.foreign(window).map_err(|stop| stop.or_io(io));
+            return self.external(window).map_err(|stop| stop.or_io(io));
         }
         match Reader::open(window).map_err(io)? {
             Some(reader) => self.ours(reader).map_err(|stop| stop.or_io(io)),
@@ -185,19 +185,19 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn foreign(&mut self, window: Window) -> Result<(), FileStop> {
+    fn external(&mut self, window: Window) -> Result<(), FileStop> {
         let (mut commands, recovery) = (0, &mut self.found.recovery);
-        let read = foreign::read(window, self.apply, &mut commands);
+        let read = redis_aof::read(window, self.apply, &mut commands);
         recovery.commands += commands;
         recovery.transactions += commands;
         self.found.tail = None;
         read.map_err(|(offset, stop)| self.stopped(offset, stop))
     }
 
-    fn stopped(&self, offset: u64, stop: foreign::ForeignStop) -> FileStop {
+    fn stopped(&self, offset: u64, stop: redis_aof::ExternalStop) -> FileStop {
         match stop {
-            foreign::ForeignStop::Io(error) => FileStop::Io(error),
-            foreign::ForeignStop::Fault(fault) => self.faulted(offset, fault),
+            redis_aof::ExternalStop::Io(error) => FileStop::Io(error),
+            redis_aof::ExternalStop::Fault(fault) => self.faulted(offset, fault),
         }
     }
 

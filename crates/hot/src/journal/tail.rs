@@ -44,9 +44,9 @@ impl Tail {
     /// How much to reserve at once: a part of the content, so that small journals stay small.
     pub(super) fn step_bytes(&self) -> usize {
         let half = usize::try_from(self.end / 2).unwrap_or(usize::MAX);
-        let step = half.clamp(JOURNAL_RESERVE_BYTES_MIN, JOURNAL_RESERVE_BYTES_MAX);
+        let transaction = half.clamp(JOURNAL_RESERVE_BYTES_MIN, JOURNAL_RESERVE_BYTES_MAX);
         // Spaces end where pages end, so that one page seldom belongs to two of them.
-        let end = (self.reserved_end() + step as u64).next_multiple_of(PAGE_BYTES);
+        let end = (self.reserved_end() + transaction as u64).next_multiple_of(PAGE_BYTES);
         (end - self.reserved_end()) as usize
     }
 
@@ -61,7 +61,7 @@ impl Tail {
         self.spaces.push_back(space);
     }
 
-    /// Reserves what `bytes` need, at least a step.
+    /// Reserves what `bytes` need, at least a transaction.
     pub(super) fn reserve(&mut self, bytes: usize) -> io::Result<()> {
         let wanted = bytes.saturating_sub(self.free).max(self.step_bytes());
         let space = self.file.reserve(self.reserved_end(), wanted, false)?;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A transaction.
-type Step = Vec<(RawKey, Write)>;
+type Transaction = Vec<(RawKey, Write)>;
 /// A keyspace that knows SET, DEL and INCRBY: enough to tell states apart.
 type State = BTreeMap<RawKey, Bytes>;
 
@@ -24,12 +24,12 @@ fn options(files: &Forgetful, durability: Durability) -> JournalOptions {
 }
 
 /// A journal whose writer the test turns by hand, with the writes that were loaded.
-fn open(files: &Forgetful, durability: Durability) -> Result<(Journal, Writer, Recovery, Step)> {
+fn open(files: &Forgetful, durability: Durability) -> Result<(Journal, Writer, Recovery, Transaction)> {
     open_with(options(files, durability))
 }
 
-fn open_with(options: JournalOptions) -> Result<(Journal, Writer, Recovery, Step)> {
-    let mut loaded = Step::new();
+fn open_with(options: JournalOptions) -> Result<(Journal, Writer, Recovery, Transaction)> {
+    let mut loaded = Transaction::new();
     let (journal, recovery, writer) = Journal::open_by_hand(options, &mut |key, write| {
         loaded.push((key, write));
         Ok(())
@@ -38,7 +38,7 @@ fn open_with(options: JournalOptions) -> Result<(Journal, Writer, Recovery, Step
 }
 
 /// What the next start finds.
-fn reload(files: &Forgetful) -> Result<(Recovery, Step)> {
+fn reload(files: &Forgetful) -> Result<(Recovery, Transaction)> {
     open(files, Durability::Always).map(|(_, _, recovery, loaded)| (recovery, loaded))
 }
 
@@ -51,17 +51,18 @@ fn set(key: &str, value: &str) -> (RawKey, Write) {
 }
 
 /// The `n`-th of a row of transactions whose states all differ. Every third has several commands.
-fn step(n: u64) -> Step {
-    let mut step = vec![(bytes("count"), Write::IncrBy(1))];
+fn transaction(n: u64) -> Transaction {
+    let mut transaction = vec![(bytes("count"), Write::IncrBy(1))];
     if n.is_multiple_of(3) {
-        step.push(set(&format!("key{}", n % 5), &format!("value {n} {}", "x".repeat(n as usize % 40))));
-        step.push((bytes(&format!("key{}", n % 7)), Write::Del));
+        transaction
+            .push(set(&format!("key{}", n % 5), &format!("value {n} {}", "x".repeat(n as usize % 40))));
+        transaction.push((bytes(&format!("key{}", n % 7)), Write::Del));
     }
-    step
+    transaction
 }
 
-fn steps(count: u64) -> Vec<Step> {
-    (1..=count).map(step).collect()
+fn transactions(count: u64) -> Vec<Transaction> {
+    (1..=count).map(transaction).collect()
 }
 
 fn apply(state: &mut State, writes: &[(RawKey, Write)]) {
@@ -82,21 +83,21 @@ fn apply(state: &mut State, writes: &[(RawKey, Write)]) {
     }
 }
 
-/// The state after the first `count` steps of a row.
+/// The state after the first `count` transactions of a row.
 fn state_after(count: u64) -> State {
     let mut state = State::new();
-    steps(count).iter().for_each(|step| apply(&mut state, step));
+    transactions(count).iter().for_each(|transaction| apply(&mut state, transaction));
     state
 }
 
-fn state_of(loaded: &Step) -> State {
+fn state_of(loaded: &Transaction) -> State {
     let mut state = State::new();
     apply(&mut state, loaded);
     state
 }
 
-/// How many steps of the row have been loaded. Panics if it is no prefix of the row.
-fn prefix_length(loaded: &Step) -> u64 {
+/// How many transactions of the row have been loaded. Panics if it is no prefix of the row.
+fn prefix_length(loaded: &Transaction) -> u64 {
     let state = state_of(loaded);
     let count = state.get(&bytes("count")).map_or(0, |v| std::str::from_utf8(v).unwrap().parse().unwrap());
     assert_eq!(state, state_after(count), "a state that never was");

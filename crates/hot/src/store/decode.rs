@@ -1,4 +1,4 @@
-//! Replies as values of a family: one place for steps and for plain reads, so that both mean the same.
+//! Replies as values of a family: one place for transactions and for plain reads, so that both mean the same.
 
 use super::member::Member;
 use crate::command::Reply;
@@ -91,7 +91,7 @@ pub(super) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<
 
 /// A member of a set, whatever it is.
 pub(super) fn member<M: Codec>(bytes: Bytes) -> Member<M::Value> {
-    M::decode(&bytes).map_or_else(|_| Member::Foreign(bytes.clone()), Member::Known)
+    M::decode(&bytes).map_or_else(|_| Member::External(bytes.clone()), Member::Known)
 }
 
 /// Members of a set, whatever they are.

@@ -1,11 +1,11 @@
-//! The families that a step writes to, so that an error of its commit can name the one its raw key belongs to.
+//! The families that a transaction writes to, so that an error of its commit can name the one its raw key belongs to.
 
 use super::decode::with_family_named;
 use crate::error::{Error, shown};
-use emberkeep_schema::{Declaration, Family, Naming};
+use emberkeep_schema::{Declaration, Family, KeyLayout};
 use smallvec::SmallVec;
 
-/// Families of a step's typed writes, each once. Cheap to fill: nothing is parsed or allocated unless a commit is
+/// Families of a transaction's typed writes, each once. Cheap to fill: nothing is parsed or allocated unless a commit is
 /// refused.
 #[derive(Default)]
 pub(super) struct Families {
@@ -14,11 +14,11 @@ pub(super) struct Families {
 
 struct Written {
     declaration: &'static Declaration,
-    owns: fn(&Naming, &[u8]) -> bool,
+    owns: fn(&KeyLayout, &[u8]) -> bool,
 }
 
-fn owns<F: Family>(naming: &Naming, raw: &[u8]) -> bool {
-    F::parse(naming, raw).is_some()
+fn owns<F: Family>(layout: &KeyLayout, raw: &[u8]) -> bool {
+    F::parse(layout, raw).is_some()
 }
 
 impl Families {
@@ -35,10 +35,10 @@ impl Families {
     }
 
     /// Adds the family to an error whose key is of one of these.
-    pub(super) fn explain(&self, naming: &Naming, error: Error) -> Error {
+    pub(super) fn explain(&self, layout: &KeyLayout, error: Error) -> Error {
         let (Error::WrongType { key, .. } | Error::TooLarge { key, .. }) = &error else { return error };
         let Some(raw) = shown(key) else { return error };
-        match self.written.iter().find(|family| (family.owns)(naming, &raw)) {
+        match self.written.iter().find(|family| (family.owns)(layout, &raw)) {
             Some(family) => with_family_named(error, family.declaration.name),
             None => error,
         }

@@ -1,13 +1,13 @@
 //! The partition's log: what was recorded in the same commits as the state it speaks of.
 //!
 //! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` the last sequence.
-//! Promises: sequences are continuous and start at 1; an entry is there exactly if its step committed; who finds
+//! Promises: sequences are continuous and start at 1; an entry is there exactly if its transaction committed; who finds
 //! a first sequence above the one it asked for has missed what was dropped in between.
 //!
-//! Two ways to write it, and a partition keeps to one of them. [`Tx::record`] never reads the log, so that steps which
-//! only record do not conflict; its entries are appended when the step has committed, and no step sees them in its own
+//! Two ways to write it, and a partition keeps to one of them. [`Tx::record`] never reads the log, so that transactions which
+//! only record do not conflict; its entries are appended when the transaction has committed, and no transaction sees them in its own
 //! run. [`Tx::record_until`] is for a log that ends with the rest of its partition: plain reads and writes of both
-//! keys, so that a step may begin, continue, read and drop the log like any other key.
+//! keys, so that a transaction may begin, continue, read and drop the log like any other key.
 
 use super::{Scope, Tx};
 use crate::command::{Expiry, RawKey, Read, Reply, Write};
@@ -15,7 +15,7 @@ use crate::error::{Error, Result, show};
 use crate::limits::REPLY_ELEMENTS_MAX;
 use crate::tx::overlay::parse_integer;
 use bytes::Bytes;
-use emberkeep_schema::{Naming, Partition};
+use emberkeep_schema::{KeyLayout, Partition};
 
 /// One entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub struct LogPage {
 }
 
 /// The keys of a partition's log: the list and its counter.
-pub fn log_keys(naming: &Naming, partition: &[u8]) -> (RawKey, RawKey) {
+pub fn log_keys(layout: &KeyLayout, partition: &[u8]) -> (RawKey, RawKey) {
     let mut list = Vec::new();
     let name = [b"log:", partition].concat();
-    naming.write_own(partition, &name, &mut list);
+    layout.write_own(partition, &name, &mut list);
     let counter = [&list[..], b":seq"].concat();
     (Bytes::from(list), Bytes::from(counter))
 }
@@ -60,7 +60,7 @@ fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
     });
     parsed.ok_or_else(|| Error::Corrupt {
         key: show(key),
-        reason: "a log entry without its sequence; a foreign client wrote it".into(),
+        reason: "a log entry without its sequence; an external client wrote it".into(),
     })
 }
 
@@ -72,7 +72,7 @@ impl<P: Partition> Scope<P> {
 
     /// Removes entries up to and including a sequence: they were taken over elsewhere.
     pub async fn log_trim(&self, through: u64) -> Result<()> {
-        let (list, _) = log_keys(&self.store.naming, &self.text);
+        let (list, _) = log_keys(&self.store.layout, &self.text);
         self.transact(move |tx| {
             let Some(first) = first_sequence(tx, &list)? else { return Ok(()) };
             if through >= first {
@@ -86,10 +86,10 @@ impl<P: Partition> Scope<P> {
 }
 
 impl<P: Partition> Scope<P> {
-    /// The same scope, whose steps will probably ask for the log's last sequence, see [`Scope::announce`].
-    pub fn announce_log(mut self) -> Self {
-        let (_, counter) = log_keys(&self.store.naming, &self.text);
-        self.announced.push((counter, Read::Get));
+    /// The same scope, whose transactions will probably ask for the log's last sequence, see [`Scope::prefetch`].
+    pub fn prefetch_log(mut self) -> Self {
+        let (_, counter) = log_keys(&self.store.layout, &self.text);
+        self.prefetched.push((counter, Read::Get));
         self
     }
 }
@@ -137,13 +137,13 @@ impl<P: Partition> Tx<'_, P> {
         self.raw_write(counter, Write::Del)
     }
 
-    /// Up to `limit` entries after a sequence, as [`Scope::log_after`] gives them, together with what else the step reads.
+    /// Up to `limit` entries after a sequence, as [`Scope::log_after`] gives them, together with what else the transaction reads.
     pub fn log_after(&mut self, sequence: u64, limit: usize) -> Result<LogPage> {
         let (list, counter) = self.log_keys();
         read_after(self, &list, &counter, sequence, limit.clamp(1, REPLY_ELEMENTS_MAX))
     }
 
-    /// The newest sequence of the log, those of [`Tx::record_until`] in this step included; 0 = nothing was recorded.
+    /// The newest sequence of the log, those of [`Tx::record_until`] in this transaction included; 0 = nothing was recorded.
     pub fn log_last(&mut self) -> Result<u64> {
         let (_, counter) = self.log_keys();
         last_sequence(self, &counter)
@@ -161,7 +161,7 @@ fn count_of(key: &[u8], text: &[u8]) -> Result<u64> {
     let count = parse_integer(text).and_then(|count| u64::try_from(count).ok());
     count.ok_or_else(|| Error::Corrupt {
         key: show(key),
-        reason: "the last sequence of a log is no number; a foreign client wrote it".into(),
+        reason: "the last sequence of a log is no number; an external client wrote it".into(),
     })
 }
 

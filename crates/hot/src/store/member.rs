@@ -1,4 +1,4 @@
-//! Members of a set as they were found: a set may hold what a foreign client wrote and the family cannot read.
+//! Members of a set as they were found: a set may hold what an external client wrote and the family cannot read.
 
 use super::Scope;
 use super::decode::{self, with_family};
@@ -9,13 +9,13 @@ use emberkeep_schema::{Codec, Family, Key, Partition, Set};
 
 /// A member of a set: of the family's type, or bytes that are not.
 ///
-/// One member that a foreign client put there must not make a whole set unreadable; `Tx::srem_raw` removes it.
+/// One member that an external client put there must not make a whole set unreadable; `Tx::srem_raw` removes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member<V> {
     /// What the family declares.
     Known(V),
     /// Something else, as it is stored.
-    Foreign(Bytes),
+    External(Bytes),
 }
 
 impl<V> Member<V> {
@@ -23,7 +23,7 @@ impl<V> Member<V> {
     pub fn known(self) -> Option<V> {
         match self {
             Member::Known(value) => Some(value),
-            Member::Foreign(_) => None,
+            Member::External(_) => None,
         }
     }
 }
@@ -39,8 +39,8 @@ pub struct SetPage<V> {
 
 impl<P: Partition> Scope<P> {
     /// One page of a set's members, about `count` of them: a set of any size, without holding others up. Over all
-    /// pages every member is returned that is there throughout; one may be returned twice, and what a foreign
-    /// client put there that the family cannot read comes as [`Member::Foreign`].
+    /// pages every member is returned that is there throughout; one may be returned twice, and what an external
+    /// client put there that the family cannot read comes as [`Member::External`].
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};

@@ -1,11 +1,11 @@
-//! The store: what a game holds. An engine, the naming of its keys, and scopes of one partition.
+//! The store: what a game holds. An engine, the layout of its keys, and scopes of one partition.
 
 mod decode;
 mod families;
 mod log;
 mod member;
 mod reads;
-mod step;
+mod transaction;
 mod typed;
 
 pub use log::{LogEntry, LogPage, log_keys, stored_entry};
@@ -15,43 +15,51 @@ pub use typed::Tx;
 use crate::command::{RawKey, Read};
 use crate::engine::{Cursor, Ended, Engine, Order, Stats, Ticket};
 use crate::error::{Error, Result};
-use crate::limits::STEP_DEADLINE_DEFAULT;
+use crate::limits::TRANSACTION_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
 use bytes::Bytes;
-use emberkeep_schema::{Automatic, Channel, Codec, Family, Given, Key, Naming, Partition, Piece, Set, Text};
+use emberkeep_schema::{
+    Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
+};
 use families::Families;
 use std::sync::Arc;
 use std::time::Duration;
-use step::BodyStep;
+use transaction::ClosureTransaction;
 use typed::rendered;
 
 /// Hot state on some engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
-    naming: Arc<Naming>,
+    layout: Arc<KeyLayout>,
 }
 
 impl Store {
     /// A store on an engine.
     pub fn new(engine: Arc<dyn Engine>) -> Store {
-        let naming = Arc::new(engine.naming().clone());
-        Store { engine, naming }
+        let layout = Arc::new(engine.key_layout().clone());
+        Store { engine, layout }
     }
 
-    /// The part of the store in which one partition lives. Every step runs in one.
+    /// The part of the store in which one partition lives. Every transaction runs in one.
     pub fn scope<P: Partition>(&self, partition: P) -> Scope<P> {
         let text = typed::in_scratch::<Error>(|out| {
             partition.write(out);
             Ok(())
         });
         let text = text.expect("a partition's text is always written");
-        Scope { store: self.clone(), partition, text, deadline: STEP_DEADLINE_DEFAULT, announced: Vec::new() }
+        Scope {
+            store: self.clone(),
+            partition,
+            text,
+            deadline: TRANSACTION_DEADLINE_DEFAULT,
+            prefetched: Vec::new(),
+        }
     }
 
     /// How keys are written on this store's engine.
-    pub fn naming(&self) -> &Naming {
-        &self.naming
+    pub fn key_layout(&self) -> &KeyLayout {
+        &self.layout
     }
 
     /// The engine's name, without credentials.
@@ -64,12 +72,12 @@ impl Store {
         self.engine.now().await
     }
 
-    /// Whether the engine takes steps now; the error says what keeps it from that.
+    /// Whether the engine takes transactions now; the error says what keeps it from that.
     pub async fn ready(&self) -> Result<()> {
         self.engine.ready().await
     }
 
-    /// Why the engine takes no steps until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    /// Why the engine takes no transactions until it is opened again; `None` if it does, or may by itself, as on a full disk.
     pub fn stopped(&self) -> Option<Error> {
         self.engine.stopped()
     }
@@ -95,15 +103,15 @@ impl Store {
         F: Family<Kind = Channel<C>>,
         C: Codec,
     {
-        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.naming).into()]).await
+        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout).into()]).await
     }
 
     /// One page of a family's keys over all partitions, with the partition where the key tells it. A cursor is refused
     /// (`Error::Invalid`) where a server restarted or slots of a Cluster moved since: begin anew, without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
-        let pattern = glob_of::<F>(&self.naming);
+        let pattern = glob_of::<F>(&self.layout);
         let page = self.engine.scan(from, &pattern, count).await?;
-        let keys = page.keys.iter().filter_map(|raw| F::parse(&self.naming, raw)).collect();
+        let keys = page.keys.iter().filter_map(|raw| F::parse(&self.layout, raw)).collect();
         Ok(ScanPage { keys, next: page.next })
     }
 
@@ -122,10 +130,10 @@ pub struct ScanPage<F: Family> {
 }
 
 /// The glob pattern of all keys of a family.
-fn glob_of<F: Family>(naming: &Naming) -> Vec<u8> {
+fn glob_of<F: Family>(layout: &KeyLayout) -> Vec<u8> {
     let mut out = Vec::new();
-    push_escaped(&mut out, naming.prefix().as_bytes());
-    if naming.layout() == emberkeep_schema::Layout::Cluster {
+    push_escaped(&mut out, layout.prefix().as_bytes());
+    if layout.topology() == emberkeep_schema::Topology::Cluster {
         out.extend_from_slice(b"{*}");
     }
     for piece in F::DECLARATION.pieces {
@@ -146,14 +154,14 @@ fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// One partition of a store: where steps run.
+/// One partition of a store: where transactions run.
 #[derive(Clone)]
 pub struct Scope<P> {
     store: Store,
     partition: P,
     text: Bytes,
     deadline: Duration,
-    announced: Vec<(RawKey, Read)>,
+    prefetched: Vec<(RawKey, Read)>,
 }
 
 impl<P: Partition> Scope<P> {
@@ -167,48 +175,48 @@ impl<P: Partition> Scope<P> {
         &self.partition
     }
 
-    /// The same scope, with another time until `Conflict`; more than [`STEP_DEADLINE_MAX`](crate::limits::STEP_DEADLINE_MAX)
+    /// The same scope, with another time until `Conflict`; more than [`TRANSACTION_DEADLINE_MAX`](crate::limits::TRANSACTION_DEADLINE_MAX)
     /// counts as that.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The same scope, whose steps will probably make this read: announced reads go out together on engines that are
-    /// far away. A wrong announcement costs time, never correctness.
-    pub fn announce<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
-        self.announced.push((self.raw(key), read));
+    /// The same scope, whose transactions will probably make this read: prefetched reads go out together on engines that are
+    /// far away. A wrong prefetch costs time, never correctness.
+    pub fn prefetch<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
+        self.prefetched.push((self.raw(key), read));
         self
     }
 
-    /// The same scope, whose steps will probably `get` this key, see [`Scope::announce`].
-    pub fn announce_get<F, C>(self, key: &Key<F>) -> Self
+    /// The same scope, whose transactions will probably `get` this key, see [`Scope::prefetch`].
+    pub fn prefetch_get<F, C>(self, key: &Key<F>) -> Self
     where
         F: Family<Partition = P, Kind = Text<C>>,
         C: Codec,
     {
-        self.announce(key, Read::Get)
+        self.prefetch(key, Read::Get)
     }
 
-    /// The same scope, whose steps will probably ask whether this key exists, see [`Scope::announce`].
-    pub fn announce_exists<F: Family<Partition = P>>(self, key: &Key<F>) -> Self {
-        self.announce(key, Read::Exists)
+    /// The same scope, whose transactions will probably ask whether this key exists, see [`Scope::prefetch`].
+    pub fn prefetch_exists<F: Family<Partition = P>>(self, key: &Key<F>) -> Self {
+        self.prefetch(key, Read::Exists)
     }
 
-    /// The same scope, whose steps will probably read all members of this set, see [`Scope::announce`].
-    pub fn announce_members<F, M>(self, key: &Key<F>) -> Self
+    /// The same scope, whose transactions will probably read all members of this set, see [`Scope::prefetch`].
+    pub fn prefetch_members<F, M>(self, key: &Key<F>) -> Self
     where
         F: Family<Partition = P, Kind = Set<M>>,
         M: Codec,
     {
-        self.announce(key, Read::SMembers)
+        self.prefetch(key, Read::SMembers)
     }
 
     fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
-        rendered(&self.store.naming, &self.partition, key)
+        rendered(&self.store.layout, &self.partition, key)
     }
 
-    /// Runs an atomic step.
+    /// Runs an atomic transaction.
     ///
     /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`; it may run
     /// several times, and only the effects of the last run are kept. An error discards them.
@@ -218,29 +226,30 @@ impl<P: Partition> Scope<P> {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let (naming, partition) = (self.store.naming.clone(), self.partition.clone());
-        let mut step = BodyStep { body, naming, partition, families: Families::default(), result: None };
+        let (layout, partition) = (self.store.layout.clone(), self.partition.clone());
+        let mut transaction =
+            ClosureTransaction { body, layout, partition, families: Families::default(), result: None };
         let engine = &*self.store.engine;
         let seed = engine.seed();
-        match engine.run_here(&self.text, &mut step, seed) {
+        match engine.run_local(&self.text, &mut transaction, seed) {
             Some(Ended { result, ticket }) => {
                 match ticket {
-                    // An engine in process never waits, so a loop of steps would never let others run.
+                    // An engine in process never waits, so a loop of transactions would never let others run.
                     Ticket(0) => tokio::task::consume_budget().await,
                     ticket => engine.settle(ticket).await?,
                 }
                 result?;
             }
-            None => step = self.run_there(step, seed).await?,
+            None => transaction = self.run_there(transaction, seed).await?,
         }
-        step.result.unwrap_or_else(|| Err(Error::Closed.into()))
+        transaction.result.unwrap_or_else(|| Err(Error::Closed.into()))
     }
 
     async fn run_there<T, E, F>(
         &self,
-        step: BodyStep<P, F, T, E>,
+        transaction: ClosureTransaction<P, F, T, E>,
         seed: u64,
-    ) -> Result<BodyStep<P, F, T, E>, Error>
+    ) -> Result<ClosureTransaction<P, F, T, E>, Error>
     where
         F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
@@ -248,17 +257,17 @@ impl<P: Partition> Scope<P> {
     {
         let order = Order {
             partition: self.text.clone(),
-            announced: self.announced.clone(),
-            step: Box::new(step),
+            prefetched: self.prefetched.clone(),
+            transaction: Box::new(transaction),
             deadline: self.deadline,
             seed,
         };
-        let step = self.store.engine.run(order).await?;
-        let step = step.into_any().downcast::<BodyStep<P, F, T, E>>();
-        Ok(*step.expect("an engine gives back the step it was given"))
+        let transaction = self.store.engine.run(order).await?;
+        let transaction = transaction.into_any().downcast::<ClosureTransaction<P, F, T, E>>();
+        Ok(*transaction.expect("an engine gives back the transaction it was given"))
     }
 
-    /// Sets a value in a step of its own.
+    /// Sets a value in a transaction of its own.
     pub async fn put<F, C>(&self, key: &Key<F>, value: C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -269,7 +278,7 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.put(&key, &value)).await
     }
 
-    /// Sets a value for a given time, in a step of its own.
+    /// Sets a value for a given time, in a transaction of its own.
     pub async fn put_for<F, C>(&self, key: &Key<F>, value: C::Value, life: Duration) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -279,7 +288,7 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.put_for(&key, &value, life)).await
     }
 
-    /// Removes a key in a step of its own; `true` for the one caller whose step removed it.
+    /// Removes a key in a transaction of its own; `true` for the one caller whose transaction removed it.
     pub async fn del<F: Family<Partition = P>>(&self, key: &Key<F>) -> Result<bool> {
         let key = key.clone();
         self.transact(move |tx| {

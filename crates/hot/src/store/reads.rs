@@ -1,5 +1,5 @@
-//! Plain reads of a scope, outside a step: each is true at a moment after the call, and no two of one moment.
-//! What must agree is read inside a step.
+//! Plain reads of a scope, outside a transaction: each is true at a moment after the call, and no two of one moment.
+//! What must agree is read inside a transaction.
 
 use super::Scope;
 use super::decode::{self, decoded, with_family};
@@ -9,13 +9,13 @@ use crate::error::Result;
 use emberkeep_schema::{Codec, Family, Hash, Key, List, Partition, Set, SortedSet, Text};
 
 impl<P: Partition> Scope<P> {
-    /// The value of one key, read outside a step.
+    /// The value of one key, read outside a transaction.
     pub async fn get<F, C>(&self, key: &Key<F>) -> Result<Option<C::Value>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
         C: Codec,
     {
-        if let Some(found) = self.get_here::<F, C>(key) {
+        if let Some(found) = self.get_local::<F, C>(key) {
             return found;
         }
         let (raw, reply) = self.ask(key, Read::Get).await?;
@@ -23,14 +23,14 @@ impl<P: Partition> Scope<P> {
     }
 
     /// The same at once, where the engine can: in buffers of the thread, nothing but the value is allocated.
-    fn get_here<F, C>(&self, key: &Key<F>) -> Option<Result<Option<C::Value>>>
+    fn get_local<F, C>(&self, key: &Key<F>) -> Option<Result<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
         C: Codec,
     {
         with_buffers(|name, text| {
-            key.render(&self.store.naming, &self.partition, name);
-            Some(match self.store.engine.get_here(name, text)? {
+            key.render(&self.store.layout, &self.partition, name);
+            Some(match self.store.engine.get_local(name, text)? {
                 Ok(true) => decoded::<F, C>(name, text).map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => Err(with_family::<F>(error)),
@@ -48,7 +48,7 @@ impl<P: Partition> Scope<P> {
         self.get_each(keys).await?.into_iter().collect()
     }
 
-    /// Like [`Scope::get_many`], each key with a result of its own: a value that a foreign client spoiled does not
+    /// Like [`Scope::get_many`], each key with a result of its own: a value that an external client corrupt does not
     /// stand in the way of the others. The outer error is the store's.
     pub async fn get_each<F, C>(&self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where

@@ -1,4 +1,4 @@
-//! Where a step's reads come from: the state below the step's own writes.
+//! Where a transaction's reads come from: the state below the transaction's own writes.
 
 use crate::command::{RawKey, Read, Reply};
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
-//! The atomic step as engines see it: raw keys, reads over a base, buffered effects.
+//! The atomic transaction as engines see it: raw keys, reads over a base, buffered effects.
 //!
-//! Responsible for: read-your-writes, the checks every write passes, one time and one random stream per step.
+//! Responsible for: read-your-writes, the checks every write passes, one time and one random stream per transaction.
 //! Not responsible for: locks, networks, retries (engines), types and TTL policies (`Tx`).
 
 mod base;
@@ -11,21 +11,23 @@ pub use overlay::absent;
 
 use crate::command::*;
 use crate::error::{Error, Result, show};
-use crate::limits::{READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, STEP_BYTES_MAX, STEP_WRITES_MAX};
+use crate::limits::{
+    READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX,
+};
 use bytes::Bytes;
 
 /// A unit of work that an engine runs, possibly several times, and commits at most once.
-pub trait Step: Send {
+pub trait Transaction: Send {
     /// Runs the body once. `true` asks for the commit of its effects; on `false` (an error of the body) they are
     /// discarded, but the reads are validated all the same.
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool;
 
-    /// An error of the commit in the words of the step's owner, who knows more of a raw key than an engine does.
+    /// An error of the commit in the words of the transaction's owner, who knows more of a raw key than an engine does.
     fn explain(&self, error: Error) -> Error {
         error
     }
 
-    /// The step back, so that its owner finds the result inside.
+    /// The transaction back, so that its owner finds the result inside.
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }
 
@@ -42,7 +44,7 @@ pub struct RawTx<'a> {
 }
 
 impl<'a> RawTx<'a> {
-    /// Starts a run. `effects` must be empty; `seed` is the step's own, the same in every run.
+    /// Starts a run. `effects` must be empty; `seed` is the transaction's own, the same in every run.
     pub fn new(base: &'a mut dyn Base, effects: &'a mut Effects, seed: u64) -> Self {
         debug_assert!(effects.is_empty());
         RawTx { base, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
@@ -113,7 +115,7 @@ impl<'a> RawTx<'a> {
         text
     }
 
-    /// Begins to look at what steps behind this one will read. Only in a run that has ended for want of a read, on an
+    /// Begins to look at what transactions behind this one will read. Only in a run that has ended for want of a read, on an
     /// engine that is far away: reads that are not known are asked for beside that one, and the effects of such a run
     /// are discarded anyway. `false` = there is no use in it.
     pub fn look_ahead(&mut self) -> bool {
@@ -136,10 +138,10 @@ impl<'a> RawTx<'a> {
         {
             return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
         }
-        if self.effects.writes.len() >= STEP_WRITES_MAX {
+        if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
             return Err(Error::invalid(
-                "step",
-                format!("more than {STEP_WRITES_MAX} writes; loop over bounded steps"),
+                "transaction",
+                format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions"),
             ));
         }
         self.weigh(key.len() + write.bytes())?;
@@ -149,9 +151,9 @@ impl<'a> RawTx<'a> {
 
     /// Counts bytes that the commit will carry.
     fn weigh(&mut self, bytes: usize) -> Result<()> {
-        if self.bytes + bytes > STEP_BYTES_MAX {
-            let problem = format!("more than {STEP_BYTES_MAX} bytes; loop over bounded steps");
-            return Err(Error::invalid("step", problem));
+        if self.bytes + bytes > TRANSACTION_BYTES_MAX {
+            let problem = format!("more than {TRANSACTION_BYTES_MAX} bytes; loop over bounded transactions");
+            return Err(Error::invalid("transaction", problem));
         }
         self.bytes += bytes;
         Ok(())
@@ -166,7 +168,7 @@ impl<'a> RawTx<'a> {
         Ok(())
     }
 
-    /// Buffers a message, sent when the step commits.
+    /// Buffers a message, sent when the transaction commits.
     pub fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
         check_key(&channel)?;
         Write::Set(payload.clone(), Expiry::Keep).check()?;
@@ -180,7 +182,7 @@ impl<'a> RawTx<'a> {
         self.base.now()
     }
 
-    /// The next number of the step's own random stream (SplitMix64); a rerun draws the same numbers.
+    /// The next number of the transaction's own random stream (SplitMix64); a rerun draws the same numbers.
     pub fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.random)
@@ -212,7 +214,7 @@ pub(crate) fn check_log_bound(entries_max: usize) -> Result<()> {
     }
 }
 
-/// Lays `writes` over a base: what a step sees that runs after others in the same commit.
+/// Lays `writes` over a base: what a transaction sees that runs after others in the same commit.
 pub fn read_through(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
     if writes.is_empty() { base.read(key, read) } else { overlay::read(base, key, writes, read) }
 }

@@ -1,7 +1,7 @@
 //! Reading an index, and removing what should not be in it.
 
 use super::{Indexed, owner, says};
-use crate::limits::{LISTED_PER_READ, PRUNED_PER_STEP};
+use crate::limits::{LISTED_PER_READ, PRUNED_PER_TRANSACTION};
 use bytes::Bytes;
 use emberkeep_hot::engine::MemberCursor;
 use emberkeep_hot::store::Member;
@@ -17,7 +17,7 @@ pub struct Listing<V> {
     /// Records that cannot be read; each error names its key.
     pub corrupt: Vec<Error>,
     /// Entries that were removed because no such record belongs there. One that left with its record meanwhile may be
-    /// counted, too: the step that prunes looks at the record, not at the entry.
+    /// counted, too: the transaction that prunes looks at the record, not at the entry.
     pub pruned: usize,
 }
 
@@ -127,7 +127,7 @@ fn sorted<X: Indexed>(members: Vec<Member<X::Member>>) -> (Vec<X::Member>, Vec<G
     for member in members {
         match member {
             Member::Known(id) => drop(ids.insert(id)),
-            Member::Foreign(bytes) => drop(rubbish.insert(Ghost::Rubbish(bytes))),
+            Member::External(bytes) => drop(rubbish.insert(Ghost::Rubbish(bytes))),
         }
     }
     (ids.into_iter().collect(), rubbish.into_iter().collect())
@@ -152,21 +152,21 @@ pub(super) async fn sort<X: Indexed>(
     Ok(ghosts)
 }
 
-/// Removes entries that are ghosts still when the step commits. Answers how many were.
+/// Removes entries that are ghosts still when the transaction commits. Answers how many were.
 pub(super) async fn prune<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
     ghosts: Vec<Ghost<X::Member>>,
 ) -> Result<usize> {
     let mut pruned = 0;
-    for some in ghosts.chunks(PRUNED_PER_STEP) {
+    for some in ghosts.chunks(PRUNED_PER_TRANSACTION) {
         let records = some.iter().filter_map(|ghost| match ghost {
             Ghost::Id(member) => Some(X::record(member)),
             Ghost::Rubbish(_) => None,
         });
-        let announced = records.fold(scope.clone(), |scope, key| scope.announce_get(&key));
+        let prefetched = records.fold(scope.clone(), |scope, key| scope.prefetch_get(&key));
         let (index, owner, some) = (index.clone(), owner::<X>(scope), some.to_vec());
-        pruned += announced.transact(move |tx| remove::<X>(tx, &index, owner.as_ref(), &some)).await?;
+        pruned += prefetched.transact(move |tx| remove::<X>(tx, &index, owner.as_ref(), &some)).await?;
     }
     Ok(pruned)
 }
@@ -198,7 +198,7 @@ fn belongs<X: Indexed>(
 ) -> Result<bool> {
     match tx.get(&X::record(member)) {
         Ok(found) => Ok(found.is_some_and(|value| says::<X>(&value, index, owner))),
-        Err(error) if error.is_spoiled() => Ok(true),
+        Err(error) if error.is_corrupt() => Ok(true),
         Err(error) => Err(error),
     }
 }

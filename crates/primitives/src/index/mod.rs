@@ -1,10 +1,10 @@
 //! An index: a set of the ids of records that belong together, and never a ghost in what is read from it.
 //!
 //! Promises:
-//! 1. A record and its entry come and go in one step ([`enter`], [`leave`] beside the write of the record).
+//! 1. A record and its entry come and go in one transaction ([`enter`], [`leave`] beside the write of the record).
 //! 2. [`list`] returns living records only, each of which says itself that it belongs there, to this index and, where
 //!    records tell it ([`Indexed::partition`]), to this partition. Entries without such a record
-//!    (it ended by TTL, or a foreign client deleted it) are removed, in a step that looks at the record once more: ids
+//!    (it ended by TTL, or an external client deleted it) are removed, in a transaction that looks at the record once more: ids
 //!    are used again.
 //! 3. A record that cannot be read does not hide the others: it is told by its key, and its entry stays.
 //! 4. A [`Sweeper`] does the same for indexes that nobody reads, and puts records that are in no index into theirs. It
@@ -91,7 +91,7 @@ pub use list::{IndexPage, Listing, list, living, page};
 pub use sweep::{Sweeper, Swept};
 
 use emberkeep_hot::{Result, Scope, Tx};
-use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Layout, Part, Partition, Piece, Set, Text};
+use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Part, Partition, Piece, Set, Text, Topology};
 
 /// How records and their index belong together. Implemented by a marker type of the game, once for each index.
 pub trait Indexed: Send + Sync + 'static {
@@ -133,7 +133,7 @@ pub trait Indexed: Send + Sync + 'static {
 /// The partition to which an index belongs; `None` where its key stands for all of them.
 fn owner<X: Indexed>(scope: &Scope<X::Partition>) -> Option<X::Partition> {
     let told = X::Index::DECLARATION.pieces.contains(&Piece::Partition);
-    (told || scope.store().naming().layout() == Layout::Cluster).then(|| scope.partition().clone())
+    (told || scope.store().key_layout().topology() == Topology::Cluster).then(|| scope.partition().clone())
 }
 
 /// Whether a record says that it belongs to an index.

@@ -1,11 +1,11 @@
 //! The sweep: every index of a family and every record, in bounded turns.
 //!
-//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the steps that mend them. It holds nothing
+//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the transactions that mend them. It holds nothing
 //! between turns, so it may be dropped at any time; what a turn mended stays. Two sweeps at once only do the work twice.
 
 use super::list::{Ghost, Listing, prune, sort};
 use super::{Indexed, enter};
-use crate::limits::{PRUNED_PER_STEP, SWEPT_PER_TURN};
+use crate::limits::{PRUNED_PER_TRANSACTION, SWEPT_PER_TURN};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::{Cursor, MemberCursor};
 use emberkeep_hot::store::Member;
@@ -193,7 +193,7 @@ async fn without_ghosts<X: Indexed>(
     for entry in entries {
         match entry {
             Member::Known(member) => members.push(member),
-            Member::Foreign(bytes) => ghosts.push(Ghost::Rubbish(bytes)),
+            Member::External(bytes) => ghosts.push(Ghost::Rubbish(bytes)),
         }
     }
     let mut listing = Listing { living: Vec::new(), corrupt: Vec::new(), pruned: 0 };
@@ -208,19 +208,19 @@ async fn without_orphans<X: Indexed>(
     corrupt: &mut Vec<Error>,
 ) -> Result<usize> {
     let mut orphans = 0;
-    for some in records.chunks(PRUNED_PER_STEP) {
-        let mut announced = scope.clone();
+    for some in records.chunks(PRUNED_PER_TRANSACTION) {
+        let mut prefetched = scope.clone();
         for (member, home) in some {
             let mut text = Vec::new();
             Id::<X::Member>::encode(member, &mut text)
                 .map_err(|error| Error::Invalid { what: "id", problem: error.to_string() })?;
-            announced =
-                announced.announce_get(&X::record(member)).announce(home, Read::SIsMember(text.into()));
+            prefetched =
+                prefetched.prefetch_get(&X::record(member)).prefetch(home, Read::SIsMember(text.into()));
         }
         let some = some.to_vec();
-        let (entered, spoiled) = announced.transact(move |tx| bring_home::<X>(tx, &some)).await?;
+        let (entered, unreadable) = prefetched.transact(move |tx| bring_home::<X>(tx, &some)).await?;
         orphans += entered;
-        corrupt.extend(spoiled);
+        corrupt.extend(unreadable);
     }
     Ok(orphans)
 }
@@ -230,12 +230,12 @@ fn bring_home<X: Indexed>(
     tx: &mut Tx<'_, X::Partition>,
     records: &[Homed<X>],
 ) -> Result<(usize, Vec<Error>)> {
-    let (mut orphans, mut spoiled) = (0, Vec::new());
+    let (mut orphans, mut corrupt) = (0, Vec::new());
     for (member, _) in records {
         let value = match tx.get(&X::record(member)) {
             Ok(Some(value)) => value,
             Ok(None) => continue,
-            Err(error) if error.is_spoiled() => continue,
+            Err(error) if error.is_corrupt() => continue,
             Err(error) => return Err(error),
         };
         match tx.sismember(&X::home(&value), member) {
@@ -244,9 +244,9 @@ fn bring_home<X: Indexed>(
                 enter::<X>(tx, member, &value)?;
                 orphans += 1;
             }
-            Err(error @ Error::WrongType { .. }) => spoiled.push(error),
+            Err(error @ Error::WrongType { .. }) => corrupt.push(error),
             Err(error) => return Err(error),
         }
     }
-    Ok((orphans, spoiled))
+    Ok((orphans, corrupt))
 }

@@ -27,11 +27,11 @@ fn ballot(until: i64) -> Ballot<VOTES, RECEIVED> {
 
 async fn cast(scope: &Scope<Realm>, voter: u32, choice: &str, closes_in: Option<i64>) -> Cast {
     let choice = choice.to_owned();
-    let step = move |tx: &mut Tx<'_, Realm>| {
+    let transaction = move |tx: &mut Tx<'_, Realm>| {
         let now = tx.now();
         ballot(now + 60_000).cast(tx, &voter, &choice, closes_in.map(|ms| now + ms))
     };
-    scope.transact(step).await.unwrap()
+    scope.transact(transaction).await.unwrap()
 }
 
 async fn votes(scope: &Scope<Realm>) -> Vec<(u32, String)> {
@@ -58,12 +58,13 @@ pub async fn nothing_counts_at_or_after_the_deadline(store: Store) {
     assert_eq!(cast(&scope, 1, "ann", Some(1)).await, Cast::Counted);
 }
 
-pub async fn a_foreign_vote_counts_with_or_without_its_receipt(store: Store) {
+pub async fn an_external_vote_counts_with_or_without_its_receipt(store: Store) {
     let scope = store.scope(Realm::new());
-    let raw = Bytes::from(VOTES.key().to_text(store.naming(), scope.partition()));
+    let raw = Bytes::from(VOTES.key().to_text(store.key_layout(), scope.partition()));
     let pair = (Bytes::from_static(b"7"), Bytes::from_static(b"cleo"));
-    let step = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), Write::HSet(vec![pair.clone()]));
-    scope.transact::<(), Error, _>(step).await.unwrap();
+    let transaction =
+        move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), Write::HSet(vec![pair.clone()]));
+    scope.transact::<(), Error, _>(transaction).await.unwrap();
     assert_eq!(cast(&scope, 7, "ann", None).await, Cast::AlreadyVoted);
     assert_eq!(scope.transact(|tx| ballot(i64::MAX).voters(tx)).await, Ok(vec![7]));
 }

@@ -35,10 +35,11 @@ async fn all(scope: &Scope<Realm>) -> Vec<(u32, u8)> {
 
 /// A field that a service in another language sets: half a claim.
 async fn half<F: Family<Partition = Realm>>(scope: &Scope<Realm>, key: Key<F>, field: u32, value: u32) {
-    let raw = Bytes::from(key.to_text(scope.store().naming(), scope.partition()));
+    let raw = Bytes::from(key.to_text(scope.store().key_layout(), scope.partition()));
     let pair = (Bytes::from(field.to_string()), Bytes::from(value.to_string()));
-    let step = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), Write::HSet(vec![pair.clone()]));
-    scope.transact::<(), Error, _>(step).await.unwrap();
+    let transaction =
+        move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), Write::HSet(vec![pair.clone()]));
+    scope.transact::<(), Error, _>(transaction).await.unwrap();
 }
 
 pub async fn each_side_is_taken_once(store: Store) {

@@ -7,7 +7,7 @@ use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::Cooldowns;
 use emberkeep_primitives::cooldown::Cleared;
-use emberkeep_primitives::limits::CLEARED_PER_STEP_MAX;
+use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
 use emberkeep_schema::{Id, Key, Number, SortedSet, Text, family};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,12 +41,12 @@ async fn remaining(scope: &Scope<Realm>, owner: u32, skill: u32) -> Option<Durat
 }
 
 /// A marker that a service in another language sets.
-async fn foreign(scope: &Scope<Realm>, owner: u32, skill: u32, expiry: Expiry) {
-    let key = Bytes::from(MARKER.key(owner, skill).to_text(scope.store().naming(), scope.partition()));
-    let step = move |tx: &mut Tx<'_, Realm>| {
+async fn external(scope: &Scope<Realm>, owner: u32, skill: u32, expiry: Expiry) {
+    let key = Bytes::from(MARKER.key(owner, skill).to_text(scope.store().key_layout(), scope.partition()));
+    let transaction = move |tx: &mut Tx<'_, Realm>| {
         tx.raw_write(key.clone(), Write::Set(Bytes::from_static(b"cooling"), expiry))
     };
-    scope.transact(step).await.unwrap();
+    scope.transact(transaction).await.unwrap();
 }
 
 pub async fn a_skill_cools_down_for_its_time(store: Store) {
@@ -89,26 +89,26 @@ pub async fn one_owners_cooldowns_go_together(store: Store) {
     assert_eq!(scope.transact(|tx| tx.exists(&SKILLS.key(1))).await, Ok(false));
 }
 
-pub async fn more_cooldowns_than_a_step_clears(store: Store) {
+pub async fn more_cooldowns_than_a_transaction_clears(store: Store) {
     let scope = store.scope(Realm::new());
-    let skills = CLEARED_PER_STEP_MAX as u32 + 1;
+    let skills = CLEARED_PER_TRANSACTION_MAX as u32 + 1;
     for skill in 0..skills {
         start(&scope, 1, skill, Duration::from_secs(60)).await.unwrap();
     }
     let clear = || scope.transact(|tx| of(1).clear_all(tx));
-    assert_eq!(clear().await, Ok(Cleared { count: CLEARED_PER_STEP_MAX, more: true }));
+    assert_eq!(clear().await, Ok(Cleared { count: CLEARED_PER_TRANSACTION_MAX, more: true }));
     assert_eq!(clear().await, Ok(Cleared { count: 1, more: false }));
     for skill in [0, skills - 1] {
         assert_eq!(remaining(&scope, 1, skill).await, None);
     }
 }
 
-pub async fn a_foreign_marker_counts_and_can_be_adopted(store: Store) {
+pub async fn an_external_marker_counts_and_can_be_adopted(store: Store) {
     let scope = store.scope(Realm::new());
-    foreign(&scope, 1, 7, Expiry::Never).await;
+    external(&scope, 1, 7, Expiry::Never).await;
     assert_eq!(remaining(&scope, 1, 7).await, Some(Duration::MAX));
     let in_a_minute = store.now().await.unwrap() + 60_000;
-    foreign(&scope, 1, 8, Expiry::At(in_a_minute)).await;
+    external(&scope, 1, 8, Expiry::At(in_a_minute)).await;
     assert!(remaining(&scope, 1, 8).await.unwrap() <= Duration::from_secs(60));
     // Nothing knows whose they are until somebody looks.
     assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 0, more: false }));
@@ -123,7 +123,7 @@ pub async fn a_foreign_marker_counts_and_can_be_adopted(store: Store) {
 
 pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
     let scope = store.scope(Realm::new());
-    let key = Bytes::from(SKILLS.key(1).to_text(store.naming(), scope.partition()));
+    let key = Bytes::from(SKILLS.key(1).to_text(store.key_layout(), scope.partition()));
     let rubbish = move |tx: &mut Tx<'_, Realm>| {
         let entry = (Bytes::from_static(b"no number"), Score::new(5.0)?);
         tx.raw_write(key.clone(), Write::ZAdd(vec![entry]))
@@ -138,14 +138,14 @@ pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
 
 pub async fn an_index_that_is_none_holds_nothing_up(store: Store) {
     let scope = store.scope(Realm::new());
-    let key = Bytes::from(SKILLS.key(1).to_text(store.naming(), scope.partition()));
+    let key = Bytes::from(SKILLS.key(1).to_text(store.key_layout(), scope.partition()));
     let spoil = move |tx: &mut Tx<'_, Realm>| {
         tx.raw_write(key.clone(), Write::Set(Bytes::from_static(b"no index"), Expiry::Never))
     };
     scope.transact(spoil.clone()).await.unwrap();
     start(&scope, 1, 7, Duration::from_secs(60)).await.unwrap();
     scope.transact(spoil.clone()).await.unwrap();
-    // What it knew is as unknown as a foreign marker, and is adopted like one.
+    // What it knew is as unknown as an external marker, and is adopted like one.
     assert_eq!(scope.transact(|tx| of(1).adopt(tx, &7)).await, Ok(true));
     assert_eq!(scope.zcard(&SKILLS.key(1)).await, Ok(1));
     scope.transact(spoil.clone()).await.unwrap();

@@ -49,12 +49,12 @@ impl Things {
 
     fn resting(store: &Store, first: i64, last: i64, reuse_after: Duration) -> Things {
         let pool = IdPool::new(first..=last, NEXT.key(), FREE.key()).resting(RESTING.key(), reuse_after);
-        Things { scope: pool.announced(store.scope(Realm::new())), pool }
+        Things { scope: pool.prefetched(store.scope(Realm::new())), pool }
     }
 
     /// The same things, of another process.
     fn through(&self, store: &Store) -> Things {
-        let scope = self.pool.announced(store.scope(*self.scope.partition()));
+        let scope = self.pool.prefetched(store.scope(*self.scope.partition()));
         Things { scope, pool: self.pool.clone() }
     }
 
@@ -62,14 +62,14 @@ impl Things {
         let mut search = self.pool.search();
         loop {
             let pool = self.pool.clone();
-            let step = self.scope.transact(move |tx| {
+            let transaction = self.scope.transact(move |tx| {
                 let taken = pool.take(tx, |tx, id| tx.exists(&THING.key(id)))?;
                 if let Taken::Id(id) = taken {
                     tx.put(&THING.key(id), &"here".to_owned())?;
                 }
                 Ok::<_, Error>(taken)
             });
-            match step.await.unwrap() {
+            match transaction.await.unwrap() {
                 Taken::Id(id) => return Ok(id),
                 Taken::NotYet(looked) => search.go_on(looked)?,
             }
@@ -86,11 +86,11 @@ impl Things {
 
     async fn unmake(&self, id: u32) {
         let pool = self.pool.clone();
-        let step = move |tx: &mut emberkeep_hot::Tx<'_, Realm>| {
+        let transaction = move |tx: &mut emberkeep_hot::Tx<'_, Realm>| {
             tx.del(&THING.key(id))?;
             pool.release(tx, &id)
         };
-        self.scope.transact(step).await.unwrap();
+        self.scope.transact(transaction).await.unwrap();
     }
 
     /// Removes a thing as somebody does who does not know the pool.
@@ -128,7 +128,7 @@ pub async fn when_every_id_lives_the_pool_is_exhausted(store: Store) {
     assert_eq!(things.make().await, Err(Exhausted { looked: 4, ids: 4 }));
 }
 
-pub async fn a_pool_larger_than_a_step_is_searched_to_its_end(store: Store) {
+pub async fn a_pool_larger_than_a_transaction_is_searched_to_its_end(store: Store) {
     let things = Things::new(&store, -100, 99);
     // Negative numbers are no u32: a range that the id type cannot hold is told, not skipped.
     let pool = things.pool.clone();

@@ -80,10 +80,10 @@ fn ids(listing: &Listing<Sheep>) -> Vec<u32> {
 }
 
 /// A write as somebody does it who knows no index.
-async fn foreign<F: Family<Partition = Realm>>(scope: &Scope<Realm>, key: Key<F>, write: Write) {
-    let raw = Bytes::from(key.to_text(scope.store().naming(), scope.partition()));
-    let step = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), write.clone());
-    scope.transact(step).await.unwrap();
+async fn external<F: Family<Partition = Realm>>(scope: &Scope<Realm>, key: Key<F>, write: Write) {
+    let raw = Bytes::from(key.to_text(scope.store().key_layout(), scope.partition()));
+    let transaction = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), write.clone());
+    scope.transact(transaction).await.unwrap();
 }
 
 async fn members(scope: &Scope<Realm>, meadow: u32) -> Vec<u32> {
@@ -109,10 +109,10 @@ pub async fn ghosts_are_not_listed_and_are_pruned(store: Store) {
     for id in 1..=5 {
         bring(&scope, id, 7).await;
     }
-    foreign(&scope, SHEEP.key(2), Write::Del).await;
+    external(&scope, SHEEP.key(2), Write::Del).await;
     // Went to another meadow, as somebody does it who forgets the index.
     scope.put(&SHEEP.key(4), sheep(4, 8)).await.unwrap();
-    foreign(&scope, MEADOW.key(7), Write::SAdd(vec![Bytes::from_static(b"no number")])).await;
+    external(&scope, MEADOW.key(7), Write::SAdd(vec![Bytes::from_static(b"no number")])).await;
 
     let read = index::living::<ByMeadow>(&scope, &MEADOW.key(7)).await.unwrap();
     assert_eq!((ids(&read), read.pruned), (vec![1, 3, 5], 0));
@@ -127,7 +127,7 @@ pub async fn a_record_that_cannot_be_read_does_not_hide_the_others(store: Store)
     for id in 1..=3 {
         bring(&scope, id, 7).await;
     }
-    foreign(&scope, SHEEP.key(2), Write::Set(Bytes::from_static(b"{\"id\":"), Expiry::Never)).await;
+    external(&scope, SHEEP.key(2), Write::Set(Bytes::from_static(b"{\"id\":"), Expiry::Never)).await;
     let listing = list(&scope, 7).await;
     assert_eq!((ids(&listing), listing.pruned, listing.corrupt.len()), (vec![1, 3], 0, 1));
     let told = listing.corrupt[0].to_string();
@@ -141,7 +141,7 @@ pub async fn an_index_larger_than_a_reply_is_listed_whole(store: Store) {
         scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();
     }
     for id in (0..2_400).step_by(8) {
-        foreign(&scope, SHEEP.key(id), Write::Del).await;
+        external(&scope, SHEEP.key(id), Write::Del).await;
     }
     let listing = list(&scope, 7).await;
     assert_eq!((listing.living.len(), listing.pruned), (2_100, 300));
@@ -155,7 +155,7 @@ pub async fn an_index_of_any_size_is_read_in_pages(store: Store) {
         scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();
     }
     for id in (0..1_200).step_by(8) {
-        foreign(&scope, SHEEP.key(id), Write::Del).await;
+        external(&scope, SHEEP.key(id), Write::Del).await;
     }
     let (mut seen, mut pruned, mut pages, mut from) = (Vec::new(), 0, 0, None);
     loop {
@@ -184,7 +184,7 @@ pub async fn an_id_that_comes_back_is_not_pruned(store: Store) {
         })
     };
     for round in 0..100 {
-        foreign(&scope, SHEEP.key(1), Write::Del).await;
+        external(&scope, SHEEP.key(1), Write::Del).await;
         bring(&scope, 1, 7).await;
         assert_eq!(members(&scope, 7).await, [1], "round {round}");
     }
@@ -198,10 +198,10 @@ pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
         scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();
     }
     for id in 0..150 {
-        foreign(&scope, SHEEP.key(id), Write::Del).await;
+        external(&scope, SHEEP.key(id), Write::Del).await;
     }
     for id in 150..200 {
-        foreign(&scope, MEADOW.key(7), Write::SRem(vec![Bytes::from(id.to_string())])).await;
+        external(&scope, MEADOW.key(7), Write::SRem(vec![Bytes::from(id.to_string())])).await;
     }
     scope.put(&SHEEP.key(1_000), sheep(1_000, 8)).await.unwrap();
     let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();
@@ -214,7 +214,7 @@ pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
 
 pub async fn an_index_that_is_no_set_does_not_stop_a_sweep(store: Store) {
     let scope = store.scope(Realm::new());
-    foreign(&scope, MEADOW.key(7), Write::Set(Bytes::from_static(b"x"), Expiry::Never)).await;
+    external(&scope, MEADOW.key(7), Write::Set(Bytes::from_static(b"x"), Expiry::Never)).await;
     scope.put(&SHEEP.key(1), sheep(1, 7)).await.unwrap();
     scope.put(&SHEEP.key(2), sheep(2, 8)).await.unwrap();
     let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();

@@ -5,8 +5,8 @@
 pub mod ballot;
 pub mod claim;
 pub mod cooldown;
-pub mod deadlines;
-pub mod group;
+pub mod due_queue;
+pub mod expiring_group;
 pub mod id_pool;
 pub mod index;
 pub mod record;

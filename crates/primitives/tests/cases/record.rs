@@ -29,15 +29,15 @@ fn chest(coins: u64) -> Chest {
 }
 
 fn raw(scope: &Scope<Realm>, id: u32) -> Bytes {
-    Bytes::from(CHEST.key(id).to_text(scope.store().naming(), scope.partition()))
+    Bytes::from(CHEST.key(id).to_text(scope.store().key_layout(), scope.partition()))
 }
 
-async fn foreign(scope: &Scope<Realm>, id: u32, text: &'static str) {
+async fn external(scope: &Scope<Realm>, id: u32, text: &'static str) {
     let key = raw(scope, id);
-    let step = move |tx: &mut Tx<'_, Realm>| {
+    let transaction = move |tx: &mut Tx<'_, Realm>| {
         tx.raw_write(key.clone(), Write::Set(Bytes::from_static(text.as_bytes()), Expiry::Never))
     };
-    scope.transact(step).await.unwrap();
+    scope.transact(transaction).await.unwrap();
 }
 
 async fn stored(scope: &Scope<Realm>, id: u32) -> String {
@@ -94,7 +94,7 @@ pub async fn changes_at_the_same_time_are_all_made(store: Store) {
 
 pub async fn what_others_wrote_stays_in_its_bytes(store: Store) {
     let scope = store.scope(Realm::new());
-    foreign(&scope, 1, r#"{"coins":1,"openers":{},"lock":{"pins":[1.50,2e3]},"note":"\u00fc"}"#).await;
+    external(&scope, 1, r#"{"coins":1,"openers":{},"lock":{"pins":[1.50,2e3]},"note":"\u00fc"}"#).await;
     assert_eq!(add(&scope, 1, 4).await, Ok(Some(5)));
     assert_eq!(
         stored(&scope, 1).await,
@@ -106,7 +106,7 @@ pub async fn what_others_wrote_stays_in_its_bytes(store: Store) {
 
 pub async fn a_rule_may_leave_it_as_it_is(store: Store) {
     let scope = store.scope(Realm::new());
-    foreign(&scope, 1, r#"{ "coins" : 1 }"#).await;
+    external(&scope, 1, r#"{ "coins" : 1 }"#).await;
     let look = |chest: &mut Chest| Ok::<_, Error>(Change::Leave(chest.coins));
     assert_eq!(scope.transact(move |tx| record::update(tx, &CHEST.key(1), look)).await, Ok(Some(1)));
     assert_eq!(stored(&scope, 1).await, r#"{ "coins" : 1 }"#);
@@ -114,7 +114,7 @@ pub async fn a_rule_may_leave_it_as_it_is(store: Store) {
 
 pub async fn a_broken_record_is_named_and_stays(store: Store) {
     let scope = store.scope(Realm::new());
-    foreign(&scope, 1, r#"{"coins":"#).await;
+    external(&scope, 1, r#"{"coins":"#).await;
     let error = add(&scope, 1, 4).await.unwrap_err();
     assert!(matches!(&error, Error::Corrupt { key, .. } if key.contains("record-test:")), "{error}");
     let created = scope.transact(|tx| record::create(tx, &CHEST.key(1), &chest(9))).await;

@@ -36,7 +36,7 @@ impl<'de> Cursor<'de> {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Steps over this byte, or refuses.
+    /// Transactions over this byte, or refuses.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> Result<(), Unusual> {
         if self.peek() != byte {
@@ -46,7 +46,7 @@ impl<'de> Cursor<'de> {
         Ok(())
     }
 
-    /// Steps over these bytes, or refuses.
+    /// Transactions over these bytes, or refuses.
     pub(super) fn eat_all(&mut self, word: &[u8]) -> Result<(), Unusual> {
         if !self.bytes[self.at..].starts_with(word) {
             return Err(Unusual);
@@ -55,7 +55,7 @@ impl<'de> Cursor<'de> {
         Ok(())
     }
 
-    /// Steps over this word in quotes, if it stands here. The word needs no escapes.
+    /// Transactions over this word in quotes, if it stands here. The word needs no escapes.
     #[inline]
     pub(super) fn eat_quoted(&mut self, word: &[u8]) -> bool {
         let end = self.at + word.len() + 1;

@@ -1,6 +1,6 @@
 //! A short way through JSON in the form that we write ourselves: no white space, no escapes.
 //!
-//! Nearly every record that we read is one that we wrote, and reading and writing it is most of what a step costs. So
+//! Nearly every record that we read is one that we wrote, and reading and writing it is most of what a transaction costs. So
 //! such JSON has a reader and a writer of its own. They know one answer and one excuse: done, or "not in my form",
 //! and then serde_json does it from the start. Everything that is refused is therefore refused by serde_json, in its
 //! words. A record of 600 bytes takes about half of serde_json's time.

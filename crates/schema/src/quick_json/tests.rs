@@ -127,7 +127,7 @@ fn whatever_is_doubtful_is_left_to_serde_json() {
 }
 
 #[test]
-fn foreign_lists_are_read_as_the_array_says() {
+fn external_lists_are_read_as_the_array_says() {
     for list in ["[]", "{}", "null"] {
         let json = format!(r#"{{"uniqueId":1,"hits":{list}}}"#);
         assert!(agrees::<Thing>(json.as_bytes()), "{json}");

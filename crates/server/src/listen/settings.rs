@@ -49,7 +49,7 @@ impl Settings {
         self.http.ip().to_canonical().is_loopback()
     }
 
-    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no foreign one.
+    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no external one.
     pub fn new(http: SocketAddr) -> Settings {
         Settings {
             http,
@@ -112,7 +112,7 @@ pub enum ListenError {
     /// The tokens cannot be read.
     #[error(transparent)]
     Tokens(#[from] auth::FileError),
-    /// An origin of foreign pages is none.
+    /// An origin of external pages is none.
     #[error(transparent)]
     Origin(#[from] OriginError),
     /// The address cannot be had.

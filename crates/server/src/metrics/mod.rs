@@ -175,13 +175,13 @@ impl Operation {
 
 fn engine_on(stats: &Stats, page: &mut Page) {
     let counters = [
-        ("committed", "Steps that were committed", stats.committed),
-        ("conflicts", "Runs of a step that were repeated", stats.conflicts),
-        ("combined_commits", "Commits that carried more than one step", stats.combined_commits),
-        ("combined_steps", "Steps in those commits", stats.combined_steps),
+        ("committed", "Transactions that were committed", stats.committed),
+        ("conflicts", "Runs of a transaction that were repeated", stats.conflicts),
+        ("combined_commits", "Commits that carried more than one transaction", stats.combined_commits),
+        ("combined_transactions", "Transactions in those commits", stats.combined_transactions),
         ("commit_calls", "Calls to the backend for commits", stats.commit_calls),
-        ("read_calls", "Calls to the backend for reads of steps", stats.read_calls),
-        ("turn_waits", "Times a commit waited for another process' turn", stats.turn_waits),
+        ("read_calls", "Calls to the backend for reads of transactions", stats.read_calls),
+        ("lease_waits", "Times a commit waited for another process' turn", stats.lease_waits),
         ("receipts_asked", "Lost replies whose outcome was asked for", stats.receipts_asked),
         ("expired", "Keys removed because their deadline passed", stats.expired),
     ];

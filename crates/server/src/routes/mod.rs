@@ -40,7 +40,7 @@ const RULE: Role = Role::Admin;
 
 const ABOUT: &str = "Hot state of multiplayer games. Every problem is `{error, message, details}`: a stable word for \
 programs, a sentence for people, and what belongs to the word. Every answer carries `X-Request-Id`; a caller may choose it. \
-A server without tokens is for its own machine: whatever calls it by another name, or is a page of a foreign origin, gets 403.";
+A server without tokens is for its own machine: whatever calls it by another name, or is a page of an external origin, gets 403.";
 
 /// The whole service.
 pub(crate) fn router(app: App) -> Router {

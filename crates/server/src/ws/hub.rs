@@ -3,7 +3,7 @@
 //! 1. A seat enters with the sequence of the state that its socket was sent; it hears everything after that, once.
 //! 2. Signals are only reasons to look, also that of a room's end: the log and the state say what happened. Reasons that come
 //!    in a burst are one look.
-//! 3. A look is one step of the store: what is due happens, and what is new comes with the state that it led to. Where the
+//! 3. A look is one transaction of the store: what is due happens, and what is new comes with the state that it led to. Where the
 //!    news are not whole, or signals were lost, every seat is sent the state.
 //! 4. Every [`LOOK_EVERY`](crate::limits::LOOK_EVERY) the room is looked at without a reason, and every seat is told what it
 //!    was sent last: a lost message is found, by a server and by a client.
@@ -12,7 +12,7 @@
 //!    told by messages, so that states with them wait for the next change or the next time.
 //! 6. A vote whose deadline passes is settled by whichever hub is first; the others hear of it through the log.
 //!
-//! Budget: one step per look. Ends with its last seat, with its room, or with the server.
+//! Budget: one transaction per look. Ends with its last seat, with its room, or with the server.
 
 use super::ending::Ending;
 use super::message::News;

@@ -20,8 +20,11 @@ async fn the_page_shows_every_operation_and_asks_nobody_else() {
         assert!(page.dom.contains(&card), "{example} is not on the page");
     }
     assert!(page.requests.contains(&format!("{home}openapi.json")), "{:?}", page.requests);
-    let foreign: Vec<_> = page.requests.iter().filter(|asked| !asked.starts_with(&home)).collect();
-    assert!(foreign.iter().all(|asked| asked.starts_with("data:")), "requests left the server: {foreign:?}");
+    let external: Vec<_> = page.requests.iter().filter(|asked| !asked.starts_with(&home)).collect();
+    assert!(
+        external.iter().all(|asked| asked.starts_with("data:")),
+        "requests left the server: {external:?}"
+    );
     let head = server.get("/docs").await;
     assert!(
         head.text().contains("if (destroys && !confirm("),
@@ -29,5 +32,5 @@ async fn the_page_shows_every_operation_and_asks_nobody_else() {
     );
     let policy = head.header("content-security-policy").expect("a policy");
     assert!(policy.starts_with("default-src 'none'"), "{policy}");
-    assert!(!head.text().contains("https://"), "the page names no foreign host");
+    assert!(!head.text().contains("https://"), "the page names no external host");
 }

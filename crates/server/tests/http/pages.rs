@@ -90,7 +90,7 @@ async fn without_tokens_a_name_of_another_machine_is_refused() {
 }
 
 #[tokio::test]
-async fn without_tokens_a_foreign_page_is_refused() {
+async fn without_tokens_an_external_page_is_refused() {
     let origins = vec!["https://play.example".to_owned()];
     let server = Server::with(Settings { origins, ..loopback() }).await;
     let address = server.address();

@@ -28,8 +28,8 @@ fn scope(store: &Store, code: &str) -> hot::Scope<Room> {
 
 /// Gives whoever follows a room a reason to look.
 async fn wake(store: &Store, code: &str) {
-    let step = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 0 });
-    scope(store, code).transact::<(), hot::Error, _>(step).await.unwrap();
+    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 0 });
+    scope(store, code).transact::<(), hot::Error, _>(transaction).await.unwrap();
 }
 
 fn join(code: &str, device: &str, key: Option<&str>) -> Value {
@@ -106,12 +106,12 @@ async fn a_room_of_another_version_is_refused_and_other_rooms_go_on() {
     let mut phone = Phone::join(server.address(), "phone", &code, None).await;
     let mut master = Phone::join(server.address(), "tv", &other, Some(&key)).await;
     // A server of another version has taken the room over.
-    let step = |tx: &mut Tx<'_, Room>| {
+    let transaction = |tx: &mut Tx<'_, Room>| {
         let mut meta = tx.get(&ROOM_META.key())?.expect("the room is there");
         meta.protocol_version = 2;
         tx.put_until(&ROOM_META.key(), &meta, meta.expires_at)
     };
-    scope(&store, &code).transact::<(), hot::Error, _>(step).await.unwrap();
+    scope(&store, &code).transact::<(), hot::Error, _>(transaction).await.unwrap();
     wake(&store, &code).await;
     assert_eq!(phone.expect("ERROR").await["payload"]["code"], "invalid_protocol_version");
     assert_eq!(phone.ended().await, Some(1000));

@@ -74,7 +74,7 @@ impl RedisCluster {
     }
 
     /// Waits until every running node says that all is well: state ok, all slots covered, and each
-    /// running replica in step with its primary.
+    /// running replica in transaction with its primary.
     pub fn wait_ready(&self) -> Result<(), Unavailable> {
         let deadline = Instant::now() + READY_MAX;
         while !self.running().all(|node| self.is_ready(node)) {
@@ -196,11 +196,15 @@ impl RedisCluster {
     fn is_ready(&self, node: usize) -> bool {
         let state = self.nodes[node].client().call(&["CLUSTER", "INFO"]).text();
         let replication = self.info(node, "replication");
-        let in_step = !replication.contains("role:slave") || replication.contains("master_link_status:up");
+        let in_transaction =
+            !replication.contains("role:slave") || replication.contains("master_link_status:up");
         let replicas = self.layout.replicas * self.layout.primaries;
         let complete = self.running().count() < self.nodes.len()
             || View::of(&self.nodes[node]).is_some_and(|view| view.replicas() == replicas);
-        state.contains("cluster_state:ok") && state.contains("cluster_slots_ok:16384") && in_step && complete
+        state.contains("cluster_state:ok")
+            && state.contains("cluster_slots_ok:16384")
+            && in_transaction
+            && complete
     }
 
     fn info(&self, node: usize, section: &str) -> String {

@@ -1,6 +1,6 @@
 //! Damage in process: the game's own operation on monsters stored as JSON, one after the other on one core.
 //!
-//! A monster that was killed is replaced by a fresh one in a step of its own, whose time counts.
+//! A monster that was killed is replaced by a fresh one in a transaction of its own, whose time counts.
 
 use super::super::measure::{Counts, nanos_per_operation, per_second, scattered};
 use super::super::row::{Goal, Row};

@@ -1,4 +1,4 @@
-//! A process far from Redis (one millisecond more) beside a near one, all on one monster. A step of the far one has
+//! A process far from Redis (one millisecond more) beside a near one, all on one monster. A transaction of the far one has
 //! to be of the moment when it arrives, or it is stale; the turn is what keeps it from starving.
 
 use super::super::children::{Child, together};
@@ -30,7 +30,7 @@ pub(in super::super) fn far(bench: &mut Bench, name: &'static str) -> Result<Vec
     peer.remove_monsters(1)?;
     let [ours_near, theirs_near] = near_rates.map(|rates| short(rates.into_inner().median()));
     let note = format!("the near process had {ours_near} of ours and {theirs_near} of the peer's");
-    let beside = format!("the seed's Lua script, {}, as far away", peer.name());
+    let beside = format!("the document's Lua script, {}, as far away", peer.name());
     Ok(vec![Row::new(name, "hits/s", &ours, &theirs, Goal::RatioAtLeast(0.2)).beside(beside).note(note)])
 }
 

@@ -12,7 +12,7 @@ use emberkeep::games::monsters::{Monster, Monsters, field_key};
 use emberkeep::games::world::{Field, Tenant};
 use emberkeep::hot::Store;
 use emberkeep::redis::RedisEngine;
-use emberkeep::schema::{Codec, Json, Naming};
+use emberkeep::schema::{Codec, Json, KeyLayout};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ const CALLS_MAX: u64 = 2;
 pub(in super::super) fn field(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let redis = bench.redis()?;
     let tenant = Tenant(Uuid::new_v4());
-    let map = field_key(&targets_field(tenant)).to_text(&Naming::single(), &tenant);
+    let map = field_key(&targets_field(tenant)).to_text(&KeyLayout::single(), &tenant);
     place(&redis, tenant, &map)?;
     let calls = calls_of_one(&redis, tenant)?;
     ensure!(calls <= CALLS_MAX, "reading a field took {calls} calls, expected at most {CALLS_MAX}");
@@ -50,7 +50,7 @@ fn targets_field(tenant: Tenant) -> Field {
 }
 
 fn key(tenant: Tenant, number: u64) -> String {
-    targets::key(number).to_text(&Naming::single(), &tenant)
+    targets::key(number).to_text(&KeyLayout::single(), &tenant)
 }
 
 fn place(redis: &Peer, tenant: Tenant, map: &str) -> Result<()> {

@@ -1,6 +1,6 @@
 //! GET and SET of sessions in process, beside a bare sharded map of the same keys.
 //!
-//! Ours builds a typed key, looks at the deadline, decodes; a SET is a step with a new deadline. The map does none
+//! Ours builds a typed key, looks at the deadline, decodes; a SET is a transaction with a new deadline. The map does none
 //! of that: the ratio is the price of it.
 
 use super::super::bare_map::BareMap;

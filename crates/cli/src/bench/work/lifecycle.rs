@@ -1,6 +1,6 @@
-//! From spawn to removal on Redis: our three atomic steps beside the seed's plain commands from a Rust client.
+//! From spawn to removal on Redis: our three atomic transactions beside the document's plain commands from a Rust client.
 //!
-//! The peer does what the seed's service does, in as few round trips as its commands allow: an id by its script, then
+//! The peer does what the document's service does, in as few round trips as its commands allow: an id by its script, then
 //! record and index in one pipeline, damage by its script, then record, index, timer and id in one pipeline. Nothing
 //! of it is atomic; a crash or a neighbour in between leaves a ghost, an orphan or a lost id.
 
@@ -27,8 +27,8 @@ const HP: u32 = 100;
 const CALLER: u32 = 7;
 
 /// "Sequential allocation uses a Lua script for atomic check-and-init with wrapping."
-const ALLOCATE: &str = include_str!("../seed_allocate.lua");
-const DAMAGE: &str = include_str!("../seed_damage.lua");
+const ALLOCATE: &str = include_str!("../peer_allocate.lua");
+const DAMAGE: &str = include_str!("../peer_damage.lua");
 
 /// Whole lives per second.
 pub(in super::super) fn lifecycle(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
@@ -38,7 +38,7 @@ pub(in super::super) fn lifecycle(bench: &mut Bench, name: &'static str) -> Resu
         bench.take_turns(name, "lives/s", || by_us(&url, time), || by_plain_commands(&url, time))?;
     let row = Row::new(name, "lives/s", &ours, &peer, Goal::RatioAtLeast(1.0));
     let note = format!("{TASKS} callers; spawn, a deadly hit, removal; ours atomic, the peer's not");
-    Ok(vec![row.beside(format!("the seed's plain commands, {}", redis.name())).note(note)])
+    Ok(vec![row.beside(format!("the document's plain commands, {}", redis.name())).note(note)])
 }
 
 fn field() -> Field {
@@ -70,17 +70,17 @@ fn by_plain_commands(url: &str, time: Duration) -> Result<f64> {
     runtime()?.block_on(async {
         let mut connection = connect(url).await?;
         let tenant = Tenant(Uuid::new_v4());
-        let seed = Seed::load(&mut connection, tenant).await?;
-        let (theirs, line) = (seed.clone(), connection.clone());
+        let peer = Peer::load(&mut connection, tenant).await?;
+        let (theirs, line) = (peer.clone(), connection.clone());
         let rate = rate(time, move || theirs.clone().live(line.clone())).await?;
-        let _: () = redis::cmd("DEL").arg(&[&seed.next, &seed.free]).query_async(&mut connection).await?;
+        let _: () = redis::cmd("DEL").arg(&[&peer.next, &peer.free]).query_async(&mut connection).await?;
         Ok(rate)
     })
 }
 
-/// What a service that follows the seed keeps at hand.
+/// What a service that follows the document keeps at hand.
 #[derive(Clone)]
-struct Seed {
+struct Peer {
     allocate: String,
     damage: String,
     tenant: Tenant,
@@ -89,12 +89,12 @@ struct Seed {
     map: String,
 }
 
-impl Seed {
-    async fn load(connection: &mut MultiplexedConnection, tenant: Tenant) -> Result<Seed> {
+impl Peer {
+    async fn load(connection: &mut MultiplexedConnection, tenant: Tenant) -> Result<Peer> {
         let mut load = async |script: &str| {
             redis::cmd("SCRIPT").arg("LOAD").arg(script).query_async::<String>(connection).await
         };
-        Ok(Seed {
+        Ok(Peer {
             allocate: load(ALLOCATE).await?,
             damage: load(DAMAGE).await?,
             tenant,

@@ -1,4 +1,4 @@
-//! Damage on Redis: our steps beside the seed's own Lua script by EVALSHA, on the same server, in the same shape.
+//! Damage on Redis: our transactions beside the document's own Lua script by EVALSHA, on the same server, in the same shape.
 //!
 //! Both sides run in processes of their own, on one pipelined connection each. After every sample the health that
 //! the monsters lost is compared with what the callers were told: a hit that was lost or counted twice fails the run.
@@ -71,7 +71,7 @@ fn compare(bench: &mut Bench, name: &str, shape: Shape, goal: Goal) -> Result<Ve
     peer.remove_monsters(shape.keys)?;
     let [ours_told, theirs_told] = tallies.map(|tallies| latencies(&tallies.into_inner()));
     let note = format!("ours {ours_told}; peer {theirs_told}");
-    let beside = format!("the seed's Lua script, {}", peer.name());
+    let beside = format!("the document's Lua script, {}", peer.name());
     Ok(vec![Row::new(name, "hits/s", &ours, &theirs, goal).beside(beside).note(note)])
 }
 

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 const ENTRIES: u64 = 100_000;
 const ENTRIES_QUICK: u64 = 20_000;
-/// Entries that one step puts into the index.
+/// Entries that one transaction puts into the index.
 const FILLED_AT_ONCE: u64 = 100;
 /// Every so many entries have a record.
 const LIVING_EVERY: u64 = 2;
@@ -126,7 +126,7 @@ async fn fill(store: &Store, tenant: Tenant, entries: u64) -> Result<()> {
     let (scope, index) = (store.scope(tenant), field_key(&targets::monster(tenant, 0, 0).field()));
     for first in (0..entries).step_by(FILLED_AT_ONCE as usize) {
         let index = index.clone();
-        let step = scope.transact(move |tx| {
+        let transaction = scope.transact(move |tx| {
             for number in first..first + FILLED_AT_ONCE {
                 tx.sadd(&index, &targets::id(number))?;
                 if number % LIVING_EVERY == 0 {
@@ -135,7 +135,7 @@ async fn fill(store: &Store, tenant: Tenant, entries: u64) -> Result<()> {
             }
             Ok::<_, Error>(())
         });
-        step.await?;
+        transaction.await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Hits monsters on Redis, by our engine or by the seed's own script, and tells how many and how fast.
+//! Hits monsters on Redis, by our engine or by the document's own script, and tells how many and how fast.
 
 use super::super::children::wait_for_go;
 use super::super::histogram::Histogram;
@@ -11,24 +11,24 @@ use clap::{Args, ValueEnum};
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::{Scope, Store};
 use emberkeep::redis::RedisEngine;
-use emberkeep::schema::Naming;
+use emberkeep::schema::KeyLayout;
 use redis::aio::MultiplexedConnection;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// The seed's script.
-const SEED_SCRIPT: &str = include_str!("../seed_damage.lua");
+/// The document's script.
+const PEER_SCRIPT: &str = include_str!("../peer_damage.lua");
 /// Most hits of one task, whatever the time.
 const HITS_MAX: u64 = 5_000_000;
 
 /// How monsters are hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in super::super) enum Side {
-    /// By a step of ours.
+    /// By a transaction of ours.
     Ours,
-    /// By the seed's Lua script.
+    /// By the document's Lua script.
     Lua,
 }
 
@@ -88,7 +88,7 @@ pub(in super::super) struct Tally {
     /// Runs of bodies that were repeated, commits, and waits for a turn (ours only).
     pub(in super::super) conflicts: u64,
     pub(in super::super) commits: u64,
-    pub(in super::super) turn_waits: u64,
+    pub(in super::super) lease_waits: u64,
 }
 
 /// Who hits.
@@ -107,7 +107,7 @@ impl Hitter {
         }
         let mut connection = connect(&args.url).await?;
         let sha: String =
-            redis::cmd("SCRIPT").arg("LOAD").arg(SEED_SCRIPT).query_async(&mut connection).await?;
+            redis::cmd("SCRIPT").arg("LOAD").arg(PEER_SCRIPT).query_async(&mut connection).await?;
         Ok(Hitter::Lua { connection, sha: sha.into(), tenant })
     }
 
@@ -119,7 +119,7 @@ impl Hitter {
                 Ok(scope.transact(move |tx| targets::hit(tx, &key, blow, keep)).await?)
             }
             Hitter::Lua { connection, sha, tenant } => {
-                let key = targets::key(number).to_text(&Naming::single(), tenant);
+                let key = targets::key(number).to_text(&KeyLayout::single(), tenant);
                 let mut call = redis::cmd("EVALSHA");
                 call.arg(&**sha).arg(1).arg(key).arg(blow.0.0).arg(blow.1).arg(keep);
                 let (dealt, killed): (u64, u64) = call.query_async(connection).await?;
@@ -203,6 +203,6 @@ fn tally(shares: &[Share], took: Duration, core: Duration, hitter: &Hitter) -> T
         core_us: core.as_secs_f64() * 1e6 / micros.count().max(1) as f64,
         conflicts: stats.conflicts,
         commits: stats.commit_calls,
-        turn_waits: stats.turn_waits,
+        lease_waits: stats.lease_waits,
     }
 }

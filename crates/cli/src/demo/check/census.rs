@@ -5,7 +5,7 @@ use emberkeep::games;
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::command::RawKey;
 use emberkeep::hot::{Result, Store, show};
-use emberkeep::schema::{Declaration, Family, Identified, Key, Naming, Schema};
+use emberkeep::schema::{Declaration, Family, Identified, Key, KeyLayout, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys that one page looks at.
@@ -31,19 +31,19 @@ enum Standing {
     Undeclared,
     Stranger,
     /// Nobody's whom the game knows.
-    Foreign,
+    External,
 }
 
 impl Census {
     pub(in super::super) async fn take(store: &Store, plan: &Plan) -> Result<Census> {
         let (schema, tenants) = (games::schema(), plan.tenants.iter().map(ToString::to_string));
         let tenants: Vec<String> = tenants.collect();
-        let pattern = pattern(store.naming());
+        let pattern = pattern(store.key_layout());
         let (mut census, mut from) = (Census::default(), None);
         loop {
             let page = store.engine().scan(from, &pattern, PAGE).await?;
             for raw in page.keys {
-                census.sort_in(raw, &schema, store.naming(), &tenants);
+                census.sort_in(raw, &schema, store.key_layout(), &tenants);
             }
             from = page.next;
             if from.is_none() {
@@ -52,45 +52,45 @@ impl Census {
         }
     }
 
-    fn sort_in(&mut self, raw: RawKey, schema: &Schema, naming: &Naming, tenants: &[String]) {
-        match standing(&raw, schema, naming, tenants) {
+    fn sort_in(&mut self, raw: RawKey, schema: &Schema, layout: &KeyLayout, tenants: &[String]) {
+        match standing(&raw, schema, layout, tenants) {
             Standing::Declared(family) => drop(self.declared.insert(raw, family)),
             Standing::Engine => drop(self.engine.insert(raw)),
             Standing::Undeclared => drop(self.undeclared.insert(show(&raw))),
             Standing::Stranger => self.strangers += 1,
-            Standing::Foreign => {}
+            Standing::External => {}
         }
     }
 
     /// The keys of a family, with the number of their tenant; `None` where the key does not say whose it is.
-    pub(super) fn keys<F>(&self, naming: &Naming, plan: &Plan) -> Vec<(Option<u16>, Key<F>)>
+    pub(super) fn keys<F>(&self, layout: &KeyLayout, plan: &Plan) -> Vec<(Option<u16>, Key<F>)>
     where
         F: Family<Partition = Tenant>,
     {
         let of_family = self.declared.iter().filter(|(_, family)| family.name == F::DECLARATION.name);
-        let parsed = of_family.filter_map(|(raw, _)| F::parse(naming, raw));
+        let parsed = of_family.filter_map(|(raw, _)| F::parse(layout, raw));
         parsed.map(|(tenant, key)| (tenant.and_then(|tenant| plan.number_of(tenant)), key)).collect()
     }
 }
 
-fn standing(raw: &RawKey, schema: &Schema, naming: &Naming, tenants: &[String]) -> Standing {
+fn standing(raw: &RawKey, schema: &Schema, layout: &KeyLayout, tenants: &[String]) -> Standing {
     let text = show(raw);
     let mentioned = tenants.iter().any(|tenant| text.contains(tenant.as_str()));
-    match schema.identify(naming, raw) {
+    match schema.identify(layout, raw) {
         Some(Identified::Family { declaration, partition, .. }) => match partition {
             Some(partition) if !tenants.contains(&partition) => Standing::Stranger,
             _ => Standing::Declared(declaration),
         },
         Some(Identified::Own { .. }) if mentioned => Standing::Engine,
         None if mentioned => Standing::Undeclared,
-        _ => Standing::Foreign,
+        _ => Standing::External,
     }
 }
 
 /// All keys behind the prefix.
-fn pattern(naming: &Naming) -> Vec<u8> {
+fn pattern(layout: &KeyLayout) -> Vec<u8> {
     let mut pattern = Vec::new();
-    for byte in naming.prefix().bytes() {
+    for byte in layout.prefix().bytes() {
         if matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\') {
             pattern.push(b'\\');
         }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn keys_are_sorted_by_whose_they_are() {
         let (ours, theirs) = (uuid::Uuid::from_u128(1).to_string(), uuid::Uuid::from_u128(2).to_string());
-        let (schema, naming) = (games::schema(), Naming::single());
+        let (schema, layout) = (games::schema(), KeyLayout::single());
         let mut census = Census::default();
         for key in [
             format!("atlas:monster:{ours}:7"),
@@ -117,7 +117,7 @@ mod tests {
             format!("atlas:monster:{theirs}:7"),
             "session:7".to_owned(),
         ] {
-            census.sort_in(RawKey::from(key), &schema, &naming, std::slice::from_ref(&ours));
+            census.sort_in(RawKey::from(key), &schema, &layout, std::slice::from_ref(&ours));
         }
         let declared: Vec<&str> = census.declared.values().map(|family| family.name).collect();
         assert_eq!(declared, ["MONSTER", "REACTOR"]);

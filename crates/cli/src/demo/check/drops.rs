@@ -1,6 +1,6 @@
 //! Each drop was handed to one caller.
 //!
-//! A drop moves its timer's last drop to the moment of its step, and the next one is at least a period later. So had one
+//! A drop moves its timer's last drop to the moment of its transaction, and the next one is at least a period later. So had one
 //! drop been handed out twice, two of one timer would stand closer together; and had one been handed to nobody, a timer
 //! would remember a drop that no caller was told of.
 

@@ -1,4 +1,4 @@
-//! The hints under `ember:` agree with the seeds' keys, once a sweep has been over them.
+//! The hints under `ember:` agree with the documents' keys, once a sweep has been over them.
 
 use super::seen::Seen;
 use emberkeep::games::monsters::{Monster, rules};

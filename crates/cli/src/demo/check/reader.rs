@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     fn keys<F: Family<Partition = Tenant>>(&self) -> Vec<(Option<u16>, Key<F>)> {
-        self.census.keys(self.store.naming(), self.plan)
+        self.census.keys(self.store.key_layout(), self.plan)
     }
 
     /// Keys that do not say whose they are are reached through any tenant.
@@ -32,7 +32,7 @@ impl Reader<'_> {
         self.store.scope(self.plan.tenant(tenant.unwrap_or(0)))
     }
 
-    /// Notes what a foreign hand spoiled; other errors are the store's.
+    /// Notes what an external hand corrupt; other errors are the store's.
     fn readable<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(value) => Ok(Some(value)),
@@ -81,7 +81,7 @@ impl Reader<'_> {
                 for member in page.members {
                     match member {
                         Member::Known(member) => drop(members.insert(member)),
-                        Member::Foreign(bytes) => self.corrupt.push(format!("{key:?} holds {bytes:?}")),
+                        Member::External(bytes) => self.corrupt.push(format!("{key:?} holds {bytes:?}")),
                     }
                 }
                 from = page.next;

@@ -48,7 +48,7 @@ pub(in super::super) struct Seen {
     pub(super) now_ms: i64,
 }
 
-/// What stands under `ember:`, beside the keys of the seeds.
+/// What stands under `ember:`, beside the keys of the documents.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Hints {
     pub(super) resting: Vec<(u16, u32)>,
@@ -140,7 +140,7 @@ impl Seen {
     /// The ends of all keys but of other tenants' reactors, whose keys do not say whose they are.
     async fn read_keys(&mut self, store: &Store, census: &Census) -> Result<()> {
         let ours: HashSet<u32> = self.reactors.iter().map(|(_, reactor)| reactor.id.0).collect();
-        let is_ours = |raw: &RawKey| match REACTOR::parse(store.naming(), raw) {
+        let is_ours = |raw: &RawKey| match REACTOR::parse(store.key_layout(), raw) {
             Some((_, key)) => ours.contains(&REACTOR.parts(&key).0.0),
             None => true,
         };

@@ -44,13 +44,13 @@ where
 {
     let world = &actor.world;
     let scope = world.store.scope(world.plan.tenant(ground.tenant));
-    let step = move |tx: &mut Tx<'_, Tenant>| {
+    let transaction = move |tx: &mut Tx<'_, Tenant>| {
         let ids = tx.smembers(&index)?;
         let there = tx.exists_many(&ids.iter().map(record).collect::<Vec<_>>())?;
         let absent = ids.into_iter().zip(there).filter(|(_, there)| !there);
         Ok::<_, Error>(absent.map(|(id, _)| id).collect())
     };
-    scope.transact(step).await
+    scope.transact(transaction).await
 }
 
 fn told(actor: &Actor, ground: Ground, what: &str, ghosts: Result<Vec<impl Display>>) -> anyhow::Result<()> {
@@ -64,7 +64,7 @@ fn told(actor: &Actor, ground: Ground, what: &str, ghosts: Result<Vec<impl Displ
             }
             Ok(())
         }
-        // A field of more than a step reads is left to the end of the game.
+        // A field of more than a transaction reads is left to the end of the game.
         Err(Error::TooLarge { .. }) => Ok(()),
         Err(error) => actor.stopped(Some(error)),
     }

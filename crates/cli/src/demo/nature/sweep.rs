@@ -12,7 +12,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Sweeps until the game is over, in one of the processes: a second sweep would do the same work again. The ghosts that a sweep tells of prove nothing while others remove: an entry that went with
-/// its record between a sweep's look and its step counts as one.
+/// its record between a sweep's look and its transaction counts as one.
 pub(super) async fn serve(actor: &mut Actor, orphans: &mut usize) -> anyhow::Result<()> {
     let world = actor.world.clone();
     while world.process == 0 && world.rest(PAUSE).await {

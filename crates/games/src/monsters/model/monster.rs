@@ -110,7 +110,7 @@ mod tests {
     use emberkeep_schema::{Codec, Json};
 
     /// What a script and a service of another version leave behind: `{}` and `null` for nothing, a field of its own.
-    const FOREIGN: &str = concat!(
+    const EXTERNAL: &str = concat!(
         r#"{"uniqueId":1000000001,"worldId":0,"channelId":3,"mapId":100000000,"#,
         r#""instance":"550e8400-e29b-41d4-a716-446655440000","monsterId":9300018,"maxHp":125000,"hp":99321,"#,
         r#""damageEntries":{},"statusEffects":[{"effectId":"550e8400-e29b-41d4-a716-446655440002","#,
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_is_read_and_kept() {
-        let monster = Json::<Monster>::decode(FOREIGN.as_bytes()).unwrap();
+        let monster = Json::<Monster>::decode(EXTERNAL.as_bytes()).unwrap();
         assert!(monster.damage.is_empty());
         assert_eq!(monster.effects[0].source, SourceType::PLAYER_SKILL);
         assert_eq!((monster.tenant_id, monster.team, monster.controller), (None, -1, CharacterId(0)));

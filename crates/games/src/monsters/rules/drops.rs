@@ -7,7 +7,7 @@ use crate::monsters::model::DropTimer;
 pub fn next_drop_ms(timer: &DropTimer) -> i64 {
     // A hit in the millisecond of the drop gives the same answer either way.
     let since = timer.last_hit_at_ms.max(timer.last_drop_at_ms);
-    // A period of nothing, which only a foreign service writes, must not drop without end.
+    // A period of nothing, which only an external service writes, must not drop without end.
     since.saturating_add(timer.drop_period_ms.max(1))
 }
 

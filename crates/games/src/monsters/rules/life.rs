@@ -43,7 +43,7 @@ pub fn living(monster: &Monster) -> Result<()> {
 /// Gives health back, up to the full. A corpse stays one.
 pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healed> {
     living(monster)?;
-    // A foreign service may have given it more than the full health: healing does not take it away.
+    // An external service may have given it more than the full health: healing does not take it away.
     let missing = monster.max_hp.saturating_sub(monster.hp);
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(missing);
     monster.hp += actual;

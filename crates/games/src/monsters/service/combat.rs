@@ -21,8 +21,8 @@ impl Monsters {
         amount: i64,
     ) -> Result<Hit> {
         let amount = positive("damage", amount)?;
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| strike(tx, id, character, amount, keys);
-        care::run(&self.scope(tenant), step).await
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| strike(tx, id, character, amount, keys);
+        care::run(&self.scope(tenant), transaction).await
     }
 
     /// Hurts a monster as poison does: never takes the last point of health. `amount` must be at least 1.

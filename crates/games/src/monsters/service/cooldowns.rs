@@ -50,8 +50,8 @@ impl Monsters {
         skill: SkillId,
     ) -> Result<Option<Duration>> {
         let marker = MONSTER_COOLDOWN.key(id, skill);
-        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id));
-        let scope = scope.announce_exists(&marker).announce(&marker, Read::ExpireTime);
+        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+        let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
         scope
             .transact(move |tx| {
                 present(tx, id)?;
@@ -62,8 +62,8 @@ impl Monsters {
 
     /// Ends one cooldown; `false` if it was none.
     pub async fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
-        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id));
-        let scope = scope.announce_exists(&MONSTER_COOLDOWN.key(id, skill));
+        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+        let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
         scope
             .transact(move |tx| {
                 present(tx, id)?;
@@ -78,11 +78,11 @@ impl Monsters {
         let scope = self.scope(tenant);
         let mut count = 0;
         loop {
-            let step = move |tx: &mut Tx<'_, Tenant>| {
+            let transaction = move |tx: &mut Tx<'_, Tenant>| {
                 present(tx, id)?;
                 Ok::<_, Error>(cooldowns(id).clear_all(tx)?)
             };
-            let cleared = scope.transact(step).await?;
+            let cleared = scope.transact(transaction).await?;
             count += cleared.count;
             if !cleared.more {
                 return Ok(count);

@@ -51,14 +51,14 @@ impl Monsters {
 
     /// Ends a monster's timer; `false` if it had none. Needs no monster: a leftover can be removed too.
     pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
             let known = tx.exists(&DROP_TIMER.key(id))?;
             if known {
                 forget(tx, id, keys)?;
             }
             Ok(known)
         };
-        care::run(&self.scope(tenant), step).await
+        care::run(&self.scope(tenant), transaction).await
     }
 
     /// A monster's timer, if it has one.
@@ -68,7 +68,7 @@ impl Monsters {
 
     /// Notes that a monster was hit, which puts its next drop off to a period from now.
     pub async fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Result<DropTimer> {
-        let scope = self.scope(tenant).announce_exists(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
+        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
         scope
             .transact(move |tx| {
                 present(tx, id)?;
@@ -84,10 +84,10 @@ impl Monsters {
     }
 
     /// The drops of a tenant whose time has come, the longest overdue first, at most `limit` timers looked at. Each is
-    /// handed to one caller, of all processes, and its timer runs on in the same step. Timers of monsters that died or
+    /// handed to one caller, of all processes, and its timer runs on in the same transaction. Timers of monsters that died or
     /// are gone are removed on the way.
     pub async fn due_drops(&self, tenant: Tenant, limit: usize) -> Result<Due<DropDue>> {
-        due::in_steps(self.scope(tenant), limit, drop_due).await
+        due::in_transactions(self.scope(tenant), limit, drop_due).await
     }
 }
 
@@ -116,17 +116,17 @@ fn timer_of(
     }
 }
 
-/// One step of [`Monsters::due_drops`].
+/// One transaction of [`Monsters::due_drops`].
 fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<DropDue>> {
     let mut looked = due::Looked::default();
-    let ids: Vec<MonsterId> = drop_deadlines().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
+    let ids: Vec<MonsterId> = drops_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let timers: Vec<_> = ids.iter().map(|id| DROP_TIMER.key(id)).collect();
     let monsters: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     looked.count = ids.len();
     let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
     for (id, (timer, monster)) in ids.into_iter().zip(found) {
         match (timer, monster) {
-            (Err(error), _) | (_, Err(error)) if error.is_spoiled() => {
+            (Err(error), _) | (_, Err(error)) if error.is_corrupt() => {
                 // The sweep puts it back when somebody has mended it.
                 tx.zrem(&DROP_TIMERS.key(), &id)?;
                 looked.due.corrupt.push(error);
@@ -138,7 +138,7 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Dr
                     tx.put(&DROP_TIMER.key(id), &timer)?;
                     looked.due.done.push(DropDue { id, timer: timer.clone() });
                 }
-                drop_deadlines().set(tx, &id, rules::next_drop_ms(&timer))?;
+                drops_due().set(tx, &id, rules::next_drop_ms(&timer))?;
             }
             // The set of deadlines was read: it is what it should be.
             (Ok(_), Ok(_)) => forget(tx, id, Keys::Trusted)?,
@@ -150,7 +150,7 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<Dr
 /// Writes a timer together with when it is due.
 fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, timer: &DropTimer) -> hot::Result<()> {
     tx.put(&DROP_TIMER.key(id), timer)?;
-    drop_deadlines().set(tx, &id, rules::next_drop_ms(timer))
+    drops_due().set(tx, &id, rules::next_drop_ms(timer))
 }
 
 /// Removes a timer, whether or not there is one.

@@ -1,7 +1,7 @@
-//! Work that is due: found by an index, done in bounded steps, handed to one caller.
+//! Work that is due: found by an index, done in bounded transactions, handed to one caller.
 
 use super::*;
-use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_STEP};
+use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_TRANSACTION};
 
 /// What a caller was handed.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,11 +22,11 @@ impl<T> Default for Due<T> {
     }
 }
 
-/// What one step came to.
+/// What one transaction came to.
 pub(super) struct Looked<T> {
     /// What it hands out.
     pub(super) due: Due<T>,
-    /// Entries of the index that it dealt with. Each is over or has a later time afterwards, so steps come to an end.
+    /// Entries of the index that it dealt with. Each is over or has a later time afterwards, so transactions come to an end.
     pub(super) count: usize,
 }
 
@@ -36,16 +36,16 @@ impl<T> Default for Looked<T> {
     }
 }
 
-/// Runs steps until `limit` entries (and [`DUE_PER_CALL_MAX`]) were dealt with or nothing more is due.
-pub(super) async fn in_steps<T: Send + 'static>(
+/// Runs transactions until `limit` entries (and [`DUE_PER_CALL_MAX`]) were dealt with or nothing more is due.
+pub(super) async fn in_transactions<T: Send + 'static>(
     scope: Scope<Tenant>,
     limit: usize,
-    step: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>> + Copy + Send + 'static,
+    transaction: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>> + Copy + Send + 'static,
 ) -> Result<Due<T>> {
     let (mut all, mut left) = (Due::default(), limit.min(DUE_PER_CALL_MAX));
     while left > 0 {
-        let wanted = left.min(MONSTERS_PER_STEP);
-        match scope.transact(move |tx| step(tx, wanted)).await {
+        let wanted = left.min(MONSTERS_PER_TRANSACTION);
+        match scope.transact(move |tx| transaction(tx, wanted)).await {
             Ok(looked) => {
                 all.done.extend(looked.due.done);
                 all.corrupt.extend(looked.due.corrupt);

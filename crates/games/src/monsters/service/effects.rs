@@ -107,18 +107,18 @@ impl Monsters {
     /// another one got. Monsters to whom nothing happened are not in the answer.
     pub async fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Result<Due<EffectsRun>> {
         let poison = self.poison;
-        due::in_steps(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
+        due::in_transactions(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
     }
 }
 
-/// One step of [`Monsters::run_due_effects`].
+/// One transaction of [`Monsters::run_due_effects`].
 fn run_due(
     tx: &mut Tx<'_, Tenant>,
     limit: usize,
     poison: PoisonRule,
 ) -> hot::Result<due::Looked<EffectsRun>> {
     let mut looked = due::Looked::default();
-    let ids: Vec<MonsterId> = effect_deadlines().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
+    let ids: Vec<MonsterId> = effects_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     looked.count = ids.len();
     for (id, monster) in ids.into_iter().zip(tx.get_each(&keys)?) {
@@ -131,7 +131,7 @@ fn run_due(
             }
             Ok(None) => tx.zrem(&MONSTER_EFFECTS.key(), &id)?,
             // The sweep puts it back when somebody has mended the record.
-            Err(error) if error.is_spoiled() => {
+            Err(error) if error.is_corrupt() => {
                 tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
                 looked.due.corrupt.push(error);
             }
@@ -164,10 +164,10 @@ fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::
 }
 
 /// Says when something happens to a monster's effects next. Not compared with what stands there: a word that is said
-/// again changes nothing, and a read would make steps of other monsters wait for each other.
+/// again changes nothing, and a read would make transactions of other monsters wait for each other.
 pub(super) fn schedule(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &Monster) -> hot::Result<()> {
     match rules::next_due_ms(monster) {
-        Some(at) => effect_deadlines().set(tx, &id, at),
+        Some(at) => effects_due().set(tx, &id, at),
         None => tx.zrem(&MONSTER_EFFECTS.key(), &id),
     }
 }

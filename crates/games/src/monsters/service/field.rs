@@ -31,7 +31,7 @@ impl Monsters {
         self.update(tenant, id, move |monster| rules::walk(monster, to).map(Change::Put)).await
     }
 
-    /// Moves a living monster to another field: its record, both indexes and its drop timer in one step. Nobody controls
+    /// Moves a living monster to another field: its record, both indexes and its drop timer in one transaction. Nobody controls
     /// it afterwards, see [`rules::relocate`].
     pub async fn move_to_field(
         &self,
@@ -40,7 +40,7 @@ impl Monsters {
         field: Field,
         to: Position,
     ) -> Result<Monster> {
-        let scope = self.scope(tenant).announce_get(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
+        let scope = self.scope(tenant).prefetch_get(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
         scope
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
@@ -55,8 +55,8 @@ impl Monsters {
                     Ok::<_, hot::Error>(Change::Put(()))
                 });
                 match timer {
-                    // A timer that somebody spoiled does not nail the monster to its place.
-                    Err(error) if !error.is_spoiled() => Err(error.into()),
+                    // A timer that somebody corrupt does not nail the monster to its place.
+                    Err(error) if !error.is_corrupt() => Err(error.into()),
                     _ => Ok(monster),
                 }
             })

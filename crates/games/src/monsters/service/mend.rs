@@ -15,8 +15,8 @@ pub(super) async fn look(
     scope: &Scope<Tenant>,
     ids: &[MonsterId],
 ) -> Result<(Vec<(MonsterId, Monster)>, Vec<MonsterId>)> {
-    let naming = scope.store().naming();
-    let name = |id: &MonsterId| RawKey::from(MONSTER.key(id).to_text(naming, scope.partition()));
+    let layout = scope.store().key_layout();
+    let name = |id: &MonsterId| RawKey::from(MONSTER.key(id).to_text(layout, scope.partition()));
     let reads = ids.iter().map(|id| (name(id), Read::Get)).collect();
     let (mut found, mut outdated) = (Vec::new(), Vec::new());
     for (id, reply) in ids.iter().zip(scope.store().engine().read_many(reads).await?) {
@@ -31,7 +31,7 @@ pub(super) async fn look(
 }
 
 /// Writes monsters as they are, in the present shape.
-pub(super) fn rewrite_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+pub(super) fn rewrite_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     let mut swept = Swept::default();
     for (id, monster) in ids.iter().zip(tx.get_each(&keys)?) {

@@ -1,4 +1,4 @@
-//! The operations on monsters. Each is one atomic step; the rules are applied inside it.
+//! The operations on monsters. Each is one atomic transaction; the rules are applied inside it.
 
 mod combat;
 mod cooldowns;
@@ -29,7 +29,7 @@ use super::schema::*;
 use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::record::{self, Change};
-use emberkeep_primitives::{Deadlines, IdPool, RestingPool};
+use emberkeep_primitives::{DueQueue, IdPool, RestingPool};
 use std::time::Duration;
 
 /// The ids of a tenant's monsters.
@@ -111,21 +111,21 @@ impl Monsters {
             .resting(MONSTER_ID_RESTING.key(), self.reuse_after)
     }
 
-    /// Applies a rule to a monster's record in a step of its own.
+    /// Applies a rule to a monster's record in a transaction of its own.
     async fn update<T: Send + 'static>(
         &self,
         tenant: Tenant,
         id: MonsterId,
         rule: impl Fn(&mut Monster) -> Result<Change<T>> + Send + 'static,
     ) -> Result<T> {
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let mut monster = existing(tx, id)?;
             Ok(match rule(&mut monster)? {
                 Change::Leave(result) => result,
                 Change::Put(result) => put(tx, id, &mut monster).map(|()| result)?,
             })
         };
-        self.scope(tenant).transact(step).await
+        self.scope(tenant).transact(transaction).await
     }
 }
 
@@ -148,13 +148,13 @@ fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
 }
 
 /// When something happens to the effects of which monster.
-fn effect_deadlines() -> Deadlines<MONSTER_EFFECTS> {
-    Deadlines::new(MONSTER_EFFECTS.key())
+fn effects_due() -> DueQueue<MONSTER_EFFECTS> {
+    DueQueue::new(MONSTER_EFFECTS.key())
 }
 
 /// When which monster drops something.
-fn drop_deadlines() -> Deadlines<DROP_TIMERS> {
-    Deadlines::new(DROP_TIMERS.key())
+fn drops_due() -> DueQueue<DROP_TIMERS> {
+    DueQueue::new(DROP_TIMERS.key())
 }
 
 /// An amount that must be at least 1.

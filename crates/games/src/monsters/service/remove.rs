@@ -3,12 +3,12 @@
 use super::cooldowns::cooldowns;
 use super::*;
 use crate::care::{self, Keys};
-use crate::monsters::limits::{MARKERS_PER_STEP, MONSTERS_PER_STEP};
+use crate::monsters::limits::{MARKERS_PER_TRANSACTION, MONSTERS_PER_TRANSACTION};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
 use emberkeep_primitives::index;
-use emberkeep_primitives::limits::CLEARED_PER_STEP_MAX;
+use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
 use std::collections::BTreeSet;
 
 /// A field that was emptied.
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub struct FieldDestroyed {
     /// The monsters that this call removed, as they were at their end.
     pub monsters: Vec<Monster>,
-    /// The ids under which they stood, in the same order: a record that a foreign client wrote may name another one.
+    /// The ids under which they stood, in the same order: a record that an external client wrote may name another one.
     pub ids: Vec<MonsterId>,
     /// Cooldowns that went with them.
     pub cooldowns: usize,
@@ -28,21 +28,21 @@ pub struct FieldDestroyed {
     pub stopped: Option<Error>,
 }
 
-/// What a step made of one monster.
+/// What a transaction made of one monster.
 enum Removal {
     /// It went, with so many cooldowns. As it was.
     Done(Box<Monster>, usize),
     /// It is not there, or not where it was looked for.
     Absent,
-    /// It has more cooldowns than a step clears: go on in a further one.
+    /// It has more cooldowns than a transaction clears: go on in a further one.
     NotYet,
 }
 
 impl Monsters {
-    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one step. `true` for
-    /// the one caller whose step removed it.
+    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one transaction. `true` for
+    /// the one caller whose transaction removed it.
     ///
-    /// A key that a foreign client spoiled keeps no monster from its end: what is no index, no set of deadlines or no list
+    /// A key that an external client corrupt keeps no monster from its end: what is no index, no set of deadlines or no list
     /// of free ids any more is left as it is, and nothing is taken out of it. An id that cannot be released for that
     /// reason comes back when the counter has wrapped.
     pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
@@ -52,7 +52,7 @@ impl Monsters {
     /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it, what weighed on
     /// it. Ids are used again, so only the removal itself can tell whose end it was.
     pub async fn take(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
-        let scope = announced(self.scope(tenant), id);
+        let scope = prefetched(self.scope(tenant), id);
         loop {
             let ids = self.ids();
             match care::run(&scope, move |tx, keys| remove(tx, &ids, id, None, keys)).await? {
@@ -63,7 +63,7 @@ impl Monsters {
         }
     }
 
-    /// Removes the monsters that are in a field now, in bounded steps, each monster whole. Whoever is spawned meanwhile
+    /// Removes the monsters that are in a field now, in bounded transactions, each monster whole. Whoever is spawned meanwhile
     /// stays. What keeps it from going on after it has removed some is no error but
     /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
     pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
@@ -81,7 +81,7 @@ impl Monsters {
         self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
     }
 
-    /// Removes many monsters, several in a step; only those of a field, if one is given.
+    /// Removes many monsters, several in a transaction; only those of a field, if one is given.
     pub(super) async fn remove_all(
         &self,
         tenant: Tenant,
@@ -90,11 +90,11 @@ impl Monsters {
     ) -> Result<FieldDestroyed> {
         let mut all = FieldDestroyed::default();
         while !wanted.is_empty() {
-            let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_STEP));
-            let scope = some.iter().fold(self.scope(tenant), |scope, id| announced(scope, *id));
+            let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_TRANSACTION));
+            let scope = some.iter().fold(self.scope(tenant), |scope, id| prefetched(scope, *id));
             let ids = self.ids();
-            let step = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
-            let batch = match care::run(&scope, step).await {
+            let transaction = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
+            let batch = match care::run(&scope, transaction).await {
                 Ok(batch) => batch,
                 Err(error) if all.ids.is_empty() => return Err(error),
                 Err(error) => {
@@ -112,19 +112,19 @@ impl Monsters {
     }
 }
 
-/// A scope whose steps remove a monster: what that reads is known beforehand.
-fn announced(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
-    scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_COOLDOWNS.key(id), known_cooldowns())
+/// A scope whose transactions remove a monster: what that reads is known beforehand.
+fn prefetched(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
+    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), known_cooldowns())
 }
 
 /// What clearing all cooldowns of a monster reads of their index.
 pub(super) fn known_cooldowns() -> Read {
-    Read::ZRange(ZSlice::Rank(0, CLEARED_PER_STEP_MAX as i64), false)
+    Read::ZRange(ZSlice::Rank(0, CLEARED_PER_TRANSACTION_MAX as i64), false)
 }
 
 struct Batch {
     destroyed: FieldDestroyed,
-    /// Those that a further step must remove.
+    /// Those that a further transaction must remove.
     left: Vec<MonsterId>,
 }
 
@@ -138,7 +138,7 @@ fn remove_some(
     let mut batch = Batch { destroyed: FieldDestroyed::default(), left: Vec::new() };
     let mut markers = 0;
     for (at, id) in some.iter().enumerate() {
-        if markers >= MARKERS_PER_STEP {
+        if markers >= MARKERS_PER_TRANSACTION {
             batch.left.extend(&some[at..]);
             break;
         }
@@ -151,11 +151,11 @@ fn remove_some(
             }
             Ok(Removal::Absent) => {}
             Ok(Removal::NotYet) => {
-                markers += CLEARED_PER_STEP_MAX;
-                batch.destroyed.cooldowns += CLEARED_PER_STEP_MAX;
+                markers += CLEARED_PER_TRANSACTION_MAX;
+                batch.destroyed.cooldowns += CLEARED_PER_TRANSACTION_MAX;
                 batch.left.push(*id);
             }
-            Err(Error::Store(error)) if error.is_spoiled() => batch.destroyed.corrupt.push(error),
+            Err(Error::Store(error)) if error.is_corrupt() => batch.destroyed.corrupt.push(error),
             Err(error) => return Err(error),
         }
     }
@@ -190,7 +190,7 @@ fn remove(
     Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
-/// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The step must have seen
+/// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The transaction must have seen
 /// the record: who deletes it releases the id, once.
 pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<()> {
     tx.del(&MONSTER.key(id))?;

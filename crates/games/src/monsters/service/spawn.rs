@@ -8,7 +8,7 @@ use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
-use emberkeep_schema::{Array, Extra, Naming};
+use emberkeep_schema::{Array, Extra, KeyLayout};
 
 /// What a new monster is like. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl SpawnRequest {
 }
 
 impl Monsters {
-    /// Brings a monster into a field: id, record and index in one step. It inherits nothing that is known of an earlier
-    /// monster of the same id, also if a foreign client deleted that one's record and nothing else. Cooldowns that another
+    /// Brings a monster into a field: id, record and index in one transaction. It inherits nothing that is known of an earlier
+    /// monster of the same id, also if an external client deleted that one's record and nothing else. Cooldowns that another
     /// service started for that one are known after a [sweep](Monsters::sweep), and until then the new one has them.
     pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
         if request.max_hp == 0 {
@@ -70,12 +70,12 @@ impl Monsters {
         if let Some(problem) = word_problem(&request.region, REGION_BYTES_MAX) {
             return Err(Error::invalid("region", problem));
         }
-        let scope = self.ids().announced(self.scope(tenant));
+        let scope = self.ids().prefetched(self.scope(tenant));
         let mut search = self.ids().search();
         loop {
-            let naming = self.store.naming().clone();
-            let birth = Birth { request: request.clone(), ids: self.ids(), naming };
-            match care::run(&scope, move |tx, keys| birth.step(tx, keys)).await? {
+            let layout = self.store.key_layout().clone();
+            let birth = Birth { request: request.clone(), ids: self.ids(), layout };
+            match care::run(&scope, move |tx, keys| birth.transaction(tx, keys)).await? {
                 Spawned::Monster(monster) => return Ok(*monster),
                 Spawned::NotYet(looked) => search.go_on(looked)?,
             }
@@ -83,23 +83,23 @@ impl Monsters {
     }
 }
 
-/// What one step of a spawn came to.
+/// What one transaction of a spawn came to.
 enum Spawned {
     Monster(Box<Monster>),
     NotYet(Looked),
 }
 
-/// What a step of a spawn needs.
+/// What a transaction of a spawn needs.
 #[derive(Clone)]
 struct Birth {
     request: SpawnRequest,
     ids: Ids,
-    naming: Naming,
+    layout: KeyLayout,
 }
 
 impl Birth {
     /// Takes an id, and writes record and index under it.
-    fn step(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
+    fn transaction(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
             Taken::Id(id) => id,
             Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
@@ -123,9 +123,9 @@ impl Birth {
     /// Asks for all that the decision about an id needs in one round trip. One by one, an engine that is far away would
     /// learn about an id that others have taken meanwhile, again and again.
     fn look_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
-        let (naming, tenant) = (&self.naming, *tx.partition());
-        let record = RawKey::from(MONSTER.key(id).to_text(naming, &tenant));
-        let cooldowns = RawKey::from(MONSTER_COOLDOWNS.key(id).to_text(naming, &tenant));
+        let (layout, tenant) = (&self.layout, *tx.partition());
+        let record = RawKey::from(MONSTER.key(id).to_text(layout, &tenant));
+        let cooldowns = RawKey::from(MONSTER_COOLDOWNS.key(id).to_text(layout, &tenant));
         tx.raw_read_many(&[(record, Read::Exists), (cooldowns, remove::known_cooldowns())]).map(drop)
     }
 }

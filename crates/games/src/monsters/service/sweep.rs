@@ -30,7 +30,7 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// Adds what a step found.
+    /// Adds what a transaction found.
     pub(super) fn add(&mut self, other: Swept) {
         self.ghosts += other.ghosts;
         self.orphans += other.orphans;
@@ -44,7 +44,7 @@ impl Swept {
 
 /// One walk over all monsters of all tenants of a store, made by [`Monsters::sweep`].
 ///
-/// Budget of a turn: about [`SWEEP_KEYS`] keys, and the steps that set them right. It holds nothing between turns and may
+/// Budget of a turn: about [`SWEEP_KEYS`] keys, and the transactions that set them right. It holds nothing between turns and may
 /// be dropped at any time; what a turn has done stays done. Two walks at once only do the work twice.
 pub struct Sweep {
     monsters: Monsters,

@@ -1,6 +1,6 @@
 //! The end of everything of a tenant, or of all: found by paged scans, each monster whole.
 //!
-//! Budget: one page of about [`SWEEP_KEYS`] keys, then the steps that end what was found in it. It stops at the end of the
+//! Budget: one page of about [`SWEEP_KEYS`] keys, then the transactions that end what was found in it. It stops at the end of the
 //! walk. What was ended before an error, or before the future was dropped, is whole and stays ended; call again for the
 //! rest.
 
@@ -33,7 +33,7 @@ impl Monsters {
     /// Removes everything of a tenant's monsters, also what other services left: records, indexes, cooldowns, timers,
     /// deadlines.
     ///
-    /// Bounded steps, each monster whole. Who is spawned meanwhile may stay, whole too. What says which ids are in use
+    /// Bounded transactions, each monster whole. Who is spawned meanwhile may stay, whole too. What says which ids are in use
     /// stays: a service that goes on counting must not meet the id of a monster that was spawned since.
     pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
         let mut torn = self.tear_down(Some(tenant)).await?;
@@ -59,7 +59,7 @@ impl Monsters {
     /// Removes all that has a key of its own.
     async fn tear_down(&self, whose: Option<Tenant>) -> Result<TornDown> {
         let mut torn = TornDown::default();
-        self.discard_spoiled(whose, &mut torn).await?;
+        self.discard_corrupt(whose, &mut torn).await?;
         let mut pages = self.pages::<MONSTER>(whose);
         while let Some(page) = pages.next().await? {
             for (tenant, ids) in sorted(page, |key| MONSTER.parts(key).0) {
@@ -79,14 +79,14 @@ impl Monsters {
 
     /// Deletes what stands in the place of a field's index and is none. It lists nobody, and would be in the way of all
     /// who say that they are there.
-    async fn discard_spoiled(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+    async fn discard_corrupt(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
         let mut pages = self.pages::<MONSTER_MAP>(whose);
         while let Some(page) = pages.next().await? {
             for (tenant, field) in told(page) {
                 let scope = self.scope(tenant);
                 if let Err(error @ hot::Error::WrongType { .. }) = scope.scard(&field).await {
-                    let step = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
-                    torn.discarded.extend(scope.transact(step).await?.then_some(error));
+                    let transaction = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
+                    torn.discarded.extend(scope.transact(transaction).await?.then_some(error));
                 }
             }
         }
@@ -133,8 +133,8 @@ impl Monsters {
         let removed: BTreeSet<_> = destroyed.ids.into_iter().collect();
         for id in ids.into_iter().filter(|id| !removed.contains(id)) {
             let pool = self.ids();
-            let step = move |tx: &mut Tx<'_, Tenant>, keys| raze(tx, &pool, id, keys);
-            torn.monsters += usize::from(care::run(&self.scope(tenant), step).await?);
+            let transaction = move |tx: &mut Tx<'_, Tenant>, keys| raze(tx, &pool, id, keys);
+            torn.monsters += usize::from(care::run(&self.scope(tenant), transaction).await?);
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Monsters {
     /// Removes the deadlines that all monsters of a tenant share, and of what says which ids are in use only what cannot
     /// be read: it says nothing, and would stop every spawn.
     async fn drop_shared(&self, tenant: Tenant, torn: &mut TornDown) -> Result<()> {
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             // Hints: should somebody be spawned meanwhile, the sweep enters it again.
             tx.del(&MONSTER_EFFECTS.key())?;
             tx.del(&DROP_TIMERS.key())?;
@@ -154,7 +154,7 @@ impl Monsters {
             discarded.extend(unreadable(tx, &resting, set)?);
             Ok::<_, hot::Error>(discarded)
         };
-        torn.discarded.extend(self.scope(tenant).transact(step).await?);
+        torn.discarded.extend(self.scope(tenant).transact(transaction).await?);
         Ok(())
     }
 
@@ -181,11 +181,11 @@ fn sorted<F: Family, T>(
 
 /// Deletes a field's index if it is none; `true` if it did.
 fn discard(tx: &mut Tx<'_, Tenant>, field: &Key<MONSTER_MAP>) -> hot::Result<bool> {
-    let spoiled = care::is_wrong_type(tx.scard(field))?;
-    if spoiled {
+    let corrupt = care::is_wrong_type(tx.scard(field))?;
+    if corrupt {
         tx.del(field)?;
     }
-    Ok(spoiled)
+    Ok(corrupt)
 }
 
 /// Deletes a key that could not be read; its error, if it did.
@@ -195,7 +195,7 @@ fn unreadable<F: Family<Partition = Tenant>, T>(
     read: hot::Result<T>,
 ) -> hot::Result<Vec<hot::Error>> {
     match read {
-        Err(error) if error.is_spoiled() => tx.del(key).map(|()| vec![error]),
+        Err(error) if error.is_corrupt() => tx.del(key).map(|()| vec![error]),
         read => read.map(|_| Vec::new()),
     }
 }
@@ -205,7 +205,7 @@ fn raze(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::R
     if !tx.exists(&MONSTER.key(id))? {
         return Ok(false);
     }
-    // What is more than a step may clear is found by the scan of the cooldowns.
+    // What is more than a transaction may clear is found by the scan of the cooldowns.
     cooldowns(id).clear_all(tx)?;
     remove::bury(tx, ids, id, keys)?;
     Ok(true)

@@ -1,13 +1,13 @@
 //! Setting right what other services left: timers and cooldowns whose monster is gone, hints that they do not know.
 //!
-//! Each function looks at some keys of one tenant in bounded steps. What it removes, it looks at once more in the
-//! step that removes it: ids are used again.
+//! Each function looks at some keys of one tenant in bounded transactions. What it removes, it looks at once more in the
+//! transaction that removes it: ids are used again.
 
 use super::cooldowns::cooldowns;
 use super::sweep::Swept;
 use super::*;
 use crate::care::{self, Keys};
-use crate::monsters::limits::MONSTERS_PER_STEP;
+use crate::monsters::limits::MONSTERS_PER_TRANSACTION;
 use crate::monsters::model::SkillId;
 use crate::monsters::rules;
 use emberkeep_hot::command::Read;
@@ -17,24 +17,24 @@ use emberkeep_schema::Part;
 /// records anew that other services cannot read.
 pub(super) async fn monsters(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
     let (found, outdated) = mend::look(scope, ids).await?;
-    let record = |scope: Scope<Tenant>, id: &MonsterId| scope.announce_get(&MONSTER.key(id));
-    in_steps(scope, &outdated, record, mend::rewrite_step, swept).await?;
-    // Most monsters bear nothing: only the others are worth a step.
+    let record = |scope: Scope<Tenant>, id: &MonsterId| scope.prefetch_get(&MONSTER.key(id));
+    in_transactions(scope, &outdated, record, mend::rewrite_transaction, swept).await?;
+    // Most monsters bear nothing: only the others are worth a transaction.
     let bearers = found.iter().filter(|(_, monster)| rules::next_due_ms(monster).is_some());
     let bearers: Vec<MonsterId> = bearers.map(|(id, _)| *id).collect();
-    let announced = |scope: Scope<Tenant>, id: &MonsterId| {
-        scope.announce_get(&MONSTER.key(id)).announce(&MONSTER_EFFECTS.key(), score_of(id))
+    let prefetched = |scope: Scope<Tenant>, id: &MonsterId| {
+        scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_EFFECTS.key(), score_of(id))
     };
-    in_steps(scope, &bearers, announced, effects_step, swept).await
+    in_transactions(scope, &bearers, prefetched, effects_transaction, swept).await
 }
 
-fn effects_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+fn effects_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     let mut swept = Swept::default();
     for (id, monster) in ids.iter().zip(tx.get_each(&keys)?) {
         // What cannot be read is told by the sweep of the indexes, which sees every record too.
         let Ok(Some(monster)) = monster else { continue };
-        if effect_deadlines().get(tx, id)? != rules::next_due_ms(&monster) {
+        if effects_due().get(tx, id)? != rules::next_due_ms(&monster) {
             effects::schedule(tx, *id, &monster)?;
             swept.hints += 1;
         }
@@ -44,14 +44,14 @@ fn effects_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept
 
 /// Removes drop timers whose monster died or is gone, and puts the others into the index of deadlines.
 pub(super) async fn timers(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
-    let announced = |scope: Scope<Tenant>, id: &MonsterId| {
-        let scope = scope.announce_get(&MONSTER.key(id)).announce_get(&DROP_TIMER.key(id));
-        scope.announce(&DROP_TIMERS.key(), score_of(id))
+    let prefetched = |scope: Scope<Tenant>, id: &MonsterId| {
+        let scope = scope.prefetch_get(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
+        scope.prefetch(&DROP_TIMERS.key(), score_of(id))
     };
-    in_steps(scope, ids, announced, timers_step, swept).await
+    in_transactions(scope, ids, prefetched, timers_transaction, swept).await
 }
 
-fn timers_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+fn timers_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
     let (timers, monsters): (Vec<_>, Vec<_>) =
         ids.iter().map(|id| (DROP_TIMER.key(id), MONSTER.key(id))).unzip();
     let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
@@ -65,8 +65,8 @@ fn timers_step(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept>
                     swept.rewritten += 1;
                 }
                 let next = rules::next_drop_ms(&timer);
-                if drop_deadlines().get(tx, id)? != Some(next) {
-                    drop_deadlines().set(tx, id, next)?;
+                if drops_due().get(tx, id)? != Some(next) {
+                    drops_due().set(tx, id, next)?;
                     swept.hints += 1;
                 }
             }
@@ -88,15 +88,15 @@ pub(super) async fn markers(
     markers: &[(MonsterId, SkillId)],
     swept: &mut Swept,
 ) -> Result<()> {
-    let announced = |scope: Scope<Tenant>, (id, skill): &(MonsterId, SkillId)| {
+    let prefetched = |scope: Scope<Tenant>, (id, skill): &(MonsterId, SkillId)| {
         let marker = MONSTER_COOLDOWN.key(id, skill);
-        let scope = scope.announce_exists(&MONSTER.key(id)).announce_exists(&marker);
-        scope.announce(&marker, Read::ExpireTime).announce(&MONSTER_COOLDOWNS.key(id), score_of(skill))
+        let scope = scope.prefetch_exists(&MONSTER.key(id)).prefetch_exists(&marker);
+        scope.prefetch(&marker, Read::ExpireTime).prefetch(&MONSTER_COOLDOWNS.key(id), score_of(skill))
     };
-    in_steps(scope, markers, announced, markers_step, swept).await
+    in_transactions(scope, markers, prefetched, markers_transaction, swept).await
 }
 
-fn markers_step(tx: &mut Tx<'_, Tenant>, markers: &[(MonsterId, SkillId)]) -> hot::Result<Swept> {
+fn markers_transaction(tx: &mut Tx<'_, Tenant>, markers: &[(MonsterId, SkillId)]) -> hot::Result<Swept> {
     let owners: Vec<_> = markers.iter().map(|(id, _)| MONSTER.key(id)).collect();
     let mut swept = Swept::default();
     for ((id, skill), lives) in markers.iter().zip(tx.exists_many(&owners)?) {
@@ -109,28 +109,28 @@ fn markers_step(tx: &mut Tx<'_, Tenant>, markers: &[(MonsterId, SkillId)]) -> ho
     Ok(swept)
 }
 
-/// Runs a step over some things at a time. Where a foreign client spoiled what belongs to one of them, each gets a step
+/// Runs a transaction over some things at a time. Where an external client corrupt what belongs to one of them, each gets a transaction
 /// of its own, so that the others are not held up.
-async fn in_steps<T: Copy + Send + 'static>(
+async fn in_transactions<T: Copy + Send + 'static>(
     scope: &Scope<Tenant>,
     things: &[T],
-    announced: impl Fn(Scope<Tenant>, &T) -> Scope<Tenant>,
-    step: fn(&mut Tx<'_, Tenant>, &[T]) -> hot::Result<Swept>,
+    prefetched: impl Fn(Scope<Tenant>, &T) -> Scope<Tenant>,
+    transaction: fn(&mut Tx<'_, Tenant>, &[T]) -> hot::Result<Swept>,
     swept: &mut Swept,
 ) -> Result<()> {
     let run = async |some: &[T]| {
-        let (scope, some) = (some.iter().fold(scope.clone(), &announced), some.to_vec());
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let (scope, some) = (some.iter().fold(scope.clone(), &prefetched), some.to_vec());
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
             if keys == Keys::Checked {
-                drop_spoiled(tx)?;
+                drop_corrupt(tx)?;
             }
-            step(tx, &some)
+            transaction(tx, &some)
         };
-        care::run(&scope, step).await
+        care::run(&scope, transaction).await
     };
-    for some in things.chunks(MONSTERS_PER_STEP) {
+    for some in things.chunks(MONSTERS_PER_TRANSACTION) {
         match run(some).await {
-            Err(error) if error.is_spoiled() => {}
+            Err(error) if error.is_corrupt() => {}
             found => {
                 swept.add(found?);
                 continue;
@@ -138,7 +138,7 @@ async fn in_steps<T: Copy + Send + 'static>(
         }
         for one in some.chunks(1) {
             match run(one).await {
-                Err(error) if error.is_spoiled() => swept.corrupt.push(error),
+                Err(error) if error.is_corrupt() => swept.corrupt.push(error),
                 found => swept.add(found?),
             }
         }
@@ -150,10 +150,10 @@ async fn in_steps<T: Copy + Send + 'static>(
 pub(super) async fn known_markers(scope: &Scope<Tenant>, ids: &[MonsterId], swept: &mut Swept) -> Result<()> {
     for id in ids {
         let id = *id;
-        let step = move |tx: &mut Tx<'_, Tenant>| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>| {
             if tx.exists(&MONSTER.key(id))? { Ok(None) } else { cooldowns(id).clear_all(tx).map(Some) }
         };
-        while let Some(cleared) = scope.transact(step).await? {
+        while let Some(cleared) = scope.transact(transaction).await? {
             swept.cooldowns += cleared.count;
             if !cleared.more {
                 break;
@@ -165,7 +165,7 @@ pub(super) async fn known_markers(scope: &Scope<Tenant>, ids: &[MonsterId], swep
 
 /// Removes our own indexes of deadlines where they hold something else: they are hints, and the sweep that is on its way
 /// fills them again.
-fn drop_spoiled(tx: &mut Tx<'_, Tenant>) -> hot::Result<()> {
+fn drop_corrupt(tx: &mut Tx<'_, Tenant>) -> hot::Result<()> {
     if care::is_wrong_type(tx.zcard(&MONSTER_EFFECTS.key()))? {
         tx.del(&MONSTER_EFFECTS.key())?;
     }

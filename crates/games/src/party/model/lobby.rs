@@ -144,7 +144,7 @@ mod tests {
     use emberkeep_schema::{Codec, Json};
 
     /// As a service of a later version writes it, after a script emptied two lists.
-    const FOREIGN: &str = concat!(
+    const EXTERNAL: &str = concat!(
         r#"{"room_code":"AB23CD","phase":"lobby","lobby":{"players":[{"player_id":"p1","sender_id":null,"name":"Ann","#,
         r#""active":true,"avatar_url":null,"team":"red"}],"senders":{},"theme":"dark"},"game":null,"#,
         r#""scores":{"p1":0},"seen":[]}"#,
@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn what_others_wrote_of_a_room_is_read_and_kept() {
-        let state = Json::<State>::decode(FOREIGN.as_bytes()).unwrap();
+        let state = Json::<State>::decode(EXTERNAL.as_bytes()).unwrap();
         assert!(state.lobby.senders.is_empty() && state.game.is_none());
         let mut out = Vec::new();
         Json::<State>::encode(&state, &mut out).unwrap();
-        let expected = FOREIGN.replace(r#""senders":{}"#, r#""senders":[]"#);
+        let expected = EXTERNAL.replace(r#""senders":{}"#, r#""senders":[]"#);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

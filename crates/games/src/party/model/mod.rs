@@ -1,4 +1,4 @@
-//! What is stored of a room. The JSON names are the seed's; fields that others added are kept.
+//! What is stored of a room. The JSON names are the document's; fields that others added are kept.
 
 mod code;
 mod device;

@@ -3,8 +3,8 @@
 use super::{ItemId, PlayerId, RoundId, SenderId};
 use emberkeep_schema::{Array, Codec, ValueError, record};
 
-/// The senders that a player chose, as JSON. What cannot be read chooses nobody: one vote that a foreign service
-/// spoiled must not keep the others from being counted.
+/// The senders that a player chose, as JSON. What cannot be read chooses nobody: one vote that an external service
+/// corrupt must not keep the others from being counted.
 pub struct Selections;
 
 impl Codec for Selections {

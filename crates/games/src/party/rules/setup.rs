@@ -123,7 +123,7 @@ fn check_unique<T: Eq + Hash + Display>(what: &'static str, ids: impl Iterator<I
     Ok(())
 }
 
-/// Whatever is written once is read in every step of the room.
+/// Whatever is written once is read in every transaction of the room.
 fn check_size(state: &State) -> Result<()> {
     let bytes = serde_json::to_vec(state).map_or(usize::MAX, |json| json.len());
     if bytes > SETUP_BYTES_MAX {

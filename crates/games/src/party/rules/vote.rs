@@ -45,7 +45,7 @@ pub fn is_complete(state: &State, claims: &[(DeviceId, PlayerId)], votes: &Ballo
 }
 
 /// The result of an item: one point for each right sender. A vote belongs to its player, whichever device cast it, and
-/// counts while the player is there. What a foreign service stored beyond the rules counts as far as they go: the first k
+/// counts while the player is there. What an external service stored beyond the rules counts as far as they go: the first k
 /// different senders that can be chosen.
 pub fn count(state: &State, round: &RoundId, item: &Item, votes: &Ballots) -> VoteResults {
     let result = |player: &Player| {

@@ -47,7 +47,7 @@ impl Rooms {
     }
 }
 
-/// Checks in the order of the seed: the device, the player, then whether the player takes part.
+/// Checks in the order of the document: the device, the player, then whether the player takes part.
 fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &PlayerId) -> Result<()> {
     if visit.state.phase == Phase::GameOver {
         return Err(Error::not_now("the game is over"));

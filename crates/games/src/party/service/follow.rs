@@ -1,7 +1,7 @@
 //! Following a room: its log, and what wakes whoever reads it.
 //!
 //! The log is the truth about what happened, the state about what is. Where the log cannot be followed, because it was
-//! trimmed, was set back by a failover, or holds what a foreign client put there, the state is still right: readers are told
+//! trimmed, was set back by a failover, or holds what an external client put there, the state is still right: readers are told
 //! that something is missing, and the room goes on.
 
 use super::Rooms;
@@ -52,16 +52,16 @@ impl Rooms {
     /// Follows all rooms of the store: one subscription for a server that has sockets in many.
     pub async fn subscribe_all(&self) -> Result<FollowerOfAll> {
         let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
-        Ok(FollowerOfAll { messages, naming: self.store.naming().clone() })
+        Ok(FollowerOfAll { messages, layout: self.store.key_layout().clone() })
     }
 
-    /// A step that only looks at the log of a living room.
+    /// A transaction that only looks at the log of a living room.
     async fn read_log<T, A>(&self, code: RoomCode, act: A) -> Result<T>
     where
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &Meta) -> Result<T> + Clone + Send + 'static,
     {
-        let scope = self.store.scope(Room(code)).announce_get(&ROOM_META.key()).announce_log();
+        let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key()).prefetch_log();
         scope
             .transact(move |tx| {
                 let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;

@@ -1,4 +1,4 @@
-//! The operations on rooms. Each is one atomic step: who asks, what is due, the rules, the writes, the events.
+//! The operations on rooms. Each is one atomic transaction: who asks, what is due, the rules, the writes, the events.
 
 mod claims;
 mod close;
@@ -115,7 +115,7 @@ impl Rooms {
     pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
         let master = Master { code, hash: key.hash().into() };
         let hash = master.hash.clone();
-        let scope = self.store.scope(Room(code)).announce_get(&ROOM_META.key());
+        let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key());
         scope
             .transact(move |tx: &mut Tx<'_, Room>| {
                 let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
@@ -129,7 +129,7 @@ impl Rooms {
         Ok(master)
     }
 
-    /// A step of whoever has the room's key.
+    /// A transaction of whoever has the room's key.
     async fn lead<T, A>(&self, master: &Master, touch: Touch, act: A) -> Result<T>
     where
         T: Send + 'static,
@@ -143,7 +143,7 @@ impl Rooms {
         .await
     }
 
-    /// A step in a room.
+    /// A transaction in a room.
     async fn enter<T, A>(&self, code: RoomCode, touch: Touch, act: A) -> Result<T>
     where
         T: Send + 'static,
@@ -169,12 +169,12 @@ impl Rooms {
         }
     }
 
-    /// A room's scope, told what every step reads.
+    /// A room's scope, told what every transaction reads.
     fn scope(&self, code: RoomCode) -> Scope<Room> {
         let scope = self.store.scope(Room(code));
-        let scope = scope.announce_get(&ROOM_META.key()).announce_get(&ROOM_STATE.key()).announce_log();
-        let scope = scope.announce(&DEVICE_TO_PLAYER.key(), Read::HGetAll);
-        let scope = scope.announce(&PLAYER_TO_DEVICE.key(), Read::HGetAll);
-        scope.announce_members(&ROOM_ROSTER.key())
+        let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key()).prefetch_log();
+        let scope = scope.prefetch(&DEVICE_TO_PLAYER.key(), Read::HGetAll);
+        let scope = scope.prefetch(&PLAYER_TO_DEVICE.key(), Read::HGetAll);
+        scope.prefetch_members(&ROOM_ROSTER.key())
     }
 }

@@ -65,16 +65,16 @@ impl Rooms {
     }
 }
 
-/// The room as a step finds it that does not move its end.
+/// The room as a transaction finds it that does not move its end.
 pub(super) fn glance(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
     let seen = look(tx, visit)?;
     Ok(Look { meta: Meta { expires_at: visit.meta.expires_at, ..seen.meta }, ..seen })
 }
 
-/// The room as this step finds it.
+/// The room as this transaction finds it.
 pub(super) fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
     Ok(Look {
-        // The step moves the end of the room, and what it shows says so.
+        // The transaction moves the end of the room, and what it shows says so.
         meta: Meta { expires_at: visit.until, ..visit.meta.clone() },
         state: visit.state.clone(),
         now: visit.now,

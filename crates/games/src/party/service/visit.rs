@@ -1,11 +1,11 @@
-//! The frame of every step in a room: enter, settle what is due, act, settle again, leave.
+//! The frame of every transaction in a room: enter, settle what is due, act, settle again, leave.
 //!
 //! 1. *Enter*: a room lives while its state does and its meta's `expires_at` has not passed. Of an expired room the meta
 //!    stands as a tombstone; whatever else is left of it goes. A room of another version of the protocol is refused.
 //! 2. *Settle*: a vote whose countdown has passed, or in which all have voted, ends here, at its stored moment. So it does
 //!    not matter who comes first, and nothing waits for a timer.
-//! 3. *Act*: the operation. If it refuses after something was settled, the step is dropped and what was due is settled
-//!    in a step of its own, see `Rooms::enter`.
+//! 3. *Act*: the operation. If it refuses after something was settled, the transaction is dropped and what was due is settled
+//!    in a transaction of its own, see `Rooms::enter`.
 //! 4. *Settle* again: the operation may have been the last vote, or may have taken away who had not voted.
 //! 5. *Leave*: state, meta, events, and the new end of every key.
 //!
@@ -25,7 +25,7 @@ use emberkeep_primitives::Ballot;
 /// Clocks of two processes differ by less; an end that lies further ahead than ours was not written by one of us.
 const SKEW_MS_MAX: i64 = 1_000;
 
-/// Whether a step moves the end of the room.
+/// Whether a transaction moves the end of the room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touch {
     /// It does.
@@ -36,7 +36,7 @@ pub(super) enum Touch {
     Never,
 }
 
-/// What a step found.
+/// What a transaction found.
 pub(super) enum Found<T> {
     /// A living room.
     Room(T),
@@ -44,7 +44,7 @@ pub(super) enum Found<T> {
     Expired,
 }
 
-/// Why a step was dropped.
+/// Why a transaction was dropped.
 pub(super) enum Stop {
     /// The operation was refused.
     Refused(Error),
@@ -64,7 +64,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// A room during a step.
+/// A room during a transaction.
 pub(super) struct Visit {
     pub(super) meta: Meta,
     pub(super) state: State,
@@ -77,7 +77,7 @@ pub(super) struct Visit {
     changed: bool,
 }
 
-/// The body of every step in a room.
+/// The body of every transaction in a room.
 pub(super) fn visit<T>(
     tx: &mut Tx<'_, Room>,
     touch: Touch,
@@ -230,7 +230,7 @@ impl Visit {
         self.meta.expires_at = self.until;
         tx.put_until(&ROOM_META.key(), &self.meta, self.until + TOMBSTONE_LIFE.as_millis() as i64)?;
         if group().extend(tx, self.until)? == 0 {
-            // A foreign client took the roster away.
+            // An external client took the roster away.
             self.enroll(tx)?;
             group().extend(tx, self.until)?;
         }
@@ -248,19 +248,19 @@ impl Visit {
         }
     }
 
-    /// Events of this step, which are recorded when it leaves.
+    /// Events of this transaction, which are recorded when it leaves.
     pub(super) fn unrecorded(&self) -> impl Iterator<Item = Entry> + '_ {
         self.events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() })
     }
 
-    /// The newest event, those of this step included if they are recorded when it leaves.
+    /// The newest event, those of this transaction included if they are recorded when it leaves.
     pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
         let own = if self.touch == Touch::Never { 0 } else { self.events.len() as u64 };
         Ok(tx.log_last()? + own)
     }
 }
 
-/// Refuses a room of another version: what its state means is not known here, and a step could spoil it.
+/// Refuses a room of another version: what its state means is not known here, and a transaction could spoil it.
 pub(super) fn check_version(meta: &Meta) -> Result<()> {
     match meta.protocol_version {
         PROTOCOL_VERSION => Ok(()),

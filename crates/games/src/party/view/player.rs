@@ -1,6 +1,6 @@
 //! What everybody sees.
 
-use crate::party::limits::SHOWN_END_STEP;
+use crate::party::limits::SHOWN_END_TRANSACTION;
 use crate::party::model::*;
 use crate::party::rules::{current, ranking};
 use serde::{Deserialize, Serialize};
@@ -172,7 +172,7 @@ impl Revealed {
     }
 }
 
-/// What a step found, of which views are made.
+/// What a transaction found, of which views are made.
 pub(crate) struct Seen<'a> {
     pub(crate) meta: &'a Meta,
     pub(crate) state: &'a State,
@@ -210,7 +210,7 @@ pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerS
         room_code: meta.room_code,
         protocol_version: meta.protocol_version,
         created_at: meta.created_at,
-        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_END_STEP.as_millis() as i64),
+        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_END_TRANSACTION.as_millis() as i64),
         now: seen.now,
         sequence: seen.sequence,
         phase: state.phase,

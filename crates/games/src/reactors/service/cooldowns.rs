@@ -25,7 +25,7 @@ impl Reactors {
         Ok(scope.transact(move |tx| cooldowns(field).start(tx, &spot, time)).await?)
     }
 
-    /// The time until a spot has cooled down; `None` if it has. A marker without an end, which only a foreign client
+    /// The time until a spot has cooled down; `None` if it has. A marker without an end, which only an external client
     /// sets, cools down for [`Duration::MAX`].
     pub async fn cooldown_remaining(
         &self,
@@ -34,18 +34,18 @@ impl Reactors {
         spot: Spot,
     ) -> Result<Option<Duration>> {
         let marker = cooldown_key(&field, &spot);
-        let scope = self.store.scope(tenant).announce(&marker, Read::Exists);
-        let scope = scope.announce(&marker, Read::ExpireTime);
+        let scope = self.store.scope(tenant).prefetch(&marker, Read::Exists);
+        let scope = scope.prefetch(&marker, Read::ExpireTime);
         Ok(scope.transact(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
     }
 
     /// Ends a spot's cooldown; `true` if there was one.
     pub async fn clear_cooldown(&self, tenant: Tenant, field: Field, spot: Spot) -> Result<bool> {
-        let scope = self.store.scope(tenant).announce(&cooldown_key(&field, &spot), Read::Exists);
+        let scope = self.store.scope(tenant).prefetch(&cooldown_key(&field, &spot), Read::Exists);
         Ok(scope.transact(move |tx| cooldowns(field).clear(tx, &spot)).await?)
     }
 
-    /// Ends the cooldowns of a field, without a walk over the keyspace: how many there were. Those that a foreign
+    /// Ends the cooldowns of a field, without a walk over the keyspace: how many there were. Those that an external
     /// service started are among them once a [sweep](Reactors::sweep) has met them.
     pub async fn clear_cooldowns(&self, tenant: Tenant, field: Field) -> Result<usize> {
         let scope = self.store.scope(tenant);

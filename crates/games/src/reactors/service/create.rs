@@ -16,7 +16,7 @@ impl Reactors {
     /// Takes the next free id. It stays the caller's until ids have come round once, or is used by
     /// [`CreateRequest::id`].
     pub async fn allocate_id(&self, tenant: Tenant) -> Result<ReactorId> {
-        let scope = ids().announced(self.foreseeing(tenant));
+        let scope = ids().prefetched(self.foreseeing(tenant));
         let mut search = ids().search();
         loop {
             match scope.transact(|tx| ids().take(tx, lives)).await? {
@@ -26,14 +26,14 @@ impl Reactors {
         }
     }
 
-    /// Brings a reactor into a field: the look at the spot, id, record and both indexes in one step.
+    /// Brings a reactor into a field: the look at the spot, id, record and both indexes in one transaction.
     ///
     /// [`OnCooldown`](Error::OnCooldown) while the spot cools down, [`SpotTaken`](Error::SpotTaken) while a living
-    /// reactor of the same classification stands there, also one that a foreign service created.
+    /// reactor of the same classification stands there, also one that an external service created.
     /// [`FieldFull`](Error::FieldFull) is said of the living only: where the index is full, its ghosts go first.
     pub async fn create(&self, tenant: Tenant, request: CreateRequest) -> Result<Reactor> {
         request.check()?;
-        let scope = self.announced(tenant, &request);
+        let scope = self.prefetched(tenant, &request);
         let (field, mut search, mut pruned) = (request.field, ids().search(), false);
         loop {
             let request = request.clone();
@@ -55,14 +55,14 @@ impl Reactors {
     }
 
     /// The scope, told all that a creation reads where nobody else is at work: one round trip before its commit.
-    fn announced(&self, tenant: Tenant, request: &CreateRequest) -> Scope<Tenant> {
+    fn prefetched(&self, tenant: Tenant, request: &CreateRequest) -> Scope<Tenant> {
         let marker = cooldown_key(&request.field, &request.spot());
         let scope = match request.id {
-            Some(id) => self.store.scope(tenant).announce(&REACTOR.key(id), Read::Exists),
-            None => ids().announced(self.foreseeing(tenant)),
+            Some(id) => self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Exists),
+            None => ids().prefetched(self.foreseeing(tenant)),
         };
-        let scope = scope.announce(&marker, Read::Exists).announce(&marker, Read::ExpireTime);
-        spots::announced(scope, &request.field)
+        let scope = scope.prefetch(&marker, Read::Exists).prefetch(&marker, Read::ExpireTime);
+        spots::prefetched(scope, &request.field)
     }
 
     /// The scope, told that ids after the last one may be asked for.
@@ -70,7 +70,7 @@ impl Reactors {
         let last = self.last_id.load(Ordering::Relaxed);
         let foreseen = (1..=FORESEEN_IDS).filter_map(|ahead| last.checked_add(ahead));
         let scope = self.store.scope(tenant);
-        foreseen.fold(scope, |scope, id| scope.announce(&REACTOR.key(ReactorId(id)), Read::Exists))
+        foreseen.fold(scope, |scope, id| scope.prefetch(&REACTOR.key(ReactorId(id)), Read::Exists))
     }
 
     fn seen(&self, id: ReactorId) -> ReactorId {
@@ -79,7 +79,7 @@ impl Reactors {
     }
 }
 
-/// What one step of a creation came to.
+/// What one transaction of a creation came to.
 enum Created {
     Reactor(Box<Reactor>),
     NotYet(Looked),

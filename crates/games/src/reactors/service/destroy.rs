@@ -54,7 +54,7 @@ pub struct Destroyed {
 }
 
 impl Reactors {
-    /// Hits a reactor: it goes on to its next state, or triggers and is destroyed, with its cooldown, in one step.
+    /// Hits a reactor: it goes on to its next state, or triggers and is destroyed, with its cooldown, in one transaction.
     ///
     /// Hits at the same time follow one another: each sees the state that the one before it left, and what comes after
     /// the last one is `NotFound`.
@@ -65,9 +65,9 @@ impl Reactors {
         character: CharacterId,
         skill: u32,
     ) -> Result<Hit> {
-        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         let rules = self.hit_rules;
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
             let mut reactor = own(tx, id)?;
             let now = tx.now();
             let outcome = match rules::strike(&mut reactor, skill, now, rules) {
@@ -85,20 +85,20 @@ impl Reactors {
             };
             Ok(Hit { character, skill, reactor, outcome })
         };
-        care::run(&scope, step).await
+        care::run(&scope, transaction).await
     }
 
-    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one step. Of several callers
-    /// one destroys it, the others get `NotFound`. An index or a hint that a foreign client spoiled keeps no reactor from
+    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. Of several callers
+    /// one destroys it, the others get `NotFound`. An index or a hint that an external client corrupt keeps no reactor from
     /// its end: it is left as it is, and nothing is taken out of it.
     pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destroyed> {
-        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
             let reactor = own(tx, id)?;
             let cooldown = end(tx, id, &reactor, keys)?;
             Ok(Destroyed { reactor, cooldown })
         };
-        care::run(&scope, step).await
+        care::run(&scope, transaction).await
     }
 }
 

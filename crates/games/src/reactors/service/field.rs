@@ -5,7 +5,7 @@ use super::destroy::{leave_all, leave_field, remove};
 use crate::care::{self, Keys};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
-use crate::reactors::limits::DESTROYED_PER_STEP;
+use crate::reactors::limits::DESTROYED_PER_TRANSACTION;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
 use crate::world::{Field, Tenant};
@@ -44,7 +44,7 @@ impl Reactors {
         Ok(listing)
     }
 
-    /// All reactors of a tenant. On one server this looks at those of every tenant: the seed's index is one for all.
+    /// All reactors of a tenant. On one server this looks at those of every tenant: the document's index is one for all.
     pub async fn all(&self, tenant: Tenant) -> Result<Listing<Reactor>> {
         let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
         // On one server the set is one for all tenants: others belong there, but they are not this tenant's.
@@ -68,7 +68,7 @@ impl Reactors {
 
     /// Destroys every reactor of a field. No cooldown is recorded, and those of the field are cleared.
     ///
-    /// A loop of steps, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
+    /// A loop of transactions, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
     /// created meanwhile may stay. What keeps it from going on after it has destroyed some is no error but
     /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
     pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
@@ -87,8 +87,8 @@ impl Reactors {
         let scope = self.store.scope(tenant);
         let mut from = None;
         loop {
-            let page = scope.members(&field_key(&field), from, DESTROYED_PER_STEP).await?;
-            for some in page.members.chunks(DESTROYED_PER_STEP) {
+            let page = scope.members(&field_key(&field), from, DESTROYED_PER_TRANSACTION).await?;
+            for some in page.members.chunks(DESTROYED_PER_TRANSACTION) {
                 let ended = self.end_some(&scope, field, some.to_vec()).await?;
                 destroyed.reactors.extend(ended.reactors);
                 // A page may show an entry again.
@@ -106,7 +106,7 @@ impl Reactors {
         Ok(())
     }
 
-    /// Ends some entries of a field's index, in one step.
+    /// Ends some entries of a field's index, in one transaction.
     async fn end_some(
         &self,
         scope: &Scope<Tenant>,
@@ -114,17 +114,17 @@ impl Reactors {
         entries: Vec<Member<ReactorId>>,
     ) -> Result<FieldDestroyed> {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
-        let announced =
-            ids.iter().fold(scope.clone(), |scope, id| scope.announce(&REACTOR.key(id), Read::Get));
-        let step = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let prefetched =
+            ids.iter().fold(scope.clone(), |scope, id| scope.prefetch(&REACTOR.key(id), Read::Get));
+        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
             for entry in &entries {
-                if let Member::Foreign(bytes) = entry {
+                if let Member::External(bytes) = entry {
                     tx.srem_raw(&field_key(&field), bytes.clone())?;
                 }
             }
             end(tx, &field, &ids, keys)
         };
-        Ok(care::run(&announced, step).await?)
+        Ok(care::run(&prefetched, transaction).await?)
     }
 }
 

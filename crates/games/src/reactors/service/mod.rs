@@ -1,4 +1,4 @@
-//! The operations on reactors. Each is one atomic step, or says that it is a loop of them; the rules are applied
+//! The operations on reactors. Each is one atomic transaction, or says that it is a loop of them; the rules are applied
 //! inside.
 
 mod cooldowns;

@@ -1,6 +1,6 @@
 //! Who stands where in a field, as a creation must know it.
 //!
-//! A creation must see every living reactor of its field, also those that a foreign service made by the seed's words
+//! A creation must see every living reactor of its field, also those that an external service made by the document's words
 //! alone. Three ways were weighed:
 //!
 //! * **Read every record of the field's index.** Right, but a field of fifty reactors costs fifty records of one or
@@ -8,15 +8,15 @@
 //!   stale.
 //! * **A key per spot that names its reactor.** Fast, but blind to what others made.
 //! * **The index, and one hash that says of each reactor where it stands** (`ember:reactor-spots:…`). This one. Both
-//!   are read in the step, together some KB, and announced before the body runs. A member of the index that the hash
-//!   does not know is foreign: its record is read, once, and the hash remembers. A member that the hash puts on the
+//!   are read in the transaction, together some KB, and prefetched before the body runs. A member of the index that the hash
+//!   does not know is external: its record is read, once, and the hash remembers. A member that the hash puts on the
 //!   wanted spot is looked at too. All others need no look.
 //!
-//! So a hint alone never refuses: only a record that was read in the step does. What a hint may hide is a reactor
-//! whose place a foreign client changed under the same id; nobody in the game moves a reactor, and the sweep sets it
+//! So a hint alone never refuses: only a record that was read in the transaction does. What a hint may hide is a reactor
+//! whose place an external client changed under the same id; nobody in the game moves a reactor, and the sweep sets it
 //! right. Entries of the hash that the index does not have are dropped here.
 //!
-//! A hash that is lost, spoiled or too large is removed, and everything is read once.
+//! A hash that is lost, corrupt or too large is removed, and everything is read once.
 
 use super::destroy::{leave_all, leave_field};
 use crate::care::Keys;
@@ -31,15 +31,15 @@ use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_schema::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
-type Step<'a> = Tx<'a, Tenant>;
+type Transaction<'a> = Tx<'a, Tenant>;
 
 /// The scope, told what [`claim`] reads.
-pub(super) fn announced(scope: Scope<Tenant>, field: &Field) -> Scope<Tenant> {
-    scope.announce(&field_key(field), Read::SMembers).announce(&spots_key(field), Read::HGetAll)
+pub(super) fn prefetched(scope: Scope<Tenant>, field: &Field) -> Scope<Tenant> {
+    scope.prefetch(&field_key(field), Read::SMembers).prefetch(&spots_key(field), Read::HGetAll)
 }
 
 /// Makes sure that nobody stands on a spot, and that the field takes another one.
-pub(super) fn claim(tx: &mut Step<'_>, field: &Field, spot: &Spot) -> Result<()> {
+pub(super) fn claim(tx: &mut Transaction<'_>, field: &Field, spot: &Spot) -> Result<()> {
     let members = members(tx, field)?;
     let hints = hints(tx, field)?;
     for id in hints.keys().filter(|id| !members.contains(id)) {
@@ -55,20 +55,20 @@ pub(super) fn claim(tx: &mut Step<'_>, field: &Field, spot: &Spot) -> Result<()>
 }
 
 /// Remembers where a reactor stands.
-pub(super) fn enter(tx: &mut Step<'_>, id: &ReactorId, reactor: &Reactor) -> hot::Result<()> {
+pub(super) fn enter(tx: &mut Transaction<'_>, id: &ReactorId, reactor: &Reactor) -> hot::Result<()> {
     tx.hset(&spots_key(&reactor.field()), id, &reactor.spot())
 }
 
 /// Forgets where a reactor stood.
-pub(super) fn leave(tx: &mut Step<'_>, id: &ReactorId, field: &Field, keys: Keys) -> hot::Result<()> {
+pub(super) fn leave(tx: &mut Transaction<'_>, id: &ReactorId, field: &Field, keys: Keys) -> hot::Result<()> {
     if keys.allow(|| tx.hlen(&spots_key(field)))? {
         tx.hdel(&spots_key(field), id)?;
     }
     Ok(())
 }
 
-/// The field's index, without what is no id at all. More entries than a step reads are more than a field takes.
-fn members(tx: &mut Step<'_>, field: &Field) -> Result<BTreeSet<ReactorId>> {
+/// The field's index, without what is no id at all. More entries than a transaction reads are more than a field takes.
+fn members(tx: &mut Transaction<'_>, field: &Field) -> Result<BTreeSet<ReactorId>> {
     let mut known = BTreeSet::new();
     let members = match tx.smembers_lossy(&field_key(field)) {
         Err(hot::Error::TooLarge { .. }) => return Err(Error::FieldFull { max: FIELD_REACTORS_MAX }),
@@ -77,17 +77,17 @@ fn members(tx: &mut Step<'_>, field: &Field) -> Result<BTreeSet<ReactorId>> {
     for member in members {
         match member {
             Member::Known(id) => drop(known.insert(id)),
-            Member::Foreign(bytes) => tx.srem_raw(&field_key(field), bytes)?,
+            Member::External(bytes) => tx.srem_raw(&field_key(field), bytes)?,
         }
     }
     Ok(known)
 }
 
 /// What is remembered of the field.
-pub(super) fn hints(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeMap<ReactorId, Spot>> {
+pub(super) fn hints(tx: &mut Transaction<'_>, field: &Field) -> hot::Result<BTreeMap<ReactorId, Spot>> {
     match tx.hgetall(&spots_key(field)) {
         Ok(hints) => Ok(hints.into_iter().collect()),
-        Err(error) if error.is_spoiled() => {
+        Err(error) if error.is_corrupt() => {
             tx.del(&spots_key(field))?;
             Ok(BTreeMap::new())
         }
@@ -98,9 +98,9 @@ pub(super) fn hints(tx: &mut Step<'_>, field: &Field) -> hot::Result<BTreeMap<Re
 /// Looks at records: an error if one of them stands on the spot, else how many of the ids are not here at all.
 ///
 /// A record that cannot be read stands on the spot that is remembered of it, and nowhere if nothing is: it can be
-/// neither hit nor shown, and one spoiled value must not close a whole field.
+/// neither hit nor shown, and one corrupt value must not close a whole field.
 fn look(
-    tx: &mut Step<'_>,
+    tx: &mut Transaction<'_>,
     field: &Field,
     spot: &Spot,
     ids: &[ReactorId],

@@ -1,11 +1,11 @@
 //! The sweep: sets right what nobody reads, in bounded turns.
 //!
 //! 1. Entries of both indexes without a reactor go, reactors that are in no index get their entries.
-//! 2. Cooldowns that a foreign service started enter the field's index of cooldowns, so that clearing the field
+//! 2. Cooldowns that an external service started enter the field's index of cooldowns, so that clearing the field
 //!    finds them.
 //! 3. What is remembered of where reactors stand becomes what their records say.
 //!
-//! Budget of a turn: one page of [`SWEEP_KEYS`] keys and the steps that mend what is wrong with them. It stops when it has
+//! Budget of a turn: one page of [`SWEEP_KEYS`] keys and the transactions that mend what is wrong with them. It stops when it has
 //! seen everything. Nothing is held between turns: it may be dropped at any time, what was mended stays, and two
 //! sweeps at once only do the work twice.
 
@@ -14,7 +14,7 @@ use super::spots;
 use crate::pages::{Pages, by_tenant, told};
 use crate::reactors::error::Result;
 use crate::reactors::indexes::{InAll, InField};
-use crate::reactors::limits::{MENDED_PER_STEP, SWEEP_KEYS};
+use crate::reactors::limits::{MENDED_PER_TRANSACTION, SWEEP_KEYS};
 use crate::reactors::model::{ReactorId, Spot};
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_SPOTS, SpotText, cooldown_key, cooldowns, cooldowns_key, cooling,
@@ -131,15 +131,15 @@ impl Sweep {
 async fn adopt(store: &Store, markers: Vec<(Option<Tenant>, Key<REACTOR_COOLDOWN>)>) -> Result<usize> {
     let mut adopted = 0;
     for (tenant, markers) in by_tenant(told(markers)) {
-        for some in markers.chunks(MENDED_PER_STEP) {
+        for some in markers.chunks(MENDED_PER_TRANSACTION) {
             let places: Vec<(Field, Spot)> = some.iter().map(cooling).collect();
             let scope = places.iter().fold(store.scope(tenant), |scope, (field, spot)| {
                 let mut member = Vec::new();
-                // A spot always has a text; without it nothing is announced, and nothing is lost.
+                // A spot always has a text; without it nothing is prefetched, and nothing is lost.
                 let _ = SpotText::encode(spot, &mut member);
                 scope
-                    .announce(&cooldown_key(field, spot), Read::Exists)
-                    .announce(&cooldowns_key(field), Read::ZScore(member.into()))
+                    .prefetch(&cooldown_key(field, spot), Read::Exists)
+                    .prefetch(&cooldowns_key(field), Read::ZScore(member.into()))
             });
             adopted += scope.transact(move |tx| adopt_some(tx, &places)).await?;
         }
@@ -160,10 +160,10 @@ async fn mend(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_SPOTS>)>) 
     let mut mended = 0;
     for (tenant, key) in told(fields) {
         let (scope, field) = (store.scope(tenant), spotted_field(&key));
-        // In a step, because a hash that cannot be read is removed.
+        // In a transaction, because a hash that cannot be read is removed.
         let hints = scope.transact(move |tx| spots::hints(tx, &field)).await?;
         let hints: Vec<(ReactorId, Spot)> = hints.into_iter().collect();
-        for some in hints.chunks(MENDED_PER_STEP) {
+        for some in hints.chunks(MENDED_PER_TRANSACTION) {
             mended += mend_some(&scope, field, some.to_vec()).await?;
         }
     }
@@ -172,8 +172,8 @@ async fn mend(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_SPOTS>)>) 
 
 async fn mend_some(scope: &Scope<Tenant>, field: Field, hints: Vec<(ReactorId, Spot)>) -> Result<usize> {
     let keys: Vec<Key<REACTOR>> = hints.iter().map(|(id, _)| REACTOR.key(id)).collect();
-    let announced = keys.iter().fold(scope.clone(), |scope, key| scope.announce(key, Read::Get));
-    let step = move |tx: &mut Tx<'_, Tenant>| {
+    let prefetched = keys.iter().fold(scope.clone(), |scope, key| scope.prefetch(key, Read::Get));
+    let transaction = move |tx: &mut Tx<'_, Tenant>| {
         let mut mended = 0;
         for ((id, hint), found) in hints.iter().zip(tx.get_each(&keys)?) {
             match found {
@@ -191,5 +191,5 @@ async fn mend_some(scope: &Scope<Tenant>, field: Field, hints: Vec<(ReactorId, S
         }
         Ok::<_, hot::Error>(mended)
     };
-    Ok(announced.transact(step).await?)
+    Ok(prefetched.transact(transaction).await?)
 }

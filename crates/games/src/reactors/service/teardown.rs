@@ -1,9 +1,9 @@
 //! The end of all reactors of a tenant, or of all there are.
 //!
 //! What has to go is found by walking the keyspace in pages, not by the indexes alone: what fell out of every index,
-//! and cooldowns that a foreign service started, must go too.
+//! and cooldowns that an external service started, must go too.
 //!
-//! Budget: one page of [`TEARDOWN_KEYS`] keys, then the steps that end what was found in it; nobody waits for longer than one
+//! Budget: one page of [`TEARDOWN_KEYS`] keys, then the transactions that end what was found in it; nobody waits for longer than one
 //! of them. It stops at the end of the walk. What was ended before an error, or before the future was dropped, is
 //! whole and stays ended; call again for the rest. What others create meanwhile may stay.
 
@@ -159,24 +159,24 @@ impl Reactors {
     }
 }
 
-/// Removes one record, if it is still this tenant's when the step commits.
+/// Removes one record, if it is still this tenant's when the transaction commits.
 async fn end_one(owner: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<bool> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let step = move |tx: &mut Tx<'_, Tenant>, keys| match tx.get(&key)? {
+    let transaction = move |tx: &mut Tx<'_, Tenant>, keys| match tx.get(&key)? {
         Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor, keys).map(|()| true),
         _ => Ok(false),
     };
-    Ok(care::run(owner, step).await?)
+    Ok(care::run(owner, transaction).await?)
 }
 
 /// Removes a record that says nothing of itself.
 async fn discard(scope: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<()> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let step = move |tx: &mut Tx<'_, Tenant>, keys: Keys| {
+    let transaction = move |tx: &mut Tx<'_, Tenant>, keys: Keys| {
         tx.del(&key)?;
         leave_all(tx, id, keys)
     };
-    Ok(care::run(scope, step).await?)
+    Ok(care::run(scope, transaction).await?)
 }
 
 /// Deletes an index if it is none; `true` if it did.
@@ -185,12 +185,12 @@ where
     F: Family<Partition = Tenant, Kind = Set<Id<ReactorId>>>,
 {
     let index = index.clone();
-    let step = move |tx: &mut Tx<'_, Tenant>| {
-        let spoiled = care::is_wrong_type(tx.scard(&index))?;
-        if spoiled {
+    let transaction = move |tx: &mut Tx<'_, Tenant>| {
+        let corrupt = care::is_wrong_type(tx.scard(&index))?;
+        if corrupt {
             tx.del(&index)?;
         }
-        Ok::<_, hot::Error>(spoiled)
+        Ok::<_, hot::Error>(corrupt)
     };
-    Ok(scope.transact(step).await?)
+    Ok(scope.transact(transaction).await?)
 }

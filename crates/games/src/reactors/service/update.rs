@@ -18,7 +18,7 @@ impl Reactors {
     pub async fn update(&self, tenant: Tenant, seen: &Reactor, next: Reactor) -> Result<Reactor> {
         rules::check_change(seen, &next)?;
         let (id, seen) = (seen.id, seen.clone());
-        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         scope
             .transact(move |tx| {
                 let current = own(tx, id)?;
@@ -30,7 +30,7 @@ impl Reactors {
             .await
     }
 
-    /// Changes a reactor as it is when the step commits, and stamps the time. The closure may run several times, each
+    /// Changes a reactor as it is when the transaction commits, and stamps the time. The closure may run several times, each
     /// time on a fresh copy.
     ///
     /// Id, tenant, field and spot do not change.
@@ -38,7 +38,7 @@ impl Reactors {
     where
         F: FnMut(&mut Reactor) + Send + 'static,
     {
-        let scope = self.store.scope(tenant).announce(&REACTOR.key(id), Read::Get);
+        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         scope
             .transact(move |tx| {
                 let before = own(tx, id)?;

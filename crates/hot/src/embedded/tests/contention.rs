@@ -13,7 +13,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) + Send + Sync) {
     });
 }
 
-/// Small numbers from a seed: which keys a step takes.
+/// Small numbers from a seed: which keys a transaction takes.
 fn mixed(mut state: u64) -> impl FnMut(usize) -> usize {
     state = state.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move |below| {
@@ -30,7 +30,7 @@ fn of_all_who_reach_for_a_thing_exactly_one_gets_it() {
     let wins: Vec<AtomicI64> = (0..200).map(|_| AtomicI64::new(0)).collect();
     in_parallel(64, |who| {
         for (contest, won) in wins.iter().enumerate() {
-            let got = step(&engine, move |tx| {
+            let got = transaction(&engine, move |tx| {
                 let thing = key(format!("thing:{contest}"));
                 if tx.text(&thing)?.is_some() {
                     return Ok(false);
@@ -62,7 +62,7 @@ fn money_moves_between_accounts_in_every_direction_and_none_is_lost() {
         for _ in 0..1_500 {
             let (from, to) = (choose(ACCOUNTS), choose(ACCOUNTS));
             let amount = choose(50) as i64;
-            step(&engine, move |tx| {
+            transaction(&engine, move |tx| {
                 let (from, to) = (key(format!("account:{from}")), key(format!("account:{to}")));
                 let held = number(tx, &from)?;
                 if from == to || held < amount {
@@ -81,13 +81,13 @@ fn money_moves_between_accounts_in_every_direction_and_none_is_lost() {
 }
 
 #[test]
-fn reversed_orders_of_locks_end_and_a_reader_never_sees_a_step_in_the_middle() {
+fn reversed_orders_of_locks_end_and_a_reader_never_sees_a_transaction_in_the_middle() {
     const KEYS: i64 = 16;
     let engine = Embedded::in_memory();
     let name = |n: i64| key(format!("k{n}"));
     in_parallel(6, |who| {
         for _ in 0..600 {
-            let seen = step(&engine, move |tx| {
+            let seen = transaction(&engine, move |tx| {
                 let mut order: Vec<i64> = (0..KEYS).collect();
                 if who % 2 == 1 {
                     order.reverse();
@@ -124,7 +124,7 @@ fn a_lock_that_is_not_to_be_had_suspends_the_body_and_the_next_run_has_it() {
     thread::scope(|scope| {
         let (low, high, engine) = (low.clone(), high.clone(), &engine);
         let other = scope.spawn(move || {
-            step(engine, move |tx| {
+            transaction(engine, move |tx| {
                 counted.fetch_add(1, Ordering::SeqCst);
                 put_number(tx, &key(high.clone()), 1)?;
                 number(tx, &key(high.clone()))?;
@@ -147,14 +147,14 @@ fn a_lock_that_is_not_to_be_had_suspends_the_body_and_the_next_run_has_it() {
 }
 
 #[test]
-fn the_time_of_a_step_is_the_time_of_all_its_reads() {
+fn the_time_of_a_transaction_is_the_time_of_all_its_reads() {
     // The clock moves on while the body runs; a key read later must not be judged by the earlier time.
     let (engine, clock) = by_hand();
     let engine = Arc::new(engine);
     write(&engine, vec![(key("short"), Write::Set(bytes("x"), Expiry::At(T0 + 10)))]).unwrap();
     let runs = Arc::new(AtomicI64::new(0));
     let counted = runs.clone();
-    let (now, alive) = step(&engine, move |tx| {
+    let (now, alive) = transaction(&engine, move |tx| {
         let now = tx.now();
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
             clock.advance(11);

@@ -273,7 +273,7 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
             tx.write(key("n"), Write::IncrBy(1)).unwrap();
             tx.publish(bytes("c"), bytes("m")).is_ok()
         });
-        let ticket = engine.run_here(b"p", &mut body, 1).unwrap().ticket;
+        let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
         engine.settle(ticket).await.unwrap();
         assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
         let after = reloaded(&disk.crash(0), &clock);
@@ -291,11 +291,11 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
         tx.write(key("n"), Write::IncrBy(1)).unwrap();
         tx.publish(bytes("c"), bytes("m")).is_ok()
     });
-    let ticket = engine.run_here(b"p", &mut body, 1).unwrap().ticket;
+    let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
     assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
     assert_eq!(subscription.try_next(), None);
     assert_eq!(
-        engine.get_here(b"n", &mut Vec::new()),
+        engine.get_local(b"n", &mut Vec::new()),
         None,
         "the value is not on disk, so nobody may see it"
     );
@@ -306,7 +306,7 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
     assert!(matches!(engine.close().await, Err(Error::JournalStopped { .. })));
 }
 
-/// Bodies that end with an error because of what a step before them left behind.
+/// Bodies that end with an error because of what a transaction before them left behind.
 fn refused_bodies() -> [fn(&mut RawTx<'_>) -> bool; 4] {
     let large = |tx: &mut RawTx<'_>| {
         let text = Bytes::from(vec![b'x'; 100_000]);
@@ -338,10 +338,15 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
                 tx.write(key("k"), Write::Set(bytes("x"), Expiry::Never)).unwrap();
                 tx.record(last_entry()).is_ok()
             });
-            let _not_awaited = engine.run_here(b"p", &mut first, 1).unwrap();
-            let (partition, step) = (bytes("p"), Box::new(Body(refused)));
-            let order =
-                Order { partition, announced: vec![], step, deadline: Duration::from_secs(9), seed: 1 };
+            let _not_awaited = engine.run_local(b"p", &mut first, 1).unwrap();
+            let (partition, transaction) = (bytes("p"), Box::new(Body(refused)));
+            let order = Order {
+                partition,
+                prefetched: vec![],
+                transaction,
+                deadline: Duration::from_secs(9),
+                seed: 1,
+            };
             let told = engine.run(order).await.map(drop).unwrap_err();
             let stopped = matches!(told, Error::JournalStopped { .. });
             assert_eq!(stopped, broken, "body {number}: {told}");
@@ -352,13 +357,13 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
 }
 
 #[test]
-fn a_step_that_the_journal_refuses_changes_nothing_in_memory() {
+fn a_transaction_that_the_journal_refuses_changes_nothing_in_memory() {
     let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).memory_bytes_max(1_000_000).open().unwrap();
     set(&engine, "k", "before");
     disk.power_off_after(0);
     let started = std::time::Instant::now();
-    // The failure is noticed when the writer comes to the bytes; from then on every step is refused.
+    // The failure is noticed when the writer comes to the bytes; from then on every transaction is refused.
     let stopped = loop {
         assert!(started.elapsed() < Duration::from_secs(10));
         if let Err(error) =

@@ -1,4 +1,4 @@
-//! Deadlines: exact on access, swept behind, one moment for a whole step.
+//! DueQueue: exact on access, swept behind, one moment for a whole transaction.
 
 use super::*;
 
@@ -14,11 +14,11 @@ fn a_key_ends_after_its_millisecond_for_reads_scans_and_writes() {
     assert_eq!(text(&engine, "k").as_deref(), Some("x"), "as in Redis, it lives in its last millisecond");
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(T0 + 100));
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 0);
-    assert_eq!(step(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(1)));
+    assert_eq!(transaction(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(1)));
     assert_eq!(scan::page(&engine.inner, None, b"*", 1_000).keys, [key("k")]);
     assert_eq!(engine.dump().len(), 1);
     clock.advance(1);
-    assert_eq!(step(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(0)));
+    assert_eq!(transaction(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(0)));
     assert_eq!(text(&engine, "k"), None);
     assert_eq!(read(&engine, "k", Read::Exists), Reply::Int(0));
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(-2));

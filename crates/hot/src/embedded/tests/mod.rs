@@ -6,7 +6,7 @@ mod expiry;
 mod keyspace;
 mod model;
 mod speed;
-mod steps;
+mod transactions;
 
 use super::*;
 use crate::command::*;
@@ -16,7 +16,7 @@ use bytes::Bytes;
 /// A body made of a closure.
 struct Body<F>(F);
 
-impl<F: FnMut(&mut RawTx<'_>) -> bool + Send + 'static> Step for Body<F> {
+impl<F: FnMut(&mut RawTx<'_>) -> bool + Send + 'static> Transaction for Body<F> {
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
         (self.0)(tx)
     }
@@ -48,15 +48,17 @@ fn bytes(text: &str) -> Bytes {
 
 /// Commits a list of writes.
 fn write(engine: &Embedded, writes: Vec<(RawKey, Write)>) -> Result<()> {
-    step(engine, move |tx| writes.iter().try_for_each(|(key, write)| tx.write(key.clone(), write.clone())))
+    transaction(engine, move |tx| {
+        writes.iter().try_for_each(|(key, write)| tx.write(key.clone(), write.clone()))
+    })
 }
 
 fn set(engine: &Embedded, name: &str, value: &str) {
     write(engine, vec![(key(name), Write::Set(bytes(value), Expiry::Never))]).unwrap();
 }
 
-/// Runs a body; the body's own error is the step's.
-fn step<T: Send + 'static>(
+/// Runs a body; the body's own error is the transaction's.
+fn transaction<T: Send + 'static>(
     engine: &Embedded,
     mut body: impl FnMut(&mut RawTx<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -68,7 +70,7 @@ fn step<T: Send + 'static>(
         *slot.lock() = Some(outcome);
         commits
     });
-    engine.run_here(b"test", &mut body, 1).expect("the embedded engine runs steps in place").result?;
+    engine.run_local(b"test", &mut body, 1).expect("the embedded engine runs transactions in place").result?;
     let outcome = result.lock().take();
     outcome.expect("the body ran")
 }
@@ -79,7 +81,7 @@ fn read(engine: &Embedded, name: &str, read: Read) -> Reply {
 
 fn text(engine: &Embedded, name: &str) -> Option<String> {
     let mut out = b"something of before".to_vec();
-    let found = engine.get_here(name.as_bytes(), &mut out).expect("answered at once").unwrap();
+    let found = engine.get_local(name.as_bytes(), &mut out).expect("answered at once").unwrap();
     found.then(|| String::from_utf8(out).unwrap())
 }
 

@@ -270,7 +270,7 @@ proptest! {
         };
         let reads: Vec<_> = reads.into_iter().filter(|(key, read)| !two_types(key, read)).collect();
         let asked = reads.clone();
-        let told = step(&engine, move |tx| {
+        let told = transaction(&engine, move |tx| {
             list.iter().try_for_each(|(key, write)| tx.write(key.clone(), write.clone()))?;
             Ok(asked.iter().map(|(key, read)| tx.read(key, read.clone())).collect::<Vec<_>>())
         });

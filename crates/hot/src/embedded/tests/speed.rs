@@ -72,13 +72,13 @@ fn reads_and_writes_beside_a_bare_map() {
         }
         let mut out = Vec::new();
         let get = measure(|n| {
-            engine.get_here(&names[n], &mut out).unwrap().unwrap();
+            engine.get_local(&names[n], &mut out).unwrap().unwrap();
             black_box(&out);
         });
         let mut body = One { write: None };
         let set = measure(|n| {
             body.write = Some((names[n].clone(), Write::Set(value.clone(), expiry)));
-            engine.run_here(b"p", &mut body, 1).unwrap().result.unwrap();
+            engine.run_local(b"p", &mut body, 1).unwrap().result.unwrap();
         });
         println!(
             "engine, {what:13} get {get:.0} ns ({:.2}x), set {set:.0} ns ({:.2}x)",
@@ -93,7 +93,7 @@ struct One {
     write: Option<(RawKey, Write)>,
 }
 
-impl Step for One {
+impl Transaction for One {
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
         let (key, write) = self.write.clone().unwrap();
         tx.write(key, write).is_ok()
@@ -119,7 +119,7 @@ impl Change<'_> {
     }
 }
 
-impl Step for Change<'static> {
+impl Transaction for Change<'static> {
     fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
         let name = &self.names[self.at];
         let changed = Change::work(tx.text(name).unwrap().unwrap());
@@ -133,7 +133,7 @@ impl Step for Change<'static> {
 
 #[test]
 #[ignore = "measures; run in release"]
-fn a_step_that_reads_and_writes_600_bytes() {
+fn a_transaction_that_reads_and_writes_600_bytes() {
     let names: &'static [RawKey] = names().leak();
     let value = Bytes::from(vec![b'v'; 600]);
     let own = measure(|_| drop(black_box(Change::work(&value))));
@@ -144,19 +144,19 @@ fn a_step_that_reads_and_writes_600_bytes() {
             write(&engine, vec![(name.clone(), Write::Set(value.clone(), until))]).unwrap();
         }
         let mut body = Change { names, at: 0, until };
-        let step = measure(|n| {
+        let transaction = measure(|n| {
             body.at = n % keys;
-            engine.run_here(b"p", &mut body, 1).unwrap().result.unwrap();
+            engine.run_local(b"p", &mut body, 1).unwrap().result.unwrap();
         });
         println!(
-            "step of 600 B, {keys} keys, {until:?}: {step:.0} ns, of which the body's own work {own:.0} ns"
+            "transaction of 600 B, {keys} keys, {until:?}: {transaction:.0} ns, of which the body's own work {own:.0} ns"
         );
     }
 }
 
 #[test]
 #[ignore = "measures; run in release"]
-fn parts_of_a_step() {
+fn parts_of_a_transaction() {
     let (engine, name) = (Embedded::in_memory(), key("session:00000001:player"));
     println!("Instant::now {:.1} ns", measure(|_| _ = black_box(Instant::now())));
     println!("the engine's clock {:.1} ns", measure(|_| _ = black_box(engine.inner.ticker.now())));
@@ -164,8 +164,8 @@ fn parts_of_a_step() {
     let lock = measure(|n| _ = black_box(engine.inner.shards[n % SHARDS].lock().len()));
     println!("lock {lock:.1} ns");
     let mut nothing = Body(|_: &mut RawTx<'_>| true);
-    let empty = measure(|_| _ = black_box(engine.run_here(b"p", &mut nothing, 1)));
-    println!("a step that does nothing {empty:.1} ns");
+    let empty = measure(|_| _ = black_box(engine.run_local(b"p", &mut nothing, 1)));
+    println!("a transaction that does nothing {empty:.1} ns");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_reader_beside_100_000_keys_that_end_at_once() {
             while started.elapsed() < due {
                 std::hint::spin_loop();
             }
-            engine.get_here(&names[n as usize * 7 % KEYS], &mut out).unwrap().unwrap();
+            engine.get_local(&names[n as usize * 7 % KEYS], &mut out).unwrap().unwrap();
             black_box(&out);
             latencies.push(started.elapsed() - due);
         }

@@ -35,7 +35,7 @@ fn play(durability: Durability, acts: &[Act]) {
         match act {
             Act::Append => {
                 let next = journal.appended() + 1;
-                assert_eq!(journal.append(&step(next), vec![]).unwrap(), next);
+                assert_eq!(journal.append(&transaction(next), vec![]).unwrap(), next);
                 continue;
             }
             Act::Turn(ms) => {
@@ -83,7 +83,7 @@ fn everysec_loses_at_most_the_last_second() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
     for (n, at_ms) in [(1, 0), (2, 400), (3, 999), (4, 1000), (5, 1500), (6, 1999)] {
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         writer.turn(Duration::from_millis(at_ms)).unwrap();
     }
     assert_eq!(journal.synced(), 4, "the sync of second 1 took what was there");
@@ -98,9 +98,9 @@ fn a_killed_process_loses_nothing_that_it_had_appended() {
     for durability in [Durability::Always, Durability::EverySec, Durability::No] {
         let files = Forgetful::new();
         let (journal, mut writer, ..) = open(&files, durability).unwrap();
-        journal.append(&step(1), vec![]).unwrap();
+        journal.append(&transaction(1), vec![]).unwrap();
         writer.turn(NOW).unwrap();
-        journal.append(&step(2), vec![]).unwrap();
+        journal.append(&transaction(2), vec![]).unwrap();
         drop((journal, writer));
         let (recovery, loaded) = reload(&files).unwrap();
         assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (2, 0));
@@ -113,7 +113,7 @@ fn a_killed_process_loses_nothing_that_it_had_appended() {
 fn unwritten_space_is_cut_off_and_a_record_torn_in_the_middle_of_its_copy_too() {
     let files = Forgetful::new();
     let (journal, writer, ..) = open(&files, Durability::EverySec).unwrap();
-    (1..=3).for_each(|n| assert_eq!(journal.append(&step(n), vec![]).unwrap(), n));
+    (1..=3).for_each(|n| assert_eq!(journal.append(&transaction(n), vec![]).unwrap(), n));
     let content = journal.disk_bytes() as usize;
     drop((journal, writer));
     let bytes = files.contents(Path::new(INCREMENT)).unwrap();
@@ -154,7 +154,7 @@ fn the_start_after_a_crash_may_crash_too() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=4 {
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         writer.turn(NOW).unwrap();
     }
     let mut torn = files.contents(Path::new(INCREMENT)).unwrap();
@@ -180,7 +180,7 @@ fn new_folders_survive_with_what_is_in_them() {
         ..JournalOptions::new("/new/folders/data")
     };
     let (journal, mut writer, ..) = open_with(options()).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     let after = JournalOptions { files: Arc::new(files.crash(0)), ..options() };
     assert_eq!(prefix_length(&open_with(after).unwrap().3), 1);

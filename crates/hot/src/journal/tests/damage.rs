@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// A disk with a journal of some steps, each synced for itself, closed properly or not.
+/// A disk with a journal of some transactions, each synced for itself, closed properly or not.
 fn written(count: u64, closed: bool) -> Forgetful {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=count {
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         if closed || n < count {
             writer.turn(NOW).unwrap();
         }
@@ -38,7 +38,7 @@ fn rewritten() -> Forgetful {
             }
             rewrite.finish().unwrap();
         }
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         writer.turn(NOW).unwrap();
     }
     writer.finish().unwrap();
@@ -49,7 +49,7 @@ fn contents(files: &Forgetful) -> Vec<(PathBuf, Vec<u8>)> {
     files.paths().into_iter().map(|path| (path.clone(), files.contents(&path).unwrap())).collect()
 }
 
-fn damage(result: Result<(Recovery, Step)>) -> (String, u64, String) {
+fn damage(result: Result<(Recovery, Transaction)>) -> (String, u64, String) {
     match result {
         Err(Error::DamagedJournal { file, offset, problem, .. }) => (file, offset, problem),
         other => panic!("expected damage, got {other:?}"),
@@ -57,7 +57,7 @@ fn damage(result: Result<(Recovery, Step)>) -> (String, u64, String) {
 }
 
 /// Flips every bit of every byte of every file, one at a time.
-fn flip_each(files: &Forgetful, mut check: impl FnMut(&Path, usize, Result<(Recovery, Step)>)) {
+fn flip_each(files: &Forgetful, mut check: impl FnMut(&Path, usize, Result<(Recovery, Transaction)>)) {
     for (path, bytes) in contents(files) {
         for at in 0..bytes.len() {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
@@ -123,7 +123,7 @@ fn an_end_torn_at_any_byte_is_cut_there_and_writing_goes_on() {
         let whole = length as u64 - recovery.cut_bytes;
         let left = disk.contents(Path::new(INCREMENT)).unwrap().split_off(whole as usize);
         assert!(left.is_empty() || left.starts_with(b"#EK-SYNC:"), "nothing but the mark of this start");
-        journal.append(&step(found + 1), vec![]).unwrap();
+        journal.append(&transaction(found + 1), vec![]).unwrap();
         writer.turn(NOW).unwrap();
         drop((journal, writer));
         let (recovery, loaded) = reload(&disk.crash(0)).unwrap();
@@ -135,10 +135,10 @@ fn an_end_torn_at_any_byte_is_cut_there_and_writing_goes_on() {
 fn a_torn_group_with_an_intact_record_behind_the_hole_is_cut_because_nobody_was_told() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     let synced = journal.disk_bytes() as usize;
-    (2..=4).for_each(|n| assert_eq!(journal.append(&step(n), vec![]).unwrap(), n));
+    (2..=4).for_each(|n| assert_eq!(journal.append(&transaction(n), vec![]).unwrap(), n));
     writer.turn(NOW).unwrap();
     let mut bytes = files.contents(Path::new(INCREMENT)).unwrap();
     let mark = bytes.windows(8).rposition(|window| window == b"#EK-SYNC").unwrap();
@@ -221,7 +221,7 @@ fn told_to_cut_damage_everything_before_it_is_kept_and_the_rest_set_aside() {
         let kept = prefix_length(&loaded);
         assert_eq!(recovery.set_aside, ["appendonly.aof.1.incr.aof.damaged"]);
         assert_eq!(disk.contents(Path::new(&format!("{INCREMENT}.damaged"))), Some(broken));
-        journal.append(&step(kept + 1), vec![]).unwrap();
+        journal.append(&transaction(kept + 1), vec![]).unwrap();
         writer.turn(NOW).unwrap();
         drop((journal, writer));
         assert_eq!(
@@ -289,7 +289,7 @@ fn a_folder_of_redis_is_loaded_and_continued_in_a_file_of_ours() {
     files.overwrite(base, format!("{select}{multi}").into_bytes());
     let (journal, mut writer, recovery, loaded) = open(&files, Durability::Always).unwrap();
     assert_eq!((prefix_length(&loaded), recovery.commands), (1, 1));
-    journal.append(&step(2), vec![]).unwrap();
+    journal.append(&transaction(2), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     drop((journal, writer));
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
@@ -305,7 +305,7 @@ fn a_folder_of_redis_is_loaded_and_continued_in_a_file_of_ours() {
 }
 
 /// Opens a damaged journal as `emberkeep repair` does, and closes it.
-fn repaired(files: &Forgetful) -> (Recovery, Step) {
+fn repaired(files: &Forgetful) -> (Recovery, Transaction) {
     let cut = JournalOptions { cut_damage: true, ..options(files, Durability::Always) };
     let (_journal, _writer, recovery, loaded) = open_with(cut).unwrap();
     (recovery, loaded)
@@ -347,13 +347,13 @@ fn a_lost_manifest_beside_a_base_without_an_end_is_no_reason_to_load_increments_
 fn a_lost_manifest_beside_a_rewrite_that_did_not_end_costs_nothing() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     let mut rewrite = journal.begin_rewrite().unwrap();
     rewrite
         .write(b"count", &[Write::Set(bytes(&"1".repeat(JOURNAL_BASE_RECORD_BYTES)), Expiry::Never)])
         .unwrap();
-    journal.append(&step(2), vec![]).unwrap();
+    journal.append(&transaction(2), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     let disk = files.crash(1);
     disk.remove(Path::new(MANIFEST)).unwrap();
@@ -367,11 +367,11 @@ fn an_increment_whose_header_is_not_readable_is_not_passed_over() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=3 {
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         drop(journal.begin_rewrite().unwrap());
         writer.turn(NOW).unwrap();
     }
-    journal.append(&step(4), vec![]).unwrap();
+    journal.append(&transaction(4), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     writer.finish().unwrap();
     files.remove(Path::new(MANIFEST)).unwrap();
@@ -388,7 +388,7 @@ fn an_increment_whose_header_is_not_readable_is_not_passed_over() {
 }
 
 /// Records in a folder that loads, whatever they mean.
-fn records(result: &Result<(Recovery, Step)>) -> Option<usize> {
+fn records(result: &Result<(Recovery, Transaction)>) -> Option<usize> {
     result.as_ref().ok().map(|(_, loaded)| loaded.len())
 }
 
@@ -507,7 +507,7 @@ fn a_second_repair_keeps_what_the_first_set_aside() {
 fn a_torn_end_before_a_file_that_is_missing_is_damage() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     drop(journal.begin_rewrite().unwrap());
     writer.turn(NOW).unwrap();
     writer.finish().unwrap();

@@ -13,7 +13,7 @@ fn stopped(result: Result<impl fmt::Debug>) -> String {
 
 /// Appends until the disk refuses; answers how many it took.
 fn fill(journal: &Journal) -> u64 {
-    let full = (1..10_000).find_map(|_| journal.append(&step(journal.appended() + 1), vec![]).err());
+    let full = (1..10_000).find_map(|_| journal.append(&transaction(journal.appended() + 1), vec![]).err());
     assert!(stopped(Err::<(), _>(full.expect("full at last"))).contains("goes on by itself"));
     journal.appended()
 }
@@ -22,7 +22,7 @@ fn fill(journal: &Journal) -> u64 {
 fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     files.fill_at_write(1);
     let taken = fill(&journal);
@@ -36,7 +36,7 @@ fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space(
     assert_eq!(journal.synced(), taken, "what was taken is synced all the same");
     let ms = Duration::from_millis;
     writer.turn(ms(1)).unwrap();
-    stopped(journal.append(&step(taken + 1), vec![]));
+    stopped(journal.append(&transaction(taken + 1), vec![]));
     assert_eq!(journal.appended(), taken, "what was refused has no number");
     assert!(written(&files) == before);
     files.fill_at_write(u64::MAX / 2);
@@ -44,7 +44,7 @@ fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space(
     stopped(journal.running());
     writer.turn(ms(1_000)).unwrap();
     journal.running().unwrap();
-    assert_eq!(journal.append(&step(taken + 1), vec![]).unwrap(), taken + 1);
+    assert_eq!(journal.append(&transaction(taken + 1), vec![]).unwrap(), taken + 1);
     writer.turn(ms(1_001)).unwrap();
     drop((journal, writer));
     let (recovery, loaded) = reload(&files.crash(0)).unwrap();
@@ -55,10 +55,10 @@ fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space(
 fn one_huge_record_that_does_not_fit_is_refused_alone() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     files.fill_at_write(1);
     stopped(journal.append(&[set("huge", &"x".repeat(JOURNAL_RESERVE_BYTES_MAX))], vec![]));
-    journal.append(&step(2), vec![]).unwrap();
+    journal.append(&transaction(2), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
 }
@@ -67,12 +67,12 @@ fn one_huge_record_that_does_not_fit_is_refused_alone() {
 fn a_copy_that_fails_stops_the_journal_for_good_and_the_half_record_is_cut() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     // The line is copied, the body is not.
     files.power_off_after(1);
-    assert!(stopped(journal.append(&step(2), vec![])).contains("cannot write"));
-    assert!(stopped(journal.append(&step(3), vec![])).contains("cannot write"));
+    assert!(stopped(journal.append(&transaction(2), vec![])).contains("cannot write"));
+    assert!(stopped(journal.append(&transaction(3), vec![])).contains("cannot write"));
     assert!(journal.stopped().is_some());
     writer.turn(NOW).unwrap_err();
     stopped(journal.close());
@@ -89,7 +89,7 @@ fn a_disk_that_fills_at_any_write_never_loses_what_was_settled() {
         let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
         files.fill_at_write(n);
         for n in 1..=12 {
-            if journal.append(&step(n), vec![]).is_err() || writer.turn(NOW).is_err() {
+            if journal.append(&transaction(n), vec![]).is_err() || writer.turn(NOW).is_err() {
                 break;
             }
         }
@@ -105,7 +105,7 @@ fn a_disk_that_fills_at_any_write_never_loses_what_was_settled() {
 fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     files.break_at_sync(1);
     let told = Arc::new(AtomicU64::new(0));
@@ -113,7 +113,7 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
         let told = Arc::clone(&told);
         Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
     };
-    let sequence = journal.append(&step(2), vec![tell]).unwrap();
+    let sequence = journal.append(&transaction(2), vec![tell]).unwrap();
     writer.turn(NOW).unwrap_err();
     let syncs = files.operations();
     writer.turn(NOW).ok();
@@ -131,11 +131,11 @@ fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
     files.break_at_sync(1);
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     journal.settle(1).now_or_never().unwrap().unwrap();
     writer.turn(Duration::from_secs(1)).unwrap_err();
-    stopped(journal.append(&step(2), vec![]));
+    stopped(journal.append(&transaction(2), vec![]));
     stopped(journal.settle(1).now_or_never().unwrap());
 }
 
@@ -143,7 +143,7 @@ fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
 fn a_rewrite_that_fails_harms_nobody() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     let mut rewrite = journal.begin_rewrite().unwrap();
     writer.turn(NOW).unwrap();
@@ -151,7 +151,7 @@ fn a_rewrite_that_fails_harms_nobody() {
     files.fill_at_write(1);
     assert!(matches!(rewrite.finish(), Err(Error::Folder { .. })));
     files.fill_at_write(u64::MAX / 2);
-    journal.append(&step(2), vec![]).unwrap();
+    journal.append(&transaction(2), vec![]).unwrap();
     writer.turn(NOW).unwrap();
     drop((journal, writer));
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
@@ -200,7 +200,7 @@ fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_on
         let files = Forgetful::new();
         let small = JournalOptions { rewrite_bytes_min: 50, ..options(&files, Durability::Always) };
         let (journal, mut writer, ..) = open_with(small).unwrap();
-        journal.append(&step(1), vec![]).unwrap();
+        journal.append(&transaction(1), vec![]).unwrap();
         writer.turn(NOW).unwrap();
         assert!(journal.wants_rewrite());
         let data = || -> Vec<_> {
@@ -242,7 +242,7 @@ fn whichever_of_two_closes_returns_first_everything_is_on_disk_and_the_folder_fr
     for _ in 0..200 {
         let files = Forgetful::new();
         let (journal, _) = Journal::open(options(&files, Durability::No), &mut |_, _| Ok(())).unwrap();
-        journal.append(&step(1), vec![]).unwrap();
+        journal.append(&transaction(1), vec![]).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {

@@ -43,21 +43,21 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-fn decode(body: &[u8]) -> Result<Step, Fault> {
-    let mut step = Step::new();
+fn decode(body: &[u8]) -> Result<Transaction, Fault> {
+    let mut transaction = Transaction::new();
     apply_body(body, &mut |key, write| {
-        step.push((key, write));
+        transaction.push((key, write));
         Ok(())
     })?;
-    Ok(step)
+    Ok(transaction)
 }
 
 proptest! {
     #[test]
-    fn what_is_encoded_is_decoded(step in vec((text(), write()), 1..6)) {
+    fn what_is_encoded_is_decoded(transaction in vec((text(), write()), 1..6)) {
         let mut body = Vec::new();
-        encode_body(&mut body, &step);
-        prop_assert_eq!(decode(&body).unwrap(), step);
+        encode_body(&mut body, &transaction);
+        prop_assert_eq!(decode(&body).unwrap(), transaction);
     }
 
     #[test]
@@ -67,12 +67,12 @@ proptest! {
 
     #[test]
     fn no_change_of_a_command_makes_the_decoder_panic(
-        step in vec((text(), write()), 1..4),
+        transaction in vec((text(), write()), 1..4),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
         let mut body = Vec::new();
-        encode_body(&mut body, &step);
+        encode_body(&mut body, &transaction);
         let at = at.index(body.len());
         body[at] = byte;
         let _ = decode(&body);

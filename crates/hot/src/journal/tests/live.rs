@@ -15,9 +15,9 @@ impl Folder {
         Folder(std::env::temp_dir().join(name))
     }
 
-    fn open(&self, durability: Durability) -> Result<(Journal, Step)> {
+    fn open(&self, durability: Durability) -> Result<(Journal, Transaction)> {
         let options = JournalOptions { durability, ..JournalOptions::new(&self.0) };
-        let mut loaded = Step::new();
+        let mut loaded = Transaction::new();
         let (journal, _) = Journal::open(options, &mut |key, write| {
             loaded.push((key, write));
             Ok(())
@@ -56,11 +56,11 @@ fn what_was_closed_is_loaded() {
         let folder = Folder::new();
         let (journal, _) = folder.open(durability).unwrap();
         for n in 1..=200 {
-            assert_eq!(journal.append(&step(n), vec![]).unwrap(), n);
+            assert_eq!(journal.append(&transaction(n), vec![]).unwrap(), n);
         }
         journal.close().unwrap();
         assert_eq!((journal.synced(), journal.pending_bytes()), (200, 0));
-        assert_eq!(journal.append(&step(201), vec![]), Err(Error::Closed));
+        assert_eq!(journal.append(&transaction(201), vec![]), Err(Error::Closed));
         journal.close().unwrap();
         let (_journal, loaded) = folder.open(durability).unwrap();
         assert_eq!(prefix_length(&loaded), 200);
@@ -84,7 +84,7 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
                         let told = Arc::clone(&told);
                         Box::new(move || told.lock().push(next)) as Delivery
                     };
-                    let sequence = journal.append(&step(next), vec![tell]).unwrap();
+                    let sequence = journal.append(&transaction(next), vec![tell]).unwrap();
                     drop(guard);
                     wait(journal.settle(sequence)).unwrap();
                     assert!(journal.synced() >= sequence);
@@ -98,7 +98,7 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
 }
 
 #[test]
-fn messages_of_a_step_that_writes_nothing_follow_what_came_before() {
+fn messages_of_a_transaction_that_writes_nothing_follow_what_came_before() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::Always).unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -106,10 +106,10 @@ fn messages_of_a_step_that_writes_nothing_follow_what_came_before() {
         let told = Arc::clone(&told);
         vec![Box::new(move || told.lock().push(n)) as Delivery]
     };
-    journal.append(&step(1), tell(1)).unwrap();
+    journal.append(&transaction(1), tell(1)).unwrap();
     assert_eq!(journal.append(&[], tell(2)).unwrap(), 1, "no number of its own");
     journal.append(&[], vec![Box::new(|| panic!("a bad handler"))]).unwrap();
-    journal.append(&step(2), tell(3)).unwrap();
+    journal.append(&transaction(2), tell(3)).unwrap();
     journal.close().unwrap();
     assert_eq!(*told.lock(), [1, 2, 3]);
 }
@@ -154,7 +154,7 @@ fn records_of_any_size_from_many_threads_fill_one_space_after_the_other() {
 fn a_small_journal_takes_little_space() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::EverySec).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     let file = folder.0.join("appendonlydir/appendonly.aof.1.incr.aof");
     assert!(std::fs::metadata(&file).unwrap().len() <= 3 * JOURNAL_RESERVE_BYTES_MIN as u64);
 }
@@ -164,9 +164,9 @@ fn a_writer_that_panics_stops_the_journal_and_no_call_hangs() {
     let files = Forgetful::new();
     let (journal, _) = Journal::open(options(&files, Durability::Always), &mut |_, _| Ok(())).unwrap();
     files.panic_at_sync(1);
-    let settled = journal.append(&step(1), vec![]).and_then(|sequence| wait(journal.settle(sequence)));
+    let settled = journal.append(&transaction(1), vec![]).and_then(|sequence| wait(journal.settle(sequence)));
     assert!(matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
-    assert!(matches!(journal.append(&step(2), vec![]), Err(Error::JournalStopped { .. })));
+    assert!(matches!(journal.append(&transaction(2), vec![]), Err(Error::JournalStopped { .. })));
     assert!(journal.running().is_err() && journal.stopped().is_some());
 }
 
@@ -194,7 +194,7 @@ fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
     for (durability, full) in [Durability::Always, Durability::EverySec].into_iter().zip([false, true]) {
         let files = Forgetful::new();
         let (journal, writer, ..) = open(&files, durability).unwrap();
-        journal.append(&step(1), vec![]).unwrap();
+        journal.append(&transaction(1), vec![]).unwrap();
         files.break_at_sync(1);
         if full {
             files.fill_at_write(1);
@@ -205,7 +205,7 @@ fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
             assert!(Instant::now() < deadline, "the journal is marked");
             thread::yield_now();
         }
-        assert!(matches!(journal.append(&step(2), vec![]), Err(Error::JournalStopped { .. })));
+        assert!(matches!(journal.append(&transaction(2), vec![]), Err(Error::JournalStopped { .. })));
         let settled = wait(journal.settle(1));
         assert!(full || matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
         let _ = journal.close();
@@ -217,7 +217,7 @@ fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
 fn everysec_writes_and_syncs_by_itself() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::EverySec).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     journal.settle(1).now_or_never().unwrap().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while journal.synced() < 1 {
@@ -232,11 +232,11 @@ fn a_rewrite_runs_beside_appends() {
     let (journal, _) = folder.open(Durability::Always).unwrap();
     for round in 1..=3 {
         for _ in 0..50 {
-            journal.append(&step(journal.appended() + 1), vec![]).unwrap();
+            journal.append(&transaction(journal.appended() + 1), vec![]).unwrap();
         }
         let mut rewrite = journal.begin_rewrite().unwrap();
         let moment = journal.appended();
-        journal.append(&step(moment + 1), vec![]).unwrap();
+        journal.append(&transaction(moment + 1), vec![]).unwrap();
         for (key, value) in state_after(moment) {
             rewrite.write(&key, &[Write::Set(value, Expiry::Never)]).unwrap();
         }
@@ -255,14 +255,14 @@ fn the_last_handle_may_be_dropped_by_a_message() {
     let held = Arc::clone(&journal);
     journal
         .append(
-            &step(1),
+            &transaction(1),
             vec![Box::new(move || {
                 thread::sleep(Duration::from_millis(20));
                 drop(held)
             })],
         )
         .unwrap();
-    journal.append(&step(2), vec![]).unwrap();
+    journal.append(&transaction(2), vec![]).unwrap();
     drop(journal);
     let deadline = Instant::now() + Duration::from_secs(20);
     let loaded = loop {

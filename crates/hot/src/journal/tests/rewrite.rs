@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Five steps, a rewrite among further appends, another rewrite, and on. Ends where the power does.
+/// Five transactions, a rewrite among further appends, another rewrite, and on. Ends where the power does.
 fn scenario(files: &Forgetful) -> (u64, u64) {
     let Ok((journal, mut writer, ..)) = open(files, Durability::Always) else { return (0, 0) };
     let _ = play(&journal, &mut writer);
@@ -11,7 +11,7 @@ fn scenario(files: &Forgetful) -> (u64, u64) {
 
 fn play(journal: &Journal, writer: &mut Writer) -> Result<(), String> {
     let append =
-        || journal.append(&step(journal.appended() + 1), vec![]).map(drop).map_err(|e| e.to_string());
+        || journal.append(&transaction(journal.appended() + 1), vec![]).map(drop).map_err(|e| e.to_string());
     for _ in 0..2 {
         for _ in 0..3 {
             append()?;
@@ -78,7 +78,7 @@ fn an_abandoned_rewrite_leaves_files_that_load() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=4 {
-        journal.append(&step(n), vec![]).unwrap();
+        journal.append(&transaction(n), vec![]).unwrap();
         let mut rewrite = journal.begin_rewrite().unwrap();
         rewrite.write(b"half", &[Write::Del]).unwrap();
         assert!(journal.begin_rewrite().is_err_and(|error| error.is_transient()), "one at a time");
@@ -132,7 +132,7 @@ fn a_rewrite_is_wanted_when_the_files_have_doubled() {
 fn finishing_after_the_journal_was_closed_is_refused_and_touches_nothing() {
     let files = Forgetful::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
-    journal.append(&step(1), vec![]).unwrap();
+    journal.append(&transaction(1), vec![]).unwrap();
     let mut rewrite = journal.begin_rewrite().unwrap();
     writer.turn(NOW).unwrap();
     rewrite.write(b"count", &[Write::Set(bytes("1"), Expiry::Never)]).unwrap();

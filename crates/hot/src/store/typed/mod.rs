@@ -1,4 +1,4 @@
-//! The typed face of a step: keys of declared families, values instead of bytes, TTL policies applied.
+//! The typed face of a transaction: keys of declared families, values instead of bytes, TTL policies applied.
 //!
 //! The words are Redis' own, so that who knows the commands knows the methods. The partition is the scope's:
 //! a key of another partition cannot be named here.
@@ -19,21 +19,21 @@ use crate::limits::SCRATCH_BYTES_MAX;
 use crate::tx::RawTx;
 use bytes::Bytes;
 use emberkeep_schema::{
-    Automatic, Channel, Codec, Family, Given, Hash, Key, List, Naming, Number, Partition, Set, SortedSet,
+    Automatic, Channel, Codec, Family, Given, Hash, Key, KeyLayout, List, Number, Partition, Set, SortedSet,
     Text, Ttl, TtlPolicy,
 };
 use std::cell::Cell;
 use std::time::Duration;
 
-/// One run of a step's body over one partition.
+/// One run of a transaction's body over one partition.
 pub struct Tx<'a, P> {
     raw: &'a mut dyn Access,
-    naming: &'a Naming,
+    layout: &'a KeyLayout,
     partition: &'a P,
     families: &'a mut Families,
 }
 
-/// What a typed step needs of a raw one; object-safe, so that `Tx` has one lifetime.
+/// What a typed transaction needs of a raw one; object-safe, so that `Tx` has one lifetime.
 trait Access {
     fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply>;
     fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>>;
@@ -116,12 +116,12 @@ pub(in crate::store) fn in_scratch<E>(fill: impl FnOnce(&mut Vec<u8>) -> Result<
 
 /// A key's bytes on an engine.
 pub(in crate::store) fn rendered<F: Family>(
-    naming: &Naming,
+    layout: &KeyLayout,
     partition: &F::Partition,
     key: &Key<F>,
 ) -> RawKey {
     in_scratch::<Error>(|out| {
-        key.render(naming, partition, out);
+        key.render(layout, partition, out);
         Ok(())
     })
     .expect("rendering does not fail")
@@ -138,14 +138,14 @@ pub(in crate::store) fn encoded<F: Family, C: Codec>(value: &C::Value) -> Result
 impl<'a, P: Partition> Tx<'a, P> {
     pub(in crate::store) fn new(
         raw: &'a mut RawTx<'_>,
-        naming: &'a Naming,
+        layout: &'a KeyLayout,
         partition: &'a P,
         families: &'a mut Families,
     ) -> Self {
-        Tx { raw, naming, partition, families }
+        Tx { raw, layout, partition, families }
     }
 
-    /// The partition of this step.
+    /// The partition of this transaction.
     pub fn partition(&self) -> &P {
         self.partition
     }
@@ -155,7 +155,7 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.raw.now()
     }
 
-    /// The next number of the step's random stream; a rerun draws the same ones.
+    /// The next number of the transaction's random stream; a rerun draws the same ones.
     pub fn random(&mut self) -> u64 {
         self.raw.random()
     }
@@ -168,18 +168,18 @@ impl<'a, P: Partition> Tx<'a, P> {
     /// Whether a name is that of a key of this family in this partition.
     pub fn owns<F: Family<Partition = P>>(&self, name: &[u8]) -> bool {
         // A pattern may leave its partition out; the name made anew leaves no doubt.
-        F::parse(self.naming, name).is_some_and(|(_, key)| self.key(&key) == name)
+        F::parse(self.layout, name).is_some_and(|(_, key)| self.key(&key) == name)
     }
 
     fn key<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
-        rendered(self.naming, self.partition, key)
+        rendered(self.layout, self.partition, key)
     }
 
     /// The keys of this partition's log: the list and its counter.
     pub(in crate::store) fn log_keys(&self) -> (RawKey, RawKey) {
         let mut text = Vec::new();
         self.partition.write(&mut text);
-        log_keys(self.naming, &text)
+        log_keys(self.layout, &text)
     }
 
     fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
@@ -279,7 +279,7 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.raw.record(LogAppend { entry: entry.into(), entries_max, overflow })
     }
 
-    /// Sends a message when the step commits, or never.
+    /// Sends a message when the transaction commits, or never.
     pub fn publish<F, C>(&mut self, channel: &Key<F>, message: &C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Channel<C>>,
@@ -290,8 +290,8 @@ impl<'a, P: Partition> Tx<'a, P> {
         self.raw.publish(self.key(channel), payload)
     }
 
-    /// After a read that is not known: looks at what the steps behind this one will read, so that it is asked for in the
-    /// same round trip. Without it, steps that each take the next of something go one by one on engines that are far
+    /// After a read that is not known: looks at what the transactions behind this one will read, so that it is asked for in the
+    /// same round trip. Without it, transactions that each take the next of something go one by one on engines that are far
     /// away. Whatever `look` reads or writes has no other effect, and on engines in process it is not run: `None`.
     pub fn foresee<T>(&mut self, look: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if !self.raw.look_ahead() {

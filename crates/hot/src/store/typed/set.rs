@@ -22,7 +22,7 @@ impl<P: Partition> Tx<'_, P> {
         decode::list::<F, M>(&raw, reply)
     }
 
-    /// All members, also those that a foreign client put there and the family cannot read, in the order of their
+    /// All members, also those that an external client put there and the family cannot read, in the order of their
     /// bytes.
     pub fn smembers_lossy<F, M>(&mut self, key: &Key<F>) -> Result<Vec<Member<M::Value>>>
     where
@@ -72,7 +72,7 @@ impl<P: Partition> Tx<'_, P> {
         self.srem_raw(key, encoded::<F, M>(member)?)
     }
 
-    /// Removes a member by its bytes: one that a foreign client put there, see [`Member::Foreign`].
+    /// Removes a member by its bytes: one that an external client put there, see [`Member::External`].
     pub fn srem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>>,

@@ -22,7 +22,7 @@ impl<P: Partition> Tx<'_, P> {
         decode::scored::<F, M>(&raw, reply)
     }
 
-    /// The same slice, also with members that a foreign client put there and the family cannot read.
+    /// The same slice, also with members that an external client put there and the family cannot read.
     pub fn zrange_lossy<F, M>(
         &mut self,
         key: &Key<F>,
@@ -84,7 +84,7 @@ impl<P: Partition> Tx<'_, P> {
         self.zrem_raw(key, encoded::<F, M>(member)?)
     }
 
-    /// Removes a member by its bytes: one that a foreign client put there, see [`Member::Foreign`].
+    /// Removes a member by its bytes: one that an external client put there, see [`Member::External`].
     pub fn zrem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
     where
         F: Family<Partition = P, Kind = SortedSet<M>>,

@@ -27,7 +27,7 @@ impl<P: Partition> Tx<'_, P> {
         self.get_each(keys)?.into_iter().collect()
     }
 
-    /// Like [`Tx::get_many`], each key with a result of its own: a value that a foreign client spoiled does not
+    /// Like [`Tx::get_many`], each key with a result of its own: a value that an external client corrupt does not
     /// stand in the way of the others.
     pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where
@@ -80,7 +80,7 @@ impl<P: Partition> Tx<'_, P> {
         self.raw.write(self.key(key), Write::Set(value, expiry))
     }
 
-    /// Adds to a number without reading it: steps that only count do not conflict.
+    /// Adds to a number without reading it: transactions that only count do not conflict.
     pub fn incr_by<F, N>(&mut self, key: &Key<F>, by: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<Number<N>>>,

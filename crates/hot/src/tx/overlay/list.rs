@@ -113,7 +113,7 @@ impl Head {
     }
 }
 
-/// A range from the head of a list of which only the head was touched. Its length is not asked for: steps that take from
+/// A range from the head of a list of which only the head was touched. Its length is not asked for: transactions that take from
 /// the head would then depend on what others do at its tail. `None` where more must be known.
 fn read_head(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
     let Read::LRange(start, stop) = read else { return Ok(None) };

@@ -24,7 +24,7 @@ pub(super) struct Kind {
     /// What may happen in each state, what is tried first first. The names are states, -128 to 127.
     #[serde(default)]
     #[schema(schema_with = states)]
-    state_info: BTreeMap<i8, Vec<Step>>,
+    state_info: BTreeMap<i8, Vec<Transaction>>,
     /// Milliseconds after which a state ends by itself. The names are states, -128 to 127.
     #[serde(default)]
     #[schema(schema_with = timeouts)]
@@ -40,7 +40,7 @@ fn per_state(what: &str, each: impl Into<AdditionalProperties<Schema>>) -> Schem
 }
 
 fn states() -> Schema {
-    per_state("What may happen in each state, what is tried first first", <Vec<Step>>::schema())
+    per_state("What may happen in each state, what is tried first first", <Vec<Transaction>>::schema())
 }
 
 fn timeouts() -> Schema {
@@ -60,7 +60,7 @@ struct Corner {
 /// What leads from a state to another.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Step {
+struct Transaction {
     /// What kind of event; the game's own numbers.
     #[serde(default)]
     r#type: i32,
@@ -91,12 +91,18 @@ struct Item {
 
 impl From<Kind> for ReactorData {
     fn from(kind: Kind) -> ReactorData {
-        let events = |steps: Vec<Step>| steps.into_iter().map(Event::from).collect::<Vec<_>>().into();
+        let events = |transactions: Vec<Transaction>| {
+            transactions.into_iter().map(Event::from).collect::<Vec<_>>().into()
+        };
         ReactorData {
             name: kind.name,
             top_left: kind.tl.into(),
             bottom_right: kind.br.into(),
-            states: kind.state_info.into_iter().map(|(state, steps)| (state, events(steps))).collect(),
+            states: kind
+                .state_info
+                .into_iter()
+                .map(|(state, transactions)| (state, events(transactions)))
+                .collect(),
             timeouts: PerState(kind.timeout_info),
             extra: Extra::default(),
         }
@@ -109,14 +115,14 @@ impl From<Corner> for Point {
     }
 }
 
-impl From<Step> for Event {
-    fn from(step: Step) -> Event {
+impl From<Transaction> for Event {
+    fn from(transaction: Transaction) -> Event {
         let item = |Item { item_id: item, quantity }| ReactorItem { item, quantity, extra: Extra::default() };
         Event {
-            kind: step.r#type,
-            item: step.reactor_item.map(item),
-            skills: step.active_skills.into(),
-            next: step.next_state,
+            kind: transaction.r#type,
+            item: transaction.reactor_item.map(item),
+            skills: transaction.active_skills.into(),
+            next: transaction.next_state,
             extra: Extra::default(),
         }
     }

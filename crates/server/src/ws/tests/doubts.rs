@@ -8,7 +8,7 @@ use emberkeep_games::party::*;
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{self as hot, Tx};
 
-/// An end that a foreign client chose, in the year 3000.
+/// An end that an external client chose, in the year 3000.
 const FAR_MS: i64 = 32_503_680_000_000;
 const STATE: &str = "STATE_SYNC_RESPONSE";
 
@@ -65,9 +65,9 @@ async fn an_event_of_a_later_version_is_told_by_the_state() {
     let table = Table::set(CALM).await;
     let outbox = table.sit("phone", false).await;
     for entry in [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish"] {
-        let step = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS);
+        let transaction = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS);
         let scope = table.store.scope(Room(table.code));
-        let sequence = scope.transact::<u64, hot::Error, _>(step).await.unwrap();
+        let sequence = scope.transact::<u64, hot::Error, _>(transaction).await.unwrap();
         table.wake();
         assert_eq!(hears(&outbox, STATE).await["payload"]["sequence"], sequence);
     }
@@ -98,12 +98,12 @@ async fn a_hub_that_fell_behind_keeps_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_vote_that_a_foreign_service_completes_is_found_without_a_signal() {
+async fn a_vote_that_an_external_service_completes_is_found_without_a_signal() {
     let table = Table::voting(FAST).await;
     let outbox = table.sit("ann", false).await;
     let key = format!("brp:room:{}:vote:r1:i1", table.code);
     let vote = |name: &'static str| (Bytes::from_static(name.as_bytes()), Bytes::from_static(br#"["s1"]"#));
-    table.foreign(vec![(Bytes::from(key), Write::HSet(vec![vote("p1"), vote("p2")]))]).await;
+    table.external(vec![(Bytes::from(key), Write::HSet(vec![vote("p1"), vote("p2")]))]).await;
     assert_eq!(until(&outbox, STATE).await["payload"]["game"]["status"], "reveal_wait");
 }
 
@@ -119,9 +119,9 @@ async fn more_news_than_fit_are_told_by_the_state_and_nobody_is_too_slow() {
         let event =
             Event::VoteStarted { round_id: round.clone(), item_id: item.clone(), reel_url: "x".into(), k: 1 };
         let entry = serde_json::to_vec(&Entry { at: 1, event }).unwrap();
-        let step =
+        let transaction =
             move |tx: &mut Tx<'_, Room>| tx.record_until(entry.clone(), EVENTS_MAX, FAR_MS).map(|_| ());
-        table.store.scope(Room(table.code)).transact::<(), hot::Error, _>(step).await.unwrap();
+        table.store.scope(Room(table.code)).transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
     table.wake();
     hears(&ann, "SLOT_INVALIDATED").await;
@@ -142,7 +142,7 @@ async fn a_room_of_another_version_says_so_to_its_seats() {
         r#"{{"room_code":"{}","created_at":1,"expires_at":9000000000000,"master_hash":"x","protocol_version":2}}"#,
         table.code
     );
-    table.foreign(vec![(key, Write::Set(Bytes::from(meta), Expiry::Keep))]).await;
+    table.external(vec![(key, Write::Set(Bytes::from(meta), Expiry::Keep))]).await;
     table.wake();
     assert_eq!(hears(&outbox, "ERROR").await["payload"]["code"], "invalid_protocol_version");
     assert_eq!(next(&outbox).await, Err(Ending::OtherVersion));

@@ -114,18 +114,18 @@ impl Table {
     }
 
     /// A write behind our backs.
-    pub(super) async fn foreign(&self, writes: Vec<(Bytes, Write)>) {
-        let step = move |tx: &mut Tx<'_, Room>| {
+    pub(super) async fn external(&self, writes: Vec<(Bytes, Write)>) {
+        let transaction = move |tx: &mut Tx<'_, Room>| {
             writes.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone()))
         };
-        self.store.scope(Room(self.code)).transact::<(), hot::Error, _>(step).await.unwrap();
+        self.store.scope(Room(self.code)).transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
     /// Sets the counter of the room's log, and drops entries from the end of it.
     pub(super) async fn set_log(&self, last: u64, drop: i64) {
-        let (list, counter) = log_keys(self.store.naming(), self.code.to_string().as_bytes());
+        let (list, counter) = log_keys(self.store.key_layout(), self.code.to_string().as_bytes());
         let counted = Write::Set(Bytes::from(last.to_string()), Expiry::Keep);
-        self.foreign(vec![(list, Write::LTrim(0, -1 - drop)), (counter, counted)]).await;
+        self.external(vec![(list, Write::LTrim(0, -1 - drop)), (counter, counted)]).await;
     }
 }
 

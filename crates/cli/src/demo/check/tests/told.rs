@@ -82,7 +82,7 @@ fn a_drop_that_was_handed_out_twice_is_told() {
     one("two drops were handed out 0 ms apart, its period is 100ms", |game| {
         game.ledger.dropped(0, &DropDue { id: MonsterId(SEVEN), timer: timer() });
     });
-    // The same drop, claimed by two steps a moment apart.
+    // The same drop, claimed by two transactions a moment apart.
     among("two drops were handed out 7 ms apart", |game| {
         let timer = DropTimer { last_drop_at_ms: NOW + 157, ..timer() };
         game.ledger.dropped(0, &DropDue { id: MonsterId(SEVEN), timer });

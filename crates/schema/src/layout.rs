@@ -1,4 +1,4 @@
-//! Naming: how a family's keys are laid out on a server.
+//! KeyLayout: how a family's keys are laid out on a server.
 
 use crate::limits::PREFIX_BYTES_MAX;
 use thiserror::Error;
@@ -8,19 +8,19 @@ pub(crate) const OWN: &str = "ember:";
 
 /// One server or a Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Layout {
-    /// The seeds' exact keys.
+pub enum Topology {
+    /// The documents' exact keys.
     #[default]
     Single,
-    /// Each key behind `{partition}`, so that all keys of a step live in one slot.
+    /// Each key behind `{partition}`, so that all keys of a transaction live in one slot.
     Cluster,
 }
 
 /// How keys are laid out: an optional prefix, and the layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Naming {
+pub struct KeyLayout {
     prefix: String,
-    layout: Layout,
+    topology: Topology,
 }
 
 /// A prefix that cannot stand in front of keys.
@@ -43,9 +43,9 @@ pub enum InvalidPrefix {
     Reserved,
 }
 
-impl Naming {
+impl KeyLayout {
     /// `prefix` (may be empty) in front of every key, in `layout`.
-    pub fn new(prefix: impl Into<String>, layout: Layout) -> Result<Naming, InvalidPrefix> {
+    pub fn new(prefix: impl Into<String>, topology: Topology) -> Result<KeyLayout, InvalidPrefix> {
         let prefix = prefix.into();
         if prefix.len() > PREFIX_BYTES_MAX {
             return Err(InvalidPrefix::TooLong { bytes: prefix.len() });
@@ -56,17 +56,17 @@ impl Naming {
         if prefix.starts_with(OWN) {
             return Err(InvalidPrefix::Reserved);
         }
-        Ok(Naming { prefix, layout })
+        Ok(KeyLayout { prefix, topology })
     }
 
-    /// The seeds' exact keys without a prefix.
-    pub const fn single() -> Naming {
-        Naming { prefix: String::new(), layout: Layout::Single }
+    /// The documents' exact keys without a prefix.
+    pub const fn single() -> KeyLayout {
+        KeyLayout { prefix: String::new(), topology: Topology::Single }
     }
 
     /// The Cluster layout without a prefix.
-    pub const fn cluster() -> Naming {
-        Naming { prefix: String::new(), layout: Layout::Cluster }
+    pub const fn cluster() -> KeyLayout {
+        KeyLayout { prefix: String::new(), topology: Topology::Cluster }
     }
 
     /// What stands in front of every key.
@@ -75,8 +75,8 @@ impl Naming {
     }
 
     /// One server or a Cluster.
-    pub fn layout(&self) -> Layout {
-        self.layout
+    pub fn topology(&self) -> Topology {
+        self.topology
     }
 
     /// Writes a key of Emberkeep itself: prefix, on a Cluster `{partition}`, then `ember:` and `name`.
@@ -91,7 +91,7 @@ impl Naming {
     #[inline]
     pub(crate) fn write_start(&self, out: &mut Vec<u8>, partition: impl FnOnce(&mut Vec<u8>)) {
         out.extend_from_slice(self.prefix.as_bytes());
-        if self.layout == Layout::Cluster {
+        if self.topology == Topology::Cluster {
             out.push(b'{');
             partition(out);
             out.push(b'}');
@@ -101,9 +101,9 @@ impl Naming {
     /// Takes prefix and tag off a raw key: the partition's text, if there is a tag, and the rest.
     pub(crate) fn strip<'k>(&self, raw: &'k [u8]) -> Option<(Option<&'k str>, &'k str)> {
         let text = std::str::from_utf8(raw).ok()?.strip_prefix(self.prefix.as_str())?;
-        match self.layout {
-            Layout::Single => Some((None, text)),
-            Layout::Cluster => {
+        match self.topology {
+            Topology::Single => Some((None, text)),
+            Topology::Cluster => {
                 let (partition, name) = text.strip_prefix('{')?.split_once('}')?;
                 Some((Some(partition), name))
             }
@@ -117,32 +117,32 @@ mod tests {
 
     #[test]
     fn a_prefix_that_would_break_the_layout_is_refused() {
-        let told = |prefix: &str| Naming::new(prefix, Layout::Cluster).unwrap_err().to_string();
+        let told = |prefix: &str| KeyLayout::new(prefix, Topology::Cluster).unwrap_err().to_string();
         assert!(told("a{b").starts_with("the key prefix holds '{'"));
         assert!(told("a}").starts_with("the key prefix holds '}'"));
         assert!(told("a\n").starts_with("the key prefix holds '\\n'"));
         assert!(told(&"p".repeat(65)).contains("65 bytes; expected at most 64"));
         assert!(told("ember:").contains("choose another"));
-        assert_eq!(Naming::new("test:", Layout::Single).unwrap().prefix(), "test:");
+        assert_eq!(KeyLayout::new("test:", Topology::Single).unwrap().prefix(), "test:");
     }
 
     #[test]
     fn our_own_keys_carry_the_tag_on_a_cluster_only() {
         let mut out = Vec::new();
-        Naming::new("p:", Layout::Single).unwrap().write_own(b"room1", b"turn:room1", &mut out);
+        KeyLayout::new("p:", Topology::Single).unwrap().write_own(b"room1", b"turn:room1", &mut out);
         assert_eq!(out, b"p:ember:turn:room1");
         out.clear();
-        Naming::new("p:", Layout::Cluster).unwrap().write_own(b"room1", b"turn", &mut out);
+        KeyLayout::new("p:", Topology::Cluster).unwrap().write_own(b"room1", b"turn", &mut out);
         assert_eq!(out, b"p:{room1}ember:turn");
     }
 
     #[test]
     fn what_is_laid_out_is_taken_off_again() {
-        let naming = Naming::new("p:", Layout::Cluster).unwrap();
-        assert_eq!(naming.strip(b"p:{room1}a:b"), Some((Some("room1"), "a:b")));
-        assert_eq!(naming.strip(b"p:a:b"), None);
-        assert_eq!(naming.strip(b"{room1}a:b"), None);
-        assert_eq!(naming.strip(b"p:{room1\xff}a:b"), None);
-        assert_eq!(Naming::single().strip(b"a:b"), Some((None, "a:b")));
+        let layout = KeyLayout::new("p:", Topology::Cluster).unwrap();
+        assert_eq!(layout.strip(b"p:{room1}a:b"), Some((Some("room1"), "a:b")));
+        assert_eq!(layout.strip(b"p:a:b"), None);
+        assert_eq!(layout.strip(b"{room1}a:b"), None);
+        assert_eq!(layout.strip(b"p:{room1\xff}a:b"), None);
+        assert_eq!(KeyLayout::single().strip(b"a:b"), Some((None, "a:b")));
     }
 }

@@ -1,4 +1,4 @@
-//! Steps on a real Redis: the first things that must hold.
+//! Transactions on a real Redis: the first things that must hold.
 
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Store, Tx};
@@ -63,31 +63,32 @@ async fn many_tasks_on_one_key_lose_no_update() {
     assert!(stats.combined_commits > 0, "{stats:?}");
 }
 
-/// Calls for steps so far.
+/// Calls for transactions so far.
 fn calls(store: &Store) -> u64 {
     let stats = store.stats();
     stats.commit_calls + stats.read_calls
 }
 
 #[tokio::test]
-async fn steps_that_each_take_the_next_of_a_list_share_their_calls() {
+async fn transactions_that_each_take_the_next_of_a_list_share_their_calls() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();
     let scope = Store::new(RedisEngine::connect(&url).await.expect("connects")).scope(room("queue"));
     let fill = |tx: &mut Tx<'_, Room>| (0..96).try_for_each(|n| tx.rpush(&QUEUE.key(), &n));
-    scope.transact(fill).await.expect("a plain step");
+    scope.transact(fill).await.expect("a plain transaction");
     let fresh = Store::new(RedisEngine::connect(&url).await.expect("connects"));
-    let scope = fresh.scope(room("queue")).announce(&QUEUE.key(), Read::LRange(0, 95));
+    let scope = fresh.scope(room("queue")).prefetch(&QUEUE.key(), Read::LRange(0, 95));
     let takes = (0..64).map(|_| scope.transact(|tx| tx.lpop(&QUEUE.key())));
     let taken = futures_util::future::join_all(takes).await;
-    let taken: Vec<i64> = taken.into_iter().map(|n| n.expect("a plain step").expect("one is left")).collect();
+    let taken: Vec<i64> =
+        taken.into_iter().map(|n| n.expect("a plain transaction").expect("one is left")).collect();
     assert_eq!(taken, (0..64).collect::<Vec<_>>(), "in the order of the callers, each once");
     assert!(calls(&fresh) <= 4, "{:?}", fresh.stats());
     assert_eq!(scope.transact(|tx| tx.lrange(&QUEUE.key(), 0, 0)).await, Ok(vec![64]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_settles_beside_steady_writes_of_its_own_process() {
+async fn a_transaction_settles_beside_steady_writes_of_its_own_process() {
     const PRODUCERS: i64 = 64;
     let Some(store) = store().await else { return };
     let scope = store.scope(room("steady"));
@@ -128,7 +129,7 @@ async fn a_step_settles_beside_steady_writes_of_its_own_process() {
         Ok::<_, Error>(left)
     };
     loop {
-        match scope.transact(left).await.expect("a plain step") {
+        match scope.transact(left).await.expect("a plain transaction") {
             none if none.is_empty() => break,
             some => taken.extend(some),
         }
@@ -139,7 +140,7 @@ async fn a_step_settles_beside_steady_writes_of_its_own_process() {
 }
 
 #[tokio::test]
-async fn what_the_steps_behind_will_read_is_asked_for_at_once() {
+async fn what_the_transactions_behind_will_read_is_asked_for_at_once() {
     let Some(store) = store().await else { return };
     let scope = store.scope(room("numbers"));
     let take = |tx: &mut Tx<'_, Room>| {
@@ -158,13 +159,13 @@ async fn what_the_steps_behind_will_read_is_asked_for_at_once() {
         Ok::<_, Error>(next)
     };
     let taken = futures_util::future::join_all((0..128).map(|_| scope.transact(take))).await;
-    let taken: Vec<u32> = taken.into_iter().map(|n| n.expect("a plain step")).collect();
+    let taken: Vec<u32> = taken.into_iter().map(|n| n.expect("a plain transaction")).collect();
     assert_eq!(taken, (1..=128).collect::<Vec<_>>());
     assert!(calls(&store) <= 8, "{:?}", store.stats());
 }
 
 #[tokio::test]
-async fn steps_whose_writes_cancel_to_nothing_are_answered() {
+async fn transactions_whose_writes_cancel_to_nothing_are_answered() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();
     let store = Store::new(RedisEngine::connect(&url).await.expect("connects"));
@@ -175,15 +176,15 @@ async fn steps_whose_writes_cancel_to_nothing_are_answered() {
         tokio::join!(push, pop)
     };
     assert_eq!(both("nothing").await, (Ok(()), Ok(Some(7))));
-    let mut foreign = server.client_of(&url);
-    assert_eq!(foreign.call(&["EXISTS", "queue:nothing"]).int(), 0);
-    assert_eq!(store.stats().combined_steps, 2, "{:?}", store.stats());
-    foreign.call(&["SET", "queue:odd", "text"]);
+    let mut external = server.client_of(&url);
+    assert_eq!(external.call(&["EXISTS", "queue:nothing"]).int(), 0);
+    assert_eq!(store.stats().combined_transactions, 2, "{:?}", store.stats());
+    external.call(&["SET", "queue:odd", "text"]);
     let (push, pop) = both("odd").await;
     for error in [push.expect_err("no list"), pop.expect_err("no list")] {
         assert!(matches!(&error, Error::WrongType { .. }), "{error}");
     }
-    assert_eq!(foreign.call(&["GET", "queue:odd"]).text(), "text");
+    assert_eq!(external.call(&["GET", "queue:odd"]).text(), "text");
 }
 
 #[tokio::test]
@@ -198,12 +199,12 @@ async fn two_processes_lose_no_update_and_both_go_on() {
         tasks.push(tokio::spawn(async move {
             for _ in 0..100 {
                 let key = COUNT.key(7);
-                let step = scope.transact(move |tx| {
+                let transaction = scope.transact(move |tx| {
                     let n = tx.get(&key)?.unwrap_or(0);
                     tx.sadd(&MEMBERS.key(), &format!("m{}", n % 10))?;
                     tx.put(&key, &(n + 1))
                 });
-                step.await.expect("no conflict lasts");
+                transaction.await.expect("no conflict lasts");
             }
         }));
     }
@@ -217,18 +218,18 @@ async fn two_processes_lose_no_update_and_both_go_on() {
 }
 
 #[tokio::test]
-async fn a_foreign_type_is_named_and_nothing_is_written() {
+async fn an_external_type_is_named_and_nothing_is_written() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };
     let url = server.fresh_db();
     let store = Store::new(RedisEngine::connect(&url).await.expect("connects"));
-    let mut foreign = server.client_of(&url);
-    foreign.call(&["SET", "members:odd", "text"]);
+    let mut external = server.client_of(&url);
+    external.call(&["SET", "members:odd", "text"]);
     let scope = store.scope(room("odd"));
-    let step = scope.transact(|tx| {
+    let transaction = scope.transact(|tx| {
         tx.put(&COUNT.key(1), &1)?;
         tx.sadd(&MEMBERS.key(), &"m".to_owned())
     });
-    let error = step.await.expect_err("a string stands where a set belongs");
+    let error = transaction.await.expect_err("a string stands where a set belongs");
     assert!(matches!(&error, Error::WrongType { key, .. } if key.contains("members:odd")), "{error}");
-    assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the step was written");
+    assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the transaction was written");
 }

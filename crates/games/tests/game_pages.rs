@@ -1,4 +1,4 @@
-//! The pages of `docs/seeds` name tests, calls and families: each of them must exist.
+//! The pages of `docs/games` name tests, calls and families: each of them must exist.
 
 use std::collections::HashSet;
 use std::fs;
@@ -58,7 +58,7 @@ fn is_function(word: &str) -> bool {
 struct Game {
     /// Its public functions.
     calls: HashSet<String>,
-    /// Fields of its public types, and words of the seed that are neither calls nor tests.
+    /// Fields of its public types, and words of the document that are neither calls nor tests.
     words: HashSet<String>,
     /// Everything else that one of our files defines.
     functions: HashSet<String>,
@@ -94,7 +94,7 @@ impl Game {
 
 fn pages() -> Vec<(String, String)> {
     let mut pages = Vec::new();
-    files(&root().join("docs/seeds"), "md", &mut pages);
+    files(&root().join("docs/games"), "md", &mut pages);
     assert!(!pages.is_empty(), "the pages were found");
     let named = |path: &PathBuf| {
         let name = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();

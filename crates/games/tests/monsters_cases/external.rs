@@ -15,7 +15,7 @@ const MONSTER_OF_OTHERS: &str = concat!(
 pub async fn what_other_services_wrote_survives_a_hit(store: Store) {
     let world = World::new(&store);
     let (id, key) = (MonsterId(1_000_000_007), MONSTER.key(MonsterId(1_000_000_007)));
-    world.foreign_set(&key, MONSTER_OF_OTHERS).await;
+    world.external_set(&key, MONSTER_OF_OTHERS).await;
     let hit = world.monsters.damage(world.tenant, id, CharacterId(4), 2).await;
     assert_eq!(hit, Ok(Hit { actual: 2, hp: 7, killed: false }));
     let stored = world.stored(&key).await.unwrap();
@@ -30,7 +30,7 @@ pub async fn what_other_services_wrote_survives_a_hit(store: Store) {
 pub async fn what_other_services_wrote_survives_everything_else(store: Store) {
     let world = World::new(&store);
     let (id, key) = (MonsterId(1_000_000_007), MONSTER.key(MonsterId(1_000_000_007)));
-    world.foreign_set(&key, MONSTER_OF_OTHERS).await;
+    world.external_set(&key, MONSTER_OF_OTHERS).await;
     world.monsters.damage(world.tenant, id, ALICE, 2).await.unwrap();
     world.monsters.heal(world.tenant, id, 1).await.unwrap();
     world.monsters.control(world.tenant, id, ALICE).await.unwrap();
@@ -46,7 +46,7 @@ pub async fn what_other_services_wrote_survives_everything_else(store: Store) {
 pub async fn a_record_that_is_no_monster_is_an_error_and_stays(store: Store) {
     let world = World::new(&store);
     let id = MonsterId(1_000_000_001);
-    world.foreign_set(&MONSTER.key(id), "{}").await;
+    world.external_set(&MONSTER.key(id), "{}").await;
     let error = world.monsters.damage(world.tenant, id, CharacterId(4), 2).await.unwrap_err();
     assert!(matches!(&error, Error::Store(hot::Error::Corrupt { .. })), "{error:?}");
     assert!(error.to_string().contains(&world.name_of(&MONSTER.key(id))), "{error}");
@@ -62,7 +62,7 @@ pub async fn a_record_that_names_another_id_harms_nobody(store: Store) {
     world.age_effects(liar, 2_000).await;
     let lie = world.stored(&MONSTER.key(liar)).await.unwrap();
     let lie = lie.replace(&format!(r#""uniqueId":{liar}"#), &format!(r#""uniqueId":{other}"#));
-    world.foreign_set(&MONSTER.key(liar), &lie).await;
+    world.external_set(&MONSTER.key(liar), &lie).await;
     let before = world.get(other).await;
     let ran = world.monsters.run_due_effects(world.tenant, 10).await.unwrap().done;
     assert!(ran.len() == 1 && ran[0].id == liar && ran[0].hp <= 90, "{ran:?}");

@@ -4,7 +4,7 @@ use super::Realm;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{Error, Scope, Store, Tx};
-use emberkeep_primitives::{Group, group::member};
+use emberkeep_primitives::{ExpiringGroup, expiring_group::member};
 use emberkeep_schema::{Raw, Set, Text, Utf8, family};
 
 family! {
@@ -26,15 +26,15 @@ family! {
     }
 }
 
-fn group() -> Group<ROSTER> {
-    Group::new(ROSTER.key(), &[member::<NOTE>]).with_log()
+fn group() -> ExpiringGroup<ROSTER> {
+    ExpiringGroup::new(ROSTER.key(), &[member::<NOTE>]).with_log()
 }
 
 /// Three notes, two of which exist, and a log.
 async fn made(store: &Store) -> (Scope<Realm>, i64) {
     let scope = store.scope(Realm::new());
     let until = store.now().await.unwrap() + 60_000;
-    let step = move |tx: &mut Tx<'_, Realm>| {
+    let transaction = move |tx: &mut Tx<'_, Realm>| {
         for id in 1..=3 {
             group().join(tx, &NOTE.key(id), until)?;
         }
@@ -43,22 +43,22 @@ async fn made(store: &Store) -> (Scope<Realm>, i64) {
         tx.put_until(&OTHER.key(1), &"other".to_owned(), until)?;
         tx.begin_log("begun", until)
     };
-    scope.transact(step).await.unwrap();
+    scope.transact(transaction).await.unwrap();
     (scope, until)
 }
 
 async fn write(scope: &Scope<Realm>, name: Bytes, write: Write) {
-    let step = move |tx: &mut Tx<'_, Realm>| tx.raw_write(name.clone(), write.clone());
-    scope.transact::<(), Error, _>(step).await.unwrap();
+    let transaction = move |tx: &mut Tx<'_, Realm>| tx.raw_write(name.clone(), write.clone());
+    scope.transact::<(), Error, _>(transaction).await.unwrap();
 }
 
 fn name(scope: &Scope<Realm>, id: u32) -> Bytes {
-    Bytes::from(NOTE.key(id).to_text(scope.store().naming(), scope.partition()))
+    Bytes::from(NOTE.key(id).to_text(scope.store().key_layout(), scope.partition()))
 }
 
 pub async fn all_keys_of_a_group_get_one_end(store: Store) {
     let (scope, until) = made(&store).await;
-    // A foreign service writes one anew, without an end, and makes the one that was not there.
+    // An external service writes one anew, without an end, and makes the one that was not there.
     for id in [2, 3] {
         write(&scope, name(&scope, id), Write::Set(Bytes::from_static(b"new"), Expiry::Never)).await;
     }
@@ -96,8 +96,8 @@ pub async fn a_key_leaves_its_group(store: Store) {
 
 pub async fn strange_names_on_a_roster_are_dropped(store: Store) {
     let ((scope, until), (neighbour, _)) = (made(&store).await, made(&store).await);
-    let roster = Bytes::from(ROSTER.key().to_text(store.naming(), scope.partition()));
-    let other = Bytes::from(OTHER.key(1).to_text(store.naming(), scope.partition()));
+    let roster = Bytes::from(ROSTER.key().to_text(store.key_layout(), scope.partition()));
+    let other = Bytes::from(OTHER.key(1).to_text(store.key_layout(), scope.partition()));
     let strange = vec![name(&neighbour, 1), other, Bytes::from_static(b"\xff\0")];
     write(&scope, roster, Write::SAdd(strange)).await;
     assert_eq!(scope.transact(move |tx| group().extend(tx, until + 1)).await, Ok(3));

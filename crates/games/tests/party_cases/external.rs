@@ -1,13 +1,13 @@
-//! Beside a service that follows the document by hand: what it writes between our steps.
+//! Beside a service that follows the document by hand: what it writes between our transactions.
 
 use super::*;
 
-pub async fn a_foreign_vote_counts_like_ours(store: Store) {
+pub async fn an_external_vote_counts_like_ours(store: Store) {
     let party = Party::voting(&store, 2).await;
     // HSETNX, SADD: its key has no end until we come by.
-    party.foreign_hset(&VOTES.key(round(1), item(1)), "p1", r#"["s1","s2"]"#).await;
+    party.external_hset(&VOTES.key(round(1), item(1)), "p1", r#"["s1","s2"]"#).await;
     let received = Write::SAdd(vec![Bytes::from_static(b"p1")]);
-    party.foreign(&VOTES_RECEIVED.key(round(1), item(1)), received).await;
+    party.external(&VOTES_RECEIVED.key(round(1), item(1)), received).await;
     assert_eq!(party.vote(1, &[3]).await, Err(Error::AlreadyVoted(player(1))));
     assert_eq!(party.sync_master().await.votes_received_player_ids, Some(vec![player(1)]));
     party.all_end_together().await;
@@ -16,22 +16,22 @@ pub async fn a_foreign_vote_counts_like_ours(store: Store) {
     assert_eq!(party.sync(1).await.scores.0[&player(1)], 2);
 }
 
-pub async fn a_vote_that_a_foreign_service_completes_ends_with_the_next_look(store: Store) {
+pub async fn a_vote_that_an_external_service_completes_ends_with_the_next_look(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
-    party.foreign_hset(&VOTES.key(round(1), item(1)), "p2", r#"["s2"]"#).await;
+    party.external_hset(&VOTES.key(round(1), item(1)), "p2", r#"["s2"]"#).await;
     assert_eq!(party.status().await, "vote", "nobody of ours has looked yet");
     let sync = party.sync(1).await;
     assert_eq!(party.status().await, "reveal_wait");
     assert_eq!(sync.sequence, party.events().await.len() as u64, "the state includes the end that it made");
 }
 
-pub async fn foreign_votes_beyond_the_rules_count_as_far_as_they_go(store: Store) {
+pub async fn external_votes_beyond_the_rules_count_as_far_as_they_go(store: Store) {
     let party = Party::voting(&store, 4).await;
     let votes = VOTES.key(round(1), item(1));
-    party.foreign_hset(&votes, "p1", r#"["s1","s1","s9","s3","s2"]"#).await;
-    party.foreign_hset(&votes, "p2", "rubbish").await;
-    party.foreign_hset(&votes, "nobody", r#"["s1"]"#).await;
+    party.external_hset(&votes, "p1", r#"["s1","s1","s9","s3","s2"]"#).await;
+    party.external_hset(&votes, "p2", "rubbish").await;
+    party.external_hset(&votes, "nobody", r#"["s1"]"#).await;
     party.vote(3, &[2]).await.unwrap();
     party.vote(4, &[4]).await.unwrap();
     let results = party.sync_master().await.current_vote_results.unwrap();
@@ -42,7 +42,7 @@ pub async fn foreign_votes_beyond_the_rules_count_as_far_as_they_go(store: Store
 
 pub async fn votes_that_were_cast_before_the_item_was_open_do_not_count(store: Store) {
     let party = Party::playing(&store, 2).await;
-    party.foreign_hset(&VOTES.key(round(1), item(1)), "p1", r#"["s1"]"#).await;
+    party.external_hset(&VOTES.key(round(1), item(1)), "p1", r#"["s1"]"#).await;
     party.open(1, 1).await.unwrap();
     party.vote(1, &[2]).await.unwrap();
     party.all_end_together().await;
@@ -51,8 +51,8 @@ pub async fn votes_that_were_cast_before_the_item_was_open_do_not_count(store: S
 pub async fn leftovers_under_a_code_do_not_enter_a_new_room(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
-    // A foreign close that stopped after its first key.
-    party.foreign(&ROOM_META.key(), Write::Del).await;
+    // An external close that stopped after its first key.
+    party.external(&ROOM_META.key(), Write::Del).await;
     assert_eq!(party.rooms.sync(party.code, None).await.unwrap_err(), Error::RoomNotFound(party.code));
     let after = super::rooms::successor(&party).await;
     assert_eq!(after.player_of(1).await, None);

@@ -1,4 +1,4 @@
-//! Keys that a foreign client spoiled: they keep no monster from its birth and none from its end.
+//! Keys that an external client corrupt: they keep no monster from its birth and none from its end.
 
 use super::*;
 use emberkeep_games::monsters::*;
@@ -8,37 +8,37 @@ use emberkeep_hot::{Error as HotError, Store};
 impl World {
     /// Puts strings into the place of what the monsters of a tenant share, but for the counter.
     async fn spoil_shared(&self) {
-        self.foreign_set(&MONSTER_EFFECTS.key(), "no set").await;
-        self.foreign_set(&DROP_TIMERS.key(), "no set").await;
-        self.foreign_set(&MONSTER_ID_FREE.key(), "no list").await;
-        self.foreign_set(&MONSTER_ID_RESTING.key(), "no set").await;
+        self.external_set(&MONSTER_EFFECTS.key(), "no set").await;
+        self.external_set(&DROP_TIMERS.key(), "no set").await;
+        self.external_set(&MONSTER_ID_FREE.key(), "no list").await;
+        self.external_set(&MONSTER_ID_RESTING.key(), "no set").await;
     }
 }
 
-pub async fn a_spoiled_cooldown_index_stops_no_removal_and_no_spawn(store: Store) {
+pub async fn a_corrupt_cooldown_index_stops_no_removal_and_no_spawn(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
-    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
     // Started anew, the index is one again. What it knew before is found by the sweep.
     world.cool(id, 3).await;
     assert_eq!(world.monsters.clear_cooldowns(world.tenant, id).await, Ok(1));
-    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
     assert_eq!(world.monsters.clear_cooldown(world.tenant, id, SkillId(2)).await, Ok(true));
-    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
     assert!(world.remove(id.0).await);
     assert_eq!(world.stored(&MONSTER_COOLDOWNS.key(id)).await, None);
-    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
     assert_eq!(world.spawn(10).await.id, id);
     assert_eq!(world.stored(&MONSTER_COOLDOWNS.key(id)).await, None);
 }
 
-pub async fn spoiled_deadlines_stop_no_spawn_no_kill_and_no_removal(store: Store) {
+pub async fn corrupt_deadlines_stop_no_spawn_no_kill_and_no_removal(store: Store) {
     let world = World::new(&store);
     let (first, second, stays) =
         (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);
     let (drop, effects) = (world.drop_due(stays).await, world.effects_due(stays).await);
-    world.foreign_set(&MONSTER_EFFECTS.key(), "no set").await;
-    world.foreign_set(&DROP_TIMERS.key(), "no set").await;
+    world.external_set(&MONSTER_EFFECTS.key(), "no set").await;
+    world.external_set(&DROP_TIMERS.key(), "no set").await;
     world.kill(first).await;
     assert_eq!(world.stored(&DROP_TIMER.key(first)).await, None);
     assert!(world.remove(first.0).await && world.remove(second.0).await);
@@ -73,34 +73,34 @@ pub async fn damage_that_no_hits_add_up_to_is_a_corrupt_monster(store: Store) {
     let mut json: serde_json::Value =
         serde_json::from_str(&world.stored(&MONSTER.key(id)).await.unwrap()).unwrap();
     json["damageEntries"] = serde_json::json!([{"characterId": 7, "damage": u64::MAX}]);
-    world.foreign_set(&MONSTER.key(id), &json.to_string()).await;
+    world.external_set(&MONSTER.key(id), &json.to_string()).await;
     let told = world.monsters.get(world.tenant, id).await.unwrap_err();
     assert!(matches!(&told, Error::Store(HotError::Corrupt { .. })), "{told:?}");
     assert!(told.to_string().contains(&world.name_of(&MONSTER.key(id))), "{told}");
 }
 
-pub async fn a_field_whose_index_is_spoiled_keeps_nobody(store: Store) {
+pub async fn a_field_whose_index_is_corrupt_keeps_nobody(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     let (elsewhere, index) = (Field { map: 7, ..world.field }, field_key(&world.field));
     let fine = world.spawn_in(elsewhere, 10).await.id;
-    world.foreign_set(&index, "no set").await;
+    world.external_set(&index, "no set").await;
     assert!(world.remove(id.0).await);
     assert_eq!(world.stored(&index).await.as_deref(), Some("no set"));
     assert_eq!(world.listed_in(elsewhere).await, [fine.0]);
-    world.foreign_del(&index).await;
+    world.external_del(&index).await;
 }
 
-pub async fn a_teardown_leaves_nothing_whatever_is_spoiled(store: Store) {
+pub async fn a_teardown_leaves_nothing_whatever_is_corrupt(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     for _ in 0..40 {
         world.spawn_id().await;
     }
-    world.foreign_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
-    world.foreign_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of nobody").await;
-    world.foreign_set(&field_key(&world.field), "no set").await;
-    world.foreign_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
+    world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
+    world.external_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of nobody").await;
+    world.external_set(&field_key(&world.field), "no set").await;
+    world.external_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
     world.spoil_shared().await;
     let torn = world.monsters.teardown(world.tenant).await.unwrap();
     assert_eq!((torn.monsters, torn.cooldowns, torn.discarded.len()), (42, 2, 3), "{torn:?}");

@@ -1,24 +1,24 @@
-//! A closure as a [`Step`]: runs the body, keeps its result, turns a panic into an error.
+//! A closure as a [`Transaction`]: runs the body, keeps its result, turns a panic into an error.
 
 use super::families::Families;
 use super::typed::Tx;
 use crate::error::{Error, Result};
-use crate::tx::{RawTx, Step};
-use emberkeep_schema::{Naming, Partition};
+use crate::tx::{RawTx, Transaction};
+use emberkeep_schema::{KeyLayout, Partition};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A body with where it runs and what it returned last.
-pub(super) struct BodyStep<P, F, T, E> {
+pub(super) struct ClosureTransaction<P, F, T, E> {
     pub(super) body: F,
-    pub(super) naming: Arc<Naming>,
+    pub(super) layout: Arc<KeyLayout>,
     pub(super) partition: P,
     pub(super) families: Families,
     pub(super) result: Option<Result<T, E>>,
 }
 
-impl<P, F, T, E> Step for BodyStep<P, F, T, E>
+impl<P, F, T, E> Transaction for ClosureTransaction<P, F, T, E>
 where
     P: Partition,
     F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
@@ -27,7 +27,7 @@ where
 {
     fn run(&mut self, raw: &mut RawTx<'_>) -> bool {
         self.families.clear();
-        let mut tx = Tx::new(raw, &self.naming, &self.partition, &mut self.families);
+        let mut tx = Tx::new(raw, &self.layout, &self.partition, &mut self.families);
         // The body may leave its captures half-changed by a panic; a later run sees them as they are, which is
         // the contract of a pure body.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut tx)));
@@ -39,7 +39,7 @@ where
     }
 
     fn explain(&self, error: Error) -> Error {
-        self.families.explain(&self.naming, error)
+        self.families.explain(&self.layout, error)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

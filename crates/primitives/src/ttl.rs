@@ -6,9 +6,9 @@ use emberkeep_schema::{
     Codec, Family, Fixed, Given, Hash, Key, Partition, Persistent, Refresh, Set, TtlPolicy,
 };
 
-/// A TTL policy, as a primitive that works with any of them uses it. The caller gives [`Life`](Lasts::Life) once:
+/// A TTL policy, as a primitive that works with any of them uses it. The caller gives [`Life`](WriteTtl::Life) once:
 /// nothing for a family that declares its life, the end in milliseconds since 1970 for one of `ttl: given`.
-pub trait Lasts: TtlPolicy + Sized {
+pub trait WriteTtl: TtlPolicy + Sized {
     /// What the caller says.
     type Life: Copy + Send + Sync + 'static;
 
@@ -36,7 +36,7 @@ pub trait Lasts: TtlPolicy + Sized {
 
 macro_rules! declared_lives {
     ($($policy:ident)*) => { $(
-        impl Lasts for $policy {
+        impl WriteTtl for $policy {
             type Life = ();
 
             fn hset<P, F, N, C>(
@@ -69,7 +69,7 @@ macro_rules! declared_lives {
 
 declared_lives! { Persistent Fixed Refresh }
 
-impl Lasts for Given {
+impl WriteTtl for Given {
     type Life = i64;
 
     fn hset<P, F, N, C>(

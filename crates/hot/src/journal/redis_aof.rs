@@ -9,7 +9,7 @@ use crate::command::{RawKey, Write};
 use std::io;
 
 /// Why reading ended early.
-pub(super) enum ForeignStop {
+pub(super) enum ExternalStop {
     Io(io::Error),
     Fault(Fault),
 }
@@ -20,7 +20,7 @@ pub(super) fn read(
     mut window: Window,
     apply: Apply<'_>,
     commands: &mut u64,
-) -> Result<(), (u64, ForeignStop)> {
+) -> Result<(), (u64, ExternalStop)> {
     let mut transaction: Option<Vec<(RawKey, Write)>> = None;
     let (mut wanted, mut whole) = (1, 0);
     loop {
@@ -28,12 +28,12 @@ pub(super) fn read(
             whole = window.offset();
         }
         let (offset, left) = (window.offset(), window.left());
-        let bytes = window.peek(wanted).map_err(|error| (offset, ForeignStop::Io(error)))?;
+        let bytes = window.peek(wanted).map_err(|error| (offset, ExternalStop::Io(error)))?;
         if bytes.is_empty() && transaction.is_none() {
             return Ok(());
         }
         let available = bytes.len();
-        match step(bytes, &mut transaction, apply) {
+        match take_one(bytes, &mut transaction, apply) {
             Ok((taken, applied)) => {
                 *commands += applied;
                 wanted = 1;
@@ -41,13 +41,13 @@ pub(super) fn read(
             }
             // The command is larger than what is in the window: look further, twice as far each time.
             Err(Fault::Incomplete) if (available as u64) < left => wanted = available * 2,
-            Err(fault) => return Err((whole, ForeignStop::Fault(fault))),
+            Err(fault) => return Err((whole, ExternalStop::Fault(fault))),
         }
     }
 }
 
 /// Takes one comment line or command. Answers bytes and writes.
-fn step(
+fn take_one(
     bytes: &[u8],
     transaction: &mut Option<Vec<(RawKey, Write)>>,
     apply: Apply<'_>,

@@ -1,7 +1,7 @@
-//! The foreign client of an engine that lives in this process: nobody but steps can reach its data, so plain
-//! commands are one-line steps on the engine, and looks are plain reads.
+//! The external client of an engine that lives in this process: nobody but transactions can reach its data, so plain
+//! commands are one-line transactions on the engine, and looks are plain reads.
 
-use super::{Change, Foreign, Held};
+use super::{Change, External, Held};
 use crate::families::World;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Read, Reply, Score, ScoreBound, Write, ZSlice};
@@ -9,17 +9,17 @@ use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_schema::Name;
 
-/// A client by raw steps.
-pub struct StepsForeign {
+/// A client by raw transactions.
+pub struct TransactionsExternal {
     store: Store,
     scope: Scope<World>,
 }
 
-impl StepsForeign {
+impl TransactionsExternal {
     /// A client on the engine of a store.
-    pub fn new(store: &Store) -> StepsForeign {
-        let partition = Name::new("foreign").expect("a plain name");
-        StepsForeign { store: store.clone(), scope: store.scope(World(partition)) }
+    pub fn new(store: &Store) -> TransactionsExternal {
+        let partition = Name::new("external").expect("a plain name");
+        TransactionsExternal { store: store.clone(), scope: store.scope(World(partition)) }
     }
 
     async fn read(&self, key: &Bytes, read: Read) -> Reply {
@@ -55,7 +55,7 @@ fn change_in(tx: &mut Tx<'_, World>, key: &Bytes, change: &Change) -> Result<(),
     tx.raw_write(key.clone(), write)
 }
 
-impl Foreign for StepsForeign {
+impl External for TransactionsExternal {
     fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool> {
         let key = key.clone();
         Box::pin(async move { self.scope.transact(move |tx| change_in(tx, &key, &change)).await.is_ok() })
@@ -87,7 +87,7 @@ impl Foreign for StepsForeign {
                 }
                 Ok::<_, Error>(absent)
             };
-            self.scope.transact(body).await.expect("a plain step")
+            self.scope.transact(body).await.expect("a plain transaction")
         })
     }
 
@@ -98,7 +98,7 @@ impl Foreign for StepsForeign {
                 tx.raw_write(from.clone(), Write::IncrBy(-amount))?;
                 tx.raw_write(to.clone(), Write::IncrBy(amount))
             };
-            self.scope.transact(body).await.expect("a plain step")
+            self.scope.transact(body).await.expect("a plain transaction")
         })
     }
 
@@ -143,7 +143,7 @@ impl Foreign for StepsForeign {
                 let now = tx.now();
                 Ok::<_, Error>((now, tx.raw_read(&key, Read::Exists)? == Reply::Int(1), now))
             };
-            self.scope.transact(body).await.expect("a plain step")
+            self.scope.transact(body).await.expect("a plain transaction")
         })
     }
 

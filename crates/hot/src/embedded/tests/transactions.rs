@@ -1,4 +1,4 @@
-//! Steps: what commits, what is discarded, what is refused before the first write.
+//! Transactions: what commits, what is discarded, what is refused before the first write.
 
 use super::*;
 use crate::limits::LOG_ENTRIES_DEFAULT;
@@ -7,7 +7,7 @@ use crate::pubsub::Event;
 #[test]
 fn a_body_that_fails_leaves_no_trace() {
     let (engine, _) = by_hand();
-    let told = step(&engine, |tx| {
+    let told = transaction(&engine, |tx| {
         put_number(tx, &key("a"), 1)?;
         tx.publish(bytes("c"), bytes("m"))?;
         Err::<(), _>(Error::Closed)
@@ -20,7 +20,7 @@ fn a_body_that_fails_leaves_no_trace() {
 fn a_panic_is_an_error_and_releases_the_locks() {
     let (engine, _) = by_hand();
     set(&engine, "a", "1");
-    let told = step(&engine, |tx| {
+    let told = transaction(&engine, |tx| {
         put_number(tx, &key("a"), 2)?;
         tx.text(&key("a"))?;
         if true {
@@ -34,16 +34,16 @@ fn a_panic_is_an_error_and_releases_the_locks() {
 }
 
 #[test]
-fn a_body_that_starts_a_step_is_told_instead_of_waiting_for_itself() {
+fn a_body_that_starts_a_transaction_is_told_instead_of_waiting_for_itself() {
     let (engine, _) = by_hand();
     let engine = Arc::new(engine);
     let inner = engine.clone();
-    let told = step(&engine, move |tx| {
+    let told = transaction(&engine, move |tx| {
         tx.text(&key("a"))?;
         Ok(write(&inner, vec![(key("a"), Write::Del)]))
     });
-    assert!(matches!(told, Ok(Err(Error::Invalid { what: "step", .. }))));
-    set(&engine, "a", "afterwards steps work");
+    assert!(matches!(told, Ok(Err(Error::Invalid { what: "transaction", .. }))));
+    set(&engine, "a", "afterwards transactions work");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn long_lists_are_checked_like_short_ones() {
 
 fn record(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Overflow) -> Result<()> {
     let entries: Vec<Bytes> = entries.iter().map(|entry| bytes(entry)).collect();
-    step(engine, move |tx| {
+    transaction(engine, move |tx| {
         entries
             .iter()
             .try_for_each(|entry| tx.record(LogAppend { entry: entry.clone(), entries_max, overflow }))
@@ -128,10 +128,10 @@ fn the_log_numbers_its_entries_without_gaps_and_drops_the_oldest() {
 }
 
 #[test]
-fn a_step_may_drain_its_log_and_add_to_it() {
+fn a_transaction_may_drain_its_log_and_add_to_it() {
     let (engine, _) = by_hand();
     record(&engine, &["a", "b", "c"], 3, Overflow::Refuse).unwrap();
-    step(&engine, |tx| {
+    transaction(&engine, |tx| {
         tx.write(key("ember:log:test"), Write::LPop(2))?;
         tx.record(LogAppend { entry: bytes("d"), entries_max: 3, overflow: Overflow::Refuse })
     })
@@ -182,7 +182,7 @@ fn messages_of_a_channel_come_in_the_order_of_the_commits() {
             let engine = engine.clone();
             std::thread::spawn(move || {
                 for _ in 0..200 {
-                    step(&engine, |tx| {
+                    transaction(&engine, |tx| {
                         let next = number(tx, &key("counter"))? + 1;
                         put_number(tx, &key("counter"), next)?;
                         tx.publish(bytes("c"), Bytes::from(next.to_string()))
@@ -207,7 +207,7 @@ async fn a_closed_engine_answers_that_it_is_closed() {
     set(&engine, "a", "1");
     engine.close().await.unwrap();
     assert_eq!(write(&engine, vec![(key("a"), Write::Del)]), Err(Error::Closed));
-    assert_eq!(engine.get_here(b"a", &mut Vec::new()), Some(Err(Error::Closed)));
+    assert_eq!(engine.get_local(b"a", &mut Vec::new()), Some(Err(Error::Closed)));
     assert_eq!(engine.read_many(vec![]).await, Err(Error::Closed));
     engine.close().await.unwrap();
 }
@@ -224,7 +224,7 @@ async fn the_random_streams_of_consecutive_transactions_share_no_word() {
             *out.lock() = (0..8).map(|_| tx.random()).collect();
             true
         });
-        engine.run_here(b"p", &mut body, seed).unwrap().result.unwrap();
+        engine.run_local(b"p", &mut body, seed).unwrap().result.unwrap();
         assert!(drawn.lock().iter().all(|word| words.insert(*word)), "a word was drawn twice");
     }
     assert_eq!(words.len(), 80_000);

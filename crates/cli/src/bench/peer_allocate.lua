@@ -1,4 +1,4 @@
--- The peer, and the neighbour of tests: an id as the seed's service takes it, "prefers recycled IDs from the free list.
+-- The peer, and the neighbour of tests: an id as the document's service takes it, "prefers recycled IDs from the free list.
 -- Sequential allocation uses a Lua script for atomic check-and-init with wrapping at MaxMonsterId".
 --
 -- KEYS 1 the counter   2 the free list

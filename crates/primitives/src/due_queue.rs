@@ -1,9 +1,9 @@
-//! Deadlines: what is due when, in one sorted set by the engine's milliseconds.
+//! DueQueue: what is due when, in one sorted set by the engine's milliseconds.
 //!
 //! Promises:
 //! 1. A deadline is stored: whoever comes back after a crash finds it.
-//! 2. [`pop_due`](Deadlines::pop_due) hands a deadline to exactly one caller, of all processes: it leaves the set in
-//!    the caller's step, together with what the caller does about it.
+//! 2. [`pop_due`](DueQueue::pop_due) hands a deadline to exactly one caller, of all processes: it leaves the set in
+//!    the caller's transaction, together with what the caller does about it.
 //! 3. Nothing comes early: due is what the engine's clock has passed, never a caller's own.
 //!
 //! One key, the caller's: a sorted set whose members are what is due, scored by when. What stands there and is no
@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
-//! use emberkeep_primitives::Deadlines;
+//! use emberkeep_primitives::DueQueue;
 //! use emberkeep_schema::{Id, SortedSet, family, partition};
 //! use std::sync::Arc;
 //!
@@ -30,7 +30,7 @@
 //! let clock = ManualClock::at(1_000);
 //! let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open()?;
 //! let scope = Store::new(Arc::new(engine)).scope(Galaxy);
-//! let bombs = Deadlines::new(BOMBS.key());
+//! let bombs = DueQueue::new(BOMBS.key());
 //! let fuse = bombs.clone();
 //! scope.transact(move |tx| { let at = tx.now() + 500; fuse.set(tx, &7, at) }).await?;
 //! let pop = || { let bombs = bombs.clone(); scope.transact(move |tx| bombs.pop_due(tx, 10)) };
@@ -42,7 +42,7 @@
 //! # }
 //! ```
 
-use crate::limits::DUE_PER_STEP_MAX;
+use crate::limits::DUE_PER_TRANSACTION_MAX;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Result, Scope, Tx};
@@ -50,11 +50,11 @@ use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 
 /// What is due when.
 #[derive(Clone, Debug)]
-pub struct Deadlines<F: Family> {
+pub struct DueQueue<F: Family> {
     key: Key<F>,
 }
 
-impl<P, F, C> Deadlines<F>
+impl<P, F, C> DueQueue<F>
 where
     P: Partition,
     F: Family<Partition = P, Kind = SortedSet<C>>,
@@ -63,7 +63,7 @@ where
 {
     /// The deadlines at a key.
     pub fn new(key: Key<F>) -> Self {
-        Deadlines { key }
+        DueQueue { key }
     }
 
     /// Says when something is due, in milliseconds since 1970; a later word replaces an earlier one.
@@ -85,10 +85,10 @@ where
         Ok(known)
     }
 
-    /// What is due by now, the earliest first, at most `limit` (and [`DUE_PER_STEP_MAX`]). It stays.
+    /// What is due by now, the earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]). It stays.
     pub fn due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
         // By rank, not by score: a range that ends now is another range in every run of the body.
-        let last = limit.min(DUE_PER_STEP_MAX) as i64 - 1;
+        let last = limit.min(DUE_PER_TRANSACTION_MAX) as i64 - 1;
         if last < 0 {
             return Ok(Vec::new());
         }
@@ -97,13 +97,13 @@ where
         for (what, at) in first.into_iter().take_while(|(_, at)| *at as i64 <= now) {
             match what {
                 Member::Known(what) => due.push((what, at as i64)),
-                Member::Foreign(bytes) => tx.zrem_raw(&self.key, bytes)?,
+                Member::External(bytes) => tx.zrem_raw(&self.key, bytes)?,
             }
         }
         Ok(due)
     }
 
-    /// Takes what is due by now, the earliest first, at most `limit` (and [`DUE_PER_STEP_MAX`]).
+    /// Takes what is due by now, the earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]).
     pub fn pop_due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
         let due = self.due(tx, limit)?;
         for (what, _) in &due {
@@ -118,8 +118,8 @@ where
         Ok(first.first().map(|(_, at)| *at as i64))
     }
 
-    /// The scope, told that its steps ask what is due first.
-    pub fn announced(&self, scope: Scope<P>) -> Scope<P> {
-        scope.announce(&self.key, Read::ZRange(ZSlice::Rank(0, 0), false))
+    /// The scope, told that its transactions ask what is due first.
+    pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
+        scope.prefetch(&self.key, Read::ZRange(ZSlice::Rank(0, 0), false))
     }
 }

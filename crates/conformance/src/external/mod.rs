@@ -1,17 +1,17 @@
-//! Foreign clients: services that change and read the same keys without Emberkeep, by plain commands.
+//! External clients: services that change and read the same keys without Emberkeep, by plain commands.
 
 mod resp;
-mod steps;
+mod transactions;
 
-pub use resp::RespForeign;
-pub use steps::StepsForeign;
+pub use resp::RespExternal;
+pub use transactions::TransactionsExternal;
 
 use bytes::Bytes;
 use emberkeep_hot::command::{Score, Write};
 use emberkeep_hot::engine::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a foreign client does to one key.
+/// What an external client does to one key.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// One plain command.
@@ -24,7 +24,7 @@ pub enum Change {
     ZAddMinusZero(Bytes),
 }
 
-/// What a key holds, as a foreign client sees it.
+/// What a key holds, as an external client sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Held {
     /// A string.
@@ -40,7 +40,7 @@ pub enum Held {
 }
 
 /// A plain client on the same data.
-pub trait Foreign: Send {
+pub trait External: Send {
     /// Makes a change; whether the server accepted it.
     fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool>;
 

@@ -1,7 +1,7 @@
 //! The key patterns of the five games that this layer was made for, in one schema: every one can be
 //! declared as its document writes it, and no key belongs to two of them.
 
-use emberkeep_schema::{Identified, Layout, Name, Naming, Raw, Schema, Text, family, partition, schema};
+use emberkeep_schema::{Identified, KeyLayout, Name, Raw, Schema, Text, Topology, family, partition, schema};
 use uuid::Uuid;
 
 partition! {
@@ -80,8 +80,8 @@ families! {
 }
 
 /// The family and the partition of a raw key.
-fn found(naming: &Naming, raw: &str) -> Option<(&'static str, Option<String>)> {
-    match all().identify(naming, raw.as_bytes())? {
+fn found(layout: &KeyLayout, raw: &str) -> Option<(&'static str, Option<String>)> {
+    match all().identify(layout, raw.as_bytes())? {
         Identified::Family { declaration, partition, .. } => Some((declaration.name, partition)),
         Identified::Own { .. } => Some(("own", None)),
     }
@@ -89,7 +89,7 @@ fn found(naming: &Naming, raw: &str) -> Option<(&'static str, Option<String>)> {
 
 #[test]
 fn keys_from_the_documents_find_their_family() {
-    let single = Naming::single();
+    let single = KeyLayout::single();
     let in_galaxy = |name| Some((name, Some("galaxy".to_owned())));
     assert_eq!(found(&single, "reactor:1000000001"), Some(("REACTOR", None)));
     assert_eq!(found(&single, "zone:42:players"), Some(("ZONE_PLAYERS", None)));
@@ -106,21 +106,22 @@ fn a_rendered_key_is_found_in_both_layouts() {
     let tenant = Tenant(Uuid::from_u128(7));
     let room = Room(Name::new("AB12CD").expect("a room code is a name"));
     let item = Name::new("item 1").expect("a name");
-    for layout in [Layout::Single, Layout::Cluster] {
-        let naming = Naming::new("test:", layout).expect("a sound prefix");
+    for layout in [Topology::Single, Topology::Cluster] {
+        let layout = KeyLayout::new("test:", layout).expect("a sound prefix");
         let cooldown = REACTOR_COOLDOWN.key(0, 1, 100_000_000, Uuid::nil(), 2_000, -5, 12);
-        let raw = cooldown.to_text(&naming, &tenant);
-        assert_eq!(found(&naming, &raw), Some(("REACTOR_COOLDOWN", Some(tenant.to_string()))));
-        let raw = VOTE.key(&item, &item).to_text(&naming, &room);
-        assert_eq!(found(&naming, &raw), Some(("VOTE", Some(room.to_string()))));
+        let raw = cooldown.to_text(&layout, &tenant);
+        assert_eq!(found(&layout, &raw), Some(("REACTOR_COOLDOWN", Some(tenant.to_string()))));
+        let raw = VOTE.key(&item, &item).to_text(&layout, &room);
+        assert_eq!(found(&layout, &raw), Some(("VOTE", Some(room.to_string()))));
     }
 }
 
 #[test]
 fn every_family_has_a_row_and_a_glob_of_its_own() {
     let schema = all();
-    let mut globs: Vec<_> = schema.families().iter().map(|family| family.glob(&Naming::cluster())).collect();
-    assert_eq!(globs.len(), schema.to_table(&Naming::cluster()).len());
+    let mut globs: Vec<_> =
+        schema.families().iter().map(|family| family.glob(&KeyLayout::cluster())).collect();
+    assert_eq!(globs.len(), schema.to_table(&KeyLayout::cluster()).len());
     globs.sort();
     globs.dedup();
     assert_eq!(globs.len(), schema.families().len());

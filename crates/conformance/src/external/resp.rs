@@ -1,6 +1,6 @@
-//! A foreign client that speaks plain RESP to a server or a Cluster, and follows MOVED.
+//! An external client that speaks plain RESP to a server or a Cluster, and follows MOVED.
 
-use super::{Change, Foreign, Held};
+use super::{Change, External, Held};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Score, Write};
 use emberkeep_hot::engine::Pending;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const REDIRECTS_MAX: usize = 8;
 
 /// A plain client.
-pub struct RespForeign {
+pub struct RespExternal {
     /// Every node's port.
     ports: Vec<u16>,
     connections: HashMap<u16, Resp>,
@@ -19,10 +19,10 @@ pub struct RespForeign {
     last: u16,
 }
 
-impl RespForeign {
+impl RespExternal {
     /// A client of the servers on these ports, at least one; it first asks the first one.
-    pub fn new(ports: &[u16]) -> RespForeign {
-        RespForeign { ports: ports.to_vec(), connections: HashMap::new(), last: ports[0] }
+    pub fn new(ports: &[u16]) -> RespExternal {
+        RespExternal { ports: ports.to_vec(), connections: HashMap::new(), last: ports[0] }
     }
 
     /// Sends a command to whoever serves it.
@@ -131,7 +131,7 @@ fn accepted(reply: &Reply) -> bool {
     !matches!(reply, Reply::Error(_))
 }
 
-impl Foreign for RespForeign {
+impl External for RespExternal {
     fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool> {
         Box::pin(async move {
             let reply = match change {

@@ -1,4 +1,4 @@
-//! Beside foreign services: a plain client follows the seeds' documents by hand on the same Redis while ours runs.
+//! Beside external services: a plain client follows the documents' documents by hand on the same Redis while ours runs.
 //! Nothing is lost on either side, and what each writes the other reads.
 
 mod neighbour;
@@ -51,8 +51,8 @@ async fn every_hit_of_both_services_counts_once() {
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.monsters();
     let id = theirs.spawn(HP);
-    let foreign = tokio::task::spawn_blocking(move || {
-        let (mut told, mut kills, mut steps) = (Told::new(), 0, 0);
+    let external = tokio::task::spawn_blocking(move || {
+        let (mut told, mut kills, mut transactions) = (Told::new(), 0, 0);
         for turn in 0_u32.. {
             let struck = theirs.damage(id, 1 + turn % 3, 7);
             *told.entry(1 + turn % 3).or_default() += struck.actual as u64;
@@ -60,9 +60,9 @@ async fn every_hit_of_both_services_counts_once() {
             if struck.actual == 0 {
                 break;
             }
-            steps += i64::from(turn % 4 == 0 && theirs.step_right(id));
+            transactions += i64::from(turn % 4 == 0 && theirs.transaction_right(id));
         }
-        (theirs, told, kills, steps)
+        (theirs, told, kills, transactions)
     });
     let hitters: Vec<_> = (0..8_u32)
         .map(|hitter| {
@@ -83,8 +83,8 @@ async fn every_hit_of_both_services_counts_once() {
             })
         })
         .collect();
-    let (mut theirs, mut told, mut kills, steps) = foreign.await.unwrap();
-    assert!(told.values().sum::<u64>() > 0 && steps > 0, "the other service never came through");
+    let (mut theirs, mut told, mut kills, transactions) = external.await.unwrap();
+    assert!(told.values().sum::<u64>() > 0 && transactions > 0, "the other service never came through");
     for hitter in hitters {
         let (share, killed) = hitter.await.unwrap();
         told.extend(share);
@@ -101,7 +101,7 @@ async fn every_hit_of_both_services_counts_once() {
     }
     told.retain(|_, damage| *damage > 0);
     assert_eq!(stored, told);
-    assert_eq!(record["x"].as_i64(), Some(-5 + steps), "a step to the right was lost");
+    assert_eq!(record["x"].as_i64(), Some(-5 + transactions), "a transaction to the right was lost");
     assert_eq!(record["spawnedBy"]["service"], "other", "a field of theirs was lost");
     let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap();
     assert_eq!((monster.hp, monster.damage.iter().map(|entry| u64::from(entry.damage)).sum()), (0, HP));
@@ -144,7 +144,7 @@ async fn both_services_spawn_and_remove_and_no_id_is_given_twice() {
     const EACH: usize = 300;
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.monsters();
-    let foreign = tokio::task::spawn_blocking(move || {
+    let external = tokio::task::spawn_blocking(move || {
         let mut living = HashSet::new();
         for turn in 0..EACH {
             assert!(living.insert(theirs.spawn(10)), "an id twice");
@@ -168,7 +168,7 @@ async fn both_services_spawn_and_remove_and_no_id_is_given_twice() {
             );
         }
     }
-    let (mut theirs, their_living) = foreign.await.unwrap();
+    let (mut theirs, their_living) = external.await.unwrap();
     assert_eq!(living.intersection(&their_living).count(), 0, "an id that lives twice");
     let mut all: Vec<u64> = living.union(&their_living).copied().collect();
     all.sort_unstable();
@@ -206,15 +206,15 @@ async fn what_the_other_monster_service_does_is_seen() {
 async fn both_reactor_services_see_each_others_reactors() {
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.reactors();
-    let foreign = theirs.create(2_000, -7, 30, 60_000);
+    let external = theirs.create(2_000, -7, 30, 60_000);
     let taken = ours.create(stage.tenant, CreateRequest::new(FIELD, 2_000, -7, 30)).await.unwrap_err();
-    assert_eq!(taken, ReactorError::SpotTaken { id: ReactorId(foreign as u32) });
+    assert_eq!(taken, ReactorError::SpotTaken { id: ReactorId(external as u32) });
     let own = ours.create(stage.tenant, CreateRequest::new(FIELD, 2_000, -7, 31)).await.unwrap();
-    assert_eq!(theirs.in_map(), [foreign, u64::from(own.id.0)]);
+    assert_eq!(theirs.in_map(), [external, u64::from(own.id.0)]);
     assert_eq!(theirs.get(u64::from(own.id.0)).unwrap()["y"], 31);
     assert_eq!(ours.in_field(stage.tenant, FIELD).await.unwrap().living.len(), 2);
     // Theirs goes, and its spot cools down for us too.
-    assert!(theirs.destroy(foreign));
+    assert!(theirs.destroy(external));
     let cooling = ours.create(stage.tenant, CreateRequest::new(FIELD, 2_000, -7, 30)).await.unwrap_err();
     assert!(
         matches!(cooling, ReactorError::OnCooldown { remaining } if remaining <= Duration::from_secs(60))
@@ -230,7 +230,7 @@ async fn hits_of_ours_and_turns_of_theirs_are_all_kept() {
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.reactors();
     let ids: Vec<u64> = (0..REACTORS).map(|x| theirs.create(2_000, x, 0, 60_000)).collect();
-    let foreign = {
+    let external = {
         let ids = ids.clone();
         tokio::task::spawn_blocking(move || {
             // A reactor that is gone cannot be turned; one that is there keeps every turn.
@@ -243,7 +243,7 @@ async fn hits_of_ours_and_turns_of_theirs_are_all_kept() {
         let hit = ours.hit(stage.tenant, ReactorId(*id as u32), CharacterId(1), 0).await.unwrap();
         assert_eq!(hit.reactor.state, 1);
     }
-    let (mut theirs, turned) = foreign.await.unwrap();
+    let (mut theirs, turned) = external.await.unwrap();
     for (id, turns) in turned {
         assert_eq!(turns, 5, "a turn of theirs never came through");
         let reactor = theirs.get(id).unwrap();

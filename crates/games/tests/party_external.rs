@@ -127,7 +127,7 @@ async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
     let Some(stage) = Stage::set().await else { return };
     for turn in 0..20_u32 {
         let mut theirs = stage.neighbour();
-        let foreign = tokio::task::spawn_blocking(move || {
+        let external = tokio::task::spawn_blocking(move || {
             (0..PLAYERS)
                 .filter(|n| theirs.claim(&format!("theirs-{n}"), &format!("p{}", (n + turn) % 8 + 1)) == "OK")
                 .count()
@@ -144,7 +144,7 @@ async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
                 })
             })
             .collect();
-        let mut won = foreign.await.unwrap();
+        let mut won = external.await.unwrap();
         for task in tasks {
             won += task.await.unwrap();
         }
@@ -164,7 +164,7 @@ async fn party_votes_by_hand_and_ours_are_counted_once_each() {
     let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
     stage.ours[1].open_item(&stage.master, &round, &item).await.unwrap();
     // All but the last player are voted for on both sides at once: whoever is first counts.
-    let foreign = tokio::task::spawn_blocking(move || {
+    let external = tokio::task::spawn_blocking(move || {
         let first = (1..PLAYERS).filter(|n| theirs.vote(&format!("p{n}"), r#"["s1"]"#));
         let first: BTreeSet<u32> = first.collect();
         (theirs, first)
@@ -177,7 +177,7 @@ async fn party_votes_by_hand_and_ours_are_counted_once_each() {
             Err(error) => panic!("{error}"),
         }
     }
-    let (mut theirs, first) = foreign.await.unwrap();
+    let (mut theirs, first) = external.await.unwrap();
     assert!(
         ours.is_disjoint(&first) && ours.len() + first.len() == PLAYERS as usize - 1,
         "{ours:?} {first:?}"

@@ -1,4 +1,4 @@
-//! Foreign services that write the same keys by plain commands: what a step saw is true, what a plain read answers
+//! External services that write the same keys by plain commands: what a transaction saw is true, what a plain read answers
 //! is the server's, and sums are exact.
 
 mod arena;
@@ -15,8 +15,8 @@ async fn a_guess_never_answers_a_plain_read() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("guess"));
-    let mut foreign = server.client();
-    let (mut reads, mut steps) = (0, 0);
+    let mut external = server.client();
+    let (mut reads, mut transactions) = (0, 0);
     for n in 0..300_i64 {
         // The engine has just seen the key, and wrote it itself.
         scope
@@ -25,21 +25,21 @@ async fn a_guess_never_answers_a_plain_read() {
                 tx.put(&SUM.key(), &n)
             })
             .await
-            .expect("a step");
+            .expect("a transaction");
         let theirs = 1_000_000 + n;
-        foreign.call(&["SET", "sum:guess", &theirs.to_string()]);
+        external.call(&["SET", "sum:guess", &theirs.to_string()]);
         match n % 3 {
             0 => assert_eq!(scope.get(&SUM.key()).await, Ok(Some(theirs))),
             1 => assert_eq!(scope.get_many(&[SUM.key()]).await, Ok(vec![Some(theirs)])),
             _ => assert_eq!(scope.transact(|tx| tx.get(&SUM.key())).await, Ok(Some(theirs))),
         }
         reads += i64::from(n % 3 != 2);
-        steps += i64::from(n % 3 == 2);
+        transactions += i64::from(n % 3 == 2);
     }
     // An error of a body that saw a guess is not believed either.
-    foreign.call(&["SET", "sum:guess", "5"]);
+    external.call(&["SET", "sum:guess", "5"]);
     scope.transact(|tx| tx.get(&SUM.key())).await.expect("seen");
-    foreign.call(&["SET", "sum:guess", "6"]);
+    external.call(&["SET", "sum:guess", "6"]);
     let judged: Result<i64, emberkeep_hot::Error> = scope
         .transact(|tx| match tx.get(&SUM.key())? {
             Some(6) => Ok(6),
@@ -48,18 +48,18 @@ async fn a_guess_never_answers_a_plain_read() {
         .await;
     assert_eq!(judged, Ok(6), "the panic came from a guess that was no longer true");
     report!(
-        "guesses: {reads} plain reads and {steps} reading steps after foreign writes, 0 answered by a guess"
+        "guesses: {reads} plain reads and {transactions} reading transactions after external writes, 0 answered by a guess"
     );
 }
 
 /// A thread that adds 1 to one key after the other by plain commands, without pause.
-struct Foreigner {
+struct Externaler {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<u64>>,
 }
 
-impl Foreigner {
-    fn start(mut client: Resp, keys: Vec<String>, pause: Duration) -> Foreigner {
+impl Externaler {
+    fn start(mut client: Resp, keys: Vec<String>, pause: Duration) -> Externaler {
         let stop = flag();
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -73,7 +73,7 @@ impl Foreigner {
             }
             made
         });
-        Foreigner { stop, thread: Some(thread) }
+        Externaler { stop, thread: Some(thread) }
     }
 
     fn stop(mut self) -> u64 {
@@ -82,12 +82,12 @@ impl Foreigner {
     }
 }
 
-/// Hits some arenas beside a foreigner for two seconds, and compares all sums.
+/// Hits some arenas beside an externaler for two seconds, and compares all sums.
 async fn beside(title: &str, server: &RedisServer, arenas: usize, pause: Duration) -> Ledger {
     server.client().call(&["FLUSHALL"]);
     let store: Store = store_on(&server.url()).await;
     let keys: Vec<String> = (0..arenas).map(|n| format!("sum:a{n}")).collect();
-    let foreigner = Foreigner::start(server.client(), keys.clone(), pause);
+    let externaler = Externaler::start(server.client(), keys.clone(), pause);
     let stop = flag();
     let mut running = Vec::new();
     for n in 0..arenas {
@@ -103,22 +103,22 @@ async fn beside(title: &str, server: &RedisServer, arenas: usize, pause: Duratio
     let mut client = server.client();
     for (n, task) in running.into_iter().enumerate() {
         let of_arena = task.await.expect("the tasks end");
-        found.merge(&audit(&mut client, store.naming(), &arena(format!("a{n}")), &of_arena));
+        found.merge(&audit(&mut client, store.key_layout(), &arena(format!("a{n}")), &of_arena));
         ledger.merge(of_arena);
     }
-    let theirs = foreigner.stop();
+    let theirs = externaler.stop();
     let ours = damage_made(&mut client, arenas, &ledger);
     let total: i64 =
         keys.iter().map(|key| client.call(&["GET", key]).text().parse::<i64>().expect("a number")).sum();
     report!(
-        "{title}: {theirs} foreign writes, {} hits made, {} conflicts at the deadline, {} stale runs, slowest {:?}; sum {total} = {theirs} + {ours}",
+        "{title}: {theirs} external writes, {} hits made, {} conflicts at the deadline, {} stale runs, slowest {:?}; sum {total} = {theirs} + {ours}",
         ledger.done(),
         ledger.conflicts(),
         store.stats().conflicts,
         ledger.slowest(),
     );
     assert_eq!(total, theirs as i64 + ours, "sums differ");
-    // Not whether all traces agree: the foreigner adds to one of them.
+    // Not whether all traces agree: the externaler adds to one of them.
     let wrong = (found.twice, found.missing, found.phantom, found.strange);
     assert_eq!(wrong, (0, 0, 0, 0), "what was told is not true: {found}");
     assert_eq!(ledger.refused(), ledger.conflicts(), "{:?}", ledger.errors());
@@ -133,11 +133,11 @@ fn damage_made(client: &mut Resp, arenas: usize, ledger: &Ledger) -> i64 {
     ids.iter().filter_map(|id| ledger.entries.get(id)).map(|entry| entry.damage).sum()
 }
 
-/// Most runs of a scenario: other programs on the machine can hold up any step beyond its deadline, but not in
+/// Most runs of a scenario: other programs on the machine can hold up any transaction beyond its deadline, but not in
 /// every run. What is told is true in each.
 const RUNS_MAX: usize = 3;
 
-/// There is time enough between two foreign writes of a key: nobody fails at the deadline.
+/// There is time enough between two external writes of a key: nobody fails at the deadline.
 async fn everybody_gets_on(title: &str, server: &RedisServer, arenas: usize, pause: Duration) {
     let mut failures = Vec::new();
     for _ in 0..RUNS_MAX {
@@ -151,22 +151,22 @@ async fn everybody_gets_on(title: &str, server: &RedisServer, arenas: usize, pau
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_foreign_writer_beside_our_steps() {
+async fn an_external_writer_beside_our_transactions() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let ms = Duration::from_millis;
-    everybody_gets_on("foreign writer at full speed on 16 keys", &server, 16, ms(0)).await;
-    everybody_gets_on("foreign writer every 5 ms on one key", &server, 1, ms(5)).await;
-    // Nobody can win this for sure: no turn binds a foreigner. What is told must be true all the same.
-    beside("foreign writer at full speed on one key", &server, 1, Duration::ZERO).await;
+    everybody_gets_on("external writer at full speed on 16 keys", &server, 16, ms(0)).await;
+    everybody_gets_on("external writer every 5 ms on one key", &server, 1, ms(5)).await;
+    // Nobody can win this for sure: no turn binds an externaler. What is told must be true all the same.
+    beside("external writer at full speed on one key", &server, 1, Duration::ZERO).await;
 }
 
 /// The counter that nobody reads does not conflict with anybody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn steps_that_only_add_do_not_conflict() {
+async fn transactions_that_only_add_do_not_conflict() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("adds"));
-    let foreigner = Foreigner::start(server.client(), vec!["count:adds".into()], Duration::ZERO);
+    let externaler = Externaler::start(server.client(), vec!["count:adds".into()], Duration::ZERO);
     let made = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..8 {
@@ -181,9 +181,9 @@ async fn steps_that_only_add_do_not_conflict() {
     for task in tasks {
         task.await.expect("a task ends");
     }
-    let theirs = foreigner.stop();
+    let theirs = externaler.stop();
     let total: u64 = server.client().call(&["GET", "count:adds"]).text().parse().expect("a number");
     assert_eq!(total, theirs + 800);
     assert_eq!(store.stats().conflicts, 0);
-    report!("additions: 800 beside {theirs} foreign ones, 0 stale runs, sum {total}");
+    report!("additions: 800 beside {theirs} external ones, 0 stale runs, sum {total}");
 }

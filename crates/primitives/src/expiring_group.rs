@@ -1,19 +1,19 @@
 //! An expiring group: keys that share one deadline and go together, found without a walk over the keyspace.
 //!
 //! Promises:
-//! 1. After [`extend`](Group::extend) every key that joined ends at the same millisecond, also one that a foreign service
+//! 1. After [`extend`](ExpiringGroup::extend) every key that joined ends at the same millisecond, also one that an external service
 //!    wrote anew without an end.
-//! 2. [`dissolve`](Group::dissolve) removes every key that joined, in one step.
+//! 2. [`dissolve`](ExpiringGroup::dissolve) removes every key that joined, in one transaction.
 //! 3. The roster is a list of names that others can write to: a name that is not of one of the group's own families in
-//!    the step's own partition is dropped, never extended or deleted.
+//!    the transaction's own partition is dropped, never extended or deleted.
 //!
 //! Keys: the roster, the caller's, a set of the names of the group's keys. A key joins before or after it is written, and
 //! may join again; one that is gone costs its name. The families of the members declare `ttl: given`. The partition's
-//! log belongs to the group if [`with_log`](Group::with_log) says so.
+//! log belongs to the group if [`with_log`](ExpiringGroup::with_log) says so.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
-//! use emberkeep_primitives::{Group, group::member};
+//! use emberkeep_primitives::{ExpiringGroup, expiring_group::member};
 //! use emberkeep_schema::{Name, Raw, Set, Text, Utf8, family, partition};
 //!
 //! partition! {
@@ -32,8 +32,8 @@
 //!         kind: Set<Raw>, partition: Table, parts: (), ttl: given, owner: "tavern"
 //!     }
 //! }
-//! fn table() -> Group<ROSTER> {
-//!     Group::new(ROSTER.key(), &[member::<ORDER>])
+//! fn table() -> ExpiringGroup<ROSTER> {
+//!     ExpiringGroup::new(ROSTER.key(), &[member::<ORDER>])
 //! }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
@@ -58,7 +58,7 @@ use emberkeep_hot::command::Write;
 use emberkeep_hot::{Result, Tx};
 use emberkeep_schema::{Family, Given, Key, Partition, Raw, Set};
 
-/// Whether a name is that of a key of one family in the step's partition, see [`member`].
+/// Whether a name is that of a key of one family in the transaction's partition, see [`member`].
 pub type IsMember<P> = fn(&Tx<'_, P>, &[u8]) -> bool;
 
 /// Says that keys of `F` may belong to a group.
@@ -67,20 +67,20 @@ pub fn member<F: Family<Ttl = Given>>(tx: &Tx<'_, F::Partition>, name: &[u8]) ->
 }
 
 /// The keys of one group.
-pub struct Group<R: Family> {
+pub struct ExpiringGroup<R: Family> {
     roster: Key<R>,
     families: Vec<IsMember<R::Partition>>,
     log: bool,
 }
 
-impl<P, R> Group<R>
+impl<P, R> ExpiringGroup<R>
 where
     P: Partition,
     R: Family<Partition = P, Kind = Set<Raw>, Ttl = Given>,
 {
     /// The group of a roster, whose keys are of these families.
     pub fn new(roster: Key<R>, families: &[IsMember<P>]) -> Self {
-        Group { roster, families: families.to_vec(), log: false }
+        ExpiringGroup { roster, families: families.to_vec(), log: false }
     }
 
     /// The same group, to which the partition's log belongs: one that is written by `Tx::record_until`.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub async fn what_other_services_wrote_survives_a_hit(store: Store) {
     let world = World::new(&store);
-    let id = world.foreign_create(1).await;
+    let id = world.external_create(1).await;
     let hit = world.reactors.hit(world.tenant, id, HERO, 0).await.unwrap();
     assert_eq!((hit.outcome, hit.reactor.state), (Outcome::Advanced { from: 0 }, 1));
     let stored = world.stored(&REACTOR.key(id)).await.unwrap();
@@ -28,7 +28,7 @@ pub async fn what_other_services_wrote_survives_a_hit(store: Store) {
 
 pub async fn what_is_only_read_stays_byte_for_byte(store: Store) {
     let world = World::new(&store);
-    let id = world.foreign_create(1).await;
+    let id = world.external_create(1).await;
     let before = world.stored(&REACTOR.key(id)).await.unwrap();
     assert!(before.contains("007123456+02:00"));
     let reactor = world.get(id).await;
@@ -44,14 +44,14 @@ pub async fn what_is_only_read_stays_byte_for_byte(store: Store) {
 pub async fn a_record_without_a_tenant_is_unreadable_not_everybodys(store: Store) {
     let world = World::new(&store);
     let id = ReactorId(1_600_000_001);
-    let json = world.foreign_json(id, 1).replacen("\"tenant\"", "\"renter\"", 1);
-    world.foreign_set(&REACTOR.key(id), &json).await;
+    let json = world.external_json(id, 1).replacen("\"tenant\"", "\"renter\"", 1);
+    world.external_set(&REACTOR.key(id), &json).await;
     let error = world.reactors.get(world.tenant, id).await.unwrap_err();
     assert!(matches!(error, Error::Store(emberkeep_hot::Error::Corrupt { .. })), "{error:?}");
-    world.foreign(&REACTOR.key(id), Write::Del).await;
+    world.external(&REACTOR.key(id), Write::Del).await;
 }
 
-pub async fn a_spoiled_hint_costs_nothing_but_a_look(store: Store) {
+pub async fn a_corrupt_hint_costs_nothing_but_a_look(store: Store) {
     let world = World::new(&store);
     let first = world.create(1).await;
     let hints = spots_key(&world.field);
@@ -63,7 +63,7 @@ pub async fn a_spoiled_hint_costs_nothing_but_a_look(store: Store) {
         vec![Write::Del, Write::HSet(rubbish)],
     ] {
         for write in spoil {
-            world.foreign(&hints, write).await;
+            world.external(&hints, write).await;
         }
         assert_eq!(on_top(1).await, Err(Error::SpotTaken { id: first.id }));
     }
@@ -79,7 +79,7 @@ pub async fn a_hint_alone_refuses_nobody(store: Store) {
     let lie = format!("{BOX}:2:-88");
     let lies = [first.id, ReactorId(1_999_999_999)]
         .map(|id| (Bytes::from(id.to_string()), Bytes::from(lie.clone())));
-    world.foreign(&spots_key(&world.field), Write::HSet(lies.to_vec())).await;
+    world.external(&spots_key(&world.field), Write::HSet(lies.to_vec())).await;
     let second = world.create(2).await;
     let remembered = world.scope.hgetall(&spots_key(&world.field)).await.unwrap();
     assert_eq!(remembered, [(first.id, first.spot()), (second.id, second.spot())]);

@@ -1,10 +1,10 @@
-//! Deadlines.
+//! DueQueue.
 
 use super::Realm;
 use bytes::Bytes;
 use emberkeep_hot::command::{Score, Write};
 use emberkeep_hot::{Error, Scope, Store, Tx};
-use emberkeep_primitives::Deadlines;
+use emberkeep_primitives::DueQueue;
 use emberkeep_schema::{Id, SortedSet, family};
 use std::collections::HashSet;
 
@@ -20,11 +20,11 @@ const PAST: i64 = 1_000_000;
 const FUTURE: i64 = 4_000_000_000_000;
 
 async fn set(scope: &Scope<Realm>, what: u32, at: i64) {
-    scope.transact(move |tx| Deadlines::new(DUE.key()).set(tx, &what, at)).await.unwrap();
+    scope.transact(move |tx| DueQueue::new(DUE.key()).set(tx, &what, at)).await.unwrap();
 }
 
 async fn pop(scope: &Scope<Realm>, limit: usize) -> Vec<(u32, i64)> {
-    scope.transact(move |tx| Deadlines::new(DUE.key()).pop_due(tx, limit)).await.unwrap()
+    scope.transact(move |tx| DueQueue::new(DUE.key()).pop_due(tx, limit)).await.unwrap()
 }
 
 pub async fn what_is_due_comes_first_and_once(store: Store) {
@@ -35,7 +35,7 @@ pub async fn what_is_due_comes_first_and_once(store: Store) {
     assert_eq!(pop(&scope, 2).await, [(3, PAST + 1), (1, PAST + 2)]);
     assert_eq!(pop(&scope, 10).await, [(4, PAST + 3)]);
     assert_eq!(pop(&scope, 10).await, []);
-    let next = scope.transact(|tx| Deadlines::new(DUE.key()).next(tx)).await;
+    let next = scope.transact(|tx| DueQueue::new(DUE.key()).next(tx)).await;
     assert_eq!(next, Ok(Some(FUTURE)));
 }
 
@@ -44,10 +44,10 @@ pub async fn a_later_word_replaces_an_earlier_one(store: Store) {
     set(&scope, 1, PAST).await;
     set(&scope, 1, FUTURE).await;
     assert_eq!(pop(&scope, 10).await, []);
-    assert_eq!(scope.transact(|tx| Deadlines::new(DUE.key()).get(tx, &1)).await, Ok(Some(FUTURE)));
-    let cancel = || scope.transact(|tx| Deadlines::new(DUE.key()).cancel(tx, &1));
+    assert_eq!(scope.transact(|tx| DueQueue::new(DUE.key()).get(tx, &1)).await, Ok(Some(FUTURE)));
+    let cancel = || scope.transact(|tx| DueQueue::new(DUE.key()).cancel(tx, &1));
     assert_eq!((cancel().await, cancel().await), (Ok(true), Ok(false)));
-    assert_eq!(scope.transact(|tx| Deadlines::new(DUE.key()).get(tx, &1)).await, Ok(None));
+    assert_eq!(scope.transact(|tx| DueQueue::new(DUE.key()).get(tx, &1)).await, Ok(None));
 }
 
 pub async fn each_deadline_is_handed_to_one_caller(store: Store) {
@@ -64,7 +64,7 @@ pub async fn two_processes_share_what_is_due(one: Store, other: Store) {
 /// Lets callers pop as long as there is something, and sees that each deadline came to one of them.
 async fn share(callers: Vec<Scope<Realm>>) {
     callers[0]
-        .transact(|tx| (0..400).try_for_each(|what| Deadlines::new(DUE.key()).set(tx, &what, PAST)))
+        .transact(|tx| (0..400).try_for_each(|what| DueQueue::new(DUE.key()).set(tx, &what, PAST)))
         .await
         .unwrap_or_else(|error: Error| panic!("{error}"));
     let callers: Vec<_> = callers
@@ -92,7 +92,7 @@ async fn share(callers: Vec<Scope<Realm>>) {
 
 pub async fn what_is_no_member_is_dropped_when_its_time_comes(store: Store) {
     let scope = store.scope(Realm::new());
-    let key = Bytes::from(DUE.key().to_text(store.naming(), scope.partition()));
+    let key = Bytes::from(DUE.key().to_text(store.key_layout(), scope.partition()));
     let rubbish = move |tx: &mut Tx<'_, Realm>| {
         let entry = (Bytes::from_static(b"no number"), Score::new(5.0)?);
         tx.raw_write(key.clone(), Write::ZAdd(vec![entry]))
