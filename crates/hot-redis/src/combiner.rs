@@ -18,6 +18,7 @@ use crate::rights::Rights;
 use crate::shared::{Shared, add};
 use crate::wire::{Call, GroupWords, Swap};
 use bytes::Bytes;
+use emberkeep_hot::Error;
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_hot::store::log_keys;
 use futures_util::future::BoxFuture;
@@ -44,6 +45,8 @@ pub(crate) struct Combiner {
     flights: FuturesUnordered<BoxFuture<'static, Landed>>,
     pub(crate) idle_lanes: Vec<Lane>,
     pub(crate) leases: Arc<LeaseBook>,
+    /// When a commit was last not executed, and why.
+    pub(crate) problem: Option<(Instant, Error)>,
     closed: bool,
 }
 
@@ -83,6 +86,7 @@ impl Combiner {
             flights: FuturesUnordered::new(),
             idle_lanes: vec![],
             leases: Arc::default(),
+            problem: None,
             closed: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::distinct::Named;
 use crate::leases::Leases;
-use crate::limits::MISSES_BEFORE_TIME_IS_KEPT;
+use crate::limits::{ANSWERS_BEFORE_PROBLEM_IS_OVER, MISSES_BEFORE_TIME_IS_KEPT};
 use crate::view::Reads;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::tx::Transaction;
@@ -74,7 +74,15 @@ pub(crate) struct Claim {
     /// Answers so far to reads that it missed.
     answers: AtomicU32,
     /// Why the backend could not be used, for the caller whose deadline passes.
-    problem: Mutex<Option<Error>>,
+    problem: Mutex<Option<Problem>>,
+}
+
+/// Why the backend could not be used.
+struct Problem {
+    error: Error,
+    /// Answers since. One proves little: a server that refuses writes answers reads, and finds a commit stale that was
+    /// built on one it refused.
+    answers: u32,
 }
 
 const QUEUED: u8 = 0;
@@ -108,19 +116,29 @@ impl Claim {
 
     /// The backend could not be used.
     pub(crate) fn set_problem(&self, problem: Error) {
-        *self.problem.lock() = Some(problem);
+        *self.problem.lock() = Some(Problem { error: problem, answers: 0 });
     }
 
     /// The backend answered, and others stood in the way.
     pub(crate) fn hinder(&self) {
         self.hindered.fetch_add(1, Ordering::Relaxed);
-        *self.problem.lock() = None;
+        self.was_answered();
     }
 
     /// The backend answered reads that were missed.
     pub(crate) fn answer(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
-        *self.problem.lock() = None;
+        self.was_answered();
+    }
+
+    fn was_answered(&self) {
+        let mut problem = self.problem.lock();
+        if let Some(known) = &mut *problem {
+            known.answers += 1;
+            if known.answers >= ANSWERS_BEFORE_PROBLEM_IS_OVER {
+                *problem = None;
+            }
+        }
     }
 
     /// The error of a caller whose deadline passed with nothing sent: others stood in the way, the backend did, or it
@@ -128,8 +146,8 @@ impl Claim {
     pub(crate) fn too_late(&self, backend: &str, started: Instant) -> Error {
         let (waited, attempts) = (started.elapsed(), self.hindered.load(Ordering::Relaxed));
         let answers = self.answers.load(Ordering::Relaxed);
-        match self.problem.lock().clone() {
-            Some(problem) => problem,
+        match self.problem.lock().as_ref().map(|problem| problem.error.clone()) {
+            Some(error) => error,
             None if attempts > 0 => Error::Conflict { waited, attempts },
             None if answers > 0 => Error::Unavailable {
                 backend: backend.to_owned(),
@@ -209,5 +227,21 @@ mod tests {
         assert!(!claim.send(), "its caller was told that nothing was written");
         claim.back();
         assert!(claim.is_given_up());
+    }
+
+    #[test]
+    fn a_problem_of_the_backend_is_over_after_answers_in_a_row() {
+        let claim = Claim::default();
+        let error = Error::Closed;
+        let told = |claim: &Claim| claim.too_late("r", Instant::now());
+        claim.set_problem(error.clone());
+        claim.hinder();
+        claim.answer();
+        assert_eq!(told(&claim), error, "two answers prove little");
+        claim.set_problem(error.clone());
+        (1..ANSWERS_BEFORE_PROBLEM_IS_OVER).for_each(|_| claim.answer());
+        assert_eq!(told(&claim), error, "it began anew");
+        claim.answer();
+        assert!(matches!(told(&claim), Error::Conflict { attempts: 1, .. }), "{:?}", told(&claim));
     }
 }

@@ -15,6 +15,14 @@ use redis::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// What is known of a commit that was answered.
+struct Sent<'a> {
+    call: &'a Call,
+    begun: Instant,
+    /// Why too few replicas have it.
+    unconfirmed: Option<&'a str>,
+}
+
 impl Combiner {
     /// Takes a commit back.
     pub(crate) fn land(&mut self, landed: Landed) {
@@ -36,7 +44,8 @@ impl Combiner {
                     );
                     return self.not_executed(groups, waiting, &reason);
                 }
-                self.answered(&call, answer, unconfirmed.as_deref(), groups, (fetches, waiting, tick));
+                let sent = Sent { call: &call, begun, unconfirmed: unconfirmed.as_deref() };
+                self.answered(sent, answer, groups, (fetches, waiting, tick));
             }
             Outcome::Executed { committed, unconfirmed } => {
                 self.forget();
@@ -85,9 +94,8 @@ impl Combiner {
     /// The script answered: for every group, then for the reads that transactions missed.
     fn answered(
         &mut self,
-        call: &Call,
+        sent: Sent<'_>,
         answer: Answer,
-        unconfirmed: Option<&str>,
         groups: Vec<Group>,
         (fetches, waiting, tick): (Vec<(RawKey, Read)>, Vec<Job>, u64),
     ) {
@@ -104,7 +112,7 @@ impl Combiner {
         for (number, (group, answer)) in (1..).zip(groups.into_iter().zip(answer.groups)) {
             match &failed {
                 Some((at, message)) if number == *at => self.partial(group, message),
-                _ => self.settle_group(call, group, answer, unconfirmed, time_ms),
+                _ => self.settle_group(&sent, group, answer, time_ms),
             }
         }
         if complete {
@@ -114,18 +122,11 @@ impl Combiner {
         }
     }
 
-    fn settle_group(
-        &mut self,
-        call: &Call,
-        mut group: Group,
-        answer: GroupAnswer,
-        unconfirmed: Option<&str>,
-        time_ms: Option<i64>,
-    ) {
+    fn settle_group(&mut self, sent: &Sent<'_>, mut group: Group, answer: GroupAnswer, time_ms: Option<i64>) {
         match answer {
-            GroupAnswer::Committed => self.committed(group, unconfirmed),
+            GroupAnswer::Committed => self.committed(group, sent.unconfirmed),
             GroupAnswer::NotBegun => self.again(group, None),
-            GroupAnswer::Stale(replies) => self.stale(group, replies, time_ms),
+            GroupAnswer::Stale(replies) => self.stale(group, replies, time_ms, sent.begun),
             GroupAnswer::Wait => {
                 add(&self.shared.counters.lease_waits, 1);
                 let waits = group.jobs.iter().map(|job| job.waits).max().unwrap_or(0);
@@ -139,7 +140,7 @@ impl Combiner {
                 self.again(group, Some(until));
             }
             GroupAnswer::WrongType { key, found } => {
-                let key = call.key_at(key).cloned().unwrap_or_default();
+                let key = sent.call.key_at(key).cloned().unwrap_or_default();
                 let expected = group.requirements(&self.log_keys).into_iter().find(|r| r.key == key);
                 let kind = expected.map_or(Kind::Text, |r| r.kind);
                 self.one_to_blame(group, wrong_type(&key, kind, found));
@@ -209,9 +210,11 @@ impl Combiner {
     }
 
     /// Others changed something the group read: it runs again on the replies that came with the answer.
-    fn stale(&mut self, mut group: Group, replies: Vec<Value>, time_ms: Option<i64>) {
+    fn stale(&mut self, mut group: Group, replies: Vec<Value>, time_ms: Option<i64>, begun: Instant) {
         add(&self.shared.counters.conflicts, group.jobs.len() as u64);
         self.void(&group);
+        // It was built on what a commit before it would leave, and that one was not executed: nobody else is to blame.
+        let refused = self.problem.as_ref().filter(|(at, _)| *at >= begun).map(|(_, error)| error.clone());
         let now = Instant::now();
         let mut seen = Reads::default();
         for ((key, read, before), value) in std::mem::take(&mut group.compared).into_iter().zip(replies) {
@@ -233,7 +236,10 @@ impl Combiner {
             job.waits = 0;
             job.alone = job.stale >= STALE_BEFORE_ALONE;
             job.fresh = Some(seen.clone());
-            job.claim.hinder();
+            match &refused {
+                Some(error) => job.claim.set_problem(error.clone()),
+                None => job.claim.hinder(),
+            }
             job.claim.back();
             self.queue.push_front(job);
         }
@@ -307,6 +313,7 @@ impl Combiner {
         }
         // Also those that were not in this call would have failed.
         self.queue.iter().for_each(|job| job.claim.set_problem(problem.clone()));
+        self.problem = Some((Instant::now(), problem));
     }
 
     fn unknown(&mut self, group: Group, reason: &str) {

@@ -25,6 +25,8 @@ pub const STALE_BEFORE_ALONE: u32 = 6;
 /// Runs of a body in a row that each miss a read after an answer: a passed deadline is the body's doing then, not the
 /// backend's.
 pub const MISSES_BEFORE_CONFLICT: u32 = 8;
+/// Answers in a row after which a problem of the backend is no reason any more for a deadline that passes.
+pub const ANSWERS_BEFORE_PROBLEM_IS_OVER: u32 = 3;
 /// How long a lease keeps others from writing the key, beside the owner's round trip: its next commit comes that much later.
 pub const TURN_MIN: Duration = Duration::from_millis(30);
 /// Longest round trip that leases and allowances follow. A lease of an owner that has gone blocks a key for no longer
