@@ -41,7 +41,7 @@ cases! {
         members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,
         absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
     ],
-    lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, an_empty_list_vanishes, typed_list],
+    lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, reversed_ranges, an_empty_list_vanishes, typed_list],
     types: [
         every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_transaction_that_contradicts_itself,
         a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,

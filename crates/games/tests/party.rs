@@ -74,6 +74,7 @@ on_every_engine!(mod party = party_cases {
     a_log_with_an_external_entry_is_a_gap,
     what_is_due_is_among_the_news_and_in_their_state,
     a_device_can_ask_how_it_lost_its_player,
+    a_loss_is_found_without_the_log,
     a_loss_that_was_settled_is_not_told_again,
     a_vote_shows_in_no_number_that_players_see,
     a_device_that_is_known_shows_its_token_in_a_strict_room,

@@ -47,7 +47,7 @@ impl Kept {
             *old == read
                 || (lives && shows_absence(old, said))
                 || (gone && *said != absent(old))
-                || covers(&read, old)
+                || covers((&read, &reply), old)
                 || disagree((&read, &reply), (old, said))
         };
         let (bytes, latest) = (&mut self.bytes, &mut self.latest);
@@ -95,11 +95,12 @@ fn weight(reply: &Reply) -> usize {
     reply.bytes() + READ_BYTES
 }
 
-/// Whether a reply to the one says what a reply to the other does.
-fn covers(wide: &Read, narrow: &Read) -> bool {
+/// Whether this reply answers the other read: `inferred` must be able to, or what one call brought would be missed again
+/// and again.
+fn covers(wide: (&Read, &Reply), narrow: &Read) -> bool {
     match (wide, narrow) {
-        (Read::LRange(first @ 0.., last), Read::LRange(start, stop)) => {
-            start >= first && (0..=*last).contains(stop)
+        ((Read::LRange(0, last), Reply::List(_)), Read::LRange(start @ 0.., stop)) => {
+            start <= stop && stop <= last
         }
         _ => false,
     }
@@ -150,6 +151,39 @@ mod tests {
         assert_eq!(kept([head.clone(), other.clone()]), [other]);
         let ended = (Read::LRange(2, i64::MAX), list(&[]));
         assert_eq!(kept([head, ended.clone()]), [ended]);
+    }
+
+    /// The reply to a read of this list.
+    fn reply(elements: &[Bytes], read: &Read) -> Reply {
+        match read {
+            Read::LLen => Reply::Int(elements.len() as i64),
+            Read::Exists => Reply::Int(!elements.is_empty() as i64),
+            Read::LRange(first, last) => {
+                let at = |place: i64| if place < 0 { place + elements.len() as i64 } else { place };
+                let range = at(*first).max(0)..=at(*last);
+                let places = (0..).zip(elements).filter(|(place, _)| range.contains(place));
+                Reply::List(places.map(|(_, element)| element.clone()).collect())
+            }
+            other => panic!("{other:?} is not made"),
+        }
+    }
+
+    proptest::proptest! {
+        /// Otherwise a transaction would ask for the same replies for ever.
+        #[test]
+        fn what_one_call_brings_is_all_answered(
+            length in 0..5u8,
+            ranges in proptest::collection::vec((-3..7i64, -3..7i64), 1..6),
+        ) {
+            let elements: Vec<Bytes> = (0..length).map(|n| Bytes::from(n.to_string())).collect();
+            let reads = ranges.into_iter().map(|(first, last)| Read::LRange(first, last));
+            let reads: Vec<Read> = reads.chain([Read::LLen, Read::Exists]).collect();
+            let mut kept = Kept::default();
+            reads.iter().for_each(|read| kept.keep(read.clone(), reply(&elements, read), 1));
+            for read in &reads {
+                proptest::prop_assert_eq!(kept.inferred(read), Some(reply(&elements, read)), "{:?}", read);
+            }
+        }
     }
 
     #[test]

@@ -27,8 +27,9 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     match (write, writes.last_mut()) {
         // A SET that keeps the deadline inherits that of the SET before it.
         (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
-        (ExpireAt(at), Some(Set(_, expiry))) => *expiry = Expiry::At(at),
-        (Persist, Some(Set(_, expiry))) => *expiry = Expiry::Never,
+        // A SET with an end of its own makes all before it void.
+        (ExpireAt(at), Some(Set(value, _))) => *writes = vec![Set(std::mem::take(value), Expiry::At(at))],
+        (Persist, Some(Set(value, _))) => *writes = vec![Set(std::mem::take(value), Expiry::Never)],
         // The key is there for both or for neither.
         (write @ (ExpireAt(_) | Persist), Some(last @ (ExpireAt(_) | Persist))) => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
@@ -102,8 +103,9 @@ pub(crate) fn postponed(write: &Write) -> Write {
 /// Ranges of one list that follow one another become one: transactions that each took the next element have asked for it one
 /// by one, and the server is asked once.
 pub(crate) fn join_ranges(reads: Reads) -> Vec<(RawKey, Read, Reply)> {
+    // A range that ends before it begins is empty whatever the list holds: joined to another it would cut that one.
     let bounds = |(key, read, _): &(RawKey, Read, Reply)| match read {
-        Read::LRange(first @ 0.., last @ 0..) => Some((key.clone(), *first, *last)),
+        Read::LRange(first @ 0.., last @ 0..) if first <= last => Some((key.clone(), *first, *last)),
         _ => None,
     };
     let read: HashSet<(RawKey, i64, i64), RandomState> = reads.iter().filter_map(bounds).collect();
@@ -197,6 +199,8 @@ mod tests {
         let four = Set(Bytes::from_static(b"4"), Expiry::At(7));
         assert_eq!(merged([set(Expiry::At(7)), IncrBy(1), IncrBy(2)]), [four]);
         assert_eq!(merged([set(Expiry::Keep), ExpireAt(7)]), [set(Expiry::At(7))]);
+        assert_eq!(merged([ExpireAt(6), set(Expiry::Keep), ExpireAt(7)]), [set(Expiry::At(7))]);
+        assert_eq!(merged([ExpireAt(6), set(Expiry::Keep), Persist]), [set(Expiry::Never)]);
         assert_eq!(merged([add("a"), ExpireAt(7), Persist, ExpireAt(8)]), [add("a"), ExpireAt(8)]);
         let keyed =
             |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
@@ -224,6 +228,8 @@ mod tests {
         assert_eq!(joined(apart.clone()), apart, "nobody looked at what is in between");
         let ended = vec![range(0, 0, &[]), range(1, 1, &[])];
         assert_eq!(joined(ended.clone()), ended);
+        let reversed = vec![range(3, 1, &[]), range(1, 2, &["b", "c"])];
+        assert_eq!(joined(reversed.clone()), reversed, "a range that ends before it begins follows none");
         let contradicting = vec![range(0, 1, &["b", "c"]), range(0, 0, &["a"]), range(1, 1, &["c"])];
         assert_eq!(joined(contradicting.clone()), contradicting, "each is compared, so that one fails");
         let refused = (key.clone(), Read::LRange(0, 1), Reply::TooMany(2));

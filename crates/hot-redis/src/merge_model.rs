@@ -1,8 +1,8 @@
 //! Merged writes against a model of one key: they leave behind what the writes leave that were not merged.
 
-use super::push_merged;
+use super::{early_deadline, postponed, push_merged};
 use bytes::Bytes;
-use emberkeep_hot::command::{Expiry, Score, Write};
+use emberkeep_hot::command::{Expiry, RawKey, Score, Write};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -75,6 +75,17 @@ impl Key {
         self
     }
 
+    /// The same by the commands that are sent: an early deadline is set again at the end, if the key has one then.
+    fn after_commands(mut self, writes: &[Write]) -> Key {
+        let of_key: Vec<_> = writes.iter().map(|write| (RawKey::new(), write.clone())).collect();
+        let Some(at) = early_deadline(&of_key) else { return self.after(writes) };
+        writes.iter().for_each(|write| self.apply(&postponed(write)));
+        if let Some((_, Some(deadline))) = &mut self.0 {
+            *deadline = at;
+        }
+        self
+    }
+
     fn apply(&mut self, write: &Write) {
         match (write, &mut self.0) {
             (Write::Del, key) => *key = None,
@@ -144,6 +155,7 @@ proptest! {
         writes.iter().cloned().for_each(|write| push_merged(&mut merged, write));
         prop_assert!(merged.len() <= writes.len());
         let key = Key::default().after(&before);
-        prop_assert_eq!(key.clone().after(&merged), key.after(&writes), "merged: {:?}", merged);
+        prop_assert_eq!(key.clone().after(&merged), key.clone().after(&writes), "merged: {:?}", merged);
+        prop_assert_eq!(key.clone().after_commands(&merged), key.after(&writes), "merged: {:?}", merged);
     }
 }

@@ -37,6 +37,8 @@ impl Pair {
         assert!(replica.client().call(&["REPLICAOF", "127.0.0.1", &way.port().to_string()]).is_ok());
         until(|| replica.client().call(&["INFO", "replication"]).text().contains("master_link_status:up"))
             .await;
+        // The primary counts it only when the process that copied the data has ended.
+        until(|| primary.client().call(&["INFO", "replication"]).text().contains("state=online")).await;
         let store = store_on(&format!("{}?wait=1", primary.url())).await;
         let scope = store.scope(arena("pair")).deadline(PATIENCE);
         Some(Pair { primary, replica, way, scope })
@@ -103,9 +105,10 @@ async fn a_lagging_replica_confirms_what_it_has(flavor: Flavor) {
 /// A removal frees memory, so it is committed on a full server; its confirmation must not need memory either.
 async fn a_full_primary_waits_for_removals_too(flavor: Flavor) {
     let Some(pair) = Pair::start(flavor).await else { return };
-    pair.scope.put(&SUM.key(), 1).await.expect("a replica confirms");
+    let scope = pair.scope.clone().deadline(LONG);
+    scope.put(&SUM.key(), 1).await.expect("a replica confirms");
     assert!(pair.primary.client().call(&["CONFIG", "SET", "maxmemory", "1"]).is_ok());
-    assert_eq!(pair.scope.del(&SUM.key()).await, Ok(true));
+    assert_eq!(scope.del(&SUM.key()).await, Ok(true));
     assert_eq!(pair.replica.client().call(&["EXISTS", "sum:pair"]).int(), 0);
 }
 

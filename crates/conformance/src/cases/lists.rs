@@ -84,6 +84,13 @@ pub async fn ranges(subject: &Subject) {
     tell(subject, &writes, &answers).await;
 }
 
+/// A range that ends before it begins is empty, also behind one that ends where it begins.
+pub async fn reversed_ranges(subject: &Subject) {
+    let part = |from, to, elements: &[&str]| (Read::LRange(from, to), list(elements));
+    tell(subject, &[rpush(&["a", "b", "c"])], &[part(3, 1, &[]), part(1, 2, &["b", "c"])]).await;
+    tell(subject, &[rpush(&["a", "b", "c"])], &[part(0, 2, &["a", "b", "c"]), part(3, 0, &[])]).await;
+}
+
 /// Nothing there, and the last element takes the list with it, and its deadline.
 pub async fn an_empty_list_vanishes(subject: &Subject) {
     let absent = [(Read::LLen, int(0)), (Read::LRange(0, -1), list(&[])), (Read::Exists, int(0))];

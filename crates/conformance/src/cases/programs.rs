@@ -18,38 +18,38 @@ const EVENTS: usize = 40;
 
 /// Fixed seeds and a random one.
 pub async fn transactions_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
-    say(&format!("  programs::transactions_against_the_model: random seed {random}"));
-    for seed in (0..FIXED_SEEDS).chain([random]) {
+    for seed in seeds("transactions_against_the_model", 0) {
         run(subject, seed, Way::OneByOne).await;
     }
 }
 
-/// The same, with all operations of a program's neighbouring transactions in one body: own writes deep.
+/// The same, with all operations of a program's neighbouring steps in one body: own writes deep.
 pub async fn large_transactions_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
-    say(&format!("  programs::large_transactions_against_the_model: random seed {random}"));
-    for seed in (1_000..1_000 + FIXED_SEEDS).chain([random]) {
+    for seed in seeds("large_transactions_against_the_model", 1_000) {
         run(subject, seed, Way::Joined).await;
     }
 }
 
 /// The same, with neighbouring reads of a body made together.
 pub async fn reads_together_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
-    say(&format!("  programs::reads_together_against_the_model: random seed {random}"));
-    for seed in (3_000..3_000 + FIXED_SEEDS).chain([random]) {
+    for seed in seeds("reads_together_against_the_model", 3_000) {
         run(subject, seed, Way::Together).await;
     }
 }
 
 /// The same, where two processes take turns and nobody's memory of the keys is fresh.
 pub async fn two_processes_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
-    say(&format!("  programs::two_processes_against_the_model: random seed {random}"));
-    for seed in (2_000..2_000 + FIXED_SEEDS).chain([random]) {
+    for seed in seeds("two_processes_against_the_model", 2_000) {
         run(subject, seed, Way::InTurns).await;
     }
+}
+
+/// The fixed seeds from this one on, and random ones: one, or as many as `EMBERKEEP_PROGRAMS` says.
+fn seeds(case: &str, first: u64) -> impl Iterator<Item = u64> {
+    let count = std::env::var("EMBERKEEP_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
+    let random = Dice::random_seed();
+    say(&format!("  programs::{case}: {count} random from seed {random}"));
+    (first..first + FIXED_SEEDS).chain((0..count).map(move |n| random.wrapping_add(n)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -206,6 +206,17 @@ pub async fn a_device_can_ask_how_it_lost_its_player(store: Store) {
     assert_eq!(loss_of(&party, 2).await, None);
 }
 
+/// The cost of a join does not grow with the log, which it need not read.
+pub async fn a_loss_is_found_without_the_log(store: Store) {
+    let party = Party::set_up(&store, 2).await;
+    party.take(1, 1).await.unwrap();
+    party.rooms.delete_player(&party.master, &player(1)).await.unwrap();
+    let (list, _) = emberkeep_hot::store::log_keys(store.key_layout(), party.code.to_string().as_bytes());
+    let empty_log = move |tx: &mut Tx<'_, Room>| tx.raw_write(list.clone(), Write::LTrim(1, 0));
+    party.scope.transact::<(), hot::Error, _>(empty_log).await.unwrap();
+    assert_eq!(loss_of(&party, 1).await, Some((player(1), Invalidation::PlayerDeleted)));
+}
+
 pub async fn a_loss_that_was_settled_is_not_told_again(store: Store) {
     let party = Party::set_up(&store, 3).await;
     party.take(1, 1).await.unwrap();

@@ -78,6 +78,23 @@ proptest! {
     }
 }
 
+/// A mark says that all before it was synced. Without syncs there is none, also after the minute in which a kernel writes
+/// data back: it need not have.
+#[test]
+fn without_syncs_an_old_journal_is_not_taken_for_damaged() {
+    for lost in 0..200 {
+        let files = Forgetful::new();
+        let (journal, mut writer, ..) = open(&files, Durability::No).unwrap();
+        for n in 1..=5 {
+            journal.append(&transaction(n), vec![]).unwrap();
+            writer.turn(Duration::from_secs(61 * (n - 1))).unwrap();
+        }
+        if let Err(error) = reload(&files.crash(lost)) {
+            panic!("power loss {lost}: {error}");
+        }
+    }
+}
+
 #[test]
 fn everysec_loses_at_most_the_last_second() {
     let files = Forgetful::new();
