@@ -6,11 +6,11 @@
 //! **Not responsible for**: any engine by name, any protocol. Games do not know each other; what two of them
 //! share about a world stands in [`world`].
 
-mod care;
+mod family_scan;
 pub mod monsters;
-mod pages;
 pub mod party;
 pub mod reactors;
+mod type_guard;
 pub mod world;
 
 use emberkeep_schema::Schema;

@@ -1,7 +1,7 @@
 //! Beside external services: a plain client follows the documents' documents by hand on the same Redis while ours runs.
 //! Nothing is lost on either side, and what each writes the other reads.
 
-mod neighbour;
+mod external_service;
 
 use emberkeep_games::monsters::{
     DropTimerRequest, Error as MonsterError, MonsterId, Monsters, SkillId, SpawnRequest,
@@ -11,8 +11,8 @@ use emberkeep_games::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::Store;
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_testkit::{RedisServer, redis};
-use neighbour::monsters::MonsterService;
-use neighbour::reactors::ReactorService;
+use external_service::monsters::MonsterService;
+use external_service::reactors::ReactorService;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use uuid::Uuid;

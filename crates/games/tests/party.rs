@@ -2,7 +2,7 @@
 
 mod party_cases;
 
-use emberkeep_games::party::{Closing, Error, Event, ROOM_STATE};
+use emberkeep_games::party::{CloseReason, Error, Event, ROOM_STATE};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::journal::Durability;
@@ -147,7 +147,7 @@ async fn a_party_countdown_ends_to_the_millisecond() {
     let ends = party.events().await;
     let ends: Vec<_> = ends.iter().filter(|event| matches!(event, Event::VoteClosed { .. })).collect();
     assert!(
-        matches!(ends[..], [Event::VoteClosed { closed_at, reason: Closing::Forced, .. }] if *closed_at == closes_at)
+        matches!(ends[..], [Event::VoteClosed { closed_at, reason: CloseReason::Forced, .. }] if *closed_at == closes_at)
     );
 }
 

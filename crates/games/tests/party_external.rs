@@ -111,11 +111,11 @@ impl Stage {
         Some(Stage { server, ours, code: created.room_code, master })
     }
 
-    fn neighbour(&self) -> Neighbour {
+    fn external_service(&self) -> Neighbour {
         Neighbour { line: self.server.client(), code: self.code.to_string() }
     }
 
-    async fn vote(&self, n: u32, sender: &str) -> Result<Voted> {
+    async fn vote(&self, n: u32, sender: &str) -> Result<VoteReceipt> {
         let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
         let chosen = vec![SenderId::new(sender).unwrap()];
         self.ours[n as usize % 2].submit_vote(self.code, &device(n), &round, &item, chosen).await
@@ -126,7 +126,7 @@ impl Stage {
 async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
     let Some(stage) = Stage::set().await else { return };
     for turn in 0..20_u32 {
-        let mut theirs = stage.neighbour();
+        let mut theirs = stage.external_service();
         let external = tokio::task::spawn_blocking(move || {
             (0..PLAYERS)
                 .filter(|n| theirs.claim(&format!("theirs-{n}"), &format!("p{}", (n + turn) % 8 + 1)) == "OK")
@@ -156,7 +156,7 @@ async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn party_votes_by_hand_and_ours_are_counted_once_each() {
     let Some(stage) = Stage::set().await else { return };
-    let mut theirs = stage.neighbour();
+    let mut theirs = stage.external_service();
     for n in 1..=PLAYERS {
         stage.ours[n as usize % 2].take_player(stage.code, &device(n), &player(n)).await.unwrap();
     }
@@ -201,7 +201,7 @@ async fn party_votes_by_hand_and_ours_are_counted_once_each() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_party_closed_by_hand_is_gone_for_us() {
     let Some(stage) = Stage::set().await else { return };
-    let mut theirs = stage.neighbour();
+    let mut theirs = stage.external_service();
     stage.ours[0].take_player(stage.code, &device(1), &player(1)).await.unwrap();
     let pattern = theirs.key("*");
     let found = theirs.say(&["KEYS", &pattern]);
@@ -224,7 +224,7 @@ async fn what_happens_in_a_party_on_one_process_reaches_followers_of_the_other()
     let mut seen = Vec::new();
     while seen.len() < 4 {
         let signal = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
-        assert!(matches!(signal, Ok(Some(Signal::Events { .. } | Signal::Missed))), "{signal:?}");
+        assert!(matches!(signal, Ok(Some(Wakeup::Events { .. } | Wakeup::Missed))), "{signal:?}");
         for recorded in stage.ours[1].events_after(stage.code, at).await.unwrap().events {
             at = recorded.sequence;
             seen.push(recorded.entry.event);
@@ -235,7 +235,7 @@ async fn what_happens_in_a_party_on_one_process_reaches_followers_of_the_other()
     stage.ours[0].close(&stage.master).await.unwrap();
     loop {
         match tokio::time::timeout(Duration::from_secs(10), follower.next()).await.expect("a signal comes") {
-            Some(Signal::Closed) => return,
+            Some(Wakeup::Closed) => return,
             Some(_) => {}
             None => panic!("the store is open"),
         }

@@ -61,8 +61,8 @@ impl Error {
     }
 }
 
-impl crate::care::OfStore for Error {
-    fn of_store(&self) -> Option<&hot::Error> {
+impl crate::type_guard::AsStoreError for Error {
+    fn as_store_error(&self) -> Option<&hot::Error> {
         match self {
             Error::Store(error) => Some(error),
             _ => None,

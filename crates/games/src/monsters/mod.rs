@@ -19,12 +19,12 @@ pub use error::{Error, Result};
 pub use model::{
     DamageEntries, DamageEntry, DropTimer, Monster, MonsterId, SkillId, SourceType, StatusEffect, Statuses,
 };
-pub use rules::{EffectRequest, Healed, Hit, MpUsed, PoisonRule, Position, Tick};
+pub use rules::{EffectRequest, Healing, Hit, ManaUse, PoisonRule, Position, Tick};
 pub use schema::{
     ByField, DROP_TIMER, DROP_TIMERS, MONSTER, MONSTER_COOLDOWN, MONSTER_COOLDOWNS, MONSTER_EFFECTS,
     MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RESTING, MONSTER_MAP, field_key, schema,
 };
 pub use service::{
-    Applied, DropDue, DropTimerRequest, Due, EffectsRun, FieldDestroyed, Monsters, SpawnRequest, Sweep,
-    Swept, TornDown,
+    AppliedEffect, DropDue, DropTimerRequest, Due, EffectsRun, FieldDestruction, Monsters, SpawnRequest,
+    Sweep, SweepReport, TeardownReport,
 };

@@ -5,7 +5,7 @@
 //! sequences, which every client sees. Who has voted is part of the master's state.
 
 use super::model::{DeviceId, ItemId, PlayerId, RoundId};
-use super::view::{Look, Ranked, Revealed};
+use super::view::{RankingEntry, RevealedItem, RoomSnapshot};
 use serde::{Deserialize, Serialize};
 
 /// What happened.
@@ -95,19 +95,19 @@ pub enum Event {
         /// When it ended.
         closed_at: i64,
         /// Why.
-        reason: Closing,
+        reason: CloseReason,
     },
     /// The result of an item is shown.
     ItemRevealed {
         /// Who sent it, and who knew.
-        results: Revealed,
+        results: RevealedItem,
     },
     /// A round is over.
     RoundScored {
         /// The round.
         round_id: RoundId,
         /// By the points of this round.
-        ranking: Vec<Ranked>,
+        ranking: Vec<RankingEntry>,
     },
     /// A round began.
     RoundStarted {
@@ -117,7 +117,7 @@ pub enum Event {
     /// The game is over.
     GameOver {
         /// By all points.
-        ranking: Vec<Ranked>,
+        ranking: Vec<RankingEntry>,
     },
     /// The lobby was locked or unlocked.
     LobbyLocked {
@@ -165,7 +165,7 @@ pub enum Invalidation {
 /// Why a vote ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closing {
+pub enum CloseReason {
     /// Everybody who could vote has voted.
     AllVoted,
     /// The countdown of the master's forced close has passed.
@@ -206,7 +206,7 @@ pub struct Entry {
 
 /// An event in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Recorded {
+pub struct SequencedEvent {
     /// Its place in the room's log; the first is 1.
     pub sequence: u64,
     /// What happened, and when.
@@ -216,20 +216,20 @@ pub struct Recorded {
 
 /// What is new in a room, and the room itself, as of one moment.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct RoomUpdate {
     /// In order, without holes, up to the state's sequence.
-    pub events: Vec<Recorded>,
+    pub events: Vec<SequencedEvent>,
     /// Whether these are all events since the asked place. If not, only the state tells the rest.
     pub is_whole: bool,
     /// The room that they led to.
-    pub look: Look,
+    pub snapshot: RoomSnapshot,
 }
 
 /// Events from a place on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
     /// In order, without holes.
-    pub events: Vec<Recorded>,
+    pub events: Vec<SequencedEvent>,
     /// The newest sequence, whether or not it is on this page.
     pub last: u64,
     /// 0 if the page begins right after the asked place. Otherwise so many events are missing in between, or the room has

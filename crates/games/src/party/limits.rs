@@ -42,7 +42,7 @@ pub const DEVICES_MAX: usize = 512;
 /// Banned devices of a room.
 pub const BANS_MAX: usize = 64;
 /// Clients see the end of a room in whole transactions of this: the exact end would show when a vote was received.
-pub const SHOWN_END_TRANSACTION: Duration = Duration::from_secs(60);
+pub const SHOWN_EXPIRY_PRECISION: Duration = Duration::from_secs(60);
 /// Active players without whom no game starts.
 pub const PLAYERS_TO_START_MIN: usize = 2;
 

@@ -4,27 +4,27 @@
 //! after the end of the vote; a vote ends once, whoever notices; who is not the master sees no vote and no true sender
 //! before they are shown; all keys of a room end together, a day after the last thing that anybody did in it.
 
-mod entropy;
 mod error;
 mod event;
 pub mod limits;
 pub mod model;
+mod random;
 mod request;
 pub mod rules;
 mod schema;
 mod service;
-mod signal;
 pub mod view;
+mod wakeup;
 
-pub use entropy::Entropy;
 pub use error::{Error, Result};
-pub use event::{Audience, Closing, Entry, Event, EventPage, Followed, Invalidation, Recorded};
+pub use event::{Audience, CloseReason, Entry, Event, EventPage, Invalidation, RoomUpdate, SequencedEvent};
 pub use model::{DeviceId, ItemId, MasterKey, PlayerId, Room, RoomCode, RoundId, SenderId};
+pub use random::RandomSource;
 pub use request::{Setup, SetupItem, SetupPlayer, SetupRound, SetupSender};
 pub use schema::{
     DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_CHANNEL, ROOM_DEVICES, ROOM_META, ROOM_ROSTER, ROOM_STATE,
     VOTES, VOTES_RECEIVED, schema,
 };
-pub use service::{Admitted, Created, JoinRequest, Joined, Master, Rooms, Settled, Voted};
-pub use signal::{Follower, FollowerOfAll, Signal};
-pub use view::{Look, MasterSync, PlayerSync};
+pub use service::{Admission, JoinReply, JoinRequest, Master, NewRoom, Rooms, Settlement, VoteReceipt};
+pub use view::{MasterSync, PlayerSync, RoomSnapshot};
+pub use wakeup::{AllRoomsSubscription, RoomSubscription, Wakeup};

@@ -4,7 +4,7 @@
 
 use super::limits::EVENTS_MAX;
 use super::model::{Device, DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
-use super::signal::Signal;
+use super::wakeup::Wakeup;
 use emberkeep_primitives::{Ballot, Claims, ExpiringGroup, expiring_group::member};
 use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
 
@@ -105,7 +105,7 @@ family! {
 family! {
     /// Says that there are new events in the room's log, or that the room was closed.
     pub ROOM_CHANNEL = "ember:room:{code}" {
-        kind: Channel<Json<Signal>>,
+        kind: Channel<Json<Wakeup>>,
         partition: Room,
         parts: (),
         ttl: persistent,

@@ -60,8 +60,8 @@ pub enum Error {
     Store(#[from] hot::Error),
 }
 
-impl crate::care::OfStore for Error {
-    fn of_store(&self) -> Option<&hot::Error> {
+impl crate::type_guard::AsStoreError for Error {
+    fn as_store_error(&self) -> Option<&hot::Error> {
         match self {
             Error::Store(error) => Some(error),
             _ => None,

@@ -8,21 +8,23 @@ mod error;
 mod indexes;
 pub mod limits;
 pub mod model;
+mod per_state;
 mod request;
 pub mod rules;
 mod schema;
 mod service;
-mod stamp;
-mod states;
+mod timestamp;
 
 pub use error::{Error, Result};
 pub use model::{Event, Point, Reactor, ReactorData, ReactorId, ReactorItem, Spot};
+pub use per_state::PerState;
 pub use request::CreateRequest;
 pub use rules::HitRules;
 pub use schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_ID_NEXT, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL,
     SpotText, cooldown_key, cooldowns_key, field_key, schema, spots_key,
 };
-pub use service::{Destroyed, FieldDestroyed, Hit, Outcome, Reactors, Sweep, Swept, TornDown};
-pub use stamp::Stamp;
-pub use states::PerState;
+pub use service::{
+    Destruction, FieldDestruction, Hit, Outcome, Reactors, Sweep, SweepReport, TeardownReport,
+};
+pub use timestamp::Timestamp;

@@ -1,8 +1,8 @@
 //! What is stored of a reactor. The JSON names are those that other services read and write; the widths of the
 //! numbers are those of the service that wrote the document, so that it can read whatever we write.
 
-use super::stamp::Stamp;
-use super::states::PerState;
+use super::per_state::PerState;
+use super::timestamp::Timestamp;
 use crate::world::{Field, Tenant, TenantFields};
 use emberkeep_schema::{Array, part, record};
 use uuid::Uuid;
@@ -48,7 +48,7 @@ record! {
         /// Where it stands.
         pub y: i16 => "y" or 0,
         /// When it changed last.
-        pub update_time: Stamp => "updateTime" default,
+        pub update_time: Timestamp => "updateTime" default,
     }
 }
 

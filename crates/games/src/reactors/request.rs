@@ -3,7 +3,7 @@
 use super::error::Result;
 use super::model::{Reactor, ReactorData, ReactorId, Spot};
 use super::rules;
-use super::stamp::Stamp;
+use super::timestamp::Timestamp;
 use crate::world::{Field, Tenant, TenantFields};
 use emberkeep_schema::Extra;
 
@@ -101,7 +101,7 @@ impl CreateRequest {
             direction: self.direction,
             x: self.x,
             y: self.y,
-            update_time: Stamp::at(now_ms),
+            update_time: Timestamp::at(now_ms),
             extra: Extra::default(),
         })
     }

@@ -3,7 +3,7 @@
 use super::error::{Error, Result};
 use super::limits::{COOLDOWN_MAX, DATA_BYTES_MAX, DELAY_MS_MAX, IDS, ITEM_EVENTS, NAME_BYTES_MAX};
 use super::model::{Event, Reactor, ReactorData, ReactorId};
-use super::stamp::Stamp;
+use super::timestamp::Timestamp;
 use crate::world::{REGION_BYTES_MAX, word_problem};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct HitRules {
 
 /// What a hit did to a reactor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Struck {
+pub enum Transition {
     /// It went on to another state, or round to the same one.
     Advanced {
         /// The state it was in.
@@ -44,18 +44,18 @@ pub fn caused(reactor: &Reactor, skill: u32) -> Option<&Event> {
 
 /// Hits a reactor: on to the state that the caused event leads to. Without such an event, or where it leads to a
 /// state that the reactor does not have, the reactor triggers.
-pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64, rules: HitRules) -> Struck {
+pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64, rules: HitRules) -> Transition {
     let from = reactor.state;
     let next = caused(reactor, skill).map(|event| event.next);
     if let Some(next) = next.filter(|next| reactor.data.states.get(*next).is_some()) {
         reactor.state = next;
-        reactor.update_time = Stamp::at(now_ms);
+        reactor.update_time = Timestamp::at(now_ms);
         if !rules.last_state_ends || leads_on(&reactor.data, next) {
-            return Struck::Advanced { from };
+            return Transition::Advanced { from };
         }
     }
     let stays = rules.item_reactors_stay && is_item_reactor(&reactor.data);
-    if stays { Struck::Stayed { from } } else { Struck::Triggered }
+    if stays { Transition::Stayed { from } } else { Transition::Triggered }
 }
 
 /// Whether an event of a state leads to a state that the reactor has.
@@ -165,14 +165,14 @@ pub fn check_id(id: ReactorId) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactors::states::PerState;
+    use crate::reactors::per_state::PerState;
     use crate::world::TenantFields;
     use emberkeep_schema::{Array, Extra};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use uuid::Uuid;
 
-    fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Struck {
+    fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Transition {
         super::strike(reactor, skill, now_ms, HitRules::default())
     }
 
@@ -205,7 +205,7 @@ mod tests {
             direction: 0,
             x: -3,
             y: 7,
-            update_time: Stamp::default(),
+            update_time: Timestamp::default(),
             extra: Extra::default(),
         }
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_hit_leads_to_the_next_state_and_stamps() {
         let mut reactor = reactor([(0, vec![event(&[], 3)]), (3, vec![])]);
-        assert_eq!(strike(&mut reactor, 0, 1_709_251_199_007), Struck::Advanced { from: 0 });
+        assert_eq!(strike(&mut reactor, 0, 1_709_251_199_007), Transition::Advanced { from: 0 });
         assert_eq!((reactor.state, reactor.update_time.ms()), (3, Some(1_709_251_199_007)));
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let all = reactor((1..=4).map(|state| (state, vec![])).chain([(0, events)]));
         for (skill, next) in [(1002, 1), (2001, 2), (0, 3), (9999, 3)] {
             let mut reactor = all.clone();
-            assert_eq!(strike(&mut reactor, skill, 0), Struck::Advanced { from: 0 }, "skill {skill}");
+            assert_eq!(strike(&mut reactor, skill, 0), Transition::Advanced { from: 0 }, "skill {skill}");
             assert_eq!(reactor.state, next, "skill {skill}");
         }
     }
@@ -240,7 +240,7 @@ mod tests {
         ] {
             let mut struck = reactor(states);
             let before = struck.clone();
-            assert_eq!(strike(&mut struck, 5, 1), Struck::Triggered, "{why}");
+            assert_eq!(strike(&mut struck, 5, 1), Transition::Triggered, "{why}");
             assert_eq!(struck, before, "{why}");
         }
     }
@@ -252,11 +252,11 @@ mod tests {
             [("no events", vec![]), ("events that lead nowhere", vec![event(&[], -1), event(&[], 9)])]
         {
             let mut struck = reactor([(0, vec![event(&[], 1)]), (1, last)]);
-            assert_eq!(super::strike(&mut struck, 0, 5, rules), Struck::Triggered, "{why}");
+            assert_eq!(super::strike(&mut struck, 0, 5, rules), Transition::Triggered, "{why}");
             assert_eq!((struck.state, struck.update_time.ms()), (1, Some(5)), "{why}");
         }
         let mut goes_on = reactor([(0, vec![event(&[], 1)]), (1, vec![event(&[7], 0)])]);
-        assert_eq!(super::strike(&mut goes_on, 0, 5, rules), Struck::Advanced { from: 0 });
+        assert_eq!(super::strike(&mut goes_on, 0, 5, rules), Transition::Advanced { from: 0 });
     }
 
     #[test]
@@ -265,24 +265,24 @@ mod tests {
             let first = Event { kind, ..event(&[], 1) };
             let mut stays = reactor([(0, vec![first]), (1, vec![])]);
             let rules = HitRules { item_reactors_stay: true, ..HitRules::default() };
-            assert_eq!(super::strike(&mut stays, 0, 5, rules), Struck::Advanced { from: 0 });
-            assert_eq!(super::strike(&mut stays, 0, 6, rules), Struck::Stayed { from: 1 });
+            assert_eq!(super::strike(&mut stays, 0, 5, rules), Transition::Advanced { from: 0 });
+            assert_eq!(super::strike(&mut stays, 0, 6, rules), Transition::Stayed { from: 1 });
             let (mut both, at_once) = (stays.clone(), HitRules { last_state_ends: true, ..rules });
             both.state = 0;
-            assert_eq!(super::strike(&mut both, 0, 7, at_once), Struck::Stayed { from: 0 });
+            assert_eq!(super::strike(&mut both, 0, 7, at_once), Transition::Stayed { from: 0 });
             assert_eq!((both.state, stays.state), (1, 1));
-            assert_eq!(strike(&mut stays, 0, 8), Struck::Triggered, "by default it is over");
+            assert_eq!(strike(&mut stays, 0, 8), Transition::Triggered, "by default it is over");
         }
         let mut plain = reactor([(0, vec![])]);
         let rules = HitRules { item_reactors_stay: true, last_state_ends: true };
-        assert_eq!(super::strike(&mut plain, 0, 1, rules), Struck::Triggered);
+        assert_eq!(super::strike(&mut plain, 0, 1, rules), Transition::Triggered);
     }
 
     #[test]
     fn a_state_may_lead_to_itself() {
         let mut reactor = reactor([(0, vec![event(&[], 0)])]);
         for _ in 0..3 {
-            assert_eq!(strike(&mut reactor, 0, 1), Struck::Advanced { from: 0 });
+            assert_eq!(strike(&mut reactor, 0, 1), Transition::Advanced { from: 0 });
         }
     }
 
@@ -356,16 +356,16 @@ mod tests {
             }
             let expected = expected.filter(|next| states.contains_key(next));
             match strike(&mut struck, skill, 5) {
-                Struck::Advanced { from } => {
+                Transition::Advanced { from } => {
                     prop_assert_eq!((from, Some(struck.state)), (state, expected));
-                    let changed = Reactor { state: struck.state, update_time: Stamp::at(5), ..before };
+                    let changed = Reactor { state: struck.state, update_time: Timestamp::at(5), ..before };
                     prop_assert_eq!(struck, changed);
                 }
-                Struck::Triggered => {
+                Transition::Triggered => {
                     prop_assert_eq!(expected, None);
                     prop_assert_eq!(struck, before);
                 }
-                Struck::Stayed { .. } => prop_assert!(false, "not by default"),
+                Transition::Stayed { .. } => prop_assert!(false, "not by default"),
             }
         }
 
@@ -382,7 +382,7 @@ mod tests {
                 (here, vec![event(&[], at)])
             });
             let mut walker = reactor(states.collect::<Vec<_>>());
-            let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Struck::Triggered).count();
+            let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Transition::Triggered).count();
             prop_assert_eq!(hits, transactions.len() - 1);
             prop_assert!(walker.data.states.get(walker.state).is_some());
         }

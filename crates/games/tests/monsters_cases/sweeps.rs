@@ -8,10 +8,10 @@ use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
     /// A whole walk over the store.
-    pub async fn sweep(&self) -> Swept {
+    pub async fn sweep(&self) -> SweepReport {
         let mut sweep = self.monsters.sweep();
         while sweep.turn().await.unwrap() {}
-        sweep.swept()
+        sweep.report()
     }
 }
 

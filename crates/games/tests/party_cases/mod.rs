@@ -95,7 +95,7 @@ impl Party {
     /// An empty lobby.
     pub async fn new(store: &Store) -> Party {
         let rooms = Rooms::new(store.clone());
-        let Created { room_code: code, master_key: key } = rooms.create().await.unwrap();
+        let NewRoom { room_code: code, master_key: key } = rooms.create().await.unwrap();
         let master = rooms.master(code, &key).await.unwrap();
         Party { rooms, store: store.clone(), scope: store.scope(Room(code)), code, key, master }
     }
@@ -133,11 +133,11 @@ impl Party {
     }
 
     /// A vote on the first item.
-    pub async fn vote(&self, d: u32, chosen: &[u32]) -> Result<Voted> {
+    pub async fn vote(&self, d: u32, chosen: &[u32]) -> Result<VoteReceipt> {
         self.vote_on(d, 1, 1, chosen).await
     }
 
-    pub async fn vote_on(&self, d: u32, r: u32, i: u32, chosen: &[u32]) -> Result<Voted> {
+    pub async fn vote_on(&self, d: u32, r: u32, i: u32, chosen: &[u32]) -> Result<VoteReceipt> {
         self.rooms.submit_vote(self.code, &device(d), &round(r), &item(i), senders(chosen)).await
     }
 

@@ -2,7 +2,7 @@
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{
-    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, Reactors, cooldown_key, cooldowns_key,
+    CreateRequest, Destruction, Error, REACTOR, REACTOR_SPOTS, Reactors, cooldown_key, cooldowns_key,
     field_key, spots_key,
 };
 use emberkeep_games::world::Field;
@@ -15,7 +15,7 @@ pub async fn a_destroyed_reactor_leaves_nothing_but_its_cooldown(store: Store) {
     let now = store.now().await.unwrap();
     let destroyed = world.reactors.destroy(world.tenant, reactor.id).await.unwrap();
     let cooldown = Some(Duration::from_secs(60));
-    assert_eq!(destroyed, Destroyed { reactor: reactor.clone(), cooldown });
+    assert_eq!(destroyed, Destruction { reactor: reactor.clone(), cooldown });
     assert_eq!(world.stored(&REACTOR.key(reactor.id)).await, None);
     assert_eq!(world.indexed().await, [other.id]);
     assert!(!world.in_all(reactor.id).await && world.in_all(other.id).await);
@@ -41,7 +41,7 @@ pub async fn of_64_destructions_one_wins(store: Store) {
     let results = world
         .at_once(64, move |world, _| async move { world.reactors.destroy(world.tenant, id).await })
         .await;
-    let won: Vec<&Destroyed> = results.iter().flatten().collect();
+    let won: Vec<&Destruction> = results.iter().flatten().collect();
     assert_eq!(won.iter().map(|destroyed| &destroyed.reactor).collect::<Vec<_>>(), [&reactor]);
     let lost = results.iter().filter(|result| **result == Err(Error::NotFound { id })).count();
     assert_eq!(lost, 63, "{results:?}");

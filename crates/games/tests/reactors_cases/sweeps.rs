@@ -2,13 +2,13 @@
 
 use super::{BOX, World};
 use bytes::Bytes;
-use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL, ReactorId, Swept, field_key, spots_key};
+use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL, ReactorId, SweepReport, field_key, spots_key};
 use emberkeep_hot::Store;
 use emberkeep_hot::command::Write;
 use std::time::Duration;
 
 /// A whole sweep over the store.
-pub(super) async fn sweep(world: &World) -> Swept {
+pub(super) async fn sweep(world: &World) -> SweepReport {
     world.reactors.sweep().run(Duration::ZERO).await.unwrap()
 }
 

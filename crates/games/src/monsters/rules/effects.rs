@@ -163,7 +163,7 @@ fn take_ended(effects: &mut Vec<StatusEffect>, now_ms: i64) -> Option<StatusEffe
 
 /// Which effects are to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cancel {
+pub enum EffectSelector {
     /// The one with this id.
     Effect(Uuid),
     /// Those with a status of this name.
@@ -173,11 +173,11 @@ pub enum Cancel {
 }
 
 /// Takes effects off a monster, dead or alive, and gives them.
-pub fn cancel(monster: &mut Monster, which: &Cancel) -> Vec<StatusEffect> {
+pub fn cancel(monster: &mut Monster, which: &EffectSelector) -> Vec<StatusEffect> {
     let goes = |effect: &StatusEffect| match which {
-        Cancel::Effect(id) => effect.id == *id,
-        Cancel::Status(name) => effect.has(name),
-        Cancel::All => true,
+        EffectSelector::Effect(id) => effect.id == *id,
+        EffectSelector::Status(name) => effect.has(name),
+        EffectSelector::All => true,
     };
     let (out, kept) = std::mem::take(&mut monster.effects.0).into_iter().partition(goes);
     monster.effects.0 = kept;
@@ -300,10 +300,10 @@ mod tests {
         for (id, status) in [(1, "STUN"), (2, VENOM), (3, VENOM), (4, "SEAL")] {
             apply(&mut monster, effect(id, status, 5)).unwrap();
         }
-        assert_eq!(ids(cancel(&mut monster, &Cancel::Effect(Uuid::from_u128(4)))), [4]);
-        assert!(cancel(&mut monster, &Cancel::Effect(Uuid::from_u128(4))).is_empty());
-        assert_eq!(ids(cancel(&mut monster, &Cancel::Status(VENOM.into()))), [2, 3]);
-        assert_eq!(ids(cancel(&mut monster, &Cancel::All)), [1]);
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::Effect(Uuid::from_u128(4)))), [4]);
+        assert!(cancel(&mut monster, &EffectSelector::Effect(Uuid::from_u128(4))).is_empty());
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::Status(VENOM.into()))), [2, 3]);
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::All)), [1]);
         assert!(monster.effects.is_empty());
     }
 

@@ -6,7 +6,7 @@ use crate::world::{CharacterId, Field};
 
 /// What a healing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Healed {
+pub struct Healing {
     /// Health that it gave: never more than was missing.
     pub actual: u32,
     /// Health now.
@@ -15,7 +15,7 @@ pub struct Healed {
 
 /// What a spell cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MpUsed {
+pub struct ManaUse {
     /// Mana that it took: never more than was left.
     pub actual: u32,
     /// Mana left.
@@ -41,21 +41,21 @@ pub fn living(monster: &Monster) -> Result<()> {
 }
 
 /// Gives health back, up to the full. A corpse stays one.
-pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healed> {
+pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healing> {
     living(monster)?;
     // An external service may have given it more than the full health: healing does not take it away.
     let missing = monster.max_hp.saturating_sub(monster.hp);
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(missing);
     monster.hp += actual;
-    Ok(Healed { actual, hp: monster.hp })
+    Ok(Healing { actual, hp: monster.hp })
 }
 
 /// Takes mana: `min(mp, amount)`.
-pub fn use_mp(monster: &mut Monster, amount: u64) -> Result<MpUsed> {
+pub fn use_mp(monster: &mut Monster, amount: u64) -> Result<ManaUse> {
     living(monster)?;
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.mp);
     monster.mp -= actual;
-    Ok(MpUsed { actual, mp: monster.mp })
+    Ok(ManaUse { actual, mp: monster.mp })
 }
 
 /// Moves it within its field.
@@ -112,10 +112,10 @@ mod tests {
     fn healing_stops_at_the_full_health_and_takes_none_away() {
         let mut hurt = monster(10);
         hurt.hp = 4;
-        assert_eq!(heal(&mut hurt, 5), Ok(Healed { actual: 5, hp: 9 }));
-        assert_eq!(heal(&mut hurt, u64::MAX), Ok(Healed { actual: 1, hp: 10 }));
+        assert_eq!(heal(&mut hurt, 5), Ok(Healing { actual: 5, hp: 9 }));
+        assert_eq!(heal(&mut hurt, u64::MAX), Ok(Healing { actual: 1, hp: 10 }));
         hurt.hp = 15;
-        assert_eq!(heal(&mut hurt, 1), Ok(Healed { actual: 0, hp: 15 }));
+        assert_eq!(heal(&mut hurt, 1), Ok(Healing { actual: 0, hp: 15 }));
     }
 
     #[test]
@@ -176,10 +176,10 @@ mod tests {
                 let (hp, mp) = (monster.hp, monster.mp);
                 if heals {
                     let healed = heal(&mut monster, amount).unwrap();
-                    prop_assert_eq!(healed, Healed { actual: monster.hp - hp, hp: monster.hp });
+                    prop_assert_eq!(healed, Healing { actual: monster.hp - hp, hp: monster.hp });
                 } else {
                     let used = use_mp(&mut monster, amount).unwrap();
-                    prop_assert_eq!(used, MpUsed { actual: mp - monster.mp, mp: monster.mp });
+                    prop_assert_eq!(used, ManaUse { actual: mp - monster.mp, mp: monster.mp });
                     prop_assert!(u64::from(used.actual) == amount.min(u64::from(mp)));
                 }
                 prop_assert!(monster.hp <= full && monster.mp <= full);

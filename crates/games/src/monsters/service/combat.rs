@@ -1,8 +1,8 @@
 //! Hits, healing, mana, and who moves a monster.
 
 use super::*;
-use crate::care::{self, Keys};
-use crate::monsters::rules::{self, Healed, Hit, MpUsed};
+use crate::monsters::rules::{self, Healing, Hit, ManaUse};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::CharacterId;
 
 impl Monsters {
@@ -21,8 +21,8 @@ impl Monsters {
         amount: i64,
     ) -> Result<Hit> {
         let amount = positive("damage", amount)?;
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| strike(tx, id, character, amount, keys);
-        care::run(&self.scope(tenant), transaction).await
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| strike(tx, id, character, amount, guard);
+        type_guard::run(&self.scope(tenant), transaction).await
     }
 
     /// Hurts a monster as poison does: never takes the last point of health. `amount` must be at least 1.
@@ -48,7 +48,7 @@ impl Monsters {
     }
 
     /// Heals a monster, up to its full health. `amount` must be at least 1. A corpse stays one.
-    pub async fn heal(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<Healed> {
+    pub async fn heal(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<Healing> {
         let amount = positive("healing", amount)?;
         let rule = move |monster: &mut Monster| {
             let healed = rules::heal(monster, amount)?;
@@ -58,7 +58,7 @@ impl Monsters {
     }
 
     /// Takes mana, as much of `amount` as is left. `amount` must be at least 1.
-    pub async fn use_mp(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<MpUsed> {
+    pub async fn use_mp(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<ManaUse> {
         let amount = positive("mana", amount)?;
         let rule = move |monster: &mut Monster| {
             let used = rules::use_mp(monster, amount)?;
@@ -103,14 +103,14 @@ fn strike(
     id: MonsterId,
     character: CharacterId,
     amount: u64,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Hit> {
     let mut monster = existing(tx, id)?;
     let hit = rules::strike(&mut monster, character, amount)?;
     put(tx, id, &mut monster)?;
     if hit.killed {
         // The dead drop nothing more.
-        super::drops::forget(tx, id, keys)?;
+        super::drops::forget(tx, id, guard)?;
     }
     Ok(hit)
 }

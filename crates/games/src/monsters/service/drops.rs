@@ -1,10 +1,10 @@
 //! Drop timers of friendly monsters.
 
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::limits::DROP_PERIOD_MAX;
 use crate::monsters::model::DropTimer;
 use crate::monsters::rules;
+use crate::type_guard::{self, TypeGuard};
 use emberkeep_schema::Extra;
 
 /// What a monster drops by. Kind, field and health are the monster's own.
@@ -51,14 +51,14 @@ impl Monsters {
 
     /// Ends a monster's timer; `false` if it had none. Needs no monster: a leftover can be removed too.
     pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let known = tx.exists(&DROP_TIMER.key(id))?;
             if known {
-                forget(tx, id, keys)?;
+                forget(tx, id, guard)?;
             }
             Ok(known)
         };
-        care::run(&self.scope(tenant), transaction).await
+        type_guard::run(&self.scope(tenant), transaction).await
     }
 
     /// A monster's timer, if it has one.
@@ -83,7 +83,7 @@ impl Monsters {
             .await
     }
 
-    /// The drops of a tenant whose time has come, the longest overdue first, at most `limit` timers looked at. Each is
+    /// The drops of a tenant whose time has come, the longest overdue first, at most `limit` timers batch at. Each is
     /// handed to one caller, of all processes, and its timer runs on in the same transaction. Timers of monsters that died or
     /// are gone are removed on the way.
     pub async fn due_drops(&self, tenant: Tenant, limit: usize) -> Result<Due<DropDue>> {
@@ -117,34 +117,34 @@ fn timer_of(
 }
 
 /// One transaction of [`Monsters::due_drops`].
-fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<DropDue>> {
-    let mut looked = due::Looked::default();
+fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::DueBatch<DropDue>> {
+    let mut batch = due::DueBatch::default();
     let ids: Vec<MonsterId> = drops_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let timers: Vec<_> = ids.iter().map(|id| DROP_TIMER.key(id)).collect();
     let monsters: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    looked.count = ids.len();
+    batch.count = ids.len();
     let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
     for (id, (timer, monster)) in ids.into_iter().zip(found) {
         match (timer, monster) {
             (Err(error), _) | (_, Err(error)) if error.is_corrupt() => {
                 // The sweep puts it back when somebody has mended it.
                 tx.zrem(&DROP_TIMERS.key(), &id)?;
-                looked.due.corrupt.push(error);
+                batch.due.corrupt.push(error);
             }
             (Err(error), _) | (_, Err(error)) => return Err(error),
             (Ok(Some(mut timer)), Ok(Some(monster))) if monster.is_alive() => {
                 if rules::drop_if_due(&mut timer, tx.now()) {
                     timer.complete(*tx.partition(), id, &monster);
                     tx.put(&DROP_TIMER.key(id), &timer)?;
-                    looked.due.done.push(DropDue { id, timer: timer.clone() });
+                    batch.due.done.push(DropDue { id, timer: timer.clone() });
                 }
                 drops_due().set(tx, &id, rules::next_drop_ms(&timer))?;
             }
             // The set of deadlines was read: it is what it should be.
-            (Ok(_), Ok(_)) => forget(tx, id, Keys::Trusted)?,
+            (Ok(_), Ok(_)) => forget(tx, id, TypeGuard::Off)?,
         }
     }
-    Ok(looked)
+    Ok(batch)
 }
 
 /// Writes a timer together with when it is due.
@@ -154,9 +154,9 @@ fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, timer: &DropTimer) -> hot::Resu
 }
 
 /// Removes a timer, whether or not there is one.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
     tx.del(&DROP_TIMER.key(id))?;
-    if keys.allow(|| tx.zscore(&DROP_TIMERS.key(), &id))? {
+    if guard.allows(|| tx.zscore(&DROP_TIMERS.key(), &id))? {
         tx.zrem(&DROP_TIMERS.key(), &id)?;
     }
     Ok(())

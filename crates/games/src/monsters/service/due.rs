@@ -8,7 +8,7 @@ use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_TRANSACTION};
 pub struct Due<T> {
     /// What was due, the longest overdue first. Nobody else gets it.
     pub done: Vec<T>,
-    /// Records that could not be read, each error with its key. They are left as they are and not looked at again
+    /// Records that could not be read, each error with its key. They are left as they are and not batch at again
     /// until a sweep finds them mended.
     pub corrupt: Vec<hot::Error>,
     /// What kept the call from going on after it had handed out these: call again for the rest. Nobody else is told of
@@ -23,16 +23,16 @@ impl<T> Default for Due<T> {
 }
 
 /// What one transaction came to.
-pub(super) struct Looked<T> {
+pub(super) struct DueBatch<T> {
     /// What it hands out.
     pub(super) due: Due<T>,
     /// Entries of the index that it dealt with. Each is over or has a later time afterwards, so transactions come to an end.
     pub(super) count: usize,
 }
 
-impl<T> Default for Looked<T> {
-    fn default() -> Looked<T> {
-        Looked { due: Due::default(), count: 0 }
+impl<T> Default for DueBatch<T> {
+    fn default() -> DueBatch<T> {
+        DueBatch { due: Due::default(), count: 0 }
     }
 }
 
@@ -40,17 +40,17 @@ impl<T> Default for Looked<T> {
 pub(super) async fn in_transactions<T: Send + 'static>(
     scope: Scope<Tenant>,
     limit: usize,
-    transaction: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>> + Copy + Send + 'static,
+    transaction: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<DueBatch<T>> + Copy + Send + 'static,
 ) -> Result<Due<T>> {
     let (mut all, mut left) = (Due::default(), limit.min(DUE_PER_CALL_MAX));
     while left > 0 {
         let wanted = left.min(MONSTERS_PER_TRANSACTION);
         match scope.transact(move |tx| transaction(tx, wanted)).await {
-            Ok(looked) => {
-                all.done.extend(looked.due.done);
-                all.corrupt.extend(looked.due.corrupt);
-                left -= looked.count.min(left);
-                if looked.count < wanted {
+            Ok(batch) => {
+                all.done.extend(batch.due.done);
+                all.corrupt.extend(batch.due.corrupt);
+                left -= batch.count.min(left);
+                if batch.count < wanted {
                     break;
                 }
             }

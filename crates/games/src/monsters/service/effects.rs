@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::monsters::model::StatusEffect;
-use crate::monsters::rules::{self, Cancel, EffectRequest, Tick};
+use crate::monsters::rules::{self, EffectRequest, EffectSelector, Tick};
 use crate::world::Field;
 use uuid::Uuid;
 
 /// An effect that weighs on a monster from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedEffect {
     /// The effect.
     pub effect: StatusEffect,
     /// Those that it drove out.
@@ -37,7 +37,7 @@ impl Monsters {
         tenant: Tenant,
         id: MonsterId,
         request: EffectRequest,
-    ) -> Result<Applied> {
+    ) -> Result<AppliedEffect> {
         request.check()?;
         self.scope(tenant)
             .transact(move |tx| {
@@ -47,7 +47,7 @@ impl Monsters {
                 let effect = request.effect(number, tx.now());
                 let replaced = rules::apply(&mut monster, effect.clone())?;
                 write(tx, id, &mut monster)?;
-                Ok(Applied { effect, replaced })
+                Ok(AppliedEffect { effect, replaced })
             })
             .await
     }
@@ -59,7 +59,7 @@ impl Monsters {
         id: MonsterId,
         effect: Uuid,
     ) -> Result<Option<StatusEffect>> {
-        Ok(self.cancel(tenant, id, Cancel::Effect(effect)).await?.pop())
+        Ok(self.cancel(tenant, id, EffectSelector::Effect(effect)).await?.pop())
     }
 
     /// Takes all effects with a status of this name off a monster.
@@ -69,15 +69,20 @@ impl Monsters {
         id: MonsterId,
         status: &str,
     ) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, Cancel::Status(status.to_owned())).await
+        self.cancel(tenant, id, EffectSelector::Status(status.to_owned())).await
     }
 
     /// Takes all effects off a monster.
     pub async fn cancel_effects(&self, tenant: Tenant, id: MonsterId) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, Cancel::All).await
+        self.cancel(tenant, id, EffectSelector::All).await
     }
 
-    async fn cancel(&self, tenant: Tenant, id: MonsterId, which: Cancel) -> Result<Vec<StatusEffect>> {
+    async fn cancel(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        which: EffectSelector,
+    ) -> Result<Vec<StatusEffect>> {
         self.scope(tenant)
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
@@ -116,29 +121,29 @@ fn run_due(
     tx: &mut Tx<'_, Tenant>,
     limit: usize,
     poison: PoisonRule,
-) -> hot::Result<due::Looked<EffectsRun>> {
-    let mut looked = due::Looked::default();
+) -> hot::Result<due::DueBatch<EffectsRun>> {
+    let mut batch = due::DueBatch::default();
     let ids: Vec<MonsterId> = effects_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    looked.count = ids.len();
+    batch.count = ids.len();
     for (id, monster) in ids.into_iter().zip(tx.get_each(&keys)?) {
         match monster {
             Ok(Some(mut monster)) => {
                 let ran = run(tx, id, &mut monster, poison)?;
                 if !(ran.ticks.is_empty() && ran.expired.is_empty()) {
-                    looked.due.done.push(ran);
+                    batch.due.done.push(ran);
                 }
             }
             Ok(None) => tx.zrem(&MONSTER_EFFECTS.key(), &id)?,
             // The sweep puts it back when somebody has mended the record.
             Err(error) if error.is_corrupt() => {
                 tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
-                looked.due.corrupt.push(error);
+                batch.due.corrupt.push(error);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(looked)
+    Ok(batch)
 }
 
 /// Lets time pass over a monster's effects.

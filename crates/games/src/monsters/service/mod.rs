@@ -6,20 +6,19 @@ mod drops;
 mod due;
 mod effects;
 mod field;
-mod mend;
 mod remove;
+mod repair;
 mod spawn;
 mod sweep;
 mod teardown;
-mod tidy;
 
 pub use drops::{DropDue, DropTimerRequest};
 pub use due::Due;
-pub use effects::{Applied, EffectsRun};
-pub use remove::FieldDestroyed;
+pub use effects::{AppliedEffect, EffectsRun};
+pub use remove::FieldDestruction;
 pub use spawn::SpawnRequest;
-pub use sweep::{Sweep, Swept};
-pub use teardown::TornDown;
+pub use sweep::{Sweep, SweepReport};
+pub use teardown::TeardownReport;
 
 use super::error::{Error, Result};
 use super::limits::{IDS, REUSE_AFTER_MAX};

@@ -2,8 +2,8 @@
 
 use super::cooldowns::cooldowns;
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::limits::{MARKERS_PER_TRANSACTION, MONSTERS_PER_TRANSACTION};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// A field that was emptied.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FieldDestroyed {
+pub struct FieldDestruction {
     /// The monsters that this call removed, as they were at their end.
     pub monsters: Vec<Monster>,
     /// The ids under which they stood, in the same order: a record that an external client wrote may name another one.
@@ -55,7 +55,7 @@ impl Monsters {
         let scope = prefetched(self.scope(tenant), id);
         loop {
             let ids = self.ids();
-            match care::run(&scope, move |tx, keys| remove(tx, &ids, id, None, keys)).await? {
+            match type_guard::run(&scope, move |tx, guard| remove(tx, &ids, id, None, guard)).await? {
                 Removal::Done(monster, _) => return Ok(Some(*monster)),
                 Removal::Absent => return Ok(None),
                 Removal::NotYet => {}
@@ -65,8 +65,8 @@ impl Monsters {
 
     /// Removes the monsters that are in a field now, in bounded transactions, each monster whole. Whoever is spawned meanwhile
     /// stays. What keeps it from going on after it has removed some is no error but
-    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
+    /// [`stopped`](FieldDestruction::stopped), beside those that are gone.
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
         let (scope, index) = (self.scope(tenant), field_key(&field));
         // Each once: a page may repeat what an earlier one gave.
         let (mut members, mut from) = (BTreeSet::new(), None);
@@ -87,14 +87,15 @@ impl Monsters {
         tenant: Tenant,
         mut wanted: Vec<MonsterId>,
         field: Option<Field>,
-    ) -> Result<FieldDestroyed> {
-        let mut all = FieldDestroyed::default();
+    ) -> Result<FieldDestruction> {
+        let mut all = FieldDestruction::default();
         while !wanted.is_empty() {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_TRANSACTION));
             let scope = some.iter().fold(self.scope(tenant), |scope, id| prefetched(scope, *id));
             let ids = self.ids();
-            let transaction = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
-            let batch = match care::run(&scope, transaction).await {
+            let transaction =
+                move |tx: &mut Tx<'_, Tenant>, guard| remove_some(tx, &ids, &some, field, guard);
+            let batch = match type_guard::run(&scope, transaction).await {
                 Ok(batch) => batch,
                 Err(error) if all.ids.is_empty() => return Err(error),
                 Err(error) => {
@@ -123,7 +124,7 @@ pub(super) fn known_cooldowns() -> Read {
 }
 
 struct Batch {
-    destroyed: FieldDestroyed,
+    destroyed: FieldDestruction,
     /// Those that a further transaction must remove.
     left: Vec<MonsterId>,
 }
@@ -133,16 +134,16 @@ fn remove_some(
     ids: &Ids,
     some: &[MonsterId],
     field: Option<Field>,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Batch> {
-    let mut batch = Batch { destroyed: FieldDestroyed::default(), left: Vec::new() };
+    let mut batch = Batch { destroyed: FieldDestruction::default(), left: Vec::new() };
     let mut markers = 0;
     for (at, id) in some.iter().enumerate() {
         if markers >= MARKERS_PER_TRANSACTION {
             batch.left.extend(&some[at..]);
             break;
         }
-        match remove(tx, ids, *id, field, keys) {
+        match remove(tx, ids, *id, field, guard) {
             Ok(Removal::Done(monster, cleared)) => {
                 markers += cleared;
                 batch.destroyed.cooldowns += cleared;
@@ -168,7 +169,7 @@ fn remove(
     ids: &Ids,
     id: MonsterId,
     field: Option<Field>,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Removal> {
     let key = MONSTER.key(id);
     let monster = tx.get(&key)?.filter(|monster| field.is_none_or(|field| monster.field() == field));
@@ -183,27 +184,27 @@ fn remove(
     if cleared.more {
         return Ok(Removal::NotYet);
     }
-    if keys.allow(|| tx.sismember(&field_key(&monster.field()), &id))? {
+    if guard.allows(|| tx.sismember(&field_key(&monster.field()), &id))? {
         index::leave::<ByField>(tx, &id, &monster)?;
     }
-    bury(tx, ids, id, keys)?;
+    bury(tx, ids, id, guard)?;
     Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
 /// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The transaction must have seen
 /// the record: who deletes it releases the id, once.
-pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<()> {
+pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
     tx.del(&MONSTER.key(id))?;
-    forget(tx, id, keys)?;
-    let to_free = keys.allow(|| tx.llen(&MONSTER_ID_FREE.key()))?;
-    let to_rest = keys.allow(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
+    forget(tx, id, guard)?;
+    let to_free = guard.allows(|| tx.llen(&MONSTER_ID_FREE.key()))?;
+    let to_rest = guard.allows(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
     if to_free && to_rest { ids.release(tx, &id) } else { Ok(()) }
 }
 
 /// Removes a monster's timer and deadlines, whether or not there are any.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
-    drops::forget(tx, id, keys)?;
-    if keys.allow(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
+pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
+    drops::forget(tx, id, guard)?;
+    if guard.allows(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
         tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
     }
     Ok(())

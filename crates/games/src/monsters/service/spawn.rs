@@ -2,8 +2,8 @@
 
 use super::cooldowns::cooldowns;
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::model::{DamageEntries, Monster};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
@@ -75,7 +75,7 @@ impl Monsters {
         loop {
             let layout = self.store.key_layout().clone();
             let birth = Birth { request: request.clone(), ids: self.ids(), layout };
-            match care::run(&scope, move |tx, keys| birth.transaction(tx, keys)).await? {
+            match type_guard::run(&scope, move |tx, guard| birth.transaction(tx, guard)).await? {
                 Spawned::Monster(monster) => return Ok(*monster),
                 Spawned::NotYet(looked) => search.go_on(looked)?,
             }
@@ -99,12 +99,12 @@ struct Birth {
 
 impl Birth {
     /// Takes an id, and writes record and index under it.
-    fn transaction(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
+    fn transaction(&self, tx: &mut Tx<'_, Tenant>, guard: TypeGuard) -> Result<Spawned> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
             Taken::Id(id) => id,
             Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
         };
-        remove::forget(tx, id, keys)?;
+        remove::forget(tx, id, guard)?;
         let monster = born(*tx.partition(), id, &self.request);
         tx.put(&MONSTER.key(id), &monster)?;
         index::enter::<ByField>(tx, &id, &monster)?;

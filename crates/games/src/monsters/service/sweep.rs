@@ -1,9 +1,9 @@
 //! The sweep: background work in bounded turns, for what nobody meets by himself.
 
 use super::*;
+use crate::family_scan::{by_tenant, with_tenant};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
-use crate::pages::{by_tenant, told};
 use emberkeep_hot::engine::Cursor;
 use emberkeep_primitives::index::Sweeper;
 use emberkeep_schema::{Family, Key};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// What a sweep found and set right.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Entries of fields' indexes without a monster, removed.
     pub ghosts: usize,
     /// Monsters that their field's index did not know, entered.
@@ -29,9 +29,9 @@ pub struct Swept {
     pub corrupt: Vec<hot::Error>,
 }
 
-impl Swept {
+impl SweepReport {
     /// Adds what a transaction found.
-    pub(super) fn add(&mut self, other: Swept) {
+    pub(super) fn add(&mut self, other: SweepReport) {
         self.ghosts += other.ghosts;
         self.orphans += other.orphans;
         self.timers += other.timers;
@@ -50,7 +50,7 @@ pub struct Sweep {
     monsters: Monsters,
     indexes: Sweeper<ByField>,
     stage: Stage,
-    swept: Swept,
+    swept: SweepReport,
 }
 
 /// Where a walk is, with the place from which its scan goes on.
@@ -72,18 +72,18 @@ impl Monsters {
             monsters: self.clone(),
             indexes: Sweeper::new(self.store.clone()),
             stage: Stage::Indexes,
-            swept: Swept::default(),
+            swept: SweepReport::default(),
         }
     }
 }
 
 impl Sweep {
     /// Makes turns until the end, with a pause after each: the pause is the rate limit.
-    pub async fn run(mut self, pause: Duration) -> Result<Swept> {
+    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
         while self.turn().await? {
             tokio::time::sleep(pause).await;
         }
-        Ok(self.swept())
+        Ok(self.report())
     }
 
     /// One turn. `false` = the walk is at its end. After an error the same turn can be made again.
@@ -94,14 +94,14 @@ impl Sweep {
             Stage::Monsters(from) => {
                 let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
                 for (tenant, ids) in page {
-                    tidy::monsters(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
+                    repair::monsters(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
                 }
                 next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
             }
             Stage::Timers(from) => {
                 let (page, next) = self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
                 for (tenant, ids) in page {
-                    tidy::timers(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
+                    repair::timers(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
                 }
                 next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
             }
@@ -109,7 +109,7 @@ impl Sweep {
                 let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
                 let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
                 for (tenant, markers) in page {
-                    tidy::markers(&self.monsters.scope(tenant), &markers, &mut self.swept).await?;
+                    repair::markers(&self.monsters.scope(tenant), &markers, &mut self.swept).await?;
                 }
                 next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
             }
@@ -119,7 +119,7 @@ impl Sweep {
     }
 
     /// What was found so far.
-    pub fn swept(&self) -> Swept {
+    pub fn report(&self) -> SweepReport {
         let (indexes, mut swept) = (self.indexes.swept(), self.swept.clone());
         (swept.ghosts, swept.orphans) = (indexes.ghosts, indexes.orphans);
         swept.corrupt.extend(indexes.corrupt.iter().cloned());
@@ -133,6 +133,6 @@ impl Sweep {
         part: impl Fn(&Key<F>) -> T,
     ) -> Result<(BTreeMap<Tenant, Vec<T>>, Option<Cursor>)> {
         let page = self.monsters.store.scan::<F>(from, SWEEP_KEYS).await?;
-        Ok((by_tenant(told(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
+        Ok((by_tenant(with_tenant(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
     }
 }

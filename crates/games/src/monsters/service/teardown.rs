@@ -5,19 +5,19 @@
 //! rest.
 
 use super::cooldowns::cooldowns;
-use super::sweep::Swept;
+use super::sweep::SweepReport;
 use super::*;
-use crate::care::{self, Keys};
+use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
-use crate::pages::{Pages, by_tenant, told};
+use crate::type_guard::{self, TypeGuard};
 use emberkeep_primitives::index;
 use emberkeep_schema::{Family, Key};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a teardown removed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TornDown {
+pub struct TeardownReport {
     /// Monsters, and records that could not be read.
     pub monsters: usize,
     /// Cooldowns.
@@ -35,14 +35,14 @@ impl Monsters {
     ///
     /// Bounded transactions, each monster whole. Who is spawned meanwhile may stay, whole too. What says which ids are in use
     /// stays: a service that goes on counting must not meet the id of a monster that was spawned since.
-    pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
+    pub async fn teardown(&self, tenant: Tenant) -> Result<TeardownReport> {
         let mut torn = self.tear_down(Some(tenant)).await?;
         self.drop_shared(tenant, &mut torn).await?;
         Ok(torn)
     }
 
     /// Does the same for all tenants.
-    pub async fn teardown_all(&self) -> Result<TornDown> {
+    pub async fn teardown_all(&self) -> Result<TeardownReport> {
         let mut torn = self.tear_down(None).await?;
         let mut tenants = BTreeSet::new();
         self.tenants_of::<MONSTER_ID_NEXT>(&mut tenants).await?;
@@ -57,8 +57,8 @@ impl Monsters {
     }
 
     /// Removes all that has a key of its own.
-    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TornDown> {
-        let mut torn = TornDown::default();
+    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TeardownReport> {
+        let mut torn = TeardownReport::default();
         self.discard_corrupt(whose, &mut torn).await?;
         let mut pages = self.pages::<MONSTER>(whose);
         while let Some(page) = pages.next().await? {
@@ -68,7 +68,7 @@ impl Monsters {
         }
         let mut pages = self.pages::<MONSTER_MAP>(whose);
         while let Some(page) = pages.next().await? {
-            for (tenant, field) in told(page) {
+            for (tenant, field) in with_tenant(page) {
                 // Takes out what is no monster's. An index that holds nothing more is gone.
                 index::list::<ByField>(&self.scope(tenant), &field).await?;
             }
@@ -79,10 +79,10 @@ impl Monsters {
 
     /// Deletes what stands in the place of a field's index and is none. It lists nobody, and would be in the way of all
     /// who say that they are there.
-    async fn discard_corrupt(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
+    async fn discard_corrupt(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<()> {
         let mut pages = self.pages::<MONSTER_MAP>(whose);
         while let Some(page) = pages.next().await? {
-            for (tenant, field) in told(page) {
+            for (tenant, field) in with_tenant(page) {
                 let scope = self.scope(tenant);
                 if let Err(error @ hot::Error::WrongType { .. }) = scope.scard(&field).await {
                     let transaction = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
@@ -94,24 +94,24 @@ impl Monsters {
     }
 
     /// Removes timers and cooldowns without a monster.
-    async fn clear_leftovers(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut swept = Swept::default();
+    async fn clear_leftovers(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<()> {
+        let mut swept = SweepReport::default();
         let mut pages = self.pages::<DROP_TIMER>(whose);
         while let Some(page) = pages.next().await? {
             for (tenant, ids) in sorted(page, |key| DROP_TIMER.parts(key).0) {
-                tidy::timers(&self.scope(tenant), &ids, &mut swept).await?;
+                repair::timers(&self.scope(tenant), &ids, &mut swept).await?;
             }
         }
         let mut pages = self.pages::<MONSTER_COOLDOWNS>(whose);
         while let Some(page) = pages.next().await? {
             for (tenant, ids) in sorted(page, |key| MONSTER_COOLDOWNS.parts(key).0) {
-                tidy::known_markers(&self.scope(tenant), &ids, &mut swept).await?;
+                repair::known_markers(&self.scope(tenant), &ids, &mut swept).await?;
             }
         }
         let mut pages = self.pages::<MONSTER_COOLDOWN>(whose);
         while let Some(page) = pages.next().await? {
             for (tenant, markers) in sorted(page, |key| MONSTER_COOLDOWN.parts(key)) {
-                tidy::markers(&self.scope(tenant), &markers, &mut swept).await?;
+                repair::markers(&self.scope(tenant), &markers, &mut swept).await?;
             }
         }
         torn.cooldowns += swept.cooldowns;
@@ -120,7 +120,12 @@ impl Monsters {
     }
 
     /// Removes monsters, also those whose record nobody can read.
-    async fn remove_every(&self, tenant: Tenant, ids: Vec<MonsterId>, torn: &mut TornDown) -> Result<()> {
+    async fn remove_every(
+        &self,
+        tenant: Tenant,
+        ids: Vec<MonsterId>,
+        torn: &mut TeardownReport,
+    ) -> Result<()> {
         let destroyed = self.remove_all(tenant, ids.clone(), None).await?;
         torn.monsters += destroyed.ids.len();
         torn.cooldowns += destroyed.cooldowns;
@@ -133,15 +138,15 @@ impl Monsters {
         let removed: BTreeSet<_> = destroyed.ids.into_iter().collect();
         for id in ids.into_iter().filter(|id| !removed.contains(id)) {
             let pool = self.ids();
-            let transaction = move |tx: &mut Tx<'_, Tenant>, keys| raze(tx, &pool, id, keys);
-            torn.monsters += usize::from(care::run(&self.scope(tenant), transaction).await?);
+            let transaction = move |tx: &mut Tx<'_, Tenant>, guard| raze(tx, &pool, id, guard);
+            torn.monsters += usize::from(type_guard::run(&self.scope(tenant), transaction).await?);
         }
         Ok(())
     }
 
     /// Removes the deadlines that all monsters of a tenant share, and of what says which ids are in use only what cannot
     /// be read: it says nothing, and would stop every spawn.
-    async fn drop_shared(&self, tenant: Tenant, torn: &mut TornDown) -> Result<()> {
+    async fn drop_shared(&self, tenant: Tenant, torn: &mut TeardownReport) -> Result<()> {
         let transaction = move |tx: &mut Tx<'_, Tenant>| {
             // Hints: should somebody be spawned meanwhile, the sweep enters it again.
             tx.del(&MONSTER_EFFECTS.key())?;
@@ -161,13 +166,13 @@ impl Monsters {
     async fn tenants_of<F: Family<Partition = Tenant>>(&self, tenants: &mut BTreeSet<Tenant>) -> Result<()> {
         let mut pages = self.pages::<F>(None);
         while let Some(page) = pages.next().await? {
-            tenants.extend(told(page).map(|(tenant, _)| tenant));
+            tenants.extend(with_tenant(page).map(|(tenant, _)| tenant));
         }
         Ok(())
     }
 
-    fn pages<F: Family<Partition = Tenant>>(&self, whose: Option<Tenant>) -> Pages<F> {
-        Pages::new(&self.store, whose, SWEEP_KEYS)
+    fn pages<F: Family<Partition = Tenant>>(&self, whose: Option<Tenant>) -> FamilyScan<F> {
+        FamilyScan::new(&self.store, whose, SWEEP_KEYS)
     }
 }
 
@@ -176,12 +181,12 @@ fn sorted<F: Family, T>(
     page: Vec<(Option<Tenant>, Key<F>)>,
     part: impl Fn(&Key<F>) -> T,
 ) -> BTreeMap<Tenant, Vec<T>> {
-    by_tenant(told(page).map(|(tenant, key)| (tenant, part(&key))))
+    by_tenant(with_tenant(page).map(|(tenant, key)| (tenant, part(&key))))
 }
 
 /// Deletes a field's index if it is none; `true` if it did.
 fn discard(tx: &mut Tx<'_, Tenant>, field: &Key<MONSTER_MAP>) -> hot::Result<bool> {
-    let corrupt = care::is_wrong_type(tx.scard(field))?;
+    let corrupt = type_guard::is_wrong_type(tx.scard(field))?;
     if corrupt {
         tx.del(field)?;
     }
@@ -201,12 +206,12 @@ fn unreadable<F: Family<Partition = Tenant>, T>(
 }
 
 /// Removes a monster of whose record nothing but its key is known.
-fn raze(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<bool> {
+fn raze(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, guard: TypeGuard) -> hot::Result<bool> {
     if !tx.exists(&MONSTER.key(id))? {
         return Ok(false);
     }
     // What is more than a transaction may clear is found by the scan of the cooldowns.
     cooldowns(id).clear_all(tx)?;
-    remove::bury(tx, ids, id, keys)?;
+    remove::bury(tx, ids, id, guard)?;
     Ok(true)
 }

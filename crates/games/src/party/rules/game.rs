@@ -3,10 +3,10 @@
 use super::ranking::ranking;
 use super::vote::count;
 use crate::party::error::{Error, Result};
-use crate::party::event::{Closing, Event};
+use crate::party::event::{CloseReason, Event};
 use crate::party::limits::{COUNTDOWN, PLAYERS_TO_START_MIN};
 use crate::party::model::*;
-use crate::party::view::Revealed;
+use crate::party::view::RevealedItem;
 
 /// The item that is voted on, or whose result waits to be shown.
 pub fn current(state: &State) -> Option<(&Round, &Item)> {
@@ -104,7 +104,7 @@ pub fn force_close(state: &mut State, now: i64) -> Result<(i64, Option<Event>)> 
 }
 
 /// Ends the vote that is open. `votes` are those that were cast.
-pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: Closing) -> Result<Event> {
+pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: CloseReason) -> Result<Event> {
     let Some((round, item)) = current(state).filter(|_| super::voting(state).is_some()) else {
         return Err(Error::not_now("no vote is open"));
     };
@@ -137,7 +137,7 @@ pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     add_points(state, results.as_ref());
     let game = running(state)?;
     game.revealed = results;
-    Ok(Revealed::of(game).map(|results| Event::ItemRevealed { results }).into_iter().collect())
+    Ok(RevealedItem::of(game).map(|results| Event::ItemRevealed { results }).into_iter().collect())
 }
 
 /// Shows the points of a round whose items have all been left behind.

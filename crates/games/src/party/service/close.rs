@@ -4,8 +4,8 @@ use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::Room;
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
-use crate::party::service::visit::wipe;
-use crate::party::signal::Signal;
+use crate::party::service::room_tx::wipe;
+use crate::party::wakeup::Wakeup;
 use emberkeep_hot::Tx;
 
 impl Rooms {
@@ -29,7 +29,7 @@ fn close(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
     wipe(tx)?;
     if !expired {
         tx.del(&ROOM_META.key())?;
-        tx.publish(&ROOM_CHANNEL.key(), &Signal::Closed)?;
+        tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Closed)?;
     }
     Ok(expired)
 }

@@ -1,7 +1,7 @@
 //! New rooms.
 
 use super::Rooms;
-use super::visit::{end_of, entry, wipe};
+use super::room_tx::{end_of, entry, wipe};
 use crate::party::error::{Error, Result};
 use crate::party::event::Event;
 use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
@@ -11,7 +11,7 @@ use emberkeep_hot::Tx;
 
 /// A room that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Created {
+pub struct NewRoom {
     /// What people join with.
     pub room_code: RoomCode,
     /// Who has it leads the room. It is shown here and never again.
@@ -21,22 +21,22 @@ pub struct Created {
 impl Rooms {
     /// Creates a room. A code that another room has, or had until a day ago, is not used.
     /// A device is known by its id alone; see [`create_strict`](Rooms::create_strict).
-    pub async fn create(&self) -> Result<Created> {
+    pub async fn create(&self) -> Result<NewRoom> {
         self.create_with(None).await
     }
 
     /// Creates a room in which a device that is known joins again only with its reconnect token.
-    pub async fn create_strict(&self) -> Result<Created> {
+    pub async fn create_strict(&self) -> Result<NewRoom> {
         self.create_with(Some(true)).await
     }
 
-    async fn create_with(&self, strict_devices: Option<bool>) -> Result<Created> {
+    async fn create_with(&self, strict_devices: Option<bool>) -> Result<NewRoom> {
         for _ in 0..CODE_ATTEMPTS_MAX {
-            let room_code = RoomCode::of_random(self.entropy.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
-            let master_key = MasterKey::of_random(self.entropy.bytes()?);
+            let room_code = RoomCode::of_random(self.random.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
+            let master_key = MasterKey::of_random(self.random.bytes()?);
             let hash = master_key.hash();
             if self.scope(room_code).transact(move |tx| create(tx, &hash, strict_devices)).await? {
-                return Ok(Created { room_code, master_key });
+                return Ok(NewRoom { room_code, master_key });
             }
         }
         Err(Error::conflict(format!("{CODE_ATTEMPTS_MAX} random codes are all in use; close rooms")))

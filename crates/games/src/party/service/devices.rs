@@ -2,7 +2,7 @@
 //!
 //! A record is a hint about a device, never about the game: one that cannot be read is as good as none.
 
-use super::visit::Visit;
+use super::room_tx::RoomTx;
 use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
 use crate::party::limits::DEVICES_MAX;
@@ -21,64 +21,64 @@ pub(super) fn record(tx: &mut Tx<'_, Room>, device: &DeviceId) -> Result<Device>
 /// Gives a device a new token. The one of before is nothing any more.
 pub(super) fn give_token(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device: &DeviceId,
     known: Device,
     token: &str,
 ) -> Result<()> {
-    make_room(tx, visit, device)?;
-    write(tx, visit, device, &Device { token_hash: Some(digest(token)), ..known })
+    make_room(tx, room, device)?;
+    write(tx, room, device, &Device { token_hash: Some(digest(token)), ..known })
 }
 
 /// Remembers how a device lost its player.
 pub(super) fn note_loss(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device: &DeviceId,
     player: &PlayerId,
     reason: Invalidation,
 ) -> Result<()> {
-    make_room(tx, visit, device)?;
-    let lost = Loss { player_id: player.clone(), reason, at: visit.now, extra: Default::default() };
+    make_room(tx, room, device)?;
+    let lost = Loss { player_id: player.clone(), reason, at: room.now, extra: Default::default() };
     let known = Device { lost: Some(lost), ..record(tx, device)? };
-    write(tx, visit, device, &known)
+    write(tx, room, device, &known)
 }
 
 /// Writes what is known of a device. The roster of a room that a former version created does not name the key.
-fn write(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId, known: &Device) -> Result<()> {
-    tx.hset_until(&ROOM_DEVICES.key(), device, known, visit.until)?;
-    Ok(group().join(tx, &ROOM_DEVICES.key(), visit.until)?)
+fn write(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId, known: &Device) -> Result<()> {
+    tx.hset_until(&ROOM_DEVICES.key(), device, known, room.until)?;
+    Ok(group().join(tx, &ROOM_DEVICES.key(), room.until)?)
 }
 
 /// Forgets how a device lost its player: it has done something about it since.
-pub(super) fn forgive(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
+pub(super) fn forgive(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
     let known = record(tx, device)?;
     if known.lost.is_none() {
         return Ok(());
     }
-    Ok(tx.hset_until(&ROOM_DEVICES.key(), device, &Device { lost: None, ..known }, visit.until)?)
+    Ok(tx.hset_until(&ROOM_DEVICES.key(), device, &Device { lost: None, ..known }, room.until)?)
 }
 
 /// Refuses a device that was banned, or that has not joined a locked room before.
-pub(super) fn check_welcome(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
-    let code = visit.meta.room_code;
-    if visit.state.is_banned(device) {
+pub(super) fn check_welcome(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
+    let code = room.meta.room_code;
+    if room.state.is_banned(device) {
         return Err(Error::Banned(code));
     }
-    if visit.state.is_locked() && record(tx, device)?.token_hash.is_none() {
+    if room.state.is_locked() && record(tx, device)?.token_hash.is_none() {
         return Err(Error::RoomLocked(code));
     }
     Ok(())
 }
 
 /// One more device than are remembered: those without a player are forgotten, and get a new token when they come back.
-fn make_room(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
+fn make_room(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
     if tx.hlen(&ROOM_DEVICES.key())? < DEVICES_MAX
         || tx.hget(&ROOM_DEVICES.key(), device).is_ok_and(|known| known.is_some())
     {
         return Ok(());
     }
-    let claims = visit.claims(tx)?;
+    let claims = room.claims(tx)?;
     for (known, _) in tx.hgetall(&ROOM_DEVICES.key())? {
         if !claims.iter().any(|(with_player, _)| *with_player == known) {
             tx.hdel(&ROOM_DEVICES.key(), &known)?;

@@ -5,15 +5,14 @@
 //! that something is missing, and the room goes on.
 
 use super::Rooms;
-use super::sync::glance;
-use super::visit::check_version;
+use super::room_tx::check_version;
 use crate::party::error::{Error, Result};
-use crate::party::event::{Entry, Event, EventPage, Followed, Recorded};
+use crate::party::event::{Entry, Event, EventPage, RoomUpdate, SequencedEvent};
 use crate::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
 use crate::party::model::{Meta, Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
-use crate::party::service::visit::Touch;
-use crate::party::signal::{Follower, FollowerOfAll};
+use crate::party::service::room_tx::TxMode;
+use crate::party::wakeup::{AllRoomsSubscription, RoomSubscription};
 use emberkeep_hot::store::{LogEntry, LogPage};
 use emberkeep_hot::{self as hot, Tx};
 
@@ -31,28 +30,28 @@ impl Rooms {
 
     /// All events after a sequence and the room that they led to, as of one moment. What is due happens first; the room's
     /// end does not move. For whoever serves the room's clients.
-    pub async fn follow(&self, code: RoomCode, sequence: u64) -> Result<Followed> {
-        self.enter(code, Touch::IfChanged, move |tx, visit| {
-            let look = glance(tx, visit)?;
+    pub async fn follow(&self, code: RoomCode, sequence: u64) -> Result<RoomUpdate> {
+        self.enter(code, TxMode::KeepAliveIfChanged, move |tx, room| {
+            let snapshot = room.snapshot(tx)?;
             let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
             let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
-            let next = (page.last + 1..).zip(visit.unrecorded());
-            events.extend(next.map(|(sequence, entry)| Recorded { sequence, entry }));
-            Ok(Followed { events, is_whole, look })
+            let next = (page.last + 1..).zip(room.unrecorded());
+            events.extend(next.map(|(sequence, entry)| SequencedEvent { sequence, entry }));
+            Ok(RoomUpdate { events, is_whole, snapshot })
         })
         .await
     }
 
     /// Signals of a room, from now on. Messages only wake: one may be lost, and then is counted or told.
-    pub async fn subscribe(&self, code: RoomCode) -> Result<Follower> {
+    pub async fn subscribe(&self, code: RoomCode) -> Result<RoomSubscription> {
         let messages = self.store.scope(Room(code)).subscribe(&ROOM_CHANNEL.key()).await?;
-        Ok(Follower { messages })
+        Ok(RoomSubscription { messages })
     }
 
     /// Follows all rooms of the store: one subscription for a server that has sockets in many.
-    pub async fn subscribe_all(&self) -> Result<FollowerOfAll> {
+    pub async fn subscribe_all(&self) -> Result<AllRoomsSubscription> {
         let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
-        Ok(FollowerOfAll { messages, layout: self.store.key_layout().clone() })
+        Ok(AllRoomsSubscription { messages, layout: self.store.key_layout().clone() })
     }
 
     /// A transaction that only looks at the log of a living room.
@@ -77,7 +76,7 @@ impl Rooms {
 
 /// What the log has after a place: events without holes, and how far the log is. `missed` of the page is 0 only if they
 /// follow right after the place.
-fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<Recorded>, LogPage)> {
+fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<SequencedEvent>, LogPage)> {
     use hot::Error::{Corrupt, TooLarge, WrongType};
     let mut page = match tx.log_after(sequence, limit) {
         // Without the list there is still its counter.
@@ -93,7 +92,7 @@ fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<
     let first = sequence + page.missed + 1;
     let in_place =
         (first..=page.last).zip(&page.entries).take_while(|(place, entry)| *place == entry.sequence);
-    let events: Vec<Recorded> = in_place.map(|(_, entry)| recorded(entry)).collect();
+    let events: Vec<SequencedEvent> = in_place.map(|(_, entry)| recorded(entry)).collect();
     if events.is_empty() {
         page.missed = page.last - sequence;
     }
@@ -101,8 +100,8 @@ fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<
 }
 
 /// An entry that cannot be read is in its place all the same.
-fn recorded(stored: &LogEntry) -> Recorded {
+fn recorded(stored: &LogEntry) -> SequencedEvent {
     let entry = serde_json::from_slice(&stored.entry);
     let entry = entry.unwrap_or(Entry { at: 0, event: Event::Unknown });
-    Recorded { sequence: stored.sequence, entry }
+    SequencedEvent { sequence: stored.sequence, entry }
 }

@@ -1,7 +1,7 @@
 //! Who takes part, and what is played.
 
 use super::claims::{evict, player_of};
-use super::visit::Touch;
+use super::room_tx::TxMode;
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
@@ -12,9 +12,9 @@ use crate::party::rules;
 impl Rooms {
     /// Says what is played and by whom, once per game.
     pub async fn setup(&self, master: &Master, setup: Setup) -> Result<()> {
-        self.lead(master, Touch::Always, move |_, visit| {
-            let event = rules::set_up(&mut visit.state, &setup)?;
-            visit.tell([event]);
+        self.lead(master, TxMode::KeepAlive, move |_, room| {
+            let event = rules::set_up(&mut room.state, &setup)?;
+            room.record([event]);
             Ok(())
         })
         .await
@@ -22,9 +22,9 @@ impl Rooms {
 
     /// Adds a player to the lobby.
     pub async fn add_player(&self, master: &Master, player: SetupPlayer) -> Result<()> {
-        self.lead(master, Touch::Always, move |_, visit| {
-            let event = rules::add_player(&mut visit.state, &player)?;
-            visit.tell([event]);
+        self.lead(master, TxMode::KeepAlive, move |_, room| {
+            let event = rules::add_player(&mut room.state, &player)?;
+            room.record([event]);
             Ok(())
         })
         .await
@@ -33,9 +33,9 @@ impl Rooms {
     /// Gives a player another name.
     pub async fn rename_player(&self, master: &Master, player: &PlayerId, name: &str) -> Result<()> {
         let (player, name) = (player.clone(), name.to_owned());
-        self.lead(master, Touch::Always, move |_, visit| {
-            let event = rules::rename_player(&mut visit.state, &player, &name)?;
-            visit.tell(event);
+        self.lead(master, TxMode::KeepAlive, move |_, room| {
+            let event = rules::rename_player(&mut room.state, &player, &name)?;
+            room.record(event);
             Ok(())
         })
         .await
@@ -51,16 +51,16 @@ impl Rooms {
         name: &str,
     ) -> Result<PlayerId> {
         let (device, named, name) = (device.clone(), named.cloned(), name.to_owned());
-        self.enter(code, Touch::Always, move |tx, visit| {
-            let player = player_of(tx, visit, &device)?;
+        self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            let player = player_of(tx, room, &device)?;
             if named.as_ref().is_some_and(|named| *named != player) {
                 return Err(named.clone().map_or(Error::MasterOnly(code), Error::NotYourPlayer));
             }
-            if rules::has_name(&visit.state, &player, &name) {
+            if rules::has_name(&room.state, &player, &name) {
                 return Err(Error::conflict("another player has that name; take another one"));
             }
-            let event = rules::rename_player(&mut visit.state, &player, &name)?;
-            visit.tell(event);
+            let event = rules::rename_player(&mut room.state, &player, &name)?;
+            room.record(event);
             Ok(player)
         })
         .await
@@ -69,13 +69,13 @@ impl Rooms {
     /// Removes a player, with its points and its vote. The device that has it is told.
     pub async fn delete_player(&self, master: &Master, player: &PlayerId) -> Result<()> {
         let player = player.clone();
-        self.lead(master, Touch::Always, move |tx, visit| {
-            let event = rules::delete_player(&mut visit.state, &player)?;
-            evict(tx, visit, &player, Invalidation::PlayerDeleted)?;
-            if let Some(ballot) = visit.ballot() {
+        self.lead(master, TxMode::KeepAlive, move |tx, room| {
+            let event = rules::delete_player(&mut room.state, &player)?;
+            evict(tx, room, &player, Invalidation::PlayerDeleted)?;
+            if let Some(ballot) = room.ballot() {
                 ballot.strike(tx, &player)?;
             }
-            visit.tell([event]);
+            room.record([event]);
             Ok(())
         })
         .await
@@ -85,12 +85,12 @@ impl Rooms {
     /// a player that is deactivated after it still counts.
     pub async fn toggle_player(&self, master: &Master, player: &PlayerId, active: bool) -> Result<()> {
         let player = player.clone();
-        self.lead(master, Touch::Always, move |tx, visit| {
-            let event = rules::toggle_player(&mut visit.state, &player, active)?;
+        self.lead(master, TxMode::KeepAlive, move |tx, room| {
+            let event = rules::toggle_player(&mut room.state, &player, active)?;
             if event.is_some() && !active {
-                evict(tx, visit, &player, Invalidation::PlayerDeactivated)?;
+                evict(tx, room, &player, Invalidation::PlayerDeactivated)?;
             }
-            visit.tell(event);
+            room.record(event);
             Ok(())
         })
         .await

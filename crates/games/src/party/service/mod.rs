@@ -9,23 +9,22 @@ mod game;
 mod join;
 mod lobby;
 mod moderation;
+mod room_tx;
 mod sync;
-mod visit;
 
-pub use create::Created;
-pub use game::{Settled, Voted};
-pub use join::{Admitted, JoinRequest};
-pub use sync::Joined;
+pub use create::NewRoom;
+pub use game::{Settlement, VoteReceipt};
+pub use join::{Admission, JoinReply, JoinRequest};
 
-use super::entropy::Entropy;
 use super::error::{Error, Result};
 use super::model::{MasterKey, Room, RoomCode};
+use super::random::RandomSource;
 use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_ROSTER, ROOM_STATE};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Scope, Store, Tx};
+use room_tx::{Abort, Outcome, RoomTx, TxMode};
 use std::fmt;
 use std::sync::Arc;
-use visit::{Found, Stop, Touch, Visit, visit};
 
 /// The rooms of a store. Cheap to clone.
 ///
@@ -75,7 +74,7 @@ use visit::{Found, Stop, Touch, Visit, visit};
 #[derive(Clone)]
 pub struct Rooms {
     store: Store,
-    entropy: Entropy,
+    random: RandomSource,
 }
 
 /// The proof that somebody leads a room. It is the room's, not the code's: if the room is closed and another one gets its
@@ -102,12 +101,12 @@ impl fmt::Debug for Master {
 impl Rooms {
     /// The rooms of a store.
     pub fn new(store: Store) -> Rooms {
-        Rooms::with_entropy(store, Entropy::system())
+        Rooms::with_random(store, RandomSource::system())
     }
 
     /// The rooms of a store, with codes and keys from another source.
-    pub fn with_entropy(store: Store, entropy: Entropy) -> Rooms {
-        Rooms { store, entropy }
+    pub fn with_random(store: Store, random: RandomSource) -> Rooms {
+        Rooms { store, random }
     }
 
     /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not. A room whose state cannot be read has
@@ -130,39 +129,40 @@ impl Rooms {
     }
 
     /// A transaction of whoever has the room's key.
-    async fn lead<T, A>(&self, master: &Master, touch: Touch, act: A) -> Result<T>
+    async fn lead<T, A>(&self, master: &Master, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
-        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let hash = master.hash.clone();
-        self.enter(master.code, touch, move |tx, visit| {
-            visit.authorize(&hash)?;
-            act(tx, visit)
+        self.enter(master.code, mode, move |tx, room| {
+            room.authorize(&hash)?;
+            act(tx, room)
         })
         .await
     }
 
     /// A transaction in a room.
-    async fn enter<T, A>(&self, code: RoomCode, touch: Touch, act: A) -> Result<T>
+    async fn enter<T, A>(&self, code: RoomCode, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
-        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let scope = self.scope(code);
         loop {
             let act = act.clone();
-            match scope.transact(move |tx| visit(tx, touch, &act)).await {
-                Ok(Found::Room(value)) => return Ok(value),
-                Ok(Found::Expired) => return Err(Error::RoomExpired(code)),
-                Err(Stop::Refused(error)) => return Err(error),
+            match scope.transact(move |tx| room_tx::run(tx, mode, &act)).await {
+                Ok(Outcome::Done(value)) => return Ok(value),
+                Ok(Outcome::Expired) => return Err(Error::RoomExpired(code)),
+                Err(Abort::Refused(error)) => return Err(error),
                 // What was due happens whether or not the call is refused. Then it is asked again: the refusal must be
                 // true of the room as it is now. This ends: what is due is settled once.
-                Err(Stop::SettleFirst) => {
-                    let settle = |tx: &mut Tx<'_, Room>| visit(tx, Touch::IfChanged, &|_, _| Ok(()));
+                Err(Abort::SettleFirst) => {
+                    let settle =
+                        |tx: &mut Tx<'_, Room>| room_tx::run(tx, TxMode::KeepAliveIfChanged, &|_, _| Ok(()));
                     match scope.transact(settle).await {
-                        Ok(_) | Err(Stop::SettleFirst) => {}
-                        Err(Stop::Refused(error)) => return Err(error),
+                        Ok(_) | Err(Abort::SettleFirst) => {}
+                        Err(Abort::Refused(error)) => return Err(error),
                     }
                 }
             }

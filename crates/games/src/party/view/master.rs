@@ -1,6 +1,7 @@
 //! What the master sees besides.
 
-use super::player::{PlayerSync, Seen, VisiblePlayer, VisibleSender, player_sync, players, sender};
+use super::player::{PlayerSync, VisiblePlayer, VisibleSender, player_sync, players, sender};
+use super::snapshot::RoomSnapshot;
 use crate::party::model::*;
 use crate::party::rules::next_item;
 use serde::Serialize;
@@ -62,18 +63,18 @@ fn ban(ban: &Ban) -> VisibleBan {
 }
 
 /// The state as the master sees it.
-pub(crate) fn master_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> MasterSync {
-    let state = seen.state;
+pub(crate) fn master_sync(room: &RoomSnapshot, device: Option<&DeviceId>) -> MasterSync {
+    let state = &room.state;
     let status = state.game.as_ref().map(|game| game.status);
     let results = state.game.as_ref().and_then(|game| game.results.clone());
     MasterSync {
-        visible: player_sync(seen, device),
-        players_all: players(seen),
+        visible: player_sync(room, device),
+        players_all: players(room),
         senders_all: state.lobby.senders.iter().map(sender).collect(),
         is_set_up: state.plan.is_some(),
         bans: state.bans().iter().map(ban).collect(),
         votes_received_player_ids: (status == Some(Status::Vote))
-            .then(|| seen.voters.iter().cloned().collect()),
+            .then(|| room.voters.iter().cloned().collect()),
         current_vote_results: results.filter(|_| status == Some(Status::RevealWait)),
         next_item: next_item(state).map(|(round, item)| NextItem {
             round_id: round.round_id.clone(),

@@ -1,10 +1,10 @@
 //! What everybody sees.
 
-use crate::party::limits::SHOWN_END_TRANSACTION;
+use super::snapshot::RoomSnapshot;
+use crate::party::limits::SHOWN_EXPIRY_PRECISION;
 use crate::party::model::*;
 use crate::party::rules::{current, ranking};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// The state of a room for a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -101,9 +101,9 @@ pub struct GameView {
     /// Whether the player of the device that asks has voted on the item.
     pub voted: bool,
     /// The result that was shown last.
-    pub revealed: Option<Revealed>,
+    pub revealed: Option<RevealedItem>,
     /// While a round's points are shown: of this round. After the game: of all rounds.
-    pub ranking: Option<Vec<Ranked>>,
+    pub ranking: Option<Vec<RankingEntry>>,
 }
 
 /// The item that is on.
@@ -121,7 +121,7 @@ pub struct CurrentItem {
 
 /// A place in a ranking. Who has as many points has the same rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ranked {
+pub struct RankingEntry {
     /// 1 is the best.
     pub rank: u32,
     /// The player.
@@ -132,7 +132,7 @@ pub struct Ranked {
 
 /// The result of an item that was shown to everybody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revealed {
+pub struct RevealedItem {
     /// The round.
     pub round_id: RoundId,
     /// The item.
@@ -154,16 +154,16 @@ pub struct RevealedPlayer {
     pub points: i64,
 }
 
-impl Revealed {
+impl RevealedItem {
     /// What the game shows; the result of the current item is not it.
-    pub(crate) fn of(game: &Game) -> Option<Revealed> {
+    pub(crate) fn of(game: &Game) -> Option<RevealedItem> {
         let shown = game.revealed.as_ref()?;
         let players = shown.players.iter().map(|player| RevealedPlayer {
             player_id: player.player_id.clone(),
             selections: player.selections.0.clone(),
             points: player.points,
         });
-        Some(Revealed {
+        Some(RevealedItem {
             round_id: shown.round_id.clone(),
             item_id: shown.item_id.clone(),
             true_sender_ids: shown.true_sender_ids.0.clone(),
@@ -172,50 +172,21 @@ impl Revealed {
     }
 }
 
-/// What a transaction found, of which views are made.
-pub(crate) struct Seen<'a> {
-    pub(crate) meta: &'a Meta,
-    pub(crate) state: &'a State,
-    pub(crate) now: i64,
-    pub(crate) sequence: u64,
-    /// Claims that both maps say.
-    pub(crate) claims: &'a [(DeviceId, PlayerId)],
-    /// Players that nobody else can take: those that are claimed, and those with half a claim that may become whole.
-    pub(crate) held: &'a BTreeSet<PlayerId>,
-    /// Who has voted on the current item.
-    pub(crate) voters: &'a BTreeSet<PlayerId>,
-}
-
-impl Seen<'_> {
-    /// The player of a device: it must be there and take part.
-    pub(crate) fn player_of(&self, device: &DeviceId) -> Option<PlayerId> {
-        let (_, player) = self.claims.iter().find(|(held_by, _)| held_by == device)?;
-        self.state.player(player).filter(|player| player.active).map(|player| player.player_id.clone())
-    }
-
-    fn status_of(&self, player: &PlayerId) -> PlayerStatus {
-        match self.held.contains(player) {
-            true => PlayerStatus::Taken,
-            false => PlayerStatus::Free,
-        }
-    }
-}
-
 /// The state as a device sees it.
-pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerSync {
-    let my_player_id = device.and_then(|device| seen.player_of(device));
-    let voted = my_player_id.as_ref().is_some_and(|player| seen.voters.contains(player));
-    let (meta, state) = (seen.meta, seen.state);
+pub(crate) fn player_sync(room: &RoomSnapshot, device: Option<&DeviceId>) -> PlayerSync {
+    let my_player_id = device.and_then(|device| room.player_of(device));
+    let voted = my_player_id.as_ref().is_some_and(|player| room.voters.contains(player));
+    let (meta, state) = (&room.meta, &room.state);
     PlayerSync {
         room_code: meta.room_code,
         protocol_version: meta.protocol_version,
         created_at: meta.created_at,
-        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_END_TRANSACTION.as_millis() as i64),
-        now: seen.now,
-        sequence: seen.sequence,
+        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_EXPIRY_PRECISION.as_millis() as i64),
+        now: room.now,
+        sequence: room.sequence,
         phase: state.phase,
         locked: state.is_locked(),
-        players_visible: players(seen),
+        players_visible: players(room),
         senders_visible: state.lobby.senders.iter().map(sender).collect(),
         my_player_id,
         game: state.game.as_ref().map(|game| game_view(state, game, voted)),
@@ -224,16 +195,16 @@ pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerS
     }
 }
 
-pub(super) fn players(seen: &Seen<'_>) -> Vec<VisiblePlayer> {
+pub(super) fn players(room: &RoomSnapshot) -> Vec<VisiblePlayer> {
     let visible = |player: &Player| VisiblePlayer {
         player_id: player.player_id.clone(),
         sender_id: player.sender_id.clone(),
         name: player.name.clone(),
         active: player.active,
         avatar_url: player.avatar_url.clone(),
-        status: seen.status_of(&player.player_id),
+        status: room.status_of(&player.player_id),
     };
-    seen.state.lobby.players.iter().map(visible).collect()
+    room.state.lobby.players.iter().map(visible).collect()
 }
 
 pub(super) fn sender(sender: &Sender) -> VisibleSender {
@@ -269,7 +240,7 @@ fn game_view(state: &State, game: &Game, voted: bool) -> GameView {
         item,
         closes_at: game.closes_at,
         voted,
-        revealed: Revealed::of(game),
+        revealed: RevealedItem::of(game),
         ranking: ranked,
     }
 }

@@ -1,11 +1,11 @@
 //! Hits, and the end of reactors.
 
 use super::{Reactors, own, spots};
-use crate::care::{self, Keys};
 use crate::reactors::error::Result;
 use crate::reactors::model::{Reactor, ReactorId};
-use crate::reactors::rules::{self, Struck};
+use crate::reactors::rules::{self, Transition};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Tx};
@@ -46,7 +46,7 @@ pub enum Outcome {
 
 /// A reactor that is no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destroyed {
+pub struct Destruction {
     /// As it was at its end.
     pub reactor: Reactor,
     /// How long its spot cools down; `None` = not at all.
@@ -67,38 +67,38 @@ impl Reactors {
     ) -> Result<Hit> {
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         let rules = self.hit_rules;
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let mut reactor = own(tx, id)?;
             let now = tx.now();
             let outcome = match rules::strike(&mut reactor, skill, now, rules) {
-                Struck::Advanced { from } => {
+                Transition::Advanced { from } => {
                     tx.put(&REACTOR.key(id), &reactor)?;
                     Outcome::Advanced { from }
                 }
-                Struck::Stayed { from } => {
+                Transition::Stayed { from } => {
                     if from != reactor.state {
                         tx.put(&REACTOR.key(id), &reactor)?;
                     }
                     Outcome::Stayed { from }
                 }
-                Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, keys)? },
+                Transition::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, guard)? },
             };
             Ok(Hit { character, skill, reactor, outcome })
         };
-        care::run(&scope, transaction).await
+        type_guard::run(&scope, transaction).await
     }
 
     /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. Of several callers
     /// one destroys it, the others get `NotFound`. An index or a hint that an external client corrupt keeps no reactor from
     /// its end: it is left as it is, and nothing is taken out of it.
-    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destroyed> {
+    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destruction> {
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let reactor = own(tx, id)?;
-            let cooldown = end(tx, id, &reactor, keys)?;
-            Ok(Destroyed { reactor, cooldown })
+            let cooldown = end(tx, id, &reactor, guard)?;
+            Ok(Destruction { reactor, cooldown })
         };
-        care::run(&scope, transaction).await
+        type_guard::run(&scope, transaction).await
     }
 }
 
@@ -107,9 +107,9 @@ fn end(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     reactor: &Reactor,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<Option<Duration>> {
-    remove(tx, id, reactor, keys)?;
+    remove(tx, id, reactor, guard)?;
     let cooldown = rules::cooldown_after(reactor);
     if let Some(time) = cooldown {
         cooldowns(reactor.field()).start(tx, &reactor.spot(), time)?;
@@ -122,11 +122,11 @@ pub(super) fn remove(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     reactor: &Reactor,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<()> {
     tx.del(&REACTOR.key(id))?;
-    leave_field(tx, id, &reactor.field(), keys)?;
-    leave_all(tx, id, keys)
+    leave_field(tx, id, &reactor.field(), guard)?;
+    leave_all(tx, id, guard)
 }
 
 /// Takes an id out of what a field knows.
@@ -134,17 +134,17 @@ pub(super) fn leave_field(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     field: &Field,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<()> {
-    if keys.allow(|| tx.sismember(&field_key(field), &id))? {
+    if guard.allows(|| tx.sismember(&field_key(field), &id))? {
         tx.srem(&field_key(field), &id)?;
     }
-    spots::leave(tx, &id, field, keys)
+    spots::leave(tx, &id, field, guard)
 }
 
 /// Takes an id out of the index of all.
-pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, keys: Keys) -> hot::Result<()> {
-    if keys.allow(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
+pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, guard: TypeGuard) -> hot::Result<()> {
+    if guard.allows(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
         tx.srem(&REACTORS_ALL.key(), &id)?;
     }
     Ok(())

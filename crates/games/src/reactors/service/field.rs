@@ -2,12 +2,12 @@
 
 use super::Reactors;
 use super::destroy::{leave_all, leave_field, remove};
-use crate::care::{self, Keys};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::limits::DESTROYED_PER_TRANSACTION;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::MemberCursor;
@@ -18,7 +18,7 @@ use emberkeep_schema::Key;
 
 /// A field that was emptied.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FieldDestroyed {
+pub struct FieldDestruction {
     /// The reactors, as they were at their end.
     pub reactors: Vec<Reactor>,
     /// Cooldowns that were cleared.
@@ -70,9 +70,9 @@ impl Reactors {
     ///
     /// A loop of transactions, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
     /// created meanwhile may stay. What keeps it from going on after it has destroyed some is no error but
-    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
-        let mut destroyed = FieldDestroyed::default();
+    /// [`stopped`](FieldDestruction::stopped), beside those that are gone.
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
+        let mut destroyed = FieldDestruction::default();
         match self.empty(tenant, field, &mut destroyed).await {
             Err(error) if destroyed.reactors.is_empty() => Err(error),
             outcome => {
@@ -83,7 +83,7 @@ impl Reactors {
     }
 
     /// Destroys what a field lists, and clears its cooldowns.
-    async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestroyed) -> Result<()> {
+    async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestruction) -> Result<()> {
         let scope = self.store.scope(tenant);
         let mut from = None;
         loop {
@@ -112,36 +112,41 @@ impl Reactors {
         scope: &Scope<Tenant>,
         field: Field,
         entries: Vec<Member<ReactorId>>,
-    ) -> Result<FieldDestroyed> {
+    ) -> Result<FieldDestruction> {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
         let prefetched =
             ids.iter().fold(scope.clone(), |scope, id| scope.prefetch(&REACTOR.key(id), Read::Get));
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             for entry in &entries {
                 if let Member::External(bytes) = entry {
                     tx.srem_raw(&field_key(&field), bytes.clone())?;
                 }
             }
-            end(tx, &field, &ids, keys)
+            end(tx, &field, &ids, guard)
         };
-        Ok(care::run(&prefetched, transaction).await?)
+        Ok(type_guard::run(&prefetched, transaction).await?)
     }
 }
 
 /// Ends the reactors among some entries of a field; of those that are not here only the entry goes.
-fn end(tx: &mut Tx<'_, Tenant>, field: &Field, ids: &[ReactorId], keys: Keys) -> hot::Result<FieldDestroyed> {
+fn end(
+    tx: &mut Tx<'_, Tenant>,
+    field: &Field,
+    ids: &[ReactorId],
+    guard: TypeGuard,
+) -> hot::Result<FieldDestruction> {
     let records: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
-    let mut ended = FieldDestroyed::default();
+    let mut ended = FieldDestruction::default();
     for (id, found) in ids.iter().zip(tx.get_each(&records)?) {
         match found {
             Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
-                remove(tx, *id, &reactor, keys)?;
+                remove(tx, *id, &reactor, guard)?;
                 ended.reactors.push(reactor);
             }
             Ok(elsewhere) => {
-                leave_field(tx, *id, field, keys)?;
+                leave_field(tx, *id, field, guard)?;
                 if elsewhere.is_none() {
-                    leave_all(tx, *id, keys)?;
+                    leave_all(tx, *id, guard)?;
                 }
             }
             Err(error) => ended.corrupt.push(error),

@@ -10,10 +10,10 @@ mod sweep;
 mod teardown;
 mod update;
 
-pub use destroy::{Destroyed, Hit, Outcome};
-pub use field::FieldDestroyed;
-pub use sweep::{Sweep, Swept};
-pub use teardown::TornDown;
+pub use destroy::{Destruction, Hit, Outcome};
+pub use field::FieldDestruction;
+pub use sweep::{Sweep, SweepReport};
+pub use teardown::TeardownReport;
 
 use super::error::{Error, Result};
 use super::model::{Reactor, ReactorId};

@@ -19,11 +19,11 @@
 //! A hash that is lost, corrupt or too large is removed, and everything is read once.
 
 use super::destroy::{leave_all, leave_field};
-use crate::care::Keys;
 use crate::reactors::error::{Error, Result};
 use crate::reactors::limits::FIELD_REACTORS_MAX;
 use crate::reactors::model::{Reactor, ReactorId, Spot};
 use crate::reactors::schema::{REACTOR, field_key, spots_key};
+use crate::type_guard::TypeGuard;
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::store::Member;
@@ -60,8 +60,13 @@ pub(super) fn enter(tx: &mut Transaction<'_>, id: &ReactorId, reactor: &Reactor)
 }
 
 /// Forgets where a reactor stood.
-pub(super) fn leave(tx: &mut Transaction<'_>, id: &ReactorId, field: &Field, keys: Keys) -> hot::Result<()> {
-    if keys.allow(|| tx.hlen(&spots_key(field)))? {
+pub(super) fn leave(
+    tx: &mut Transaction<'_>,
+    id: &ReactorId,
+    field: &Field,
+    guard: TypeGuard,
+) -> hot::Result<()> {
+    if guard.allows(|| tx.hlen(&spots_key(field)))? {
         tx.hdel(&spots_key(field), id)?;
     }
     Ok(())
@@ -118,9 +123,9 @@ fn look(
             }
             Ok(elsewhere) => {
                 gone += 1;
-                leave_field(tx, *id, field, Keys::Trusted)?;
+                leave_field(tx, *id, field, TypeGuard::Off)?;
                 if elsewhere.is_none() {
-                    leave_all(tx, *id, Keys::Trusted)?;
+                    leave_all(tx, *id, TypeGuard::Off)?;
                 }
             }
             Err(error) if hints.contains_key(id) => return Err(error.into()),

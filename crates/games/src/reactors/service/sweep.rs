@@ -11,7 +11,7 @@
 
 use super::Reactors;
 use super::spots;
-use crate::pages::{Pages, by_tenant, told};
+use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::reactors::error::Result;
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::limits::{MENDED_PER_TRANSACTION, SWEEP_KEYS};
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Of the fields' indexes.
     pub fields: index::Swept,
     /// Of the index of all.
@@ -44,15 +44,15 @@ pub struct Swept {
 pub struct Sweep {
     store: Store,
     stage: Stage,
-    swept: Swept,
+    swept: SweepReport,
 }
 
 /// What is being swept.
 enum Stage {
     Fields(Sweeper<InField>),
     All(Sweeper<InAll>),
-    Cooldowns(Pages<REACTOR_COOLDOWN>),
-    Spots(Pages<REACTOR_SPOTS>),
+    Cooldowns(FamilyScan<REACTOR_COOLDOWN>),
+    Spots(FamilyScan<REACTOR_SPOTS>),
     Over,
 }
 
@@ -72,13 +72,13 @@ impl Reactors {
     /// ```
     pub fn sweep(&self) -> Sweep {
         let stage = Stage::Fields(Sweeper::new(self.store.clone()));
-        Sweep { store: self.store.clone(), stage, swept: Swept::default() }
+        Sweep { store: self.store.clone(), stage, swept: SweepReport::default() }
     }
 }
 
 impl Sweep {
     /// Makes turns until the end, with a pause after each: the pause is the rate limit.
-    pub async fn run(mut self, pause: Duration) -> Result<Swept> {
+    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
         while self.turn().await? {
             tokio::time::sleep(pause).await;
         }
@@ -86,7 +86,7 @@ impl Sweep {
     }
 
     /// What was found so far.
-    pub fn swept(&self) -> &Swept {
+    pub fn report(&self) -> &SweepReport {
         &self.swept
     }
 
@@ -102,14 +102,14 @@ impl Sweep {
             Stage::All(sweeper) => {
                 let goes_on = sweeper.turn().await?;
                 self.swept.all = sweeper.swept().clone();
-                (!goes_on).then(|| Stage::Cooldowns(Pages::new(&self.store, None, SWEEP_KEYS)))
+                (!goes_on).then(|| Stage::Cooldowns(FamilyScan::new(&self.store, None, SWEEP_KEYS)))
             }
             Stage::Cooldowns(pages) => match pages.next().await? {
                 Some(markers) => {
                     self.swept.cooldowns += adopt(&self.store, markers).await?;
                     None
                 }
-                None => Some(Stage::Spots(Pages::new(&self.store, None, SWEEP_KEYS))),
+                None => Some(Stage::Spots(FamilyScan::new(&self.store, None, SWEEP_KEYS))),
             },
             Stage::Spots(pages) => match pages.next().await? {
                 Some(fields) => {
@@ -130,7 +130,7 @@ impl Sweep {
 /// Makes cooldowns known to their fields. Answers how many were not.
 async fn adopt(store: &Store, markers: Vec<(Option<Tenant>, Key<REACTOR_COOLDOWN>)>) -> Result<usize> {
     let mut adopted = 0;
-    for (tenant, markers) in by_tenant(told(markers)) {
+    for (tenant, markers) in by_tenant(with_tenant(markers)) {
         for some in markers.chunks(MENDED_PER_TRANSACTION) {
             let places: Vec<(Field, Spot)> = some.iter().map(cooling).collect();
             let scope = places.iter().fold(store.scope(tenant), |scope, (field, spot)| {
@@ -158,7 +158,7 @@ fn adopt_some(tx: &mut Tx<'_, Tenant>, places: &[(Field, Spot)]) -> hot::Result<
 /// Compares what is remembered of fields with the records. Answers how many differed.
 async fn mend(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_SPOTS>)>) -> Result<usize> {
     let mut mended = 0;
-    for (tenant, key) in told(fields) {
+    for (tenant, key) in with_tenant(fields) {
         let (scope, field) = (store.scope(tenant), spotted_field(&key));
         // In a transaction, because a hash that cannot be read is removed.
         let hints = scope.transact(move |tx| spots::hints(tx, &field)).await?;

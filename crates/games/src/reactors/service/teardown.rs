@@ -10,8 +10,7 @@
 use super::Reactors;
 use super::destroy::{leave_all, remove};
 use super::field::forget_empty;
-use crate::care::{self, Keys};
-use crate::pages::{Pages, by_tenant, told};
+use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{ANYWHERE, InAll};
 use crate::reactors::limits::TEARDOWN_KEYS;
@@ -20,6 +19,7 @@ use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldowned_field,
     cooling, field_of, spotted_field,
 };
+use crate::type_guard::{self, TypeGuard};
 use crate::world::Tenant;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index;
@@ -27,7 +27,7 @@ use emberkeep_schema::{Family, Id, Key, Set};
 
 /// What a teardown removed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TornDown {
+pub struct TeardownReport {
     /// Reactors, and records that could not be read.
     pub reactors: usize,
     /// Cooldowns.
@@ -41,18 +41,18 @@ pub struct TornDown {
 impl Reactors {
     /// Removes every reactor and every cooldown of a tenant. The counter of ids stays: an id should not come back
     /// while clients still know its last owner.
-    pub async fn teardown(&self, tenant: Tenant) -> Result<TornDown> {
+    pub async fn teardown(&self, tenant: Tenant) -> Result<TeardownReport> {
         self.tear_down(Some(tenant)).await
     }
 
     /// Removes every reactor and every cooldown of all tenants; records that cannot be read go too. The counters of ids
     /// stay.
-    pub async fn teardown_all(&self) -> Result<TornDown> {
+    pub async fn teardown_all(&self) -> Result<TeardownReport> {
         self.tear_down(None).await
     }
 
-    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TornDown> {
-        let mut torn = TornDown::default();
+    async fn tear_down(&self, whose: Option<Tenant>) -> Result<TeardownReport> {
+        let mut torn = TeardownReport::default();
         self.empty_fields(whose, &mut torn).await?;
         if self.end_unlisted(whose, &mut torn).await? {
             // Their entries in the fields are ghosts now.
@@ -64,10 +64,10 @@ impl Reactors {
     }
 
     /// Destroys what the fields list.
-    async fn empty_fields(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut pages = Pages::<REACTOR_MAP>::new(&self.store, whose, TEARDOWN_KEYS);
+    async fn empty_fields(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<()> {
+        let mut pages = FamilyScan::<REACTOR_MAP>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
-            for (tenant, index) in told(page) {
+            for (tenant, index) in with_tenant(page) {
                 let destroyed = match self.destroy_in_field(tenant, field_of(&index)).await {
                     // Something in the place of an index: it lists nothing, and would be in the way of all who say
                     // that they are there.
@@ -89,8 +89,8 @@ impl Reactors {
     }
 
     /// Removes records that no field lists; `true` if some of them could not be read.
-    async fn end_unlisted(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<bool> {
-        let mut pages = Pages::<REACTOR>::new(&self.store, whose, TEARDOWN_KEYS);
+    async fn end_unlisted(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<bool> {
+        let mut pages = FamilyScan::<REACTOR>::new(&self.store, whose, TEARDOWN_KEYS);
         let mut unread = false;
         while let Some(page) = pages.next().await? {
             for (tenant, keys) in by_tenant(page) {
@@ -116,16 +116,16 @@ impl Reactors {
     }
 
     /// Clears cooldowns: those that the fields list, then those that only have a marker.
-    async fn end_cooldowns(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut indexes = Pages::<REACTOR_COOLDOWNS>::new(&self.store, whose, TEARDOWN_KEYS);
+    async fn end_cooldowns(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<()> {
+        let mut indexes = FamilyScan::<REACTOR_COOLDOWNS>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = indexes.next().await? {
-            for (tenant, index) in told(page) {
+            for (tenant, index) in with_tenant(page) {
                 torn.cooldowns += self.clear_cooldowns(tenant, cooldowned_field(&index)).await?;
             }
         }
-        let mut markers = Pages::<REACTOR_COOLDOWN>::new(&self.store, whose, TEARDOWN_KEYS);
+        let mut markers = FamilyScan::<REACTOR_COOLDOWN>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = markers.next().await? {
-            for (tenant, marker) in told(page) {
+            for (tenant, marker) in with_tenant(page) {
                 let (field, spot) = cooling(&marker);
                 torn.cooldowns += usize::from(self.clear_cooldown(tenant, field, spot).await?);
             }
@@ -134,15 +134,15 @@ impl Reactors {
     }
 
     /// Removes what is remembered of empty fields, and ghosts from the set of all.
-    async fn end_hints(&self, whose: Option<Tenant>, torn: &mut TornDown) -> Result<()> {
-        let mut pages = Pages::<REACTOR_SPOTS>::new(&self.store, whose, TEARDOWN_KEYS);
+    async fn end_hints(&self, whose: Option<Tenant>, torn: &mut TeardownReport) -> Result<()> {
+        let mut pages = FamilyScan::<REACTOR_SPOTS>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
-            for (tenant, key) in told(page) {
+            for (tenant, key) in with_tenant(page) {
                 let field = spotted_field(&key);
                 self.store.scope(tenant).transact(move |tx| forget_empty(tx, &field)).await?;
             }
         }
-        let mut pages = Pages::<REACTORS_ALL>::new(&self.store, whose, TEARDOWN_KEYS);
+        let mut pages = FamilyScan::<REACTORS_ALL>::new(&self.store, whose, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             // Where the set is one for all tenants, its ghosts are not this tenant's business.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || whose.is_none()) {
@@ -162,21 +162,21 @@ impl Reactors {
 /// Removes one record, if it is still this tenant's when the transaction commits.
 async fn end_one(owner: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<bool> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let transaction = move |tx: &mut Tx<'_, Tenant>, keys| match tx.get(&key)? {
-        Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor, keys).map(|()| true),
+    let transaction = move |tx: &mut Tx<'_, Tenant>, guard| match tx.get(&key)? {
+        Some(reactor) if reactor.is_of(tx.partition()) => remove(tx, id, &reactor, guard).map(|()| true),
         _ => Ok(false),
     };
-    Ok(care::run(owner, transaction).await?)
+    Ok(type_guard::run(owner, transaction).await?)
 }
 
 /// Removes a record that says nothing of itself.
 async fn discard(scope: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<()> {
     let (key, id) = (key.clone(), REACTOR.parts(key).0);
-    let transaction = move |tx: &mut Tx<'_, Tenant>, keys: Keys| {
+    let transaction = move |tx: &mut Tx<'_, Tenant>, guard: TypeGuard| {
         tx.del(&key)?;
-        leave_all(tx, id, keys)
+        leave_all(tx, id, guard)
     };
-    Ok(care::run(scope, transaction).await?)
+    Ok(type_guard::run(scope, transaction).await?)
 }
 
 /// Deletes an index if it is none; `true` if it did.
@@ -186,7 +186,7 @@ where
 {
     let index = index.clone();
     let transaction = move |tx: &mut Tx<'_, Tenant>| {
-        let corrupt = care::is_wrong_type(tx.scard(&index))?;
+        let corrupt = type_guard::is_wrong_type(tx.scard(&index))?;
         if corrupt {
             tx.del(&index)?;
         }

@@ -5,7 +5,7 @@ use crate::reactors::error::{Error, Result};
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::rules;
 use crate::reactors::schema::REACTOR;
-use crate::reactors::stamp::Stamp;
+use crate::reactors::timestamp::Timestamp;
 use crate::world::Tenant;
 use emberkeep_hot::Tx;
 use emberkeep_hot::command::Read;
@@ -53,7 +53,7 @@ impl Reactors {
 
 /// Stamps and writes.
 fn put(tx: &mut Tx<'_, Tenant>, id: ReactorId, mut reactor: Reactor) -> Result<Reactor> {
-    reactor.update_time = Stamp::at(tx.now());
+    reactor.update_time = Timestamp::at(tx.now());
     tx.put(&REACTOR.key(id), &reactor)?;
     Ok(reactor)
 }

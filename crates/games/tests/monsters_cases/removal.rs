@@ -150,7 +150,7 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
     let corrupt = field_key(&Field { map: 1, ..world.field });
     assert!(discarded.to_string().contains(&world.name_of(&corrupt)), "{discarded}");
     world.assert_torn_down().await;
-    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TornDown::default()));
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TeardownReport::default()));
     assert_eq!(other.keys().await, before);
     assert_eq!(other.listed().await, [stays.0]);
     // Ids go on where they were, and nothing else of old comes back.

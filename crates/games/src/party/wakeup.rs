@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What a follower of a room is told; but for `Missed`, a message on the room's channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Signal {
+pub enum Wakeup {
     /// There are events up to this sequence.
     Events {
         /// The newest one.
@@ -23,40 +23,40 @@ pub enum Signal {
 }
 
 /// Who follows a room.
-pub struct Follower {
+pub struct RoomSubscription {
     pub(super) messages: Subscription,
 }
 
-impl Follower {
+impl RoomSubscription {
     /// What comes next; `None` when the store was closed.
-    pub async fn next(&mut self) -> Option<Signal> {
+    pub async fn next(&mut self) -> Option<Wakeup> {
         Some(match self.messages.next().await? {
             Message::Message { payload, .. } => read(&payload),
-            Message::Missed { .. } => Signal::Missed,
+            Message::Missed { .. } => Wakeup::Missed,
         })
     }
 }
 
 /// Who follows all rooms of a store.
-pub struct FollowerOfAll {
+pub struct AllRoomsSubscription {
     pub(super) messages: Subscription,
     pub(super) layout: KeyLayout,
 }
 
-impl FollowerOfAll {
+impl AllRoomsSubscription {
     /// What comes next, and of which room; of no room means of any. `None` when the store was closed.
-    pub async fn next(&mut self) -> Option<(Option<RoomCode>, Signal)> {
+    pub async fn next(&mut self) -> Option<(Option<RoomCode>, Wakeup)> {
         Some(match self.messages.next().await? {
             Message::Message { channel, payload } => {
                 let parsed = ROOM_CHANNEL::parse(&self.layout, &channel);
                 (parsed.and_then(|(room, _)| room).map(|room| room.0), read(&payload))
             }
-            Message::Missed { .. } => (None, Signal::Missed),
+            Message::Missed { .. } => (None, Wakeup::Missed),
         })
     }
 }
 
 /// What an external client publishes there is no reason to stop listening, but one to look.
-fn read(payload: &[u8]) -> Signal {
-    Json::<Signal>::decode(payload).unwrap_or(Signal::Missed)
+fn read(payload: &[u8]) -> Wakeup {
+    Json::<Wakeup>::decode(payload).unwrap_or(Wakeup::Missed)
 }

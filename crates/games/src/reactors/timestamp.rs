@@ -1,4 +1,4 @@
-//! `Stamp`: when a record changed last. Milliseconds in our API, a text in the record, as a Go service writes a
+//! `Timestamp`: when a record changed last. Milliseconds in our API, a text in the record, as a Go service writes a
 //! `time.Time`.
 //!
 //! Promises:
@@ -17,7 +17,7 @@ const DAY_MS: i64 = 86_400_000;
 
 /// When something changed last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Stamp(Form);
+pub struct Timestamp(Form);
 
 /// How it stands in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -33,10 +33,10 @@ enum Form {
     Number(i64),
 }
 
-impl Stamp {
+impl Timestamp {
     /// A stamp of a time in milliseconds since 1970. Beyond the years 0000 to 9999 it is the nearest of them.
-    pub fn at(ms: i64) -> Stamp {
-        Stamp(Form::Ms(ms.clamp(*MS.start(), *MS.end())))
+    pub fn at(ms: i64) -> Timestamp {
+        Timestamp(Form::Ms(ms.clamp(*MS.start(), *MS.end())))
     }
 
     /// The time in milliseconds since 1970; `None` if nobody stamped it, or in a form that is no timestamp.
@@ -49,7 +49,7 @@ impl Stamp {
     }
 }
 
-impl fmt::Display for Stamp {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Form::Never => f.write_str("never"),
@@ -60,7 +60,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-impl Serialize for Stamp {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Form::Never => serializer.serialize_unit(),
@@ -71,37 +71,37 @@ impl Serialize for Stamp {
     }
 }
 
-impl<'de> Deserialize<'de> for Stamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stamp, D::Error> {
-        deserializer.deserialize_any(StampVisitor)
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        deserializer.deserialize_any(TimestampVisitor)
     }
 }
 
-struct StampVisitor;
+struct TimestampVisitor;
 
-impl Visitor<'_> for StampVisitor {
-    type Value = Stamp;
+impl Visitor<'_> for TimestampVisitor {
+    type Value = Timestamp;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a timestamp")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Stamp, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
         let ours = parse(text).filter(|ms| MS.contains(ms) && written(*ms) == text);
-        Ok(Stamp(ours.map_or_else(|| Form::Text(text.into()), Form::Ms)))
+        Ok(Timestamp(ours.map_or_else(|| Form::Text(text.into()), Form::Ms)))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Stamp, E> {
-        Ok(Stamp(Form::Number(number)))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Timestamp, E> {
+        Ok(Timestamp(Form::Number(number)))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Stamp, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Timestamp, E> {
         let number = i64::try_from(number).map_err(|_| E::custom("a timestamp beyond i64"))?;
         self.visit_i64(number)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Stamp, E> {
-        Ok(Stamp::default())
+    fn visit_unit<E: Error>(self) -> Result<Timestamp, E> {
+        Ok(Timestamp::default())
     }
 }
 
@@ -205,13 +205,13 @@ mod tests {
     use emberkeep_schema::{Codec, Json};
     use proptest::prelude::*;
 
-    fn read(json: &str) -> Stamp {
-        Json::<Stamp>::decode(json.as_bytes()).unwrap()
+    fn read(json: &str) -> Timestamp {
+        Json::<Timestamp>::decode(json.as_bytes()).unwrap()
     }
 
-    fn json_of(stamp: &Stamp) -> String {
+    fn json_of(stamp: &Timestamp) -> String {
         let mut out = Vec::new();
-        Json::<Stamp>::encode(stamp, &mut out).unwrap();
+        Json::<Timestamp>::encode(stamp, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -225,7 +225,7 @@ mod tests {
             (i64::MIN, "0000-01-01T00:00:00.000Z"),
             (i64::MAX, "9999-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(json_of(&Stamp::at(ms)), format!("\"{text}\""));
+            assert_eq!(json_of(&Timestamp::at(ms)), format!("\"{text}\""));
         }
     }
 
@@ -276,13 +276,13 @@ mod tests {
             assert_eq!(read(&format!("\"{text}\"")).ms(), None, "{text}");
         }
         assert_eq!((read("null").ms(), read("7").ms()), (None, None));
-        assert!(Json::<Stamp>::decode(b"{}").is_err());
+        assert!(Json::<Timestamp>::decode(b"{}").is_err());
     }
 
     proptest! {
         #[test]
         fn a_time_survives(ms in MS) {
-            let stamp = Stamp::at(ms);
+            let stamp = Timestamp::at(ms);
             prop_assert_eq!(stamp.ms(), Some(ms));
             prop_assert_eq!(read(&json_of(&stamp)), stamp);
         }

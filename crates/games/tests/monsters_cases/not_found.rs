@@ -2,7 +2,7 @@
 
 use super::*;
 use emberkeep_games::monsters::{
-    DropTimerRequest, EffectRequest, Error, MONSTER, MonsterId, Position, SkillId, TornDown,
+    DropTimerRequest, EffectRequest, Error, MONSTER, MonsterId, Position, SkillId, TeardownReport,
 };
 use emberkeep_games::world::Tenant;
 use emberkeep_hot::Store;
@@ -53,7 +53,7 @@ pub async fn a_monster_of_another_tenant_is_not_found(store: Store) {
     assert_eq!(world.monsters.due_drops(stranger.tenant, 100).await.unwrap().done, []);
     assert_eq!(world.monsters.run_due_effects(stranger.tenant, 100).await.unwrap().done, []);
     assert!(world.monsters.destroy_in_field(stranger.tenant, world.field).await.unwrap().ids.is_empty());
-    assert_eq!(world.monsters.teardown(stranger.tenant).await, Ok(TornDown::default()));
+    assert_eq!(world.monsters.teardown(stranger.tenant).await, Ok(TeardownReport::default()));
     assert_eq!(world.get(id).await, before);
     assert!(world.is_cooling(id, 1).await);
     assert_eq!(world.monsters.due_drops(world.tenant, 100).await.unwrap().done.len(), 1);

@@ -3,7 +3,6 @@
 //!
 //! Our own reads take both, so nothing else would ever write such a record of a monster that stands idle.
 
-use super::sweep::Swept;
 use super::*;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_schema::{Codec, Json};
@@ -31,9 +30,9 @@ pub(super) async fn look(
 }
 
 /// Writes monsters as they are, in the present shape.
-pub(super) fn rewrite_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+pub(super) fn rewrite_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<SweepReport> {
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    let mut swept = Swept::default();
+    let mut swept = SweepReport::default();
     for (id, monster) in ids.iter().zip(tx.get_each(&keys)?) {
         if let Ok(Some(mut monster)) = monster {
             put(tx, *id, &mut monster)?;
