@@ -7,8 +7,8 @@ use emberkeep_schema::{Family, Key};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// How often a scan restarts because its cursor became invalid (a server restarted, slots moved). Then the caller gets
-/// the error.
+/// How often a scan restarts because its cursor became invalid (a server restarted, slots moved). Then the
+/// caller gets the error.
 const RESTARTS_MAX: u32 = 8;
 
 /// A scan over the keys of `F`.
@@ -23,7 +23,8 @@ pub(crate) struct FamilyScan<F> {
 }
 
 impl<F: Family<Partition = Tenant>> FamilyScan<F> {
-    /// A scan from the start: the keys of one tenant, or of all if it is `None`. A page has about `page_keys` keys.
+    /// A scan from the start: the keys of one tenant, or of all if it is `None`. A page has about `page_keys`
+    /// keys.
     pub(crate) fn new(store: &Store, tenant: Option<Tenant>, page_keys: usize) -> Self {
         let (store, next) = (store.clone(), Some(None));
         FamilyScan { store, tenant, page_keys, next, restarts: 0, family: PhantomData }

@@ -1,9 +1,10 @@
 //! Transactions that still commit when an auxiliary key holds a wrong type.
 //!
-//! An engine refuses a commit that writes to a key of another type. A string that an external client put in the place
-//! of an index would therefore keep every monster of a tenant alive. Checking the type of each key before each write
-//! would cost reads, and conflicts with every other writer of the key. So a transaction first runs without checks. Only
-//! if its commit is refused with `WrongType` does it run once more, and then it checks.
+//! An engine refuses a commit that writes to a key of another type. A string that an external client put in
+//! the place of an index would therefore keep every monster of a tenant alive. Checking the type of each key
+//! before each write would cost reads, and conflicts with every other writer of the key. So a transaction
+//! first runs without checks. Only if its commit is refused with `WrongType` does it run once more, and then
+//! it checks.
 
 use crate::world::Tenant;
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -48,7 +49,8 @@ impl AsStoreError for Error {
     }
 }
 
-/// Runs a transaction without type checks, and once more with them if the commit was refused with `WrongType`.
+/// Runs a transaction without type checks, and once more with them if the commit was refused with
+/// `WrongType`.
 pub(crate) async fn run<T, E, S>(scope: &Scope<Tenant>, transaction: S) -> Result<T, E>
 where
     S: FnMut(&mut Tx<'_, Tenant>, TypeGuard) -> Result<T, E> + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! The rooms' behaviours on the embedded engine, a real Redis and a real Redis Cluster.
+//! The behaviour of rooms on the embedded engine, a real Redis and a real Redis Cluster.
 
 mod party_cases;
 
@@ -107,7 +107,7 @@ on_every_engine!(mod party = party_cases {
     leftovers_under_a_code_do_not_enter_a_new_room,
 });
 
-/// A store whose time a test holds.
+/// A store with a manual clock.
 fn store_with_a_clock() -> (Store, ManualClock) {
     let clock = ManualClock::at(1_700_000_000_000);
     let engine = Options::default().clock(Clock::Manual(clock.clone())).open().unwrap();
@@ -164,7 +164,7 @@ async fn a_party_in_a_vote_survives_a_crash_with_its_deadline() {
     let closes_at = party.rooms.force_close_vote(&party.master).await.unwrap();
     let before = (party.state().await, party.events().await, party.all_end_together().await);
     let kept = (party.code, party.key.clone());
-    // What a killed process leaves is what was synced: nothing is closed, nothing is said.
+    // A killed process leaves what was synced: nothing is closed.
     drop((party, store));
     let store = open();
     let rooms = emberkeep_games::party::Rooms::new(store.clone());

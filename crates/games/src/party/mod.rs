@@ -1,8 +1,10 @@
-//! Party: rooms for a game on phones. People join with a code, take a player each, and guess who sent what.
+//! Party: rooms for a game on phones. People join with a code, take a player each, and guess who sent which
+//! reel.
 //!
-//! Promises: a player has one device and a device one player; the first vote of a player on an item counts, and none
-//! after the end of the vote; a vote ends once, whoever notices; who is not the master sees no vote and no true sender
-//! before they are shown; all keys of a room end together, a day after the last thing that anybody did in it.
+//! Promises: a player has one device, and a device has one player. The first vote of a player on an item
+//! counts, and none after the vote has closed. A vote closes once, whichever process notices first. Only the
+//! master sees votes and true senders before they are revealed. All keys of a room expire together, a day
+//! after its last use.
 
 mod error;
 mod event;

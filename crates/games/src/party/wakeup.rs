@@ -1,4 +1,4 @@
-//! What wakes those who follow a room. The log says what happened; a message only says that something did.
+//! Wake-up messages for the subscribers of a room. They contain no events; subscribers read the log.
 
 use super::model::RoomCode;
 use super::schema::ROOM_CHANNEL;
@@ -6,29 +6,29 @@ use emberkeep_hot::pubsub::{Event as Message, Subscription};
 use emberkeep_schema::{Codec, Family, Json, KeyLayout};
 use serde::{Deserialize, Serialize};
 
-/// What a follower of a room is told; but for `Missed`, a message on the room's channel.
+/// A message on the room's channel. `Missed` is never published; the subscription reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Wakeup {
-    /// There are events up to this sequence.
+    /// The log has events up to this sequence.
     Events {
-        /// The newest one.
+        /// The newest sequence.
         last: u64,
     },
-    /// The room was closed: its log is gone, this is the last word.
+    /// The room was closed and its log removed. This is the last message.
     Closed,
-    /// Messages were lost, or one cannot be read: look into the log, or at the state.
+    /// Messages were lost, or one was unreadable. Read the log or the state.
     #[serde(other)]
     Missed,
 }
 
-/// Who follows a room.
+/// A subscription to the wake-ups of one room.
 pub struct RoomSubscription {
     pub(super) messages: Subscription,
 }
 
 impl RoomSubscription {
-    /// What comes next; `None` when the store was closed.
+    /// The next message; `None` after the store was closed.
     pub async fn next(&mut self) -> Option<Wakeup> {
         Some(match self.messages.next().await? {
             Message::Message { payload, .. } => read(&payload),
@@ -37,14 +37,15 @@ impl RoomSubscription {
     }
 }
 
-/// Who follows all rooms of a store.
+/// A subscription to the wake-ups of all rooms of a store.
 pub struct AllRoomsSubscription {
     pub(super) messages: Subscription,
     pub(super) layout: KeyLayout,
 }
 
 impl AllRoomsSubscription {
-    /// What comes next, and of which room; of no room means of any. `None` when the store was closed.
+    /// The next message and its room, or no room if it concerns all of them. `None` after the store was
+    /// closed.
     pub async fn next(&mut self) -> Option<(Option<RoomCode>, Wakeup)> {
         Some(match self.messages.next().await? {
             Message::Message { channel, payload } => {
@@ -56,7 +57,7 @@ impl AllRoomsSubscription {
     }
 }
 
-/// What an external client publishes there is no reason to stop listening, but one to look.
+/// An unreadable message of an external client is a reason to read the log, not to stop.
 fn read(payload: &[u8]) -> Wakeup {
     Json::<Wakeup>::decode(payload).unwrap_or(Wakeup::Missed)
 }

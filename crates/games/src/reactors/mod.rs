@@ -1,8 +1,8 @@
-//! Reactors: objects on a map that do something when they are hit.
+//! Reactors: objects on a map that react to hits.
 //!
-//! Promises: at most one living reactor of a kind stands on a spot, and none while the spot cools down; a hit is never
-//! lost; exactly one caller destroys a reactor; a reactor, its place in both indexes and its cooldown change together;
-//! the id of another tenant's reactor is `NotFound`.
+//! Promises: at most one living reactor of a classification occupies a spot, and none while the spot is on
+//! cooldown. A hit is never lost. Exactly one caller destroys a reactor. A reactor, its entries in both
+//! indexes and its cooldown change together. A reactor of another tenant is `NotFound`.
 
 mod error;
 mod indexes;

@@ -14,7 +14,7 @@ pub async fn healing_stops_at_the_full_health(store: Store) {
     assert_eq!(world.monsters.heal(world.tenant, id, 3).await, Ok(Healing { actual: 3, hp: 5 }));
     assert_eq!(world.monsters.heal(world.tenant, id, i64::MAX).await, Ok(Healing { actual: 5, hp: 10 }));
     assert_eq!(world.monsters.heal(world.tenant, id, 1).await, Ok(Healing { actual: 0, hp: 10 }));
-    // Who hurt it stays known.
+    // The damage entries stay.
     assert_eq!(world.monsters.damage_leader(world.tenant, id).await, Ok(Some((ALICE, 8))));
 }
 
@@ -53,7 +53,7 @@ pub async fn control_changes_hands_and_only_its_holder_releases_it(store: Store)
     let (monsters, tenant, id) = (&world.monsters, world.tenant, world.spawn(10).await.id);
     assert_eq!(monsters.control(tenant, id, ALICE).await, Ok(CharacterId(0)));
     assert_eq!(monsters.control(tenant, id, BOB).await, Ok(ALICE));
-    // Alice's client left the field and says so late.
+    // Alice's client has left the field and reports it late.
     assert_eq!(monsters.release_control(tenant, id, ALICE).await, Ok(false));
     assert_eq!(world.get(id).await.controller, BOB);
     assert_eq!(monsters.release_control(tenant, id, BOB).await, Ok(true));

@@ -1,6 +1,6 @@
-//! What monsters promise, on any store: each case takes a store that others may be using, and a tenant of its own.
+//! The cases of monsters, for any store. A case shares its store with others and has its own tenant.
 //!
-//! No case waits for a deadline: what should be due is made older, in the store.
+//! No case waits for a deadline: stored times are shifted into the past.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 

@@ -1,4 +1,4 @@
-//! Monsters that are not there: another tenant's, one that vanished, an id that never was.
+//! Monsters that do not exist: another tenant's, a removed one, an id that was never assigned.
 
 use super::*;
 use emberkeep_games::monsters::{
@@ -8,7 +8,7 @@ use emberkeep_games::world::Tenant;
 use emberkeep_hot::Store;
 use uuid::Uuid;
 
-/// Whatever is done to it, there is no such monster.
+/// Every call fails with `NotFound`.
 async fn is_nowhere(world: &World, tenant: Tenant, id: MonsterId) {
     let (monsters, none) = (&world.monsters, Err(Error::NotFound { id }));
     assert_eq!(monsters.get(tenant, id).await.map(drop), none);

@@ -1,4 +1,4 @@
-//! The log of a room, and who follows it.
+//! The log of a room, and its subscribers.
 
 use super::*;
 use emberkeep_games::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
@@ -13,8 +13,8 @@ async fn next(follower: &mut RoomSubscription) -> Wakeup {
     heard.expect("a signal comes").expect("the store is open")
 }
 
-/// Waits for the signal of an event. On a Cluster the nodes hand messages on in their own time, so that one of before
-/// the subscription may come; one of an event that never was may not.
+/// Waits for the signal of an event. On a Cluster the nodes hand messages on in their own time, so that one
+/// of before the subscription may come; one of an event that never was may not.
 async fn hear(follower: &mut RoomSubscription, expected: u64) {
     loop {
         match next(follower).await {
@@ -112,8 +112,8 @@ pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
     party.rooms.toggle_player(&party.master, &player(2), false).await.unwrap();
     let events = party.events().await;
     let phone = device(2);
-    let told = |whom: Audience<'_>| events.iter().filter(|event| event.audience() == whom).count();
-    assert_eq!((told(Audience::Everyone), told(Audience::Device(&phone))), (events.len() - 1, 1));
+    let reported = |whom: Audience<'_>| events.iter().filter(|event| event.audience() == whom).count();
+    assert_eq!((reported(Audience::Everyone), reported(Audience::Device(&phone))), (events.len() - 1, 1));
     let json = serde_json::to_value(&events[0]).unwrap();
     assert_eq!(json, serde_json::json!({ "type": "room_created" }));
 }

@@ -1,4 +1,4 @@
-//! What rooms promise, on any store: each case takes a store that others may be using, and a room of its own.
+//! The cases of rooms, for any store. A case shares its store with others and has its own room.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
@@ -246,8 +246,8 @@ impl Party {
         self.store.engine().read_many(vec![(key, read)]).await.unwrap().remove(0)
     }
 
-    /// Every key of the room with its end, found by a scan of the whole store. Keys of the engine itself end by
-    /// themselves and belong to nobody.
+    /// Every key of the room with its end, found by a scan of the whole store. Keys of the engine itself end
+    /// by themselves and belong to nobody.
     pub async fn keys(&self) -> Vec<(String, i64)> {
         let (mut found, mut from) = (std::collections::BTreeMap::new(), None);
         let pattern = format!("*{}*", self.code);

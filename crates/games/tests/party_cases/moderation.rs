@@ -1,4 +1,4 @@
-//! Devices that prove themselves, locks, bans, and another game in the same room.
+//! Reconnect tokens, lock, bans, and another game in the same room.
 
 use super::*;
 use emberkeep_games::party::limits::DEVICES_MAX;

@@ -1,4 +1,4 @@
-//! Rooms come and go.
+//! Creation, closing and versions of rooms.
 
 use super::*;
 use std::sync::atomic::{AtomicU8, Ordering};

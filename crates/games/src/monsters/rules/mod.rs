@@ -1,4 +1,4 @@
-//! The rules of the monsters: pure functions of what is stored, and of what happens to it.
+//! The rules of the monsters: pure functions on stored types.
 
 mod damage;
 mod drops;

@@ -1,4 +1,4 @@
-//! The end of monsters: each goes whole, and one caller ended it.
+//! Removal of monsters: atomic, and reported to one caller.
 
 use super::cooldowns::cooldowns;
 use super::*;
@@ -11,46 +11,44 @@ use emberkeep_primitives::index;
 use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
 use std::collections::BTreeSet;
 
-/// A field that was emptied.
+/// The result of emptying a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldDestruction {
-    /// The monsters that this call removed, as they were at their end.
+    /// The monsters that this call removed, as they were last.
     pub monsters: Vec<Monster>,
-    /// The ids under which they stood, in the same order: a record that an external client wrote may name another one.
+    /// The ids of their keys, in the same order. The record of an external client may contain another id.
     pub ids: Vec<MonsterId>,
-    /// Cooldowns that went with them.
+    /// Cooldowns that were removed with them.
     pub cooldowns: usize,
-    /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
-    /// left as they are.
+    /// Errors for corrupt records, each with its key. Their field is unknown, so they are unchanged.
     pub corrupt: Vec<hot::Error>,
-    /// What kept the call from going on after it had removed these: call again for the rest. Nobody else is told of
-    /// what it removed, so that must not be lost in an error.
+    /// Why the call stopped early. Call again for the rest. It is not an `Err`, because the removed monsters
+    /// must not be lost.
     pub stopped: Option<Error>,
 }
 
-/// What a transaction made of one monster.
+/// What a transaction did to one monster.
 enum Removal {
-    /// It went, with so many cooldowns. As it was.
+    /// It was removed, with so many cooldowns.
     Done(Box<Monster>, usize),
-    /// It is not there, or not where it was looked for.
+    /// It does not exist, or is not in the field.
     Absent,
-    /// It has more cooldowns than a transaction clears: go on in a further one.
+    /// It has more cooldowns than one transaction clears. Another transaction must continue.
     NotYet,
 }
 
 impl Monsters {
-    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one transaction. `true` for
-    /// the one caller whose transaction removed it.
+    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one
+    /// transaction. `true` for the one caller that removed it.
     ///
-    /// A key that an external client corrupt keeps no monster from its end: what is no index, no set of deadlines or no list
-    /// of free ids any more is left as it is, and nothing is taken out of it. An id that cannot be released for that
-    /// reason comes back when the counter has wrapped.
+    /// A key of a wrong type does not prevent a removal. It is left as it is, and nothing is removed from it.
+    /// An id that cannot be released for that reason is used again when the counter has wrapped.
     pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
         Ok(self.take(tenant, id).await?.is_some())
     }
 
-    /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it, what weighed on
-    /// it. Ids are used again, so only the removal itself can tell whose end it was.
+    /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it,
+    /// what weighed on it. Ids are used again, so only the removal itself can tell whose end it was.
     pub async fn take(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
         let scope = prefetched(self.scope(tenant), id);
         loop {
@@ -63,12 +61,12 @@ impl Monsters {
         }
     }
 
-    /// Removes the monsters that are in a field now, in bounded transactions, each monster whole. Whoever is spawned meanwhile
-    /// stays. What keeps it from going on after it has removed some is no error but
-    /// [`stopped`](FieldDestruction::stopped), beside those that are gone.
+    /// Removes the monsters that are in a field now, in bounded transactions, each monster atomically.
+    /// Monsters that are spawned meanwhile stay. A failure after the first removals is reported in
+    /// [`stopped`](FieldDestruction::stopped).
     pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
         let (scope, index) = (self.scope(tenant), field_key(&field));
-        // Each once: a page may repeat what an earlier one gave.
+        // A set, because pages may repeat members.
         let (mut members, mut from) = (BTreeSet::new(), None);
         loop {
             let page = scope.members(&index, from, hot::limits::REPLY_ELEMENTS_MAX).await?;
@@ -81,7 +79,7 @@ impl Monsters {
         self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
     }
 
-    /// Removes many monsters, several in a transaction; only those of a field, if one is given.
+    /// Removes many monsters in batches; with a field, only those in it.
     pub(super) async fn remove_all(
         &self,
         tenant: Tenant,
@@ -113,19 +111,19 @@ impl Monsters {
     }
 }
 
-/// A scope whose transactions remove a monster: what that reads is known beforehand.
+/// A scope that prefetches what a removal reads.
 fn prefetched(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
-    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), known_cooldowns())
+    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), indexed_cooldowns())
 }
 
-/// What clearing all cooldowns of a monster reads of their index.
-pub(super) fn known_cooldowns() -> Read {
+/// What clearing all cooldowns of a monster reads from their index.
+pub(super) fn indexed_cooldowns() -> Read {
     Read::ZRange(ZSlice::Rank(0, CLEARED_PER_TRANSACTION_MAX as i64), false)
 }
 
 struct Batch {
     destroyed: FieldDestruction,
-    /// Those that a further transaction must remove.
+    /// Monsters that another transaction must remove.
     left: Vec<MonsterId>,
 }
 
@@ -163,7 +161,7 @@ fn remove_some(
     Ok(batch)
 }
 
-/// Removes one monster; with a field, only if it is in it.
+/// Removes one monster; with a field, only if it is in that field.
 fn remove(
     tx: &mut Tx<'_, Tenant>,
     ids: &Ids,
@@ -174,7 +172,7 @@ fn remove(
     let key = MONSTER.key(id);
     let monster = tx.get(&key)?.filter(|monster| field.is_none_or(|field| monster.field() == field));
     let Some(monster) = monster else {
-        // The index of the field named it: an entry without a monster.
+        // The index of the field listed it: a stale entry.
         if let Some(field) = field {
             tx.srem(&field_key(&field), &id)?;
         }
@@ -187,23 +185,28 @@ fn remove(
     if guard.allows(|| tx.sismember(&field_key(&monster.field()), &id))? {
         index::leave::<ByField>(tx, &id, &monster)?;
     }
-    bury(tx, ids, id, guard)?;
+    delete_record(tx, ids, id, guard)?;
     Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
-/// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The transaction must have seen
-/// the record: who deletes it releases the id, once.
-pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
+/// Removes the record, timer and deadlines of a monster, and releases its id. The caller must have read the
+/// record in this transaction: only the transaction that deletes it may release the id.
+pub(super) fn delete_record(
+    tx: &mut Tx<'_, Tenant>,
+    ids: &Ids,
+    id: MonsterId,
+    guard: TypeGuard,
+) -> hot::Result<()> {
     tx.del(&MONSTER.key(id))?;
-    forget(tx, id, guard)?;
+    remove_deadlines(tx, id, guard)?;
     let to_free = guard.allows(|| tx.llen(&MONSTER_ID_FREE.key()))?;
     let to_rest = guard.allows(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
     if to_free && to_rest { ids.release(tx, &id) } else { Ok(()) }
 }
 
-/// Removes a monster's timer and deadlines, whether or not there are any.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
-    drops::forget(tx, id, guard)?;
+/// Removes a monster's timer and deadlines, if there are any.
+pub(super) fn remove_deadlines(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
+    drops::delete(tx, id, guard)?;
     if guard.allows(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
         tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
     }

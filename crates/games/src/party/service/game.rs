@@ -9,24 +9,24 @@ use crate::party::rules;
 use emberkeep_hot::Tx;
 use emberkeep_primitives::ballot::Cast;
 
-/// A vote that counts.
+/// The receipt of a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VoteReceipt {
-    /// Whose it is.
+    /// The player that voted.
     pub player_id: PlayerId,
-    /// Whether it was the last one that was waited for.
+    /// Whether it was the last missing vote.
     pub closed: bool,
 }
 
-/// A room in which nothing is due.
+/// A settled room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
-    /// When something will be: settle then.
+    /// When the open vote closes by itself. Settle again then.
     pub next_deadline: Option<i64>,
 }
 
 impl Rooms {
-    /// Starts the game: the room is set up, two players at least take part, and all of them are taken.
+    /// Starts the game. The room must be set up, with at least two active players, all of them with a device.
     pub async fn start_game(&self, master: &Master) -> Result<()> {
         self.lead(master, TxMode::KeepAlive, |tx, room| {
             let claims = room.claims(tx)?;
@@ -37,7 +37,7 @@ impl Rooms {
         .await
     }
 
-    /// Opens an item for the vote. It must be the next one of the round; the result of the one before is shown first.
+    /// Opens the next item of the round for votes. Reveals the result of the previous one if necessary.
     pub async fn open_item(&self, master: &Master, round: &RoundId, item: &ItemId) -> Result<()> {
         let (round, item) = (round.clone(), item.clone());
         let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
@@ -46,7 +46,8 @@ impl Rooms {
         self.lead(master, TxMode::KeepAlive, act).await
     }
 
-    /// Votes for the device's player: 1 to k different senders. The first vote counts. With the last one the vote ends.
+    /// Votes for the device's player: 1 to k different senders. The first vote counts. The last missing vote
+    /// closes the vote.
     pub async fn submit_vote(
         &self,
         code: RoomCode,
@@ -62,7 +63,8 @@ impl Rooms {
         .await
     }
 
-    /// Lets the vote end in ten seconds; when that is. Said again, the first countdown goes on.
+    /// Starts the countdown of ten seconds to the close of the vote, and returns when it closes. If it runs
+    /// already, it goes on.
     pub async fn force_close_vote(&self, master: &Master) -> Result<i64> {
         self.lead(master, TxMode::KeepAlive, |_, room| {
             let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
@@ -72,19 +74,19 @@ impl Rooms {
         .await
     }
 
-    /// Shows everybody the result of the item whose vote is over, adds its points and leaves it behind. Optional before
-    /// the next item or round: those do it by themselves.
+    /// Reveals the result of the closed vote, adds its points, and advances to the next item. Optional:
+    /// opening the next item or starting the next round reveals it too.
     pub async fn reveal(&self, master: &Master) -> Result<()> {
         self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal)).await
     }
 
-    /// Goes on after the last item of a round: first to the points of the round, then to the next round, after the last
-    /// one to the end of the game.
+    /// Advances after the last item of a round: first to the points of the round, then to the next round,
+    /// after the last round to the end of the game.
     pub async fn start_next_round(&self, master: &Master) -> Result<()> {
         self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::next_round)).await
     }
 
-    /// Does what is due and nothing else: for a server's timer. Two that call it at once do it once.
+    /// Settles what is due, for a server's timer. Concurrent calls settle it once.
     pub async fn settle(&self, code: RoomCode) -> Result<Settlement> {
         self.enter(code, TxMode::KeepAliveIfChanged, |_, room| {
             Ok(Settlement { next_deadline: room.state.closes_at() })
@@ -106,18 +108,18 @@ fn vote(
     let ballot = room.ballot().ok_or(Error::Late)?;
     match ballot.cast(tx, &player, &chosen, room.state.closes_at())? {
         Cast::AlreadyVoted => return Err(Error::AlreadyVoted(player)),
-        // The visit has ended a vote whose time is over, so this does not happen here; a ballot asks by itself, because
-        // not everybody who uses one settles first.
+        // Unreachable here, because `room_tx` has closed a vote whose time is over. The ballot checks for
+        // callers that do not settle first.
         Cast::Late => return Err(Error::Late),
         Cast::Counted => {}
     }
-    // No event: its number in the log would tell everybody how many have voted.
+    // Not an event: its sequence would reveal the number of votes.
     room.wake();
     let closed = room.settle(tx)?;
     Ok(VoteReceipt { player_id: player, closed })
 }
 
-/// The vote on the item must be open: one that was is over, one that was not is not now.
+/// Checks that the vote on the item is open: a closed one is `Late`, a later one is not open yet.
 fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
     if state.phase == Phase::Lobby {
         return Err(Error::not_now("the game has not begun"));
@@ -135,6 +137,6 @@ fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
     match plan.place_of(round, item) {
         Some(place) if place < next => Err(Error::Late),
         Some(_) => Err(Error::not_now(format!("item {item} of round {round} is not open"))),
-        None => Err(Error::invalid("item", format!("{item} of round {round} is none of the game's"))),
+        None => Err(Error::invalid("item", format!("{item} of round {round} is not part of the game"))),
     }
 }

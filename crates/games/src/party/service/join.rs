@@ -1,10 +1,12 @@
-//! A device comes in: who it is, and whether it may.
+//! Joining: authentication and admission of a device.
 //!
-//! 1. A device is named by its id, which is a random secret of the device. Joining gives it a reconnect token besides.
-//! 2. The right token proves the device, and so does the master key its bearer. Anybody else who names a device that has a
-//!    token or a player is refused in a strict room, and one that has a token everywhere if [`JoinRequest::proves_itself`] is
-//!    set. In an open room the id is enough, as for clients that know no tokens; the token of before is replaced.
-//! 3. A refusal writes nothing: it neither keeps the room alive nor makes the device known.
+//! 1. A device is identified by its id, a random secret of the device. The first join issues a reconnect
+//!    token.
+//! 2. The token proves the device; the master key admits its bearer. Without either, a device that has a
+//!    token or a player is refused in a strict room. With [`JoinRequest::proves_itself`], one that has a
+//!    token is refused in every room. Otherwise the id is enough in an open room, for clients that know no
+//!    tokens; a new token replaces the previous one.
+//! 3. A refusal writes nothing: it neither extends the room's expiry nor records the device.
 
 use super::devices;
 use super::room_tx::{RoomTx, TxMode};
@@ -16,28 +18,28 @@ use crate::party::view::RoomSnapshot;
 use emberkeep_hot::Tx;
 use serde::Serialize;
 
-/// A device that wants to come in.
+/// A request to join.
 #[derive(Clone)]
 pub struct JoinRequest {
     /// The device.
     pub device_id: DeviceId,
-    /// The version of the protocol that its client speaks.
+    /// The protocol version of the client.
     pub protocol_version: u32,
-    /// The token that the device was given when it joined before, if it has one.
+    /// The token from an earlier join, if the device has one.
     pub reconnect_token: Option<String>,
-    /// Proof that the caller leads the room: it comes in whatever else holds.
+    /// Proof that the caller is the master, who is always admitted.
     pub master: Option<Master>,
-    /// Whether a device that has a token must show it, also in an open room.
+    /// Whether a device with a token must send it, even in an open room.
     pub proves_itself: bool,
 }
 
-/// A device that came in.
+/// The result of a join.
 pub struct Admission {
-    /// The room as of that moment.
+    /// The room after the join.
     pub snapshot: RoomSnapshot,
-    /// With it the device proves itself when it comes back.
+    /// The device proves its identity with this token when it joins again.
     pub reconnect_token: String,
-    /// How the device lost its player, if it has none and did nothing about it since.
+    /// How the device lost its player, if it has none and has not taken or released one since.
     pub lost: Option<Loss>,
 }
 
@@ -59,20 +61,20 @@ pub struct JoinReply {
 }
 
 impl JoinRequest {
-    /// A device with its id alone.
+    /// A request with the device id alone.
     pub fn new(device_id: DeviceId, protocol_version: u32) -> JoinRequest {
         JoinRequest { device_id, protocol_version, reconnect_token: None, master: None, proves_itself: false }
     }
 }
 
 impl Rooms {
-    /// A device comes in, or comes back, with its id alone. The room lives for another day.
+    /// Joins or rejoins with the device id alone. Extends the room's expiry.
     pub async fn join(&self, code: RoomCode, device: &DeviceId, protocol_version: u32) -> Result<JoinReply> {
         let admitted = self.admit(code, JoinRequest::new(device.clone(), protocol_version)).await?;
         Ok(admitted.joined(device))
     }
 
-    /// A device comes in, or comes back. The room lives for another day.
+    /// Joins or rejoins. Extends the room's expiry.
     pub async fn admit(&self, code: RoomCode, request: JoinRequest) -> Result<Admission> {
         let token = MasterKey::of_random(self.random.bytes()?).as_str().to_owned();
         self.enter(code, TxMode::KeepAlive, move |tx, room| {
@@ -92,7 +94,7 @@ impl Rooms {
         .await
     }
 
-    /// The room, if a device may come in. Writes nothing.
+    /// Checks whether a device would be admitted, and returns the room. Writes nothing.
     pub async fn may_join(&self, code: RoomCode, request: JoinRequest) -> Result<RoomSnapshot> {
         self.enter(code, TxMode::ReadOnly, move |tx, room| {
             check(tx, room, &request)?;
@@ -101,7 +103,7 @@ impl Rooms {
         .await
     }
 
-    /// Checks that a token is the device's, and that the device was not banned. Writes nothing.
+    /// Checks a reconnect token, and that the device is not banned. Writes nothing.
     pub async fn verify_device(&self, code: RoomCode, device: &DeviceId, token: &str) -> Result<()> {
         let (device, token) = (device.clone(), token.to_owned());
         self.enter(code, TxMode::ReadOnly, move |tx, room| {
@@ -115,7 +117,7 @@ impl Rooms {
 }
 
 impl Admission {
-    /// What the device is told over HTTP.
+    /// The reply over HTTP.
     pub fn joined(&self, device: &DeviceId) -> JoinReply {
         let sync = self.snapshot.player(Some(device));
         JoinReply {
@@ -129,7 +131,7 @@ impl Admission {
     }
 }
 
-/// What is known of the device, and whether its token is right. The error is why it may not come in.
+/// The record of the device, and whether its token is right. Fails if the device is not admitted.
 fn check(tx: &mut Tx<'_, Room>, room: &RoomTx, request: &JoinRequest) -> Result<(Device, bool)> {
     let expected = room.meta.protocol_version;
     if request.protocol_version != expected {
@@ -139,8 +141,8 @@ fn check(tx: &mut Tx<'_, Room>, room: &RoomTx, request: &JoinRequest) -> Result<
     if let Some(master) = &request.master {
         room.authorize(&master.hash)?;
     } else {
-        devices::check_welcome(tx, room, &request.device_id).or_else(|refusal| {
-            // Who has a player is known, also where another service gave it the player.
+        devices::check_admission(tx, room, &request.device_id).or_else(|refusal| {
+            // A device with a player is known, even if another service assigned the player.
             let has_player = claims(room.until).right_of(tx, &request.device_id)?.is_some();
             if has_player && matches!(refusal, Error::RoomLocked(_)) { Ok(()) } else { Err(refusal) }
         })?;
@@ -148,7 +150,7 @@ fn check(tx: &mut Tx<'_, Room>, room: &RoomTx, request: &JoinRequest) -> Result<
     let known = devices::record(tx, &request.device_id)?;
     let is_proved = request.reconnect_token.as_deref().is_some_and(|token| known.has_token(token));
     if !is_proved && request.master.is_none() && (room.meta.is_strict() || request.proves_itself) {
-        // In an open room the id is enough for the first token: the device took its player without one.
+        // In an open room the id is enough to get the first token: the device took its player without one.
         let has_player =
             room.meta.is_strict() && claims(room.until).right_of(tx, &request.device_id)?.is_some();
         if known.token_hash.is_some() || has_player {

@@ -1,4 +1,4 @@
-//! Who takes part, and what is played.
+//! The setup and the players of a room.
 
 use super::claims::{evict, player_of};
 use super::room_tx::TxMode;
@@ -10,7 +10,7 @@ use crate::party::request::{Setup, SetupPlayer};
 use crate::party::rules;
 
 impl Rooms {
-    /// Says what is played and by whom, once per game.
+    /// Sets up rounds, senders and players, once per game.
     pub async fn setup(&self, master: &Master, setup: Setup) -> Result<()> {
         self.lead(master, TxMode::KeepAlive, move |_, room| {
             let event = rules::set_up(&mut room.state, &setup)?;
@@ -30,7 +30,7 @@ impl Rooms {
         .await
     }
 
-    /// Gives a player another name.
+    /// Renames a player.
     pub async fn rename_player(&self, master: &Master, player: &PlayerId, name: &str) -> Result<()> {
         let (player, name) = (player.clone(), name.to_owned());
         self.lead(master, TxMode::KeepAlive, move |_, room| {
@@ -41,8 +41,8 @@ impl Rooms {
         .await
     }
 
-    /// Gives a device's own player another name. `named` is the player that the caller means, where it says so: another
-    /// one's name is the master's business.
+    /// Renames the device's own player and returns its id. If `named` is given, it must be that player: only
+    /// the master renames others.
     pub async fn rename_own_player(
         &self,
         code: RoomCode,
@@ -57,7 +57,7 @@ impl Rooms {
                 return Err(named.clone().map_or(Error::MasterOnly(code), Error::NotYourPlayer));
             }
             if rules::has_name(&room.state, &player, &name) {
-                return Err(Error::conflict("another player has that name; take another one"));
+                return Err(Error::conflict("another player has that name; choose another name"));
             }
             let event = rules::rename_player(&mut room.state, &player, &name)?;
             room.record(event);
@@ -66,7 +66,7 @@ impl Rooms {
         .await
     }
 
-    /// Removes a player, with its points and its vote. The device that has it is told.
+    /// Removes a player with its points and its vote. Its device is notified.
     pub async fn delete_player(&self, master: &Master, player: &PlayerId) -> Result<()> {
         let player = player.clone();
         self.lead(master, TxMode::KeepAlive, move |tx, room| {
@@ -81,8 +81,8 @@ impl Rooms {
         .await
     }
 
-    /// Lets a player take part, or not. The device that has a player which does not is told, and has none. The vote of
-    /// a player that is deactivated after it still counts.
+    /// Activates or deactivates a player. A deactivated player loses its device, which is notified. A vote
+    /// that it has cast still counts.
     pub async fn toggle_player(&self, master: &Master, player: &PlayerId, active: bool) -> Result<()> {
         let player = player.clone();
         self.lead(master, TxMode::KeepAlive, move |tx, room| {

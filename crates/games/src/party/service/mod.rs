@@ -1,4 +1,5 @@
-//! The operations on rooms. Each is one atomic transaction: who asks, what is due, the rules, the writes, the events.
+//! The operations on rooms. Each is one atomic transaction: authorization, what is due, the rules, the
+//! writes, the events.
 
 mod claims;
 mod close;
@@ -77,8 +78,8 @@ pub struct Rooms {
     random: RandomSource,
 }
 
-/// The proof that somebody leads a room. It is the room's, not the code's: if the room is closed and another one gets its
-/// code, it proves nothing.
+/// The proof that a caller leads a room. It belongs to the room, not to the code: if the room is closed and
+/// another one gets its code, the proof is void.
 #[derive(Clone)]
 pub struct Master {
     code: RoomCode,
@@ -86,7 +87,7 @@ pub struct Master {
 }
 
 impl Master {
-    /// The room.
+    /// The code of the room.
     pub fn room_code(&self) -> RoomCode {
         self.code
     }
@@ -104,13 +105,13 @@ impl Rooms {
         Rooms::with_random(store, RandomSource::system())
     }
 
-    /// The rooms of a store, with codes and keys from another source.
+    /// The rooms of a store, with another source of random codes and keys.
     pub fn with_random(store: Store, random: RandomSource) -> Rooms {
         Rooms { store, random }
     }
 
-    /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not. A room whose state cannot be read has
-    /// a master, too, who can close it.
+    /// Checks a master key; [`NotMaster`](Error::NotMaster) if it is wrong. Also works for a room with a
+    /// corrupt state, so that its master can close it.
     pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
         let master = Master { code, hash: key.hash().into() };
         let hash = master.hash.clone();
@@ -128,7 +129,7 @@ impl Rooms {
         Ok(master)
     }
 
-    /// A transaction of whoever has the room's key.
+    /// A transaction of the master.
     async fn lead<T, A>(&self, master: &Master, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
@@ -142,7 +143,7 @@ impl Rooms {
         .await
     }
 
-    /// A transaction in a room.
+    /// A transaction on a room.
     async fn enter<T, A>(&self, code: RoomCode, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
@@ -155,8 +156,8 @@ impl Rooms {
                 Ok(Outcome::Done(value)) => return Ok(value),
                 Ok(Outcome::Expired) => return Err(Error::RoomExpired(code)),
                 Err(Abort::Refused(error)) => return Err(error),
-                // What was due happens whether or not the call is refused. Then it is asked again: the refusal must be
-                // true of the room as it is now. This ends: what is due is settled once.
+                // What is due must be settled even if the call fails. Then the call runs again, so that its
+                // error describes the settled room. The loop ends, because what is due is settled once.
                 Err(Abort::SettleFirst) => {
                     let settle =
                         |tx: &mut Tx<'_, Room>| room_tx::run(tx, TxMode::KeepAliveIfChanged, &|_, _| Ok(()));
@@ -169,7 +170,7 @@ impl Rooms {
         }
     }
 
-    /// A room's scope, told what every transaction reads.
+    /// A scope that prefetches what every transaction on a room reads.
     fn scope(&self, code: RoomCode) -> Scope<Room> {
         let scope = self.store.scope(Room(code));
         let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key()).prefetch_log();

@@ -1,15 +1,18 @@
 //! The frame around every transaction on a room: load, settle, act, settle again, save.
 //!
-//! 1. *Load*: a room is alive while its state key exists and `expires_at` of its meta has not passed. The meta of an
-//!    expired room stays as a tombstone; its other keys are removed. A room of another protocol version is refused.
-//! 2. *Settle*: a vote closes here if its countdown has passed or if every voter has voted. The stored deadline counts,
-//!    so it does not matter which client comes first, and no timer is needed.
-//! 3. *Act*: the operation. If it fails after something was settled, the transaction is dropped, and a transaction of
-//!    its own settles what is due: see `Rooms::enter`.
-//! 4. *Settle* again: the operation may have cast the last vote, or removed the last player who had not voted.
+//! 1. *Load*: a room is alive while its state key exists and `expires_at` of its meta has not passed. The
+//!    meta of an expired room stays as a tombstone; its other keys are removed. A room of another protocol
+//!    version is refused.
+//! 2. *Settle*: a vote closes here if its countdown has passed or if every voter has voted. The stored
+//!    deadline counts, so it does not matter which client comes first, and no timer is needed.
+//! 3. *Act*: the operation. If it fails after something was settled, the transaction is dropped, and a
+//!    transaction of its own settles what is due: see `Rooms::enter`.
+//! 4. *Settle* again: the operation may have cast the last vote, or removed the last player who had not
+//!    voted.
 //! 5. *Save*: state, meta, events, and the new expiry of every key.
 //!
-//! A read that must not write ([`TxMode::ReadOnly`]) gets the room as if it had been settled, and saves nothing.
+//! A read that must not write ([`TxMode::ReadOnly`]) gets the room as if it had been settled, and saves
+//! nothing.
 
 use crate::party::error::{Error, Result};
 use crate::party::event::{CloseReason, Entry, Event};
@@ -23,7 +26,8 @@ use bytes::Bytes;
 use emberkeep_hot::{self as hot, Tx};
 use emberkeep_primitives::Ballot;
 
-/// The largest clock difference between two of our processes. An expiry further ahead was written by another program.
+/// The largest clock difference between two of our processes. An expiry further ahead was written by another
+/// program.
 const SKEW_MS_MAX: i64 = 1_000;
 
 /// What a transaction does to the expiry of the room.
@@ -123,7 +127,8 @@ impl RoomTx {
         if self.meta.is_of(hash) { Ok(()) } else { Err(Error::NotMaster(self.meta.room_code)) }
     }
 
-    /// Adds events to the room's log. Every change of the state needs one: the state is saved only with events.
+    /// Adds events to the room's log. Every change of the state needs one: the state is saved only with
+    /// events.
     pub(super) fn record(&mut self, events: impl IntoIterator<Item = Event>) {
         let now = self.now;
         self.events.extend(events.into_iter().map(|event| (now, event)));
@@ -275,7 +280,8 @@ impl RoomTx {
     }
 }
 
-/// Refuses a room of another protocol version: this version does not know what its state means, and could corrupt it.
+/// Refuses a room of another protocol version: this version does not know what its state means, and could
+/// corrupt it.
 pub(super) fn check_version(meta: &Meta) -> Result<()> {
     match meta.protocol_version {
         PROTOCOL_VERSION => Ok(()),

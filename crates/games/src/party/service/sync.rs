@@ -36,7 +36,8 @@ impl Rooms {
         self.lead(master, TxMode::KeepAlive, act).await
     }
 
-    /// A snapshot of the room, for a server that sends views to its clients. Does not extend the room's expiry.
+    /// A snapshot of the room, for a server that sends views to its clients. Does not extend the room's
+    /// expiry.
     pub async fn snapshot(&self, code: RoomCode) -> Result<RoomSnapshot> {
         self.enter(code, TxMode::KeepAliveIfChanged, |tx, room| room.snapshot(tx)).await
     }

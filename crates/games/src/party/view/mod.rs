@@ -1,7 +1,8 @@
 //! The views of a room that clients get.
 //!
-//! There are two types, each made by one function. What only the master may see is in the fields of [`MasterSync`]. The
-//! only way from a `VoteResults` into a [`PlayerSync`] is [`RevealedItem`], which contains results that were revealed.
+//! There are two types, each made by one function. What only the master may see is in the fields of
+//! [`MasterSync`]. The only way from a `VoteResults` into a [`PlayerSync`] is [`RevealedItem`], which
+//! contains results that were revealed.
 
 mod master;
 mod player;

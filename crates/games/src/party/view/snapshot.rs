@@ -1,4 +1,5 @@
-//! A consistent snapshot of a room. The view of every client is made from it without another read of the store.
+//! A consistent snapshot of a room. The view of every client is made from it without another read of the
+//! store.
 
 use super::master::{MasterSync, master_sync};
 use super::player::{PlayerStatus, PlayerSync, player_sync};
@@ -8,8 +9,8 @@ use std::collections::BTreeSet;
 
 /// A room at one moment, for a server that sends views to its clients.
 ///
-/// It contains what only the master may see, so it must stay on the server. Clients get [`RoomSnapshot::player`] or
-/// [`RoomSnapshot::master`].
+/// It contains what only the master may see, so it must stay on the server. Clients get
+/// [`RoomSnapshot::player`] or [`RoomSnapshot::master`].
 #[derive(Clone, Debug)]
 pub struct RoomSnapshot {
     pub(crate) meta: Meta,
@@ -18,7 +19,8 @@ pub struct RoomSnapshot {
     pub(crate) sequence: u64,
     /// Claims on which both maps agree.
     pub(crate) claims: Vec<(DeviceId, PlayerId)>,
-    /// Players that no other device can take: those with a claim, and those with half a claim that can become whole.
+    /// Players that no other device can take: those with a claim, and those with half a claim that can become
+    /// whole.
     pub(crate) taken: BTreeSet<PlayerId>,
     /// Players that have voted on the current item.
     pub(crate) voters: BTreeSet<PlayerId>,
@@ -35,7 +37,8 @@ impl RoomSnapshot {
         master_sync(self, device)
     }
 
-    /// The active player of a device; `None` if the device has no player, or if the player is deleted or inactive.
+    /// The active player of a device; `None` if the device has no player, or if the player is deleted or
+    /// inactive.
     pub fn player_of(&self, device: &DeviceId) -> Option<PlayerId> {
         let (_, player) = self.claims.iter().find(|(owner, _)| owner == device)?;
         self.state.player(player).filter(|player| player.active).map(|player| player.player_id.clone())
@@ -53,7 +56,8 @@ impl RoomSnapshot {
         self.state.is_banned(device)
     }
 
-    /// The current item and the players that have voted on it; `None` if no item is open or waits for its reveal.
+    /// The current item and the players that have voted on it; `None` if no item is open or waits for its
+    /// reveal.
     pub fn voters(&self) -> Option<(&RoundId, &ItemId, &BTreeSet<PlayerId>)> {
         let (round, item) = rules::current(&self.state)?;
         Some((&round.round_id, &item.item_id, &self.voters))
@@ -64,7 +68,8 @@ impl RoomSnapshot {
         self.meta.expires_at
     }
 
-    /// When the room was created, in milliseconds since 1970. Another value means another room with the same code.
+    /// When the room was created, in milliseconds since 1970. Another value means another room with the same
+    /// code.
     pub fn created_at(&self) -> i64 {
         self.meta.created_at
     }

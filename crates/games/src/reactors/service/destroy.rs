@@ -1,4 +1,4 @@
-//! Hits, and the end of reactors.
+//! Hits, and destruction of reactors.
 
 use super::{Reactors, own, spots};
 use crate::reactors::error::Result;
@@ -11,53 +11,54 @@ use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Tx};
 use std::time::Duration;
 
-/// A hit that counted, with all that a game server needs to tell others of it.
+/// The result of a hit, with everything that a game server needs to notify clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Who hit.
+    /// The character that hit.
     pub character: CharacterId,
-    /// With which skill; 0 is none.
+    /// The skill; 0 means none.
     pub skill: u32,
-    /// The reactor after the hit; as it was at its end, if it triggered.
+    /// The reactor after the hit; if it triggered, as it was last.
     pub reactor: Reactor,
-    /// What became of it.
+    /// What the hit did.
     pub outcome: Outcome,
 }
 
-/// What became of a reactor that was hit.
+/// What a hit did to a reactor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is in another state, or in the same one again.
+    /// It advanced to another state, or to the same one again.
     Advanced {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
-    /// It triggered and is destroyed. Exactly one hit on a reactor does this.
+    /// It triggered and was destroyed. Exactly one hit on a reactor does this.
     Triggered {
-        /// How long its spot cools down; `None` = not at all.
+        /// How long its spot cools down; `None` means no cooldown.
         cooldown: Option<Duration>,
     },
     /// It triggered and stays in its last state, see [`HitRules::item_reactors_stay`](rules::HitRules).
     Stayed {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
 }
 
-/// A reactor that is no more.
+/// A destroyed reactor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destruction {
-    /// As it was at its end.
+    /// The reactor as it was last.
     pub reactor: Reactor,
     /// How long its spot cools down; `None` = not at all.
     pub cooldown: Option<Duration>,
 }
 
 impl Reactors {
-    /// Hits a reactor: it goes on to its next state, or triggers and is destroyed, with its cooldown, in one transaction.
+    /// Hits a reactor: it advances to its next state, or triggers and is destroyed with the start of its
+    /// cooldown, in one transaction.
     ///
-    /// Hits at the same time follow one another: each sees the state that the one before it left, and what comes after
-    /// the last one is `NotFound`.
+    /// Concurrent hits are serialized: each starts from the state that the previous one left. Hits after the
+    /// last one fail with `NotFound`.
     pub async fn hit(
         &self,
         tenant: Tenant,
@@ -81,29 +82,31 @@ impl Reactors {
                     }
                     Outcome::Stayed { from }
                 }
-                Transition::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, guard)? },
+                Transition::Triggered => {
+                    Outcome::Triggered { cooldown: remove_and_cool_down(tx, id, &reactor, guard)? }
+                }
             };
             Ok(Hit { character, skill, reactor, outcome })
         };
         type_guard::run(&scope, transaction).await
     }
 
-    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. Of several callers
-    /// one destroys it, the others get `NotFound`. An index or a hint that an external client corrupt keeps no reactor from
-    /// its end: it is left as it is, and nothing is taken out of it.
+    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. One
+    /// of several callers destroys it, the others get `NotFound`. An index of a wrong type does not prevent
+    /// the destruction: it is left as it is.
     pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destruction> {
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let reactor = own(tx, id)?;
-            let cooldown = end(tx, id, &reactor, guard)?;
+            let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;
             Ok(Destruction { reactor, cooldown })
         };
         type_guard::run(&scope, transaction).await
     }
 }
 
-/// Ends a reactor and lets its spot cool down.
-fn end(
+/// Removes a reactor and starts the cooldown of its spot.
+fn remove_and_cool_down(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     reactor: &Reactor,
@@ -117,7 +120,7 @@ fn end(
     Ok(cooldown)
 }
 
-/// Takes a reactor out of everything that knows it.
+/// Removes a reactor and its index entries.
 pub(super) fn remove(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
@@ -129,7 +132,7 @@ pub(super) fn remove(
     leave_all(tx, id, guard)
 }
 
-/// Takes an id out of what a field knows.
+/// Removes an id from the indexes of a field.
 pub(super) fn leave_field(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
@@ -142,7 +145,7 @@ pub(super) fn leave_field(
     spots::leave(tx, &id, field, guard)
 }
 
-/// Takes an id out of the index of all.
+/// Removes an id from the index of all.
 pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, guard: TypeGuard) -> hot::Result<()> {
     if guard.allows(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
         tx.srem(&REACTORS_ALL.key(), &id)?;
