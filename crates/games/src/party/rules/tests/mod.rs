@@ -181,7 +181,7 @@ fn the_state_that_every_client_is_sent_is_bounded() {
         players: vec![],
     };
     let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
-    assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("as long as these"));
+    assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("the ids of the senders are long"));
 }
 
 /// Votes of some of the players.
