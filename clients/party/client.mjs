@@ -1,4 +1,4 @@
-// One connection to a room: sends messages, remembers what came, waits for what should come.
+// One connection to a room: sends messages, stores received ones, and waits for expected ones.
 
 import { webcrypto as crypto } from "node:crypto";
 import WebSocket from "ws";
@@ -10,23 +10,23 @@ export class Client {
   messages = [];
   /** The last state that was received, in JOIN_OK or STATE_SYNC_RESPONSE. */
   state = null;
-  /** The newest sequence that is known of. */
+  /** The newest sequence that was received. */
   sequence = 0;
   /** How the connection ended. */
   closed = null;
   #waiting = new Set();
 
-  /** The id of a device is a secret of the device: a random one, which a client stores together with `token`. */
+  /** A device id is a random secret. A client stores it together with `token`. */
   constructor(server, device = crypto.randomUUID(), token = undefined) {
     this.device = device;
-    /** With it the device proves itself when it comes back. Every JOIN_OK brings it. */
+    /** Proves the identity of the device when it joins again. Every JOIN_OK contains it. */
     this.token = token;
     this.socket = new WebSocket(server.replace(/^http/, "ws") + "/ws");
     this.opened = new Promise((resolve, reject) => {
       this.socket.once("open", resolve);
       this.socket.once("error", reject);
     });
-    this.socket.on("message", (data) => this.#heard(JSON.parse(data.toString())));
+    this.socket.on("message", (data) => this.#receive(JSON.parse(data.toString())));
     this.socket.on("close", (code, reason) => {
       this.closed = { code, reason: reason.toString() };
       this.#wake();
@@ -34,59 +34,59 @@ export class Client {
     this.socket.on("error", () => {});
   }
 
-  #heard(message) {
+  #receive(message) {
     this.messages.push(message);
     if (message.type === "JOIN_OK") {
       this.token = message.payload.reconnect_token;
-      this.#shown(message.payload.state);
+      this.#setState(message.payload.state);
     }
-    if (message.type === "STATE_SYNC_RESPONSE") this.#shown(message.payload);
+    if (message.type === "STATE_SYNC_RESPONSE") this.#setState(message.payload);
     if (message.sequence !== undefined) this.sequence = message.sequence;
-    // It was sent more than it knows of.
+    // The server has sent events that did not arrive.
     if (message.type === "PING" && message.payload.sequence > this.sequence) this.send("REQUEST_SYNC");
     this.#wake();
   }
 
-  /** The last state counts, also where its sequence is smaller: then the room has less than it had. */
-  #shown(state) {
+  /** The last state is authoritative, even with a smaller sequence: a failover may have lost events. */
+  #setState(state) {
     this.state = state;
     this.sequence = state.sequence;
   }
 
   #wake() {
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 
   send(type, payload = {}) {
     this.socket.send(JSON.stringify({ type, payload }));
   }
 
-  /** Waits until `found` gives something, and gives it. */
+  /** Waits until `found` returns a value, and returns it. */
   until(what, found) {
     return new Promise((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         const value = found();
         if (value === undefined || value === null || value === false) return;
         clearTimeout(timer);
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         resolve(value);
       };
       const timer = setTimeout(() => {
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         const last = JSON.stringify(this.messages.slice(-3));
         reject(new Error(`${this.device} waited for ${what}; the last messages were ${last}, closed: ${JSON.stringify(this.closed)}`));
       }, WAIT_MS);
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 
-  /** Waits for a message of a type that comes after this call, or after a place in the messages. */
+  /** Waits for a message of a type that arrives after this call, or after an index in the messages. */
   next(type, after = this.messages.length) {
     return this.until(type, () => this.messages.slice(after).find((message) => message.type === type));
   }
 
-  /** Waits until the state is as described. */
+  /** Waits until the state satisfies a condition. */
   untilState(what, holds) {
     return this.until(what, () => this.state && holds(this.state) && this.state);
   }
@@ -114,7 +114,7 @@ export class Client {
   }
 }
 
-/** A request to a server's HTTP side. */
+/** An HTTP request to a server. */
 export async function post(server, path, body, headers = {}) {
   const response = await fetch(server + path, {
     method: "POST",

@@ -1,4 +1,4 @@
-// What a client does when something got lost on its way: a server that plays dumb, and the client that asks again.
+// Tests how the client handles lost messages: a mock server skips events, and the client must request the state.
 //
 //   node gap.mjs
 
@@ -7,27 +7,27 @@ import { WebSocketServer } from "ws";
 import { Client } from "./client.mjs";
 
 const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
-const asked = [];
+const requests = [];
 server.on("connection", (socket) => {
-  const say = (message) => socket.send(JSON.stringify(message));
+  const send = (message) => socket.send(JSON.stringify(message));
   socket.on("message", (data) => {
     const { type } = JSON.parse(data.toString());
-    asked.push(type);
+    requests.push(type);
     if (type === "JOIN_ROOM") {
-      say({ type: "JOIN_OK", payload: { is_master: false, state: { sequence: 3 } } });
-      say({ type: "PING", payload: { sequence: 3 } });
-      say({ type: "START_VOTE", sequence: 4, payload: {} });
-      say({ type: "PING", payload: { sequence: 4 } });
-      // An event of which the client never hears.
-      say({ type: "PING", payload: { sequence: 6 } });
+      send({ type: "JOIN_OK", payload: { is_master: false, state: { sequence: 3 } } });
+      send({ type: "PING", payload: { sequence: 3 } });
+      send({ type: "START_VOTE", sequence: 4, payload: {} });
+      send({ type: "PING", payload: { sequence: 4 } });
+      // An event that the client never receives.
+      send({ type: "PING", payload: { sequence: 6 } });
     }
     if (type === "REQUEST_SYNC") {
-      say({ type: "STATE_SYNC_RESPONSE", payload: { sequence: 6 } });
-      say({ type: "PING", payload: { sequence: 6 } });
-      // A failover lost events: the state counts, and what follows is new.
-      say({ type: "STATE_SYNC_RESPONSE", payload: { sequence: 5 } });
-      say({ type: "PING", payload: { sequence: 5 } });
-      say({ type: "GAME_START", sequence: 6, payload: {} });
+      send({ type: "STATE_SYNC_RESPONSE", payload: { sequence: 6 } });
+      send({ type: "PING", payload: { sequence: 6 } });
+      // A failover lost events. The state is authoritative; later sequences are new events.
+      send({ type: "STATE_SYNC_RESPONSE", payload: { sequence: 5 } });
+      send({ type: "PING", payload: { sequence: 5 } });
+      send({ type: "GAME_START", sequence: 6, payload: {} });
     }
   });
 });
@@ -36,7 +36,7 @@ await new Promise((resolve) => server.once("listening", resolve));
 const client = new Client(`http://127.0.0.1:${server.address().port}`, "phone");
 await client.join("AB23CD");
 await client.until("the last message", () => client.messages.some((message) => message.type === "GAME_START"));
-assert.deepEqual(asked, ["JOIN_ROOM", "REQUEST_SYNC"], "it asks once, and only after the gap");
+assert.deepEqual(requests, ["JOIN_ROOM", "REQUEST_SYNC"], "it requests the state once, after the gap");
 assert.equal(client.sequence, 6);
 console.log("held after a gap");
 process.exit(0);

@@ -1,8 +1,8 @@
-// Joins a room and prints what it hears; every line that is typed is sent as a message.
+// Joins a room and prints every message. Each typed line is sent as a message.
 //
 //   node join.mjs URL CODE [DEVICE] [MASTER_KEY]
 //
-// DEVICE is the id of a device that joined before; without one (or with "") a random id is made and printed. It is a secret.
+// DEVICE is the id of a device that joined before; without one (or with "") a random id is generated and printed. The id is a secret.
 //
 //   TAKE_PLAYER {"player_id": "p1"}
 

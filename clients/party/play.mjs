@@ -1,9 +1,9 @@
-// A whole evening: a room is created, set up, joined from four devices, played for two rounds and closed.
+// A complete game: a room is created, set up, joined from four devices, played for two rounds and closed.
 //
 //   node play.mjs http://127.0.0.1:7777                              one server
 //   node play.mjs http://127.0.0.1:7777 http://127.0.0.1:7778        two servers on one store
 //
-// Ends with 0 if every message came as the protocol says, otherwise names the first that did not.
+// Exits with 0 if every message matches the protocol. Otherwise prints the first that does not.
 
 import assert from "node:assert/strict";
 import { Client, post } from "./client.mjs";
@@ -30,18 +30,18 @@ const SETUP = {
   ],
 };
 
-const transaction = (text) => console.log(text);
+const report = (text) => console.log(text);
 
-/** Nobody but the master may hear of votes or true senders before they are shown. */
+/** Only the master may get votes or true senders before the reveal. */
 function assertSecret(players, shown) {
   for (const player of players) {
     for (const message of player.messages) {
       const text = JSON.stringify(message);
       const isReveal = message.type === "VOTE_RESULTS" || text.includes('"revealed":{');
-      assert.ok(shown || !text.includes("true_sender_ids"), `${player.device} was told a true sender: ${text}`);
-      assert.ok(isReveal || !text.includes('"selections"'), `${player.device} was told a vote: ${text}`);
+      assert.ok(shown || !text.includes("true_sender_ids"), `${player.device} received a true sender: ${text}`);
+      assert.ok(isReveal || !text.includes('"selections"'), `${player.device} received a vote: ${text}`);
       for (const secret of ["players_all", "votes_received_player_ids", "current_vote_results", "PLAYER_VOTED"]) {
-        assert.ok(!text.includes(secret), `${player.device} was told ${secret}: ${text}`);
+        assert.ok(!text.includes(secret), `${player.device} received ${secret}: ${text}`);
       }
     }
   }
@@ -59,7 +59,7 @@ async function create() {
   assert.ok(setUp.status < 300, JSON.stringify(setUp));
   const twice = await post(server(0), `/room/${room_code}/setup`, SETUP, key);
   assert.equal(twice.status, 409, JSON.stringify(twice));
-  transaction(`room ${room_code} created and set up`);
+  report(`room ${room_code} created and set up`);
   return { room_code, master_key };
 }
 
@@ -76,27 +76,27 @@ async function gather({ room_code, master_key }) {
     assert.equal(player.state.my_player_id, null);
     assert.equal(player.state.players_visible.length, 4);
   }
-  transaction("a master and four devices joined");
+  report("a master and four devices joined");
   return { master, players };
 }
 
-async function refuseStrangers({ room_code }) {
-  const stranger = new Client(server(0));
-  await stranger.opened;
-  const early = await stranger.ask("START_GAME", {}, "ERROR");
+async function refuseOutsiders({ room_code }) {
+  const outsider = new Client(server(0));
+  await outsider.opened;
+  const early = await outsider.ask("START_GAME", {}, "ERROR");
   assert.equal(early.payload.code, "not_joined");
-  const nowhere = await stranger.join("ZZZZZZ");
+  const nowhere = await outsider.join("ZZZZZZ");
   assert.equal(nowhere.payload.code, "room_not_found");
-  const old = await stranger.ask(
+  const old = await outsider.ask(
     "JOIN_ROOM",
-    { room_code, device_id: stranger.device, protocol_version: 99 },
+    { room_code, device_id: outsider.device, protocol_version: 99 },
     "ERROR",
   );
   assert.equal(old.payload.code, "invalid_protocol_version");
-  const wrong = await stranger.join(room_code, "A".repeat(32));
+  const wrong = await outsider.join(room_code, "A".repeat(32));
   assert.equal(wrong.payload.code, "not_master");
-  await stranger.end();
-  transaction("strangers were refused");
+  await outsider.end();
+  report("outsiders were refused");
 }
 
 async function claim(master, players) {
@@ -121,7 +121,7 @@ async function claim(master, players) {
   assert.equal(notMine.payload.code, "not_master");
   const notMaster = await first.ask("START_GAME", {}, "ERROR");
   assert.equal(notMaster.payload.code, "not_master");
-  transaction("four players claimed, one each");
+  report("four players claimed, one each");
 }
 
 async function vote(player, round_id, item_id, selections) {
@@ -154,7 +154,7 @@ async function firstRound(master, players) {
   const late = await players[0].ask("SUBMIT_VOTE", { round_id: "r1", item_id: "i1", selections: ["s2"] }, "ERROR");
   assert.ok(["late", "already_voted"].includes(late.payload.code), JSON.stringify(late));
   assertSecret(players, false);
-  transaction("an item was voted on by all, and nobody was told too much");
+  report("an item was voted on by all, and no player received a secret");
 }
 
 async function forcedClose(master, players) {
@@ -179,7 +179,7 @@ async function forcedClose(master, players) {
   for (const score of await Promise.all(scores)) {
     assert.deepEqual(score.payload.ranking.map((r) => [r.player_id, r.rank, r.score]).slice(0, 2), [["p1", 1, 3], ["p3", 2, 1]]);
   }
-  transaction(`a forced close took ${(took / 1000).toFixed(1)} s, and the round was ranked`);
+  report(`a forced close took ${(took / 1000).toFixed(1)} s, and the round was ranked`);
 }
 
 async function reload(players, room_code) {
@@ -187,9 +187,9 @@ async function reload(players, room_code) {
   await players[number].end();
   const again = new Client(server(number), players[number].device, players[number].token);
   await again.join(room_code);
-  assert.equal(again.state.my_player_id, "p3", "a device that comes back has its player");
+  assert.equal(again.state.my_player_id, "p3", "a device that rejoins has its player");
   players[number] = again;
-  transaction("a device was reloaded on another connection and has its player");
+  report("a device was reloaded on another connection and has its player");
 }
 
 async function secondRound(master, players) {
@@ -210,13 +210,13 @@ async function secondRound(master, players) {
     assert.deepEqual(over.scores, { p1: 4, p2: 1, p3: 2, p4: 1 });
     assert.deepEqual(over.game.ranking.map((r) => r.rank), [1, 2, 3, 3]);
   }
-  transaction("two rounds were played, and everybody has the same ranking");
+  report("two rounds were played, and every client has the same ranking");
 }
 
 async function playAgain(master, players) {
-  const news = players.map((player) => player.next("BACK_TO_LOBBY"));
+  const broadcasts = players.map((player) => player.next("BACK_TO_LOBBY"));
   master.send("PLAY_AGAIN", { keep_rounds: true });
-  await Promise.all(news);
+  await Promise.all(broadcasts);
   for (const [index, player] of players.entries()) {
     const state = await player.untilState("the lobby", (state) => state.phase === "lobby");
     assert.equal(state.my_player_id, `p${index + 1}`);
@@ -227,13 +227,13 @@ async function playAgain(master, players) {
   const { code } = await players[3].until("its end", () => players[3].closed);
   assert.equal(code, 4003);
   players.pop();
-  transaction("the room is back in the lobby, and a device was banned");
+  report("the room is back in the lobby, and a device was banned");
 }
 
 async function close(master, players, room_code) {
-  const news = [master, ...players].map((client) => client.next("ROOM_CLOSED_BROADCAST"));
+  const broadcasts = [master, ...players].map((client) => client.next("ROOM_CLOSED_BROADCAST"));
   master.send("ROOM_CLOSED");
-  await Promise.all(news);
+  await Promise.all(broadcasts);
   for (const client of [master, ...players]) {
     const { code } = await client.until("its end", () => client.closed);
     assert.equal(code, 1000);
@@ -242,11 +242,11 @@ async function close(master, players, room_code) {
   const answer = await late.join(room_code);
   assert.equal(answer.payload.code, "room_not_found");
   await late.end();
-  transaction("the room was closed, and everybody was told");
+  report("the room was closed, and every client was notified");
 }
 
 const room = await create();
-await refuseStrangers(room);
+await refuseOutsiders(room);
 const { master, players } = await gather(room);
 await claim(master, players);
 await firstRound(master, players);

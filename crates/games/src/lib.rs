@@ -1,21 +1,21 @@
-//! Games built only on what every user of the crate can use.
+//! Games built only on the public API of the other crates.
 //!
-//! **Responsible for**: per game a folder of one shape: `schema` (its key families), `model` (what it stores),
-//! `rules` (pure functions), `service` (its operations, each one atomic transaction).
+//! **Responsible for**: one folder per game, all of the same shape: `schema` (key families), `model` (stored
+//! types), `rules` (pure functions), `service` (operations, each an atomic transaction).
 //!
-//! **Not responsible for**: any engine by name, any protocol. Games do not know each other; what two of them
-//! share about a world stands in [`world`].
+//! **Not responsible for**: engines and protocols. Games do not depend on each other; what two of them share
+//! is in [`world`].
 
-mod care;
+mod family_scan;
 pub mod monsters;
-mod pages;
 pub mod party;
 pub mod reactors;
+mod type_guard;
 pub mod world;
 
 use emberkeep_schema::Schema;
 
-/// The families of all games.
+/// The key families of all games.
 pub fn schema() -> Schema {
     Schema::join([monsters::schema(), party::schema(), reactors::schema()])
         .expect("no key belongs to two games, a test holds")

@@ -1,37 +1,38 @@
-//! Words that games on one kind of world share: tenants, fields, characters.
+//! Types that monsters and reactors share: tenants, fields, characters.
 
 use emberkeep_schema::{Extra, part, partition, record};
 use uuid::Uuid;
 
 partition! {
-    /// One customer's worlds. Ids of one tenant mean nothing in another.
+    /// One customer's game worlds. Two tenants may use the same ids.
     #[derive(Copy)]
     pub struct Tenant(Uuid) as "tenantId";
 }
 
 part! {
-    /// A player's character. 0 stands for nobody.
+    /// A player's character. 0 means that no character is involved.
     #[derive(Copy, Default)]
     pub struct CharacterId(u32);
 }
 
-/// Longest region of a tenant's client.
+/// Longest region of a tenant's client, in bytes.
 pub const REGION_BYTES_MAX: usize = 32;
 
-/// What is wrong with a word that people read: too long, or something in it that controls a terminal.
+/// Why a text that people read is refused: it is too long, or it contains a control character. `None` if it
+/// is valid.
 pub(crate) fn word_problem(text: &str, bytes_max: usize) -> Option<String> {
     if text.len() > bytes_max {
         return Some(format!("{} bytes, expected at most {bytes_max}", text.len()));
     }
     let control = text.chars().find(|char| char.is_control())?;
-    Some(format!("{control:?} in it, expected no control characters"))
+    Some(format!("contains {control:?}, expected no control characters"))
 }
 
 record! {
-    /// The tenant as it stands in a record: who, and which client it serves.
+    /// The tenant inside a record: its id and the version of its client.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TenantFields {
-        /// The tenant's id.
+        /// The id of the tenant.
         pub id: Uuid => "id",
         /// Region of the client.
         pub region: String => "region" default,
@@ -42,7 +43,7 @@ record! {
     }
 }
 
-/// A place in which players meet: one instance of a map in a channel of a world.
+/// A place where players meet: one instance of a map in a channel of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Field {
     /// The world.
@@ -51,12 +52,12 @@ pub struct Field {
     pub channel: u8,
     /// The map.
     pub map: u32,
-    /// The instance of the map; nil where a map has only one.
+    /// The instance of the map; nil if the map has only one.
     pub instance: Uuid,
 }
 
 record! {
-    /// A field as it stands in a record.
+    /// A field inside a record.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FieldFields {
         /// The world.
@@ -76,7 +77,7 @@ impl FieldFields {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
     }
 
-    /// Says another field, and keeps what others wrote beside it.
+    /// Replaces the field and preserves unknown fields of the JSON object.
     pub fn set(&mut self, field: Field) {
         let Field { world, channel, map, instance } = field;
         (self.world, self.channel, self.map, self.instance) = (world, channel, map, instance);

@@ -1,7 +1,7 @@
-//! Beside external services: a plain client follows the documents' documents by hand on the same Redis while ours runs.
-//! Nothing is lost on either side, and what each writes the other reads.
+//! External services on the same Redis: a plain client implements the storage documents while ours runs.
+//! Neither side loses data, and each reads what the other writes.
 
-mod neighbour;
+mod external_service;
 
 use emberkeep_games::monsters::{
     DropTimerRequest, Error as MonsterError, MonsterId, Monsters, SkillId, SpawnRequest,
@@ -11,8 +11,8 @@ use emberkeep_games::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::Store;
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_testkit::{RedisServer, redis};
-use neighbour::monsters::MonsterService;
-use neighbour::reactors::ReactorService;
+use external_service::monsters::MonsterService;
+use external_service::reactors::ReactorService;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl Stage {
 }
 
 /// Damage that somebody was told of, by character.
-type Told = HashMap<u32, u64>;
+type DamageByCharacter = HashMap<u32, u64>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_hit_of_both_services_counts_once() {
@@ -52,63 +52,63 @@ async fn every_hit_of_both_services_counts_once() {
     let (ours, mut theirs) = stage.monsters();
     let id = theirs.spawn(HP);
     let external = tokio::task::spawn_blocking(move || {
-        let (mut told, mut kills, mut transactions) = (Told::new(), 0, 0);
+        let (mut reported, mut kills, mut transactions) = (DamageByCharacter::new(), 0, 0);
         for turn in 0_u32.. {
             let struck = theirs.damage(id, 1 + turn % 3, 7);
-            *told.entry(1 + turn % 3).or_default() += struck.actual as u64;
+            *reported.entry(1 + turn % 3).or_default() += struck.actual as u64;
             kills += u32::from(struck.killed);
             if struck.actual == 0 {
                 break;
             }
             transactions += i64::from(turn % 4 == 0 && theirs.transaction_right(id));
         }
-        (theirs, told, kills, transactions)
+        (theirs, reported, kills, transactions)
     });
     let hitters: Vec<_> = (0..8_u32)
         .map(|hitter| {
             let (ours, tenant) = (ours.clone(), stage.tenant);
             tokio::spawn(async move {
-                let (mut told, mut kills) = (Told::new(), 0);
+                let (mut reported, mut kills) = (DamageByCharacter::new(), 0);
                 loop {
                     let who = CharacterId(100 + hitter);
                     match ours.damage(tenant, MonsterId(id as u32), who, 5).await {
                         Ok(hit) => {
-                            *told.entry(who.0).or_default() += u64::from(hit.actual);
+                            *reported.entry(who.0).or_default() += u64::from(hit.actual);
                             kills += u32::from(hit.killed);
                         }
-                        Err(MonsterError::AlreadyDead { .. }) => return (told, kills),
+                        Err(MonsterError::AlreadyDead { .. }) => return (reported, kills),
                         Err(error) => panic!("{error}"),
                     }
                 }
             })
         })
         .collect();
-    let (mut theirs, mut told, mut kills, transactions) = external.await.unwrap();
-    assert!(told.values().sum::<u64>() > 0 && transactions > 0, "the other service never came through");
+    let (mut theirs, mut reported, mut kills, transactions) = external.await.unwrap();
+    assert!(reported.values().sum::<u64>() > 0 && transactions > 0, "the other service never came through");
     for hitter in hitters {
         let (share, killed) = hitter.await.unwrap();
-        told.extend(share);
+        reported.extend(share);
         kills += killed;
     }
-    assert_eq!((told.values().sum::<u64>(), kills), (HP, 1));
+    assert_eq!((reported.values().sum::<u64>(), kills), (HP, 1));
 
     // Each reads the whole story, whoever wrote which part of it.
     let record = theirs.get(id).unwrap();
-    let mut stored = Told::new();
+    let mut stored = DamageByCharacter::new();
     for entry in record["damageEntries"].as_array().unwrap() {
         let who = entry["characterId"].as_u64().unwrap() as u32;
         *stored.entry(who).or_default() += entry["damage"].as_u64().unwrap();
     }
-    told.retain(|_, damage| *damage > 0);
-    assert_eq!(stored, told);
+    reported.retain(|_, damage| *damage > 0);
+    assert_eq!(stored, reported);
     assert_eq!(record["x"].as_i64(), Some(-5 + transactions), "a transaction to the right was lost");
     assert_eq!(record["spawnedBy"]["service"], "other", "a field of theirs was lost");
     let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap();
     assert_eq!((monster.hp, monster.damage.iter().map(|entry| u64::from(entry.damage)).sum()), (0, HP));
 }
 
-/// The service reads our monsters and timers; after its script has hit one, only once our sweep has mended what cjson
-/// makes of an empty list.
+/// The service reads our monsters and timers; after its script has hit one, only once our sweep has mended
+/// what cjson makes of an empty list.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_other_service_reads_our_monsters_also_after_its_own_script() {
     let Some(stage) = Stage::set().await else { return };
@@ -182,7 +182,8 @@ async fn what_the_other_monster_service_does_is_seen() {
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.monsters();
     let (first, second) = (theirs.spawn(10), theirs.spawn(10));
-    // A record that goes without its index is no ghost for us, and the next reader of theirs does not meet it either.
+    // A record that goes without its index is no ghost for us, and the next reader of theirs does not meet it
+    // either.
     theirs.lose(first);
     let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().living;
     assert_eq!(listed.iter().map(|monster| u64::from(monster.id.0)).collect::<Vec<_>>(), [second]);

@@ -1,4 +1,4 @@
-//! The pages of `docs/games` name tests, calls and families: each of them must exist.
+//! Checks that every test, call and key family that a page of `docs/games` names exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,14 +19,14 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The sources below a folder.
+/// The source files below a folder.
 fn sources(folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     files(&root().join(folder), "rs", &mut found);
     found.iter().map(|path| fs::read_to_string(path).expect("a readable file")).collect()
 }
 
-/// The tests and cases of all crates: files in folders of tests, and what stands behind the production code of others.
+/// The tests of all crates: files in `tests` folders, and the test modules of other files.
 fn tests() -> Vec<String> {
     let mut found = Vec::new();
     files(&root().join("crates"), "rs", &mut found);
@@ -38,7 +38,7 @@ fn tests() -> Vec<String> {
     found.iter().filter_map(part).collect()
 }
 
-/// The words that follow a word, in all these texts.
+/// The identifiers that follow a word in these texts.
 fn after(word: &str, texts: &[String]) -> HashSet<String> {
     let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     texts.iter().flat_map(|text| text.split(word).skip(1)).map(name).collect()
@@ -49,18 +49,18 @@ fn quoted(page: &str) -> impl Iterator<Item = &str> {
     page.split('`').skip(1).step_by(2)
 }
 
-/// Small letters and underscores: the name of a call or a test.
+/// Whether a word is the name of a call or a test: lower case and underscores.
 fn is_function(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// What a page's game has.
+/// The names that a game defines.
 struct Game {
     /// Its public functions.
     calls: HashSet<String>,
-    /// Fields of its public types, and words of the document that are neither calls nor tests.
+    /// Fields of its public types, and words of the storage document that are neither calls nor tests.
     words: HashSet<String>,
-    /// Everything else that one of our files defines.
+    /// Functions of all crates, including tests.
     functions: HashSet<String>,
     text: String,
 }
@@ -75,14 +75,14 @@ impl Game {
         Game { calls, words, functions: after("fn ", &all), text: own.concat() }
     }
 
-    /// Whether a word of a page is what it seems to be. A name of three words and more is a test.
+    /// Whether a word of a page exists. A name with three underscores or more is a test.
     fn knows(&self, word: &str) -> bool {
         match word.split_once("::") {
             None if is_function(word) && word.matches('_').count() >= 3 => self.functions.contains(word),
             None if is_function(word) => {
                 self.calls.contains(word) || self.words.contains(word) || self.functions.contains(word)
             }
-            // `Service::method` or `Request::field`; a path of modules is no call.
+            // `Service::method` or `Request::field`; a path of modules is not a call.
             Some((of, member)) if of.starts_with(char::is_uppercase) && is_function(member) => {
                 let defines = self.text.contains(&format!("pub struct {of}"));
                 defines && (self.calls.contains(member) || self.words.contains(member))
@@ -112,27 +112,32 @@ fn every_test_and_every_call_that_a_page_names_exists() {
             "{name}.md names tests and calls"
         );
         let missing: Vec<_> = quoted(&text).filter(|word| !game.knows(word)).collect();
-        assert!(missing.is_empty(), "{name}.md names what is not there: {missing:#?}");
+        assert!(missing.is_empty(), "{name}.md names what does not exist: {missing:#?}");
     }
 }
 
-/// The last column of a table, where it says what holds a line: nothing but tests stands there.
+/// The last column of a table with the head `test` contains nothing but tests.
 #[test]
-fn what_holds_a_line_is_a_test() {
+fn the_column_of_tests_contains_only_tests() {
     let tests = after("fn ", &tests());
     for (name, text) in pages() {
-        let mut held = false;
+        let mut in_tests = false;
         for row in text.lines() {
-            held = if row.starts_with('|') { held || row.ends_with("| held by |") } else { false };
-            let Some(cell) = row.trim_end_matches('|').rsplit('|').next().filter(|_| held) else { continue };
+            in_tests = if row.starts_with('|') { in_tests || row.ends_with("| test |") } else { false };
+            let Some(cell) = row.trim_end_matches('|').rsplit('|').next().filter(|_| in_tests) else {
+                continue;
+            };
             for word in quoted(cell).filter(|word| is_function(word)) {
-                assert!(tests.contains(word), "{name}.md: {word} holds a line and is no test");
+                assert!(
+                    tests.contains(word),
+                    "{name}.md: {word} is in the column of tests, but is not a test"
+                );
             }
         }
     }
 }
 
-/// Families are named by their constants.
+/// Key families are named by their constants.
 #[test]
 fn every_family_that_a_page_names_exists() {
     for (name, text) in pages() {

@@ -1,10 +1,10 @@
-//! The monsters' behaviours on the embedded engine, a real Redis and a real Redis Cluster.
+//! The behaviour of monsters on the embedded engine, a real Redis and a real Redis Cluster.
 
 mod monsters_cases;
 
 use emberkeep_testkit::{on_every_engine, on_two_connections, scratch, unlisted};
 
-// One suite: sweeps and teardowns look at the whole store, so cases on a server must not run beside each other.
+// One suite: sweeps and teardowns visit the whole store, so cases on a server must not run in parallel.
 on_every_engine!(mod monsters = monsters_cases {
     a_spawned_monster_is_in_its_record_and_in_its_field,
     a_field_lists_its_own_monsters_only,
@@ -128,7 +128,7 @@ on_two_connections!(mod two_monster_processes = monsters_cases {
     two_processes_share_what_is_due,
 });
 
-/// A case that is written and not listed would never run.
+/// A case that is not listed would never run.
 #[test]
 fn every_case_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/monsters_cases");

@@ -1,8 +1,8 @@
-//! The rooms' behaviours on the embedded engine, a real Redis and a real Redis Cluster.
+//! The behaviour of rooms on the embedded engine, a real Redis and a real Redis Cluster.
 
 mod party_cases;
 
-use emberkeep_games::party::{Closing, Error, Event, ROOM_STATE};
+use emberkeep_games::party::{CloseReason, Error, Event, ROOM_STATE};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::journal::Durability;
@@ -108,7 +108,7 @@ on_every_engine!(mod party = party_cases {
     leftovers_under_a_code_do_not_enter_a_new_room,
 });
 
-/// A store whose time a test holds.
+/// A store with a manual clock.
 fn store_with_a_clock() -> (Store, ManualClock) {
     let clock = ManualClock::at(1_700_000_000_000);
     let engine = Options::default().clock(Clock::Manual(clock.clone())).open().unwrap();
@@ -148,7 +148,7 @@ async fn a_party_countdown_ends_to_the_millisecond() {
     let ends = party.events().await;
     let ends: Vec<_> = ends.iter().filter(|event| matches!(event, Event::VoteClosed { .. })).collect();
     assert!(
-        matches!(ends[..], [Event::VoteClosed { closed_at, reason: Closing::Forced, .. }] if *closed_at == closes_at)
+        matches!(ends[..], [Event::VoteClosed { closed_at, reason: CloseReason::Forced, .. }] if *closed_at == closes_at)
     );
 }
 
@@ -165,7 +165,7 @@ async fn a_party_in_a_vote_survives_a_crash_with_its_deadline() {
     let closes_at = party.rooms.force_close_vote(&party.master).await.unwrap();
     let before = (party.state().await, party.events().await, party.all_end_together().await);
     let kept = (party.code, party.key.clone());
-    // What a killed process leaves is what was synced: nothing is closed, nothing is said.
+    // A killed process leaves what was synced: nothing is closed.
     drop((party, store));
     let store = open();
     let rooms = emberkeep_games::party::Rooms::new(store.clone());

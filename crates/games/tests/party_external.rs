@@ -1,5 +1,5 @@
-//! Party rooms on one Redis: two processes of ours, and a service that follows the document by hand, on a plain
-//! connection and with nothing of ours, not even the names of keys.
+//! Party rooms on one Redis: two of our processes, and an external service that implements the storage
+//! document with plain commands and none of our code.
 
 use emberkeep_games::party::*;
 use emberkeep_hot::Store;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The script of the document: claim a player.
+/// The Lua script of the storage document: claims a player.
 const CLAIM: &str = r"
     if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 'device_already_has_player' end
     if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 'taken_now' end
@@ -17,18 +17,18 @@ const CLAIM: &str = r"
     redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
     return 'OK'";
 
-/// The other service.
-struct Neighbour {
+/// The external service.
+struct ExternalService {
     line: Resp,
     code: String,
 }
 
-impl Neighbour {
+impl ExternalService {
     fn key(&self, name: &str) -> String {
         format!("brp:room:{}:{name}", self.code)
     }
 
-    fn say(&mut self, command: &[&str]) -> Reply {
+    fn call(&mut self, command: &[&str]) -> Reply {
         let reply = self.line.call(command);
         assert!(!matches!(reply, Reply::Error(_)), "{command:?}: {reply:?}");
         reply
@@ -36,22 +36,22 @@ impl Neighbour {
 
     fn claim(&mut self, device: &str, player: &str) -> String {
         let keys = [self.key("device_to_player"), self.key("player_to_device")];
-        self.say(&["EVAL", CLAIM, "2", &keys[0], &keys[1], device, player]).text()
+        self.call(&["EVAL", CLAIM, "2", &keys[0], &keys[1], device, player]).text()
     }
 
     /// HSETNX, then SADD.
     fn vote(&mut self, player: &str, selections: &str) -> bool {
         let (votes, received) = (self.key("vote:r1:i1"), self.key("vote_received:r1:i1"));
-        let first = self.say(&["HSETNX", &votes, player, selections]).int() == 1;
+        let first = self.call(&["HSETNX", &votes, player, selections]).int() == 1;
         if first {
-            self.say(&["SADD", &received, player]);
+            self.call(&["SADD", &received, player]);
         }
         first
     }
 
     fn json(&mut self, name: &str) -> Value {
         let key = self.key(name);
-        serde_json::from_slice(self.say(&["GET", &key]).bytes()).expect("what we write is JSON")
+        serde_json::from_slice(self.call(&["GET", &key]).bytes()).expect("what we write is JSON")
     }
 }
 
@@ -87,7 +87,7 @@ fn setup() -> Setup {
     }
 }
 
-/// A server, two processes of ours on it, and a room that is set up.
+/// A server, two of our processes, and a room that is set up.
 struct Stage {
     server: RedisServer,
     ours: [Rooms; 2],
@@ -104,18 +104,18 @@ impl Stage {
             ours.push(Rooms::new(Store::new(engine)));
         }
         let created = ours[0].create().await.unwrap();
-        // What one process makes the other knows.
+        // One process creates the room, the other uses it.
         let master = ours[1].master(created.room_code, &created.master_key).await.unwrap();
         ours[1].setup(&master, setup()).await.unwrap();
         let ours = ours.try_into().ok().expect("two of them");
         Some(Stage { server, ours, code: created.room_code, master })
     }
 
-    fn neighbour(&self) -> Neighbour {
-        Neighbour { line: self.server.client(), code: self.code.to_string() }
+    fn external_service(&self) -> ExternalService {
+        ExternalService { line: self.server.client(), code: self.code.to_string() }
     }
 
-    async fn vote(&self, n: u32, sender: &str) -> Result<Voted> {
+    async fn vote(&self, n: u32, sender: &str) -> Result<VoteReceipt> {
         let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
         let chosen = vec![SenderId::new(sender).unwrap()];
         self.ours[n as usize % 2].submit_vote(self.code, &device(n), &round, &item, chosen).await
@@ -126,7 +126,7 @@ impl Stage {
 async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
     let Some(stage) = Stage::set().await else { return };
     for turn in 0..20_u32 {
-        let mut theirs = stage.neighbour();
+        let mut theirs = stage.external_service();
         let external = tokio::task::spawn_blocking(move || {
             (0..PLAYERS)
                 .filter(|n| theirs.claim(&format!("theirs-{n}"), &format!("p{}", (n + turn) % 8 + 1)) == "OK")
@@ -156,14 +156,14 @@ async fn party_claims_of_a_script_and_of_two_processes_have_one_winner_each() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn party_votes_by_hand_and_ours_are_counted_once_each() {
     let Some(stage) = Stage::set().await else { return };
-    let mut theirs = stage.neighbour();
+    let mut theirs = stage.external_service();
     for n in 1..=PLAYERS {
         stage.ours[n as usize % 2].take_player(stage.code, &device(n), &player(n)).await.unwrap();
     }
     stage.ours[0].start_game(&stage.master).await.unwrap();
     let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
     stage.ours[1].open_item(&stage.master, &round, &item).await.unwrap();
-    // All but the last player are voted for on both sides at once: whoever is first counts.
+    // Both sides vote for all players but the last at the same time. The first vote counts.
     let external = tokio::task::spawn_blocking(move || {
         let first = (1..PLAYERS).filter(|n| theirs.vote(&format!("p{n}"), r#"["s1"]"#));
         let first: BTreeSet<u32> = first.collect();
@@ -191,23 +191,23 @@ async fn party_votes_by_hand_and_ours_are_counted_once_each() {
         .map(|result| result.player_id.as_str()[1..].parse().unwrap())
         .collect();
     assert_eq!(right, first, "each vote is the one that its service was told of");
-    // The other service reads what we wrote.
+    // The external service reads our votes.
     let state = theirs.json("state");
     assert_eq!((&state["phase"], &state["game"]["status"]), (&"game".into(), &"reveal_wait".into()));
     let ttl = theirs.key("vote:r1:i1");
-    assert!(theirs.say(&["PTTL", &ttl]).int() > 23 * 3_600_000, "its keys end with the room");
+    assert!(theirs.call(&["PTTL", &ttl]).int() > 23 * 3_600_000, "its keys end with the room");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_party_closed_by_hand_is_gone_for_us() {
     let Some(stage) = Stage::set().await else { return };
-    let mut theirs = stage.neighbour();
+    let mut theirs = stage.external_service();
     stage.ours[0].take_player(stage.code, &device(1), &player(1)).await.unwrap();
     let pattern = theirs.key("*");
-    let found = theirs.say(&["KEYS", &pattern]);
+    let found = theirs.call(&["KEYS", &pattern]);
     for key in found.items() {
         let key = key.text();
-        theirs.say(&["DEL", &key]);
+        theirs.call(&["DEL", &key]);
     }
     let gone = stage.ours[1].sync(stage.code, None).await.unwrap_err();
     assert_eq!(gone, Error::RoomNotFound(stage.code));
@@ -221,21 +221,21 @@ async fn what_happens_in_a_party_on_one_process_reaches_followers_of_the_other()
     for n in 1..=4 {
         stage.ours[0].take_player(stage.code, &device(n), &player(n)).await.unwrap();
     }
-    let mut seen = Vec::new();
-    while seen.len() < 4 {
+    let mut found = Vec::new();
+    while found.len() < 4 {
         let signal = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
-        assert!(matches!(signal, Ok(Some(Signal::Events { .. } | Signal::Missed))), "{signal:?}");
+        assert!(matches!(signal, Ok(Some(Wakeup::Events { .. } | Wakeup::Missed))), "{signal:?}");
         for recorded in stage.ours[1].events_after(stage.code, at).await.unwrap().events {
             at = recorded.sequence;
-            seen.push(recorded.entry.event);
+            found.push(recorded.entry.event);
         }
     }
     let expected: Vec<_> = (1..=4).map(|n| Event::PlayerTaken { player_id: player(n) }).collect();
-    assert_eq!(seen, expected);
+    assert_eq!(found, expected);
     stage.ours[0].close(&stage.master).await.unwrap();
     loop {
         match tokio::time::timeout(Duration::from_secs(10), follower.next()).await.expect("a signal comes") {
-            Some(Signal::Closed) => return,
+            Some(Wakeup::Closed) => return,
             Some(_) => {}
             None => panic!("the store is open"),
         }

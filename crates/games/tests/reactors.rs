@@ -1,4 +1,4 @@
-//! The reactors' behaviours on the embedded engine, a real Redis and a real Redis Cluster.
+//! The behaviour of reactors on the embedded engine, a real Redis and a real Redis Cluster.
 
 mod reactors_cases;
 
@@ -12,7 +12,7 @@ use reactors_cases::World;
 use std::sync::Arc;
 use std::time::Duration;
 
-// One suite: cases that sweep or tear down everything must not run beside others on one server.
+// One suite: sweeps and teardowns visit the whole store, so cases on a server must not run in parallel.
 on_every_engine!(mod reactors = reactors_cases {
     a_created_reactor_is_in_its_record_and_in_both_indexes,
     a_reactor_of_no_classification_is_refused,
@@ -90,7 +90,7 @@ on_every_engine!(mod reactors = reactors_cases {
     tenants_creating_at_once_share_no_id_on_one_server,
 });
 
-/// A store whose time a test holds.
+/// A store with a manual clock.
 fn store_with_a_clock() -> (Store, ManualClock) {
     let clock = ManualClock::at(1_700_000_000_000);
     let engine = Options::default().clock(Clock::Manual(clock.clone())).open().unwrap();
@@ -160,11 +160,11 @@ async fn a_corrupt_index_of_all_stops_no_end() {
     let (one, other) = (world.create(1).await, world.create(2).await);
     world.external_set(&REACTORS_ALL.key(), "no set").await;
     world.reactors.destroy(world.tenant, one.id).await.unwrap();
-    let torn = world.reactors.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.reactors, torn.discarded), (1, vec![]), "it is not this tenant's alone");
+    let report = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((report.reactors, report.discarded), (1, vec![]), "it is not this tenant's alone");
     assert_eq!(world.stored(&REACTOR.key(other.id)).await, None);
-    let torn = world.reactors.teardown_all().await.unwrap();
-    assert_eq!((torn.discarded.len(), world.stored(&REACTORS_ALL.key()).await), (1, None), "{torn:?}");
+    let report = world.reactors.teardown_all().await.unwrap();
+    assert_eq!((report.discarded.len(), world.stored(&REACTORS_ALL.key()).await), (1, None), "{report:?}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ on_two_connections!(mod two_reactor_processes = reactors_cases {
     of_two_processes_one_creates_and_one_destroys,
 });
 
-/// A case that is written and not listed would never run.
+/// A case that is not listed would never run.
 #[test]
 fn every_case_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reactors_cases");

@@ -1,7 +1,7 @@
 //! A room that waits for players, so that a new server has something to join.
 
 use emberkeep::games::party::{
-    Created, ItemId, PlayerId, Rooms, RoundId, SenderId, Setup, SetupItem, SetupPlayer, SetupRound,
+    NewRoom, ItemId, PlayerId, Rooms, RoundId, SenderId, Setup, SetupItem, SetupPlayer, SetupRound,
     SetupSender,
 };
 use emberkeep::hot::Store;
@@ -11,7 +11,7 @@ const ROUNDS: usize = 2;
 const ITEMS_PER_ROUND: usize = 3;
 
 /// Creates a room for four, with two rounds to play.
-pub(crate) async fn open_room(store: &Store) -> anyhow::Result<Created> {
+pub(crate) async fn open_room(store: &Store) -> anyhow::Result<NewRoom> {
     let rooms = Rooms::new(store.clone());
     let created = rooms.create().await?;
     let master = rooms.master(created.room_code, &created.master_key).await?;

@@ -1,4 +1,4 @@
-//! What can go wrong with monsters, one variant per remedy.
+//! Errors of monster operations, one variant per remedy.
 
 use super::model::MonsterId;
 use emberkeep_hot as hot;
@@ -7,50 +7,50 @@ use emberkeep_primitives::Exhausted;
 /// The result of an operation on monsters.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation on monsters failed. Nothing was changed, unless the store says otherwise.
+/// Why an operation on monsters failed. Nothing was changed, unless a store error says otherwise.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller asked for something that makes no sense.
+    /// An argument is invalid.
     #[error("invalid {what}: {problem}")]
     Invalid {
-        /// What.
+        /// The name of the argument.
         what: &'static str,
-        /// What it was and what was expected.
+        /// The value and what was expected.
         problem: String,
     },
-    /// The tenant has no such monster: it was removed, never was, or is another tenant's.
-    #[error("monster {id} is not there; list the field again")]
+    /// The tenant has no monster with this id. It was removed, or it never existed.
+    #[error("monster {id} does not exist; list the field again")]
     NotFound {
-        /// Which one.
+        /// The monster.
         id: MonsterId,
     },
-    /// The monster is dead, and only the living can do this or have it done to them.
+    /// The monster is dead, and the operation needs a living one.
     #[error("monster {id} is dead; remove it")]
     AlreadyDead {
-        /// Which one.
+        /// The monster.
         id: MonsterId,
     },
     /// The monster has no drop timer.
     #[error("monster {id} has no drop timer; register one first")]
     NoDropTimer {
-        /// Which one.
+        /// The monster.
         id: MonsterId,
     },
-    /// One more would be more than a monster may have.
-    #[error("monster {id} has {max} {what} already, no more are kept; cancel one first")]
+    /// The monster has the maximum number of something.
+    #[error("monster {id} already has {max} {what}, the maximum; cancel one first")]
     TooMany {
         /// The monster.
         id: MonsterId,
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
-        /// The bound.
+        /// The maximum.
         max: usize,
     },
     /// Every id of the tenant is in use.
-    #[error("no id for a new monster: {0}")]
+    #[error("no free id for a new monster: {0}")]
     Exhausted(#[from] Exhausted),
-    /// The store could not do it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }
@@ -61,8 +61,8 @@ impl Error {
     }
 }
 
-impl crate::care::OfStore for Error {
-    fn of_store(&self) -> Option<&hot::Error> {
+impl crate::type_guard::AsStoreError for Error {
+    fn as_store_error(&self) -> Option<&hot::Error> {
         match self {
             Error::Store(error) => Some(error),
             _ => None,

@@ -1,12 +1,12 @@
-//! Monsters: instances on a map, their ids, who hurt them, what weighs on them, what they drop.
+//! Monsters: creatures in a field, with ids, damage, status effects, cooldowns and drop timers.
 //!
 //! Promises:
-//! 1. A hit is never lost and never counted twice; exactly one caller sees that it killed.
-//! 2. The id of a living monster is never handed out, and one that was released is released once.
-//! 3. A monster comes, moves and goes whole: record, index of its field, cooldowns, drop timer, deadlines, id.
-//! 4. A tick of an effect and a drop are handed to exactly one caller, of all processes, and survive a restart.
-//! 5. Each of these also holds beside a service in another language that writes the same keys. Only the hints under
-//!    `ember:` know nothing of what it wrote, until [`Monsters::sweep`] has seen it.
+//! 1. A hit is never lost and never counted twice. Exactly one caller learns that its hit killed.
+//! 2. The id of a living monster is never assigned again. A released id is released once.
+//! 3. Spawn, move and removal are atomic: record, index of the field, cooldowns, drop timer, deadlines, id.
+//! 4. A tick and a drop are handed to exactly one caller among all processes, and survive a restart.
+//! 5. This also holds while a service in another language writes the same keys. Only the auxiliary indexes
+//!    under `ember:` learn of its writes later, from [`Monsters::sweep`].
 
 mod error;
 pub mod limits;
@@ -19,12 +19,12 @@ pub use error::{Error, Result};
 pub use model::{
     DamageEntries, DamageEntry, DropTimer, Monster, MonsterId, SkillId, SourceType, StatusEffect, Statuses,
 };
-pub use rules::{EffectRequest, Healed, Hit, MpUsed, PoisonRule, Position, Tick};
+pub use rules::{EffectRequest, Healing, Hit, ManaUse, PoisonRule, Position, Tick};
 pub use schema::{
     ByField, DROP_TIMER, DROP_TIMERS, MONSTER, MONSTER_COOLDOWN, MONSTER_COOLDOWNS, MONSTER_EFFECTS,
     MONSTER_ID_FREE, MONSTER_ID_NEXT, MONSTER_ID_RESTING, MONSTER_MAP, field_key, schema,
 };
 pub use service::{
-    Applied, DropDue, DropTimerRequest, Due, EffectsRun, FieldDestroyed, Monsters, SpawnRequest, Sweep,
-    Swept, TornDown,
+    AppliedEffect, DropDue, DropTimerRequest, Due, EffectsRun, FieldDestruction, Monsters, SpawnRequest,
+    Sweep, SweepReport, TeardownReport,
 };

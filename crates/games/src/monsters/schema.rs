@@ -1,6 +1,6 @@
-//! The keys of the monsters. Those under `atlas:` are exactly as the service that owned them first wrote them down;
-//! those under `ember:` are our own. All but one are hints: checked against the others on use, rebuilt from them by the
-//! sweep. [`MONSTER_ID_RESTING`] is none: nothing else says that an id rests, so nothing can rebuild it.
+//! The key families of the monsters. Those under `atlas:` are specified by the storage document. Those under
+//! `ember:` are auxiliary indexes: checked against the others before use, and rebuilt by the sweep. The
+//! exception is [`MONSTER_ID_RESTING`], which cannot be rebuilt: no other key says that an id rests.
 
 use super::limits::COOLDOWN_MAX;
 use super::model::{DropTimer, Monster, MonsterId, SkillId};
@@ -35,7 +35,7 @@ family! {
 }
 
 family! {
-    /// The id that was counted out last.
+    /// The id that was assigned last.
     pub MONSTER_ID_NEXT = "atlas:monster-ids:{tenantId}:next" {
         kind: Text<Number<i64>>,
         partition: Tenant,
@@ -46,7 +46,7 @@ family! {
 }
 
 family! {
-    /// Released ids, the last one first.
+    /// Released ids, the latest first.
     pub MONSTER_ID_FREE = "atlas:monster-ids:{tenantId}:free" {
         kind: List<Id<MonsterId>>,
         partition: Tenant,
@@ -57,7 +57,7 @@ family! {
 }
 
 family! {
-    /// Released ids that rest, by when they may be used again.
+    /// Released ids that are not yet available, by the time when they are.
     pub MONSTER_ID_RESTING = "ember:monster-ids-resting:{tenantId}" {
         kind: SortedSet<Id<MonsterId>>,
         partition: Tenant,
@@ -68,7 +68,7 @@ family! {
 }
 
 family! {
-    /// A skill that cools down: its marker ends with the cooldown.
+    /// Exists while a skill is on cooldown.
     pub MONSTER_COOLDOWN = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}" {
         kind: Text<Number<i64>>,
         partition: Tenant,
@@ -80,7 +80,7 @@ family! {
 }
 
 family! {
-    /// The skills of a monster that cool down, by when they end.
+    /// The skills of a monster that are on cooldown, by the end of the cooldown.
     pub MONSTER_COOLDOWNS = "ember:monster-cooldowns:{tenantId}:{uniqueId}" {
         kind: SortedSet<Id<SkillId>>,
         partition: Tenant,
@@ -92,7 +92,7 @@ family! {
 }
 
 family! {
-    /// The monsters with status effects, by their next tick or end.
+    /// Monsters with status effects, by their next tick or expiry.
     pub MONSTER_EFFECTS = "ember:monster-effects:{tenantId}" {
         kind: SortedSet<Id<MonsterId>>,
         partition: Tenant,
@@ -104,7 +104,7 @@ family! {
 }
 
 family! {
-    /// Friendly monster drop timer state.
+    /// The drop timer of a friendly monster.
     pub DROP_TIMER = "atlas:drop-timer:{tenantId}:{uniqueId}" {
         kind: Text<Json<DropTimer>>,
         partition: Tenant,
@@ -116,7 +116,7 @@ family! {
 }
 
 family! {
-    /// The monsters with a drop timer, by their next drop.
+    /// Monsters with a drop timer, by their next drop.
     pub DROP_TIMERS = "ember:drop-timers:{tenantId}" {
         kind: SortedSet<Id<MonsterId>>,
         partition: Tenant,
@@ -127,7 +127,7 @@ family! {
     }
 }
 
-/// All families of this game.
+/// The key families of this game.
 pub fn schema() -> Schema {
     emberkeep_schema::schema![
         MONSTER,
@@ -144,12 +144,12 @@ pub fn schema() -> Schema {
     .expect("no key belongs to two families, a test holds")
 }
 
-/// The index of a field.
+/// The key of a field's index.
 pub fn field_key(field: &Field) -> Key<MONSTER_MAP> {
     MONSTER_MAP.key(field.world, field.channel, field.map, field.instance)
 }
 
-/// Monsters and the index of their field.
+/// The index of monsters by field.
 pub struct ByField;
 
 impl Indexed for ByField {

@@ -1,4 +1,4 @@
-//! What can go wrong in a room, one variant per remedy. Each has a text that never changes, for clients.
+//! Errors of room operations, one variant per remedy. Each has a stable code for clients.
 
 use super::model::{PlayerId, RoomCode};
 use emberkeep_hot as hot;
@@ -6,123 +6,123 @@ use emberkeep_hot as hot;
 /// The result of an operation on rooms.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation on a room failed. Nothing was changed, unless the store says otherwise.
+/// Why an operation on a room failed. Nothing was changed, unless a store error says otherwise.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such room: it was closed, or never was.
-    #[error("there is no room {0}; ask for the code again")]
+    /// The room does not exist: it was closed, or it never existed.
+    #[error("room {0} does not exist; check the code")]
     RoomNotFound(RoomCode),
-    /// Nobody did anything in the room for a day.
+    /// The room was not used for a day.
     #[error("room {0} has expired; create another one")]
     RoomExpired(RoomCode),
-    /// The client, or this server, speaks another version than the room.
+    /// The client or this server uses another protocol version than the room.
     #[error(
-        "the room speaks version {expected} of the protocol, not {found}; reload the client, or ask a server of that version"
+        "the room uses protocol version {expected}, not {found}; reload the client, or use a server of that version"
     )]
     ProtocolVersion {
-        /// What the client or the server speaks.
+        /// The version of the client or of the server.
         found: u32,
-        /// What the room speaks.
+        /// The version of the room.
         expected: u32,
     },
-    /// The caller asked for something that makes no sense.
+    /// An argument is invalid.
     #[error("invalid {what}: {problem}")]
     Invalid {
-        /// What.
+        /// The name of the argument.
         what: &'static str,
-        /// What it was and what was expected.
+        /// The value and what was expected.
         problem: String,
     },
-    /// The key is not the room's, or the room it was for is no more.
-    #[error("that is not the key of room {0}")]
+    /// The master key is wrong, or it belongs to an earlier room with the same code.
+    #[error("wrong master key for room {0}")]
     NotMaster(RoomCode),
-    /// The caller sent no master key, and only the master may do this.
+    /// The operation needs the master key, and the caller sent none.
     #[error("only the master of room {0} may do this; send the master key")]
     MasterOnly(RoomCode),
-    /// A device renames only its own player.
-    #[error("player {0} belongs to another device; only the master renames it")]
+    /// A device can rename only its own player.
+    #[error("player {0} belongs to another device; only the master can rename it")]
     NotYourPlayer(PlayerId),
-    /// The caller did not prove that it is the device that it names.
-    #[error("the reconnect token is missing or is not this device's; send the one that joining returned")]
+    /// The caller did not prove the identity of the device that it names.
+    #[error("the reconnect token is missing or wrong; send the token that the join returned")]
     NotThisDevice,
     /// The master banned the device.
     #[error("this device was banned from room {0}; the master can lift the ban")]
     Banned(RoomCode),
-    /// The lobby is locked, and the device has not joined before.
+    /// The room is locked, and the device has not joined before.
     #[error("room {0} is locked; the master can unlock it")]
     RoomLocked(RoomCode),
-    /// There is no such ban.
-    #[error("there is no ban {0}; ask for the state again")]
+    /// The ban does not exist.
+    #[error("ban {0} does not exist; request the state again")]
     BanNotFound(String),
-    /// The room is at another point of the game.
-    #[error("not now: {problem}")]
+    /// The operation is not possible in the present phase or status.
+    #[error("not possible now: {problem}")]
     NotInPhase {
-        /// Where the room is, and where it would have to be.
+        /// The present state and what the operation needs.
         problem: String,
     },
-    /// The device has no player, or a player has no device.
+    /// A device has no player, or a player has no device.
     #[error("{problem}")]
     NotClaimed {
-        /// Who has none.
+        /// Which of them is missing.
         problem: String,
     },
-    /// The room has no such player.
-    #[error("there is no player {0}; ask for the state again")]
+    /// The player does not exist.
+    #[error("player {0} does not exist; request the state again")]
     PlayerNotFound(PlayerId),
-    /// Something of that name is there already, or what was asked for is not what is there.
+    /// It already exists, or the request does not match the present state.
     #[error("conflict: {problem}")]
     Conflict {
-        /// With what.
+        /// What it conflicts with.
         problem: String,
     },
-    /// A device has one player at a time.
-    #[error("the device has player {0} already; release it first")]
+    /// A device can have only one player.
+    #[error("the device already has player {0}; release it first")]
     DeviceAlreadyHasPlayer(PlayerId),
     /// Another device has the player.
-    #[error("player {0} is taken; take another one")]
+    #[error("player {0} is already taken; choose another one")]
     TakenNow(PlayerId),
-    /// The player takes no part.
+    /// The player is inactive.
     #[error("player {0} is not active; the master can activate it")]
     Inactive(PlayerId),
-    /// The first vote counts.
-    #[error("player {0} has voted on this item; the first vote counts")]
+    /// The player has already voted; the first vote counts.
+    #[error("player {0} has already voted on this item; the first vote counts")]
     AlreadyVoted(PlayerId),
-    /// The choice is none that the item allows.
+    /// The selection is not allowed for the item.
     #[error("invalid selection: {problem}")]
     InvalidSelection {
-        /// What it was and what was expected.
+        /// The selection and what was expected.
         problem: String,
     },
-    /// The vote is over.
+    /// The vote has closed.
     #[error("the vote on this item is over")]
     Late,
-    /// One more would be more than a room may have.
-    #[error("the room has {max} {what} already, no more fit")]
+    /// The room has the maximum number of something.
+    #[error("the room already has {max} {what}, the maximum")]
     RoomFull {
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
-        /// The bound.
+        /// The maximum.
         max: usize,
     },
-    /// A game needs more players.
+    /// The game needs more active players.
     #[error("the game needs {needed} active players, the room has {active}; add or activate some")]
     NotEnoughPlayers {
-        /// How many there are.
+        /// Active players in the room.
         active: usize,
-        /// How many it takes.
+        /// Active players that are needed.
         needed: usize,
     },
-    /// The system has no randomness for a code or a key.
-    #[error("the system gives no randomness: {0}")]
+    /// The operating system could not provide random bytes for a code or a key.
+    #[error("the system's random source failed: {0}")]
     NoRandomness(String),
-    /// The store could not do it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }
 
 impl Error {
-    /// The error as clients know it; it never changes.
+    /// The stable code of the error for clients. It never changes.
     pub fn code(&self) -> &'static str {
         match self {
             Error::RoomNotFound(_) => "room_not_found",
@@ -146,7 +146,7 @@ impl Error {
             Error::Late => "late",
             Error::RoomFull { .. } => "room_full",
             Error::NotEnoughPlayers { .. } => "not_enough_players",
-            // What the client cannot help is one thing to it.
+            // Problems that the client cannot solve have one code.
             Error::NoRandomness(_) => "unavailable",
             Error::Store(hot::Error::Corrupt { .. }) => "corrupt",
             Error::Store(_) => "unavailable",

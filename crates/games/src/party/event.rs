@@ -1,132 +1,133 @@
-//! What happened in a room, as its log tells it.
+//! The events of a room's log.
 //!
-//! Everything in an event may be told to its [`Audience`]: no vote, no true sender before the reveal, and no device but
-//! to itself (who knows a device's id can speak for it). Single votes are no events: their number would show in the
-//! sequences, which every client sees. Who has voted is part of the master's state.
+//! An event contains nothing that its [`Audience`] must not see: no vote, no true sender before the reveal,
+//! and no device id except to that device (the id is a secret). A single vote is not an event, because
+//! sequences are visible to every client and would reveal the number of votes. The master's view contains who
+//! has voted.
 
 use super::model::{DeviceId, ItemId, PlayerId, RoundId};
-use super::view::{Look, Ranked, Revealed};
+use super::view::{RankingEntry, RevealedItem, RoomSnapshot};
 use serde::{Deserialize, Serialize};
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// The room was created.
     RoomCreated,
-    /// The master said what is played, and by whom.
+    /// The master set up the rounds and players.
     SetUp,
     /// A device took a player.
     PlayerTaken {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
     },
-    /// A device gave its player up.
+    /// A device released its player.
     PlayerReleased {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
     },
-    /// A device lost its player, and did not ask for it.
+    /// A device lost its player without its own request.
     SlotInvalidated {
         /// The device.
         device_id: DeviceId,
         /// The player that it had.
         player_id: PlayerId,
-        /// Why.
+        /// The reason.
         reason: Invalidation,
     },
-    /// There is a new player.
+    /// A player was added.
     PlayerAdded {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// A player has another name.
+    /// A player was renamed.
     PlayerRenamed {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// A player is gone.
+    /// A player was deleted.
     PlayerDeleted {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
     },
-    /// A player takes part, or does not any more.
+    /// A player was activated or deactivated.
     PlayerToggled {
-        /// Which player.
+        /// The player.
         player_id: PlayerId,
-        /// Whether the player takes part.
+        /// Whether the player is active now.
         active: bool,
     },
-    /// All players are free.
+    /// All claims were released.
     ClaimsReset,
-    /// The game began.
+    /// The game started.
     GameStarted,
-    /// An item can be voted on.
+    /// An item was opened for votes.
     VoteStarted {
         /// The round.
         round_id: RoundId,
         /// The item.
         item_id: ItemId,
-        /// Where the reel is.
+        /// The address of the reel.
         reel_url: String,
         /// How many senders a player may choose.
         k: u32,
     },
-    /// The master wants the vote to end.
+    /// The master forced the close of the vote: the countdown runs.
     VoteClosing {
         /// The round.
         round_id: RoundId,
         /// The item.
         item_id: ItemId,
-        /// When it ends.
+        /// When the vote closes, in milliseconds since 1970.
         closes_at: i64,
     },
-    /// The vote is over. The master finds the result in the state.
+    /// The vote has closed. The result is in the master's view.
     VoteClosed {
         /// The round.
         round_id: RoundId,
         /// The item.
         item_id: ItemId,
-        /// When it ended.
+        /// When the vote closed, in milliseconds since 1970.
         closed_at: i64,
-        /// Why.
-        reason: Closing,
+        /// The reason.
+        reason: CloseReason,
     },
-    /// The result of an item is shown.
+    /// The result of an item was revealed.
     ItemRevealed {
-        /// Who sent it, and who knew.
-        results: Revealed,
+        /// The true senders and the result of each player.
+        results: RevealedItem,
     },
-    /// A round is over.
+    /// The points of a round are shown.
     RoundScored {
         /// The round.
         round_id: RoundId,
-        /// By the points of this round.
-        ranking: Vec<Ranked>,
+        /// The ranking by the points of this round.
+        ranking: Vec<RankingEntry>,
     },
-    /// A round began.
+    /// A round started.
     RoundStarted {
         /// The round.
         round_id: RoundId,
     },
     /// The game is over.
     GameOver {
-        /// By all points.
-        ranking: Vec<Ranked>,
+        /// The ranking by all points.
+        ranking: Vec<RankingEntry>,
     },
     /// The lobby was locked or unlocked.
     LobbyLocked {
-        /// Whether unknown devices are refused from now on.
+        /// Whether devices that have not joined before are refused now.
         locked: bool,
     },
-    /// The device that had a player was banned.
+    /// The device of a player was banned.
     DeviceBanned {
-        /// The id with which the ban is lifted.
+        /// The id to lift the ban with.
         ban_id: String,
         /// The player that the device had.
         player_id: PlayerId,
@@ -136,12 +137,12 @@ pub enum Event {
         /// The ban.
         ban_id: String,
     },
-    /// The room is back in the lobby, for another game of the same players.
+    /// The room returned to the lobby for another game of the same players.
     BackToLobby {
-        /// Whether the same rounds are played again; otherwise the room must be set up again.
+        /// Whether the same rounds are played again. Otherwise the room must be set up again.
         keep_rounds: bool,
     },
-    /// Something that this version does not know: a later one wrote it, or an external client. The state says what came of it.
+    /// An event of a later version or of an external client. The state contains its effect.
     #[serde(other)]
     Unknown,
 }
@@ -150,41 +151,41 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Invalidation {
-    /// The master made all players free.
+    /// The master released all claims.
     ClaimsReset,
     /// The player was deleted.
     PlayerDeleted,
-    /// The player takes no part any more.
+    /// The player was deactivated.
     PlayerDeactivated,
-    /// Another device has the player: the maps of an external service disagreed.
+    /// Another device has the player: the two maps of an external service disagreed.
     Replaced,
     /// The master banned the device.
     Banned,
 }
 
-/// Why a vote ended.
+/// Why a vote closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closing {
-    /// Everybody who could vote has voted.
+pub enum CloseReason {
+    /// Every voter has voted.
     AllVoted,
-    /// The countdown of the master's forced close has passed.
+    /// The countdown of a forced close has passed.
     Forced,
 }
 
-/// Who may be told of an event.
+/// Which clients may receive an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience<'a> {
-    /// Everybody in the room.
+    /// Every client in the room.
     Everyone,
     /// One device.
     Device(&'a DeviceId),
-    /// Nobody: what it says is not known here.
+    /// No client: this version does not know its contents.
     Nobody,
 }
 
 impl Event {
-    /// Who may be told of it.
+    /// Which clients may receive it.
     pub fn audience(&self) -> Audience<'_> {
         match self {
             Event::SlotInvalidated { device_id, .. } => Audience::Device(device_id),
@@ -194,48 +195,48 @@ impl Event {
     }
 }
 
-/// An event as the log has it.
+/// An event with its time, as the log stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When it happened.
+    /// The time, in milliseconds since 1970.
     pub at: i64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// An event in its place.
+/// An event with its position in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Recorded {
-    /// Its place in the room's log; the first is 1.
+pub struct SequencedEvent {
+    /// The position in the room's log; the first event has 1.
     pub sequence: u64,
-    /// What happened, and when.
+    /// The event and its time.
     #[serde(flatten)]
     pub entry: Entry,
 }
 
-/// What is new in a room, and the room itself, as of one moment.
+/// The new events of a room, and the room after them, read at one moment.
 #[derive(Clone, Debug)]
-pub struct Followed {
-    /// In order, without holes, up to the state's sequence.
-    pub events: Vec<Recorded>,
-    /// Whether these are all events since the asked place. If not, only the state tells the rest.
+pub struct RoomUpdate {
+    /// Consecutive events, up to the sequence of the snapshot.
+    pub events: Vec<SequencedEvent>,
+    /// Whether these are all events since the requested position. If not, the client needs the state.
     pub is_whole: bool,
-    /// The room that they led to.
-    pub look: Look,
+    /// The room after these events.
+    pub snapshot: RoomSnapshot,
 }
 
-/// Events from a place on.
+/// A page of events after a position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
-    /// In order, without holes.
-    pub events: Vec<Recorded>,
-    /// The newest sequence, whether or not it is on this page.
+    /// Consecutive events.
+    pub events: Vec<SequencedEvent>,
+    /// The newest sequence of the log, whether or not it is on this page.
     pub last: u64,
-    /// 0 if the page begins right after the asked place. Otherwise so many events are missing in between, or the room has
-    /// so many less than the caller knows of, as after a failover: whoever follows asks for the state, and goes on from
-    /// its sequence.
+    /// 0 if the page starts right after the requested position. Otherwise the number of events that are
+    /// missing in between, or by which the requested position is ahead of the log, as after a failover. The
+    /// client then needs the state, and continues from its sequence.
     pub missed: u64,
-    /// When the room was created: after another time it is another room of the same code.
+    /// When the room was created. Another value means another room with the same code.
     pub created_at: i64,
 }

@@ -1,19 +1,19 @@
-//! Every bound of the rooms, units last.
+//! The limits of the party game. Units come last in a name.
 
 use std::time::Duration;
 
-/// How long a room lives after the last thing that anybody did in it.
+/// How long a room lives after its last use.
 pub const ROOM_LIFE: Duration = Duration::from_secs(24 * 3_600);
-/// How long an expired room is remembered: its code is not used again, and who asks for it is told.
+/// How long the tombstone of an expired room exists. Until then its code is not reused.
 pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(24 * 3_600);
-/// From a forced close to the end of the vote.
+/// From a forced close to the close of the vote.
 pub const COUNTDOWN: Duration = Duration::from_secs(10);
-/// The version of the protocol between a room and its clients.
+/// The version of the protocol between rooms and clients.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Random bytes of a master key, and of a reconnect token.
 pub const MASTER_KEY_BYTES: usize = 24;
-/// Codes that a creation tries before it gives up: each of them is a living room's with a chance of rooms / 2^30.
+/// Codes that a creation tries before it fails. Each is in use with a probability of rooms / 2^30.
 pub const CODE_ATTEMPTS_MAX: usize = 16;
 
 /// Longest id of a player, a sender, a device, a round or an item.
@@ -31,29 +31,29 @@ pub const SENDERS_MAX: usize = 64;
 pub const ROUNDS_MAX: usize = 64;
 /// Items of a game, in all its rounds.
 pub const ITEMS_MAX: usize = 512;
-/// Bytes of a setup as it is stored: with two results of every player it stays below what a transaction may read.
+/// Largest setup as JSON. With two results of every player it stays below what a transaction can read.
 pub const SETUP_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of all players and senders of a room, as JSON: every state shows them to every client.
+/// Largest list of all players and senders of a room as JSON. Every view contains it.
 pub const LOBBY_BYTES_MAX: usize = 32 * 1024;
-/// Bytes of the selections in one result, as JSON, if every player chooses as many senders as it may.
+/// Largest total of the selections in one result as JSON, if every player chooses as many senders as allowed.
 pub const SELECTIONS_BYTES_MAX: usize = 64 * 1024;
-/// Devices that a room remembers besides those with a player.
+/// Devices that a room remembers, in addition to those with a player.
 pub const DEVICES_MAX: usize = 512;
 /// Banned devices of a room.
 pub const BANS_MAX: usize = 64;
-/// Clients see the end of a room in whole transactions of this: the exact end would show when a vote was received.
-pub const SHOWN_END_TRANSACTION: Duration = Duration::from_secs(60);
-/// Active players without whom no game starts.
+/// The precision of `expires_at` in views. The exact time would reveal when a vote was received.
+pub const SHOWN_EXPIRY_PRECISION: Duration = Duration::from_secs(60);
+/// Active players that a game needs to start.
 pub const PLAYERS_TO_START_MIN: usize = 2;
 
-/// Events that a room's log keeps; who was away for longer asks for the state.
+/// Events in a room's log. A client that missed more needs the state.
 pub const EVENTS_MAX: usize = 1_000;
 /// Events on one page.
 pub const EVENTS_PER_PAGE_MAX: usize = 200;
 
-/// Bytes of one result: the selections, the true senders, and each player's id with its points.
+/// Largest result: the selections, the true senders, and the id and points of each player.
 const RESULT_BYTES_MAX: usize = SELECTIONS_BYTES_MAX + (PLAYERS_MAX + SENDERS_MAX) * (ID_BYTES_MAX + 64);
-/// Bytes of one ban: two ids, a name of four bytes a character, and the names of the fields.
+/// Largest ban: two ids, a name with four bytes per character, and the names of the fields.
 const BAN_BYTES_MAX: usize = 2 * ID_BYTES_MAX + 4 * NAME_CHARS_MAX + 128;
 const _: () = assert!(
     SETUP_BYTES_MAX + 2 * RESULT_BYTES_MAX + BANS_MAX * BAN_BYTES_MAX

@@ -1,77 +1,77 @@
-//! What a master brings to set a room up.
+//! The setup of a room.
 
 use super::model::{ItemId, PlayerId, RoundId, SenderId};
 use serde::{Deserialize, Serialize};
 
-/// What is played, and by whom. Checked as a whole by [`Rooms::setup`](super::Rooms::setup).
+/// Rounds, senders and players of a game. [`Rooms::setup`](super::Rooms::setup) checks it as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Whose reels are shown.
+    /// The people whose reels are shown.
     pub senders: Vec<SetupSender>,
-    /// What is played, in order.
+    /// The rounds in order.
     pub rounds: Vec<SetupRound>,
-    /// Who guesses; more can be added.
+    /// The players; more can be added later.
     #[serde(default)]
     pub players: Vec<SetupPlayer>,
 }
 
-/// Whose reels are shown.
+/// A person whose reels are shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupSender {
-    /// Its id.
+    /// The id.
     pub sender_id: SenderId,
-    /// What people read.
+    /// The displayed name.
     pub name: String,
-    /// Whether it can be chosen.
+    /// Whether players can choose it.
     #[serde(default = "yes")]
     pub active: bool,
-    /// How many reels it sent.
+    /// The number of reels that it sent.
     #[serde(default)]
     pub reels_count: u32,
 }
 
-/// One round.
+/// A round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupRound {
-    /// Its id.
+    /// The id.
     pub round_id: RoundId,
-    /// Its items, in order.
+    /// The items in order.
     pub items: Vec<SetupItem>,
 }
 
-/// One reel.
+/// An item: one reel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupItem {
-    /// Its id, unique in its round.
+    /// The id, unique in its round.
     pub item_id: ItemId,
-    /// Where the reel is.
+    /// The address of the reel: http or https.
     pub reel_url: String,
     /// How many senders a player may choose.
     pub k: u32,
-    /// Who sent it.
+    /// The true senders.
     pub true_sender_ids: Vec<SenderId>,
 }
 
-/// Who guesses.
+/// A player.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupPlayer {
-    /// Its id.
+    /// The id.
     pub player_id: PlayerId,
-    /// The sender that the player is, if it is one.
+    /// The sender that this player is, if any.
     #[serde(default)]
     pub sender_id: Option<SenderId>,
-    /// What people read.
+    /// The displayed name.
     pub name: String,
-    /// Whether the player takes part.
+    /// Whether the player is active.
     #[serde(default = "yes")]
     pub active: bool,
-    /// A picture.
+    /// The address of a picture: http or https.
     #[serde(default)]
     pub avatar_url: Option<String>,
 }
 
 impl SetupPlayer {
-    /// A player that takes part, without a picture.
+    /// An active player without a picture.
     pub fn new(player_id: PlayerId, name: impl Into<String>) -> SetupPlayer {
         SetupPlayer { player_id, sender_id: None, name: name.into(), active: true, avatar_url: None }
     }

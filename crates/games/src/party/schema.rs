@@ -1,15 +1,15 @@
 //! The key families of a room: those of its storage document, and three of our own.
 //!
-//! All of them end together, but for the meta, which outlives the room and says that it has expired.
+//! All keys of a room expire together, except the meta, which stays as a tombstone.
 
 use super::limits::EVENTS_MAX;
 use super::model::{Device, DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
-use super::signal::Signal;
+use super::wakeup::Wakeup;
 use emberkeep_primitives::{Ballot, Claims, ExpiringGroup, expiring_group::member};
 use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
 
 family! {
-    /// When the room began and ends, and the digest of its master's key. Outlives the room by a day.
+    /// Creation and expiry of the room, and the digest of its master key. Outlives the room by a day.
     pub ROOM_META = "brp:room:{code}:meta" {
         kind: Text<Json<Meta>>,
         partition: Room,
@@ -21,7 +21,7 @@ family! {
 }
 
 family! {
-    /// The state of the room, but for claims and votes.
+    /// The state of the room, without claims and votes.
     pub ROOM_STATE = "brp:room:{code}:state" {
         kind: Text<Json<State>>,
         partition: Room,
@@ -81,7 +81,7 @@ family! {
 }
 
 family! {
-    /// Hint: the names of the room's keys, so that they end together without a search.
+    /// Auxiliary index: the names of the room's keys. They expire together without a scan.
     pub ROOM_ROSTER = "brp:room:{code}:ember:roster" {
         kind: Set<Raw>,
         partition: Room,
@@ -92,7 +92,7 @@ family! {
 }
 
 family! {
-    /// What the room remembers of each device: the digest of its reconnect token, and how it lost its player.
+    /// What the room knows of each device: the digest of its reconnect token, and how it lost its player.
     pub ROOM_DEVICES = "brp:room:{code}:ember:devices" {
         kind: Hash<DeviceId, Json<Device>>,
         partition: Room,
@@ -103,9 +103,9 @@ family! {
 }
 
 family! {
-    /// Says that there are new events in the room's log, or that the room was closed.
+    /// Announces new events in the room's log, or that the room was closed.
     pub ROOM_CHANNEL = "ember:room:{code}" {
-        kind: Channel<Json<Signal>>,
+        kind: Channel<Json<Wakeup>>,
         partition: Room,
         parts: (),
         ttl: persistent,
@@ -114,7 +114,7 @@ family! {
     }
 }
 
-/// All families of this game.
+/// The key families of this game.
 pub fn schema() -> Schema {
     emberkeep_schema::schema![
         ROOM_META,
@@ -130,12 +130,12 @@ pub fn schema() -> Schema {
     .expect("no key belongs to two families, a test holds")
 }
 
-/// Who has whom.
+/// The claims of devices on players.
 pub(super) fn claims(until_ms: i64) -> Claims<DEVICE_TO_PLAYER, PLAYER_TO_DEVICE> {
     Claims::new(DEVICE_TO_PLAYER.key(), PLAYER_TO_DEVICE.key(), until_ms)
 }
 
-/// The vote on an item.
+/// The ballot of an item.
 pub(super) fn ballot(round: &RoundId, item: &ItemId, until_ms: i64) -> Ballot<VOTES, VOTES_RECEIVED> {
     Ballot::new(
         VOTES.key(round.clone(), item.clone()),
@@ -144,7 +144,7 @@ pub(super) fn ballot(round: &RoundId, item: &ItemId, until_ms: i64) -> Ballot<VO
     )
 }
 
-/// All that ends with the room.
+/// The keys that expire with the room.
 pub(super) fn group() -> ExpiringGroup<ROOM_ROSTER> {
     let families = [
         member::<ROOM_STATE>,

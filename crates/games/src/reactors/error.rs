@@ -1,4 +1,4 @@
-//! What can go wrong with reactors, one variant per remedy.
+//! Errors of reactor operations, one variant per remedy.
 
 use super::model::{Reactor, ReactorId};
 use emberkeep_hot as hot;
@@ -8,60 +8,60 @@ use std::time::Duration;
 /// The result of an operation on reactors.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation on reactors failed. Nothing was changed, unless the store says otherwise.
+/// Why an operation on reactors failed. Nothing was changed, unless a store error says otherwise.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller asked for something that makes no sense.
+    /// An argument is invalid.
     #[error("invalid {what}: {problem}")]
     Invalid {
-        /// What.
+        /// The name of the argument.
         what: &'static str,
-        /// What it was and what was expected.
+        /// The value and what was expected.
         problem: String,
     },
-    /// The tenant has no such reactor: it was destroyed, never was, or is another tenant's.
-    #[error("reactor {id} is not there; list the field again")]
+    /// The tenant has no reactor with this id. It was destroyed, never existed, or belongs to another tenant.
+    #[error("reactor {id} does not exist; list the field again")]
     NotFound {
-        /// Which one.
+        /// The reactor.
         id: ReactorId,
     },
-    /// The spot cools down after an earlier reactor.
-    #[error("the spot is on cooldown for another {remaining:?}; create it then, or clear the cooldown")]
+    /// The spot is on cooldown after an earlier reactor.
+    #[error("the spot is on cooldown for another {remaining:?}; retry then, or clear the cooldown")]
     OnCooldown {
-        /// Until it has cooled down; [`Duration::MAX`] if an external client set a marker that never ends.
+        /// The remaining cooldown; [`Duration::MAX`] if an external client set a marker without a TTL.
         remaining: Duration,
     },
-    /// A living reactor of the same classification stands on the spot.
+    /// A living reactor of the same classification occupies the spot.
     #[error(
-        "reactor {id} of the same classification stands on that spot; destroy it first, or choose another spot"
+        "reactor {id} of the same classification occupies the spot; destroy it first, or choose another spot"
     )]
     SpotTaken {
-        /// Which one.
+        /// The reactor on the spot.
         id: ReactorId,
     },
-    /// The field holds as many reactors as a field may.
-    #[error("the field holds {max} reactors or more, as many as a field may; destroy some")]
+    /// The field has the maximum number of reactors.
+    #[error("the field has {max} reactors, the maximum; destroy some first")]
     FieldFull {
-        /// How many that is.
+        /// The maximum.
         max: usize,
     },
     /// Every id is in use.
-    #[error("no id for a new reactor: {0}")]
+    #[error("no free id for a new reactor: {0}")]
     Exhausted(#[from] Exhausted),
-    /// The reactor is not as the caller saw it.
-    #[error("reactor {} changed since it was read; decide again on its current form", .current.id)]
+    /// The reactor has changed since the caller read it.
+    #[error("reactor {} has changed since it was read; read it again", .current.id)]
     Conflict {
-        /// As it is.
+        /// The reactor as it is now.
         current: Box<Reactor>,
     },
-    /// The store could not do it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }
 
-impl crate::care::OfStore for Error {
-    fn of_store(&self) -> Option<&hot::Error> {
+impl crate::type_guard::AsStoreError for Error {
+    fn as_store_error(&self) -> Option<&hot::Error> {
         match self {
             Error::Store(error) => Some(error),
             _ => None,

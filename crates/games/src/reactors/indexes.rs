@@ -1,4 +1,4 @@
-//! The two indexes that a reactor is in: its field's, and that of all.
+//! The two indexes of reactors: by field, and of all.
 
 use super::model::{Reactor, ReactorId};
 use super::schema::{REACTOR, REACTOR_MAP, REACTORS_ALL, field_key};
@@ -7,13 +7,13 @@ use emberkeep_primitives::Indexed;
 use emberkeep_schema::{Json, Key};
 use uuid::Uuid;
 
-/// Any tenant: on one server, keys that do not say whose they are are reached through each of them.
+/// An arbitrary tenant. On one server, keys without a tenant in their name are the same for every tenant.
 pub(super) const ANYWHERE: Tenant = Tenant(Uuid::nil());
 
-/// Reactors by their field.
+/// The index by field.
 pub(super) struct InField;
 
-/// All reactors.
+/// The index of all reactors.
 pub(super) struct InAll;
 
 macro_rules! indexed {

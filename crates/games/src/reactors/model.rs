@@ -1,14 +1,14 @@
-//! What is stored of a reactor. The JSON names are those that other services read and write; the widths of the
-//! numbers are those of the service that wrote the document, so that it can read whatever we write.
+//! The record of a reactor. JSON names and widths of numbers are those of the service that defined the
+//! storage document, so that it can read what we write.
 
-use super::stamp::Stamp;
-use super::states::PerState;
+use super::per_state::PerState;
+use super::timestamp::Timestamp;
 use crate::world::{Field, Tenant, TenantFields};
 use emberkeep_schema::{Array, part, record};
 use uuid::Uuid;
 
 part! {
-    /// One reactor's id. On one server, tenants count with one counter, so that an id says nothing of its tenant.
+    /// The id of a reactor. On one server all tenants share one counter.
     #[derive(Copy)]
     pub struct ReactorId(u32);
 }
@@ -17,80 +17,80 @@ record! {
     /// A reactor, from its creation to its destruction.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Reactor {
-        /// Whose it is. The key does not say it, so a record without is unreadable.
+        /// The tenant. The key does not contain it, so a record without it is corrupt.
         pub tenant: TenantFields => "tenant",
-        /// Its id.
+        /// The id.
         pub id: ReactorId => "id",
-        /// The world it is in.
+        /// The world.
         pub world: u8 => "worldId",
-        /// The channel it is in.
+        /// The channel.
         pub channel: u8 => "channelId",
-        /// The map it is on.
+        /// The map.
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
-        /// What kind of reactor it is; never 0.
+        /// The kind of reactor.
         pub classification: u32 => "classification",
-        /// What scripts call it.
+        /// The name that scripts use.
         pub name: String => "name" default,
-        /// What it does, state by state.
+        /// The state machine.
         pub data: ReactorData => "data" default,
-        /// The state it is in.
+        /// The current state.
         pub state: i8 => "state" or 0,
-        /// What its event is up to.
+        /// The progress of its current event.
         pub event_state: u8 => "eventState" or 0,
-        /// Milliseconds for which its spot cools down after it; 0 is not at all.
+        /// How long its spot cools down after its destruction, in milliseconds; 0 means no cooldown.
         pub delay_ms: u32 => "delay" or 0,
-        /// Which way it faces.
+        /// The direction that it faces.
         pub direction: u8 => "direction" or 0,
-        /// Where it stands.
+        /// Position.
         pub x: i16 => "x" or 0,
-        /// Where it stands.
+        /// Position.
         pub y: i16 => "y" or 0,
-        /// When it changed last.
-        pub update_time: Stamp => "updateTime" default,
+        /// Time of the last change.
+        pub update_time: Timestamp => "updateTime" default,
     }
 }
 
 impl Reactor {
-    /// Where it is.
+    /// The field that it is in.
     pub fn field(&self) -> Field {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
     }
 
-    /// What stands where in its field.
+    /// The spot that it occupies.
     pub fn spot(&self) -> Spot {
         Spot { classification: self.classification, x: self.x, y: self.y }
     }
 
-    /// Whether it is this tenant's.
+    /// Whether it belongs to a tenant.
     pub fn is_of(&self, tenant: &Tenant) -> bool {
         self.tenant.id == tenant.0
     }
 }
 
-/// What stands where in a field. At most one living reactor of a field has it.
+/// A classification at a position. At most one living reactor of a field occupies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spot {
     /// The kind of reactor.
     pub classification: u32,
-    /// Where.
+    /// Position.
     pub x: i16,
-    /// Where.
+    /// Position.
     pub y: i16,
 }
 
 record! {
-    /// What a kind of reactor does.
+    /// The definition of a kind of reactor.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct ReactorData {
-        /// The kind's name.
+        /// The name of the kind.
         pub name: String => "name" default,
-        /// Top left of the area in which it can be reached, as seen from where it stands.
+        /// Top left corner of its area, relative to its position.
         pub top_left: Point => "tl" default,
-        /// Bottom right of that area.
+        /// Bottom right corner of its area.
         pub bottom_right: Point => "br" default,
-        /// What may happen in each state, what is tried first first.
+        /// The events of each state, in the order in which they are tried.
         pub states: PerState<Array<Event>> => "stateInfo" default,
         /// Milliseconds after which a state ends by itself.
         pub timeouts: PerState<i32> => "timeoutInfo" default,
@@ -98,38 +98,38 @@ record! {
 }
 
 record! {
-    /// A place.
+    /// A point.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Point {
-        /// To the right.
+        /// Distance to the right.
         pub x: i16 => "x" or 0,
-        /// Down.
+        /// Distance down.
         pub y: i16 => "y" or 0,
     }
 }
 
 record! {
-    /// What leads from a state to another.
+    /// A transition from one state to another.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Event {
-        /// What kind of event; the game's own numbers.
+        /// The type of event, as the game numbers it.
         pub kind: i32 => "type" or 0,
-        /// What has to be dropped for it.
+        /// The item that must be dropped.
         pub item: Option<ReactorItem> => "reactorItem" optional,
-        /// Skills that cause it; none means that any hit does.
+        /// Skills that cause it; empty means that every hit does.
         pub skills: Array<u32> => "activeSkills" default,
-        /// The state that it leads to. One that the reactor does not have ends it.
+        /// The next state. If the reactor has no such state, it triggers.
         pub next: i8 => "nextState" or 0,
     }
 }
 
 record! {
-    /// What has to be dropped on a reactor.
+    /// An item that must be dropped on a reactor.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ReactorItem {
-        /// Which item.
+        /// The item.
         pub item: u32 => "itemId",
-        /// How many.
+        /// The quantity.
         pub quantity: u16 => "quantity" or 1,
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_record_that_does_not_say_whose_it_is_is_refused() {
         let without = EXTERNAL.replacen("\"tenant\"", "\"renter\"", 1);
-        let told = Json::<Reactor>::decode(without.as_bytes()).unwrap_err().to_string();
-        assert!(told.contains("missing field `tenant`"), "{told}");
+        let error = Json::<Reactor>::decode(without.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("missing field `tenant`"), "{error}");
     }
 }

@@ -1,36 +1,37 @@
-//! What a new reactor is asked to be.
+//! The parameters of a new reactor.
 
 use super::error::Result;
 use super::model::{Reactor, ReactorData, ReactorId, Spot};
 use super::rules;
-use super::stamp::Stamp;
+use super::timestamp::Timestamp;
 use crate::world::{Field, Tenant, TenantFields};
 use emberkeep_schema::Extra;
 
-/// What a new reactor is like.
+/// The parameters of a new reactor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateRequest {
-    /// An id that was allocated before; `None` = the next one.
+    /// An id that was allocated before; `None` uses the next one.
     pub id: Option<ReactorId>,
-    /// Where.
+    /// The field.
     pub field: Field,
-    /// What kind of reactor, at least 1.
+    /// The classification, at least 1.
     pub classification: u32,
-    /// What scripts call it.
+    /// The name that scripts use.
     pub name: String,
-    /// What it does, state by state.
+    /// The state machine.
     pub data: ReactorData,
-    /// The state it begins in.
+    /// The initial state.
     pub state: i8,
-    /// What its event is up to.
+    /// The progress of its current event.
     pub event_state: u8,
-    /// Milliseconds for which its spot cools down after it, 0 to [`DELAY_MS_MAX`](super::limits::DELAY_MS_MAX).
+    /// How long its spot cools down after its destruction, in milliseconds: 0 to
+    /// [`DELAY_MS_MAX`](super::limits::DELAY_MS_MAX).
     pub delay_ms: i64,
-    /// Which way it faces.
+    /// The direction that it faces.
     pub direction: u8,
-    /// Where in the field.
+    /// Position.
     pub x: i16,
-    /// Where in the field.
+    /// Position.
     pub y: i16,
     /// Region of the tenant's client.
     pub region: String,
@@ -41,7 +42,7 @@ pub struct CreateRequest {
 }
 
 impl CreateRequest {
-    /// A reactor of this kind on a spot of a field, without a name, states and delay. The rest can be set.
+    /// A reactor without name, states and delay. The other fields can be set afterwards.
     pub fn new(field: Field, classification: u32, x: i16, y: i16) -> CreateRequest {
         CreateRequest {
             id: None,
@@ -61,12 +62,12 @@ impl CreateRequest {
         }
     }
 
-    /// The spot that it asks for.
+    /// The requested spot.
     pub fn spot(&self) -> Spot {
         Spot { classification: self.classification, x: self.x, y: self.y }
     }
 
-    /// Refuses what makes no sense, before anything is read.
+    /// Checks everything that needs no read.
     pub(super) fn check(&self) -> Result<()> {
         rules::check_classification(self.classification)?;
         rules::check_delay(self.delay_ms)?;
@@ -76,8 +77,8 @@ impl CreateRequest {
         self.id.map_or(Ok(()), rules::check_id)
     }
 
-    /// The reactor.
-    pub(super) fn born(&self, tenant: Tenant, id: ReactorId, now_ms: i64) -> Result<Reactor> {
+    /// The new reactor.
+    pub(super) fn build(&self, tenant: Tenant, id: ReactorId, now_ms: i64) -> Result<Reactor> {
         let tenant = TenantFields {
             id: tenant.0,
             region: self.region.clone(),
@@ -101,7 +102,7 @@ impl CreateRequest {
             direction: self.direction,
             x: self.x,
             y: self.y,
-            update_time: Stamp::at(now_ms),
+            update_time: Timestamp::at(now_ms),
             extra: Extra::default(),
         })
     }

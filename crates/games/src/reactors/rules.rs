@@ -1,82 +1,82 @@
-//! The rules of the reactors: pure functions of a reactor and what happens to it.
+//! The rules of the reactors: pure functions on the record.
 
 use super::error::{Error, Result};
 use super::limits::{COOLDOWN_MAX, DATA_BYTES_MAX, DELAY_MS_MAX, IDS, ITEM_EVENTS, NAME_BYTES_MAX};
 use super::model::{Event, Reactor, ReactorData, ReactorId};
-use super::stamp::Stamp;
+use super::timestamp::Timestamp;
 use crate::world::{REGION_BYTES_MAX, word_problem};
 use std::time::Duration;
 
-/// What services differ in when a reactor has no way on. By default it is destroyed by the hit that finds none. All that
-/// share a store should say the same.
+/// What happens to a reactor without a next state. By default the hit that finds none destroys it. Every
+/// process on a store should use the same rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HitRules {
-    /// An item reactor, one with an event of a type in [`ITEM_EVENTS`], is not destroyed: it stays in its last state, and
-    /// every hit there triggers it.
+    /// An item reactor, which has an event of a type in [`ITEM_EVENTS`], is not destroyed. It stays in its
+    /// last state, and every further hit triggers it.
     pub item_reactors_stay: bool,
-    /// A reactor that enters a state from which no event leads to a state that it has is destroyed at once, not by the
-    /// next hit.
+    /// A reactor that enters a state without an event to another of its states is destroyed at once, not by
+    /// the next hit.
     pub last_state_ends: bool,
 }
 
-/// What a hit did to a reactor.
+/// What a hit does to a reactor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Struck {
-    /// It went on to another state, or round to the same one.
+pub enum Transition {
+    /// It advances to another state, or to the same one again.
     Advanced {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
-    /// It has no way on: it did what it is there for, and is over. It is in the state that the hit led it to, if any.
+    /// It triggers and must be destroyed. It is in the state to which the hit led, if any.
     Triggered,
-    /// It did what it is there for, and stays in its last state.
+    /// It triggers and stays in its last state.
     Stayed {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
 }
 
-/// The first event of the reactor's state that a hit with this skill causes. 0 is no skill.
+/// The first event of the current state that a hit with this skill causes. Skill 0 means no skill.
 pub fn caused(reactor: &Reactor, skill: u32) -> Option<&Event> {
     let events = reactor.data.states.get(reactor.state)?;
     events.iter().find(|event| event.skills.is_empty() || event.skills.contains(&skill))
 }
 
-/// Hits a reactor: on to the state that the caused event leads to. Without such an event, or where it leads to a
-/// state that the reactor does not have, the reactor triggers.
-pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64, rules: HitRules) -> Struck {
+/// Applies a hit: the reactor advances to the next state of the caused event. If there is no such event, or
+/// if its next state does not exist, the reactor triggers.
+pub fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64, rules: HitRules) -> Transition {
     let from = reactor.state;
     let next = caused(reactor, skill).map(|event| event.next);
     if let Some(next) = next.filter(|next| reactor.data.states.get(*next).is_some()) {
         reactor.state = next;
-        reactor.update_time = Stamp::at(now_ms);
+        reactor.update_time = Timestamp::at(now_ms);
         if !rules.last_state_ends || leads_on(&reactor.data, next) {
-            return Struck::Advanced { from };
+            return Transition::Advanced { from };
         }
     }
     let stays = rules.item_reactors_stay && is_item_reactor(&reactor.data);
-    if stays { Struck::Stayed { from } } else { Struck::Triggered }
+    if stays { Transition::Stayed { from } } else { Transition::Triggered }
 }
 
-/// Whether an event of a state leads to a state that the reactor has.
+/// Whether an event of a state leads to an existing state.
 fn leads_on(data: &ReactorData, state: i8) -> bool {
     let events = data.states.get(state).into_iter().flatten();
     events.into_iter().any(|event| data.states.get(event.next).is_some())
 }
 
-/// Whether items are dropped on it: one of its events is of such a type.
+/// Whether one of the events needs an item.
 fn is_item_reactor(data: &ReactorData) -> bool {
     data.states.0.values().flatten().any(|event| ITEM_EVENTS.contains(&event.kind))
 }
 
-/// How long the spot of a destroyed reactor cools down; `None` = not at all.
+/// How long the spot of a destroyed reactor cools down; `None` means no cooldown.
 pub fn cooldown_after(reactor: &Reactor) -> Option<Duration> {
     let delay = Duration::from_millis(u64::from(reactor.delay_ms));
     (!delay.is_zero()).then_some(delay)
 }
 
-/// Refuses a change of what says which reactor it is, whose, and where it stands. That is decided once, when it is
-/// created, together with the indexes and with the claim to its spot.
+/// Refuses a change of id, tenant, field or spot. They are fixed when the reactor is created, together with
+/// its index entries and the claim on its spot.
 pub fn check_change(before: &Reactor, after: &Reactor) -> Result<()> {
     let kept = [
         ("id", before.id == after.id),
@@ -94,7 +94,7 @@ pub fn check_change(before: &Reactor, after: &Reactor) -> Result<()> {
     }
 }
 
-/// Only what is new is looked at: what another service wrote may be longer, and must not stop the rest.
+/// Checks only changed texts. Longer texts of other services must not prevent other changes.
 fn check_texts(before: &Reactor, after: &Reactor) -> Result<()> {
     if before.name != after.name {
         check_name(&after.name)?;
@@ -105,7 +105,7 @@ fn check_texts(before: &Reactor, after: &Reactor) -> Result<()> {
     if before.data != after.data { check_data(&after.data) } else { Ok(()) }
 }
 
-/// Refuses the kind that is none.
+/// Refuses classification 0.
 pub fn check_classification(classification: u32) -> Result<()> {
     if classification > 0 {
         return Ok(());
@@ -113,7 +113,7 @@ pub fn check_classification(classification: u32) -> Result<()> {
     Err(Error::Invalid { what: "classification", problem: "0, expected at least 1".into() })
 }
 
-/// Refuses a name that is too long to be one, or would not be seen as it is.
+/// Refuses a name that is too long or contains control characters.
 pub fn check_name(name: &str) -> Result<()> {
     check_word("name", name, NAME_BYTES_MAX)
 }
@@ -127,7 +127,7 @@ fn check_word(what: &'static str, text: &str, bytes_max: usize) -> Result<()> {
     word_problem(text, bytes_max).map_or(Ok(()), |problem| Err(Error::Invalid { what, problem }))
 }
 
-/// Refuses data of which a page could not be sent.
+/// Refuses data that is too large for a reply with a page of reactors.
 pub fn check_data(data: &ReactorData) -> Result<()> {
     let bytes = serde_json::to_vec(data).map_or(usize::MAX, |json| json.len());
     if bytes <= DATA_BYTES_MAX {
@@ -136,7 +136,7 @@ pub fn check_data(data: &ReactorData) -> Result<()> {
     Err(Error::Invalid { what: "data", problem: format!("{bytes} bytes, expected at most {DATA_BYTES_MAX}") })
 }
 
-/// A delay as it is stored.
+/// Checks a delay and converts it to the stored type.
 pub fn check_delay(delay_ms: i64) -> Result<u32> {
     u32::try_from(delay_ms).map_err(|_| Error::Invalid {
         what: "delay",
@@ -144,7 +144,7 @@ pub fn check_delay(delay_ms: i64) -> Result<u32> {
     })
 }
 
-/// Refuses a cooldown that is longer than any delay.
+/// Refuses a cooldown that is longer than the longest delay.
 pub fn check_cooldown(time: Duration) -> Result<()> {
     if time <= COOLDOWN_MAX {
         return Ok(());
@@ -153,7 +153,7 @@ pub fn check_cooldown(time: Duration) -> Result<()> {
     Err(Error::Invalid { what: "cooldown", problem })
 }
 
-/// Refuses an id that the counter never hands out.
+/// Refuses an id outside of the range of the counter.
 pub fn check_id(id: ReactorId) -> Result<()> {
     if IDS.contains(&i64::from(id.0)) {
         return Ok(());
@@ -165,14 +165,14 @@ pub fn check_id(id: ReactorId) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactors::states::PerState;
+    use crate::reactors::per_state::PerState;
     use crate::world::TenantFields;
     use emberkeep_schema::{Array, Extra};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use uuid::Uuid;
 
-    fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Struck {
+    fn strike(reactor: &mut Reactor, skill: u32, now_ms: i64) -> Transition {
         super::strike(reactor, skill, now_ms, HitRules::default())
     }
 
@@ -205,7 +205,7 @@ mod tests {
             direction: 0,
             x: -3,
             y: 7,
-            update_time: Stamp::default(),
+            update_time: Timestamp::default(),
             extra: Extra::default(),
         }
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_hit_leads_to_the_next_state_and_stamps() {
         let mut reactor = reactor([(0, vec![event(&[], 3)]), (3, vec![])]);
-        assert_eq!(strike(&mut reactor, 0, 1_709_251_199_007), Struck::Advanced { from: 0 });
+        assert_eq!(strike(&mut reactor, 0, 1_709_251_199_007), Transition::Advanced { from: 0 });
         assert_eq!((reactor.state, reactor.update_time.ms()), (3, Some(1_709_251_199_007)));
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let all = reactor((1..=4).map(|state| (state, vec![])).chain([(0, events)]));
         for (skill, next) in [(1002, 1), (2001, 2), (0, 3), (9999, 3)] {
             let mut reactor = all.clone();
-            assert_eq!(strike(&mut reactor, skill, 0), Struck::Advanced { from: 0 }, "skill {skill}");
+            assert_eq!(strike(&mut reactor, skill, 0), Transition::Advanced { from: 0 }, "skill {skill}");
             assert_eq!(reactor.state, next, "skill {skill}");
         }
     }
@@ -240,7 +240,7 @@ mod tests {
         ] {
             let mut struck = reactor(states);
             let before = struck.clone();
-            assert_eq!(strike(&mut struck, 5, 1), Struck::Triggered, "{why}");
+            assert_eq!(strike(&mut struck, 5, 1), Transition::Triggered, "{why}");
             assert_eq!(struck, before, "{why}");
         }
     }
@@ -252,11 +252,11 @@ mod tests {
             [("no events", vec![]), ("events that lead nowhere", vec![event(&[], -1), event(&[], 9)])]
         {
             let mut struck = reactor([(0, vec![event(&[], 1)]), (1, last)]);
-            assert_eq!(super::strike(&mut struck, 0, 5, rules), Struck::Triggered, "{why}");
+            assert_eq!(super::strike(&mut struck, 0, 5, rules), Transition::Triggered, "{why}");
             assert_eq!((struck.state, struck.update_time.ms()), (1, Some(5)), "{why}");
         }
         let mut goes_on = reactor([(0, vec![event(&[], 1)]), (1, vec![event(&[7], 0)])]);
-        assert_eq!(super::strike(&mut goes_on, 0, 5, rules), Struck::Advanced { from: 0 });
+        assert_eq!(super::strike(&mut goes_on, 0, 5, rules), Transition::Advanced { from: 0 });
     }
 
     #[test]
@@ -265,24 +265,24 @@ mod tests {
             let first = Event { kind, ..event(&[], 1) };
             let mut stays = reactor([(0, vec![first]), (1, vec![])]);
             let rules = HitRules { item_reactors_stay: true, ..HitRules::default() };
-            assert_eq!(super::strike(&mut stays, 0, 5, rules), Struck::Advanced { from: 0 });
-            assert_eq!(super::strike(&mut stays, 0, 6, rules), Struck::Stayed { from: 1 });
+            assert_eq!(super::strike(&mut stays, 0, 5, rules), Transition::Advanced { from: 0 });
+            assert_eq!(super::strike(&mut stays, 0, 6, rules), Transition::Stayed { from: 1 });
             let (mut both, at_once) = (stays.clone(), HitRules { last_state_ends: true, ..rules });
             both.state = 0;
-            assert_eq!(super::strike(&mut both, 0, 7, at_once), Struck::Stayed { from: 0 });
+            assert_eq!(super::strike(&mut both, 0, 7, at_once), Transition::Stayed { from: 0 });
             assert_eq!((both.state, stays.state), (1, 1));
-            assert_eq!(strike(&mut stays, 0, 8), Struck::Triggered, "by default it is over");
+            assert_eq!(strike(&mut stays, 0, 8), Transition::Triggered, "by default it is over");
         }
         let mut plain = reactor([(0, vec![])]);
         let rules = HitRules { item_reactors_stay: true, last_state_ends: true };
-        assert_eq!(super::strike(&mut plain, 0, 1, rules), Struck::Triggered);
+        assert_eq!(super::strike(&mut plain, 0, 1, rules), Transition::Triggered);
     }
 
     #[test]
     fn a_state_may_lead_to_itself() {
         let mut reactor = reactor([(0, vec![event(&[], 0)])]);
         for _ in 0..3 {
-            assert_eq!(strike(&mut reactor, 0, 1), Struck::Advanced { from: 0 });
+            assert_eq!(strike(&mut reactor, 0, 1), Transition::Advanced { from: 0 });
         }
     }
 
@@ -310,8 +310,8 @@ mod tests {
         for (what, change) in changes {
             let mut after = before.clone();
             change(&mut after);
-            let told = check_change(&before, &after).unwrap_err().to_string();
-            assert!(told.starts_with("invalid update: the ") && told.contains(what), "{told}");
+            let error = check_change(&before, &after).unwrap_err().to_string();
+            assert!(error.starts_with("invalid update: the ") && error.contains(what), "{error}");
         }
         let after = Reactor { state: 9, event_state: 2, name: "other".into(), ..before.clone() };
         assert_eq!(check_change(&before, &after), Ok(()));
@@ -321,12 +321,12 @@ mod tests {
     fn bounds_are_told_with_what_was_given() {
         assert_eq!((check_delay(0), check_delay(DELAY_MS_MAX)), (Ok(0), Ok(u32::MAX)));
         for delay in [-1, i64::MIN, DELAY_MS_MAX + 1, i64::MAX] {
-            let told = check_delay(delay).unwrap_err().to_string();
-            assert!(told.contains(&delay.to_string()) && told.contains("4294967295"), "{told}");
+            let error = check_delay(delay).unwrap_err().to_string();
+            assert!(error.contains(&delay.to_string()) && error.contains("4294967295"), "{error}");
         }
         for id in [0, 1_000_000_000, 2_000_000_001, u32::MAX] {
-            let told = check_id(ReactorId(id)).unwrap_err().to_string();
-            assert!(told.contains(&id.to_string()) && told.contains("1000000001 to 2000000000"), "{told}");
+            let error = check_id(ReactorId(id)).unwrap_err().to_string();
+            assert!(error.contains(&id.to_string()) && error.contains("1000000001 to 2000000000"), "{error}");
         }
         assert!(check_id(ReactorId(1_000_000_001)).is_ok() && check_id(ReactorId(2_000_000_000)).is_ok());
         assert!(check_cooldown(Duration::ZERO).is_ok() && check_cooldown(COOLDOWN_MAX).is_ok());
@@ -356,16 +356,16 @@ mod tests {
             }
             let expected = expected.filter(|next| states.contains_key(next));
             match strike(&mut struck, skill, 5) {
-                Struck::Advanced { from } => {
+                Transition::Advanced { from } => {
                     prop_assert_eq!((from, Some(struck.state)), (state, expected));
-                    let changed = Reactor { state: struck.state, update_time: Stamp::at(5), ..before };
+                    let changed = Reactor { state: struck.state, update_time: Timestamp::at(5), ..before };
                     prop_assert_eq!(struck, changed);
                 }
-                Struck::Triggered => {
+                Transition::Triggered => {
                     prop_assert_eq!(expected, None);
                     prop_assert_eq!(struck, before);
                 }
-                Struck::Stayed { .. } => prop_assert!(false, "not by default"),
+                Transition::Stayed { .. } => prop_assert!(false, "not by default"),
             }
         }
 
@@ -382,7 +382,7 @@ mod tests {
                 (here, vec![event(&[], at)])
             });
             let mut walker = reactor(states.collect::<Vec<_>>());
-            let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Struck::Triggered).count();
+            let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Transition::Triggered).count();
             prop_assert_eq!(hits, transactions.len() - 1);
             prop_assert!(walker.data.states.get(walker.state).is_some());
         }

@@ -1,10 +1,11 @@
-//! The key families of the reactors: those of the document, and two of our own.
+//! The key families of the reactors: those of the storage document, and two auxiliary indexes.
 //!
-//! Three of the document's keys do not say whose they are: the counter, the set of all and the record. On one server they
-//! are therefore one for all tenants, and whoever reads a record compares its tenant. On a Cluster they stand behind
-//! `{tenant}` like all others.
+//! Three documented keys do not contain the tenant: the counter, the set of all, and the record. On one
+//! server all tenants share them, and every reader of a record checks its tenant. On a Cluster they have the
+//! tenant as a hash tag, as all keys have.
 //!
-//! Our own two are hints. Both can be lost: the document's keys alone say which reactors live and which spots cool down.
+//! The auxiliary indexes can be lost: the documented keys alone define which reactors live and which spots
+//! cool down.
 
 use super::limits::{COOLDOWNS_LIFE, IDS};
 use super::model::{Reactor, ReactorId, Spot};
@@ -16,7 +17,7 @@ use emberkeep_schema::{
 use uuid::Uuid;
 
 family! {
-    /// The reactor id that was counted out last.
+    /// The reactor id that was assigned last.
     pub REACTOR_ID_NEXT = "reactors:next_id" {
         kind: Text<Number<i64>>,
         partition: Tenant,
@@ -27,7 +28,7 @@ family! {
 }
 
 family! {
-    /// Every reactor there is.
+    /// All reactors.
     pub REACTORS_ALL = "reactors:all" {
         kind: Set<Id<ReactorId>>,
         partition: Tenant,
@@ -65,7 +66,7 @@ family! {
 }
 
 family! {
-    /// Lives while a spot cools down. What it holds means nothing.
+    /// Exists while a spot is on cooldown. Its value has no meaning.
     pub REACTOR_COOLDOWN = "reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}" {
         kind: Text<Number<i64>>,
         partition: Tenant,
@@ -77,7 +78,8 @@ family! {
 }
 
 family! {
-    /// Hint: the spots of a field that cool down, by when they have, so that a field is cleared without a search.
+    /// Auxiliary index: the spots of a field that are on cooldown, by the end of the cooldown. Clearing a
+    /// field needs no scan.
     pub REACTOR_COOLDOWNS = "ember:reactor-cds:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" {
         kind: SortedSet<SpotText>,
         partition: Tenant,
@@ -89,7 +91,7 @@ family! {
 }
 
 family! {
-    /// Hint: which reactor of a field stands where, so that a creation need not read them all.
+    /// Auxiliary index: the spot of each reactor of a field. A creation need not read every record.
     pub REACTOR_SPOTS = "ember:reactor-spots:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" {
         kind: Hash<Id<ReactorId>, SpotText>,
         partition: Tenant,
@@ -100,7 +102,7 @@ family! {
     }
 }
 
-/// A spot as `classification:x:y`, the end of its cooldown's key.
+/// A spot as `classification:x:y`, the last part of its cooldown key.
 pub struct SpotText;
 
 impl Codec for SpotText {
@@ -130,7 +132,7 @@ impl Codec for SpotText {
     }
 }
 
-/// All families of this game.
+/// The key families of this game.
 pub fn schema() -> Schema {
     emberkeep_schema::schema![
         REACTOR_ID_NEXT,
@@ -144,7 +146,7 @@ pub fn schema() -> Schema {
     .expect("no key belongs to two families, a test holds")
 }
 
-/// The index of a field.
+/// The key of a field's index.
 pub fn field_key(field: &Field) -> Key<REACTOR_MAP> {
     REACTOR_MAP.key(field.world, field.channel, field.map, field.instance)
 }
@@ -155,36 +157,36 @@ pub(super) fn field_of(key: &Key<REACTOR_MAP>) -> Field {
     Field { world, channel, map, instance }
 }
 
-/// The marker of a spot.
+/// The key of a spot's cooldown.
 pub fn cooldown_key(field: &Field, spot: &Spot) -> Key<REACTOR_COOLDOWN> {
     let (world, channel, map) = (field.world, field.channel, field.map);
     REACTOR_COOLDOWN.key(world, channel, map, field.instance, spot.classification, spot.x, spot.y)
 }
 
-/// The field and the spot of a marker.
-pub(super) fn cooling(key: &Key<REACTOR_COOLDOWN>) -> (Field, Spot) {
+/// The field and the spot of a cooldown key.
+pub(super) fn cooldown_parts(key: &Key<REACTOR_COOLDOWN>) -> (Field, Spot) {
     let (world, channel, map, instance, classification, x, y) = REACTOR_COOLDOWN.parts(key);
     (Field { world, channel, map, instance }, Spot { classification, x, y })
 }
 
 /// The field of an index of cooldowns.
-pub(super) fn cooldowned_field(key: &Key<REACTOR_COOLDOWNS>) -> Field {
+pub(super) fn cooldowns_field(key: &Key<REACTOR_COOLDOWNS>) -> Field {
     let (world, channel, map, instance) = REACTOR_COOLDOWNS.parts(key);
     Field { world, channel, map, instance }
 }
 
-/// The index of a field's cooldowns.
+/// The key of a field's index of cooldowns.
 pub fn cooldowns_key(field: &Field) -> Key<REACTOR_COOLDOWNS> {
     REACTOR_COOLDOWNS.key(field.world, field.channel, field.map, field.instance)
 }
 
 /// The field of a hash of spots.
-pub(super) fn spotted_field(key: &Key<REACTOR_SPOTS>) -> Field {
+pub(super) fn spots_field(key: &Key<REACTOR_SPOTS>) -> Field {
     let (world, channel, map, instance) = REACTOR_SPOTS.parts(key);
     Field { world, channel, map, instance }
 }
 
-/// Who stands where in a field.
+/// The key of a field's occupied spots.
 pub fn spots_key(field: &Field) -> Key<REACTOR_SPOTS> {
     REACTOR_SPOTS.key(field.world, field.channel, field.map, field.instance)
 }
@@ -265,10 +267,10 @@ mod tests {
             SpotText::encode(&spot, &mut out).unwrap();
             prop_assert_eq!(SpotText::decode(&out), Ok(spot));
             let field = Field { map, instance: Uuid::from_u128(instance), ..field() };
-            prop_assert_eq!(cooling(&cooldown_key(&field, &spot)), (field, spot));
+            prop_assert_eq!(cooldown_parts(&cooldown_key(&field, &spot)), (field, spot));
             prop_assert_eq!(field_of(&field_key(&field)), field);
-            prop_assert_eq!(cooldowned_field(&cooldowns_key(&field)), field);
-            prop_assert_eq!(spotted_field(&spots_key(&field)), field);
+            prop_assert_eq!(cooldowns_field(&cooldowns_key(&field)), field);
+            prop_assert_eq!(spots_field(&spots_key(&field)), field);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What only a clock that a test holds can show: the very millisecond, and what a restart leaves.
+//! Cases that need a manual clock: the exact millisecond, and restarts.
 
 use super::*;
 use emberkeep_games::monsters::{Error, Monsters, SkillId, SpawnRequest};
@@ -49,7 +49,7 @@ pub async fn deadlines_are_met_to_the_millisecond() {
     assert_eq!(world.spawn(1).await.id, id);
 }
 
-/// A process that comes back finds what came due while it was away, and hands it out once.
+/// A restarted process finds what became due meanwhile, and hands it out once.
 pub async fn timers_survive_a_restart(folder: &Path) {
     let clock = ManualClock::at(START);
     let store = open(&clock, Some(folder));
@@ -71,7 +71,7 @@ pub async fn timers_survive_a_restart(folder: &Path) {
     assert_eq!(world.monsters.due_drops(world.tenant, 10).await.unwrap().done, []);
 }
 
-/// A store that cannot be asked never reads as "not on cooldown", "nobody there" or "nothing due".
+/// An unreachable store is never read as "not on cooldown", "no monster" or "nothing due".
 pub async fn a_store_that_cannot_be_asked_is_an_error() {
     let store = open(&ManualClock::at(START), None);
     let world = World::new(&store);

@@ -1,4 +1,4 @@
-//! Cooldowns: they last as long as they should, go with their monster, and nobody inherits them.
+//! Cooldowns: their duration, their removal with the monster, and no inheritance.
 
 use super::*;
 use bytes::Bytes;
@@ -18,10 +18,10 @@ pub async fn a_skill_cools_down_until_its_marker_ends(store: Store) {
     assert!(world.is_cooling(id, 126).await && !world.is_cooling(id, 127).await);
     let left = monsters.cooldown_remaining(tenant, id, SkillId(126)).await.unwrap().unwrap();
     assert!(left > ms(50_000) && left <= ms(60_100), "{left:?}");
-    // The marker is the document's: it ends by itself.
+    // The marker is a documented key and expires by itself.
     let end = world.scope.deadline_of(&MONSTER_COOLDOWN.key(id, SkillId(126))).await.unwrap().unwrap();
     assert!((before + 59_900..before + 70_000).contains(&end), "{before} {end}");
-    // Started anew it lasts longer.
+    // A restarted cooldown lasts longer.
     monsters.start_cooldown(tenant, id, SkillId(126), ms(120_000)).await.unwrap();
     assert!(monsters.cooldown_remaining(tenant, id, SkillId(126)).await.unwrap().unwrap() > ms(60_000));
 }
@@ -80,7 +80,7 @@ pub async fn a_recycled_id_inherits_no_cooldown_of_the_one_that_was_removed(stor
     assert_eq!(world.monsters.clear_cooldowns(world.tenant, id).await, Ok(0));
 }
 
-/// An external client deleted the record and nothing else, and the id is counted out again.
+/// An external client deleted only the record, and the id is assigned again.
 pub async fn a_recycled_id_inherits_nothing_of_one_that_was_deleted(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;

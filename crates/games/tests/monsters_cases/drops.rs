@@ -1,4 +1,4 @@
-//! Drop timers: handed to one caller, put off by hits, gone with their monster.
+//! Drop timers: handed to one caller, postponed by hits, removed with their monster.
 
 use super::*;
 use emberkeep_games::monsters::{
@@ -61,7 +61,7 @@ pub async fn a_hit_puts_the_next_drop_off(store: Store) {
     assert_eq!(world.due(10).await, []);
     world.age_timer(id, 50_000).await;
     assert_eq!(world.due(10).await, [id]);
-    // The hit was before this drop: the next one comes a period after the drop.
+    // The hit was before this drop: the next drop is due one period after the drop.
     let timer = world.timer(id).await;
     assert_eq!(world.drop_due(id).await, Some(timer.last_drop_at_ms + 60_000));
 }
@@ -142,12 +142,12 @@ pub async fn a_corrupt_timer_does_not_stop_the_others(store: Store) {
     world.external_set(&DROP_TIMER.key(ids[1]), "[]").await;
     let due = world.monsters.due_drops(world.tenant, 10).await.unwrap();
     assert_eq!(due.done.iter().map(|drop| drop.id).collect::<Vec<_>>(), [ids[0], ids[2]]);
-    let [told @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
-    assert!(told.to_string().contains(&world.name_of(&DROP_TIMER.key(ids[1]))), "{told}");
+    let [reported @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
+    assert!(reported.to_string().contains(&world.name_of(&DROP_TIMER.key(ids[1]))), "{reported}");
     assert_eq!(world.due(10).await, []);
 }
 
-/// Another service noted a hit; our index still says the old time.
+/// Another service recorded a hit; our due queue still has the old time.
 pub async fn a_hit_that_another_service_noted_counts(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;

@@ -1,4 +1,4 @@
-//! Status effects: what comes, what it drives out, what is cancelled, what is refused.
+//! Status effects: applied, replaced, cancelled, refused.
 
 use super::*;
 use emberkeep_games::monsters::{EffectRequest, Error, MONSTER, MonsterId, SourceType, limits, rules};
@@ -62,7 +62,7 @@ pub async fn venom_stacks_to_three_and_the_one_that_ends_soonest_leaves(store: S
     assert_eq!((replaced, world.borne(id).await), (vec![short], vec![long, middle, new]));
 }
 
-/// Each replaces the one before: none is lost from sight and none stays twice.
+/// Each effect replaces the previous one: none is lost, none is there twice.
 pub async fn effects_at_the_same_time_replace_one_another(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;

@@ -1,4 +1,4 @@
-//! Effects whose time has come: ticks, ends, and who is handed them.
+//! Due effects: ticks, expiry, and the one caller that gets them.
 
 use super::*;
 use emberkeep_games::monsters::{EffectsRun, MONSTER, MONSTER_EFFECTS, MonsterId, Monsters, rules};
@@ -26,7 +26,7 @@ pub async fn ticks_are_damage_credited_to_who_cast_the_effect(store: Store) {
     let [run] = &ran[..] else { panic!("{ran:?}") };
     assert_eq!((run.id, run.field, run.hp, ticks(&ran)), (id, world.field, 88, 3));
     assert_eq!((run.ticks[0].effect.id, run.ticks[0].damage), (effect.id, 12));
-    // Whole intervals: the half second that is left over counts for the next tick.
+    // Whole intervals: the remaining half second counts for the next tick.
     assert_eq!(run.ticks[0].effect.last_tick_ms, effect.created_at_ms - 3_500 + 3_000);
     assert_eq!(world.effects_due(id).await, Some(effect.created_at_ms - 3_500 + 4_000));
     assert_eq!(world.run_due(10).await, []);
@@ -54,7 +54,7 @@ pub async fn an_effect_that_ended_leaves_after_its_last_tick(store: Store) {
     assert_eq!(world.effects_due(id).await, None);
 }
 
-/// Every process looks for what is due; none gets what another one got.
+/// Every process asks for due work; each item goes to one of them.
 pub async fn each_tick_is_handed_to_one_caller(store: Store) {
     let world = World::new(&store);
     let mut ids = Vec::new();
@@ -83,7 +83,8 @@ pub async fn each_tick_is_handed_to_one_caller(store: Store) {
     for task in tasks {
         sum += task.await.unwrap();
     }
-    // A server's clock goes on by itself: what was handed out must be what is written, and at least what was due.
+    // The server's clock advances by itself: what was handed out must equal what is stored, and cover what
+    // was due.
     let mut written = 0;
     for id in ids {
         let monster = world.get(id).await;
@@ -134,7 +135,7 @@ pub async fn a_deadline_without_its_monster_is_dropped(store: Store) {
     }
     world.external_del(&MONSTER.key(gone)).await;
     assert_eq!(world.run_due(10).await, []);
-    // An index that speaks too early is a hint: nothing happened, and it says the truth now.
+    // A due queue with a too early time: nothing happens, and the time is corrected.
     assert_eq!(world.effects_due(gone).await, None);
     assert_eq!(world.effects_due(early).await, rules::next_due_ms(&world.get(early).await));
 }
@@ -152,17 +153,17 @@ pub async fn a_corrupt_record_does_not_stop_the_effects_of_others(store: Store) 
     world.external_set(&MONSTER.key(ids[1]), "no monster").await;
     let due = world.monsters.run_due_effects(world.tenant, 10).await.unwrap();
     assert_eq!(due.done.iter().map(|run| run.id).collect::<Vec<_>>(), [ids[0], ids[2]]);
-    let [told @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
-    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(ids[1]))), "{told}");
+    let [reported @ HotError::Corrupt { .. }] = &due.corrupt[..] else { panic!("{:?}", due.corrupt) };
+    assert!(reported.to_string().contains(&world.name_of(&MONSTER.key(ids[1]))), "{reported}");
     assert_eq!(world.run_due(10).await, []);
-    // Mended, it goes on where it was.
+    // Once the record is readable, it continues.
     world.external_set(&MONSTER.key(ids[1]), &whole).await;
     world.sweep().await;
     let ran = world.run_due(10).await;
     assert!(ran.len() == 1 && ran[0].id == ids[1] && ticks(&ran) >= 5, "{ran:?}");
 }
 
-/// Ticks and drops, looked for by two processes at the same time, while a third thing happens to the monsters.
+/// Two processes ask for ticks and drops at the same time, while other calls change the monsters.
 pub async fn two_processes_share_what_is_due(one: Store, other: Store) {
     let world = World::new(&one);
     let twin =

@@ -1,4 +1,4 @@
-//! Beside other services: what they wrote stays, what is broken is told.
+//! Values of other services are preserved, corrupt ones are reported.
 
 use super::*;
 use emberkeep_games::monsters::{Error, Hit, MONSTER, MonsterId};
@@ -54,7 +54,7 @@ pub async fn a_record_that_is_no_monster_is_an_error_and_stays(store: Store) {
     assert_eq!(world.stored(&MONSTER.key(id)).await.as_deref(), Some("{}"));
 }
 
-/// A record may say that it is another monster. What happens to it must not happen to that one.
+/// A record may contain the id of another monster. Changes must not affect that one.
 pub async fn a_record_that_names_another_id_harms_nobody(store: Store) {
     let world = World::new(&store);
     let (liar, other) = (world.spawn(100).await.id, world.spawn(100).await.id);

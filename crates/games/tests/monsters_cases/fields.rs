@@ -1,4 +1,4 @@
-//! The index of a field: who is in it, and nobody else.
+//! The index of a field: its monsters, and no others.
 
 use super::*;
 use bytes::Bytes;
@@ -48,19 +48,19 @@ pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
     }
     let ghost = spawned.remove(7);
     world.external_del(&MONSTER.key(MonsterId(ghost))).await;
-    let (mut seen, mut from) = (Vec::new(), None);
+    let (mut found, mut from) = (Vec::new(), None);
     loop {
         let page = world.monsters.field_page(world.tenant, world.field, from, 10).await.unwrap();
         assert!(page.listing.corrupt.is_empty());
-        seen.extend(page.listing.living.iter().map(|monster| monster.id.0));
+        found.extend(page.listing.living.iter().map(|monster| monster.id.0));
         from = page.next;
         if from.is_none() {
             break;
         }
     }
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!(seen, spawned);
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found, spawned);
     assert_eq!(world.indexed(world.field).await, spawned, "the ghost is out of the index");
 }
 
@@ -90,9 +90,9 @@ pub async fn a_corrupt_record_does_not_hide_the_others(store: Store) {
     world.external_set(&corrupt, r#"{"uniqueId":"#).await;
     let found = world.monsters.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!(found.living.iter().map(|monster| monster.id.0).collect::<Vec<_>>(), [ids[0], ids[2]]);
-    let [told @ HotError::Corrupt { .. }] = &found.corrupt[..] else { panic!("{:?}", found.corrupt) };
-    assert!(told.to_string().contains(&world.name_of(&corrupt)), "{told}");
-    // Left as it is, in the index too.
+    let [reported @ HotError::Corrupt { .. }] = &found.corrupt[..] else { panic!("{:?}", found.corrupt) };
+    assert!(reported.to_string().contains(&world.name_of(&corrupt)), "{reported}");
+    // Unchanged, also in the index.
     assert_eq!(world.indexed(world.field).await, ids);
     assert_eq!(world.stored(&corrupt).await.as_deref(), Some(r#"{"uniqueId":"#));
 }
@@ -113,7 +113,7 @@ pub async fn a_monster_moves_within_its_field(store: Store) {
     world.monsters.move_to(world.tenant, MonsterId(id), to).await.unwrap();
     let monster = world.get(MonsterId(id)).await;
     assert_eq!((monster.x, monster.y, monster.fh, monster.stance), (to.x, to.y, -5, 4));
-    // What a move does not name stays.
+    // Fields that a move does not contain stay.
     world
         .monsters
         .move_to(world.tenant, MonsterId(id), Position { x: 1, ..Position::default() })

@@ -1,4 +1,4 @@
-//! Hits and kills, alone and many at once.
+//! Hits and kills, single and concurrent.
 
 use super::*;
 use emberkeep_games::monsters::{Error, Hit, SpawnRequest, rules};
@@ -77,13 +77,13 @@ pub async fn a_hit_of_nothing_is_refused(store: Store) {
     let world = World::new(&store);
     let (monsters, tenant, id) = (&world.monsters, world.tenant, world.spawn(5).await.id);
     for amount in [0, -1, i64::MIN] {
-        let told = [
+        let reported = [
             monsters.damage(tenant, id, ALICE, amount).await.unwrap_err(),
             monsters.damage_over_time(tenant, id, ALICE, amount).await.unwrap_err(),
             monsters.heal(tenant, id, amount).await.unwrap_err(),
             monsters.use_mp(tenant, id, amount).await.unwrap_err(),
         ];
-        for error in told {
+        for error in reported {
             assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
             assert!(error.to_string().contains(&amount.to_string()), "{error}");
         }

@@ -1,4 +1,4 @@
-//! Ids: counted, recycled, rested, never given twice.
+//! Ids: counted, reused, resting, never assigned twice.
 
 use super::*;
 use bytes::Bytes;
@@ -51,7 +51,7 @@ pub async fn spawns_at_the_same_time_get_different_ids(store: Store) {
 
 pub async fn a_lost_counter_hands_out_no_living_id(store: Store) {
     let world = World::new(&store);
-    // More than one transaction looks at.
+    // More than one transaction examines.
     for _ in 0..150 {
         world.spawn_id().await;
     }

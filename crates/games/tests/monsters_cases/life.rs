@@ -2,7 +2,7 @@
 
 use super::*;
 use emberkeep_games::monsters::{
-    DropTimerRequest, EffectRequest, Error, Healed, MpUsed, Position, SkillId, SpawnRequest,
+    DropTimerRequest, EffectRequest, Error, Healing, ManaUse, Position, SkillId, SpawnRequest,
 };
 use emberkeep_games::world::CharacterId;
 use emberkeep_hot::Store;
@@ -11,10 +11,10 @@ pub async fn healing_stops_at_the_full_health(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(10).await.id;
     world.monsters.damage(world.tenant, id, ALICE, 8).await.unwrap();
-    assert_eq!(world.monsters.heal(world.tenant, id, 3).await, Ok(Healed { actual: 3, hp: 5 }));
-    assert_eq!(world.monsters.heal(world.tenant, id, i64::MAX).await, Ok(Healed { actual: 5, hp: 10 }));
-    assert_eq!(world.monsters.heal(world.tenant, id, 1).await, Ok(Healed { actual: 0, hp: 10 }));
-    // Who hurt it stays known.
+    assert_eq!(world.monsters.heal(world.tenant, id, 3).await, Ok(Healing { actual: 3, hp: 5 }));
+    assert_eq!(world.monsters.heal(world.tenant, id, i64::MAX).await, Ok(Healing { actual: 5, hp: 10 }));
+    assert_eq!(world.monsters.heal(world.tenant, id, 1).await, Ok(Healing { actual: 0, hp: 10 }));
+    // The damage entries stay.
     assert_eq!(world.monsters.damage_leader(world.tenant, id).await, Ok(Some((ALICE, 8))));
 }
 
@@ -42,9 +42,9 @@ pub async fn mana_is_clamped(store: Store) {
     let world = World::new(&store);
     let request = SpawnRequest { max_mp: 30, ..SpawnRequest::new(world.field, 1, 1) };
     let id = world.monsters.spawn(world.tenant, request).await.unwrap().id;
-    assert_eq!(world.monsters.use_mp(world.tenant, id, 12).await, Ok(MpUsed { actual: 12, mp: 18 }));
-    assert_eq!(world.monsters.use_mp(world.tenant, id, i64::MAX).await, Ok(MpUsed { actual: 18, mp: 0 }));
-    assert_eq!(world.monsters.use_mp(world.tenant, id, 1).await, Ok(MpUsed { actual: 0, mp: 0 }));
+    assert_eq!(world.monsters.use_mp(world.tenant, id, 12).await, Ok(ManaUse { actual: 12, mp: 18 }));
+    assert_eq!(world.monsters.use_mp(world.tenant, id, i64::MAX).await, Ok(ManaUse { actual: 18, mp: 0 }));
+    assert_eq!(world.monsters.use_mp(world.tenant, id, 1).await, Ok(ManaUse { actual: 0, mp: 0 }));
     assert_eq!(world.get(id).await.mp, 0);
 }
 
@@ -53,7 +53,7 @@ pub async fn control_changes_hands_and_only_its_holder_releases_it(store: Store)
     let (monsters, tenant, id) = (&world.monsters, world.tenant, world.spawn(10).await.id);
     assert_eq!(monsters.control(tenant, id, ALICE).await, Ok(CharacterId(0)));
     assert_eq!(monsters.control(tenant, id, BOB).await, Ok(ALICE));
-    // Alice's client left the field and says so late.
+    // Alice's client has left the field and reports it late.
     assert_eq!(monsters.release_control(tenant, id, ALICE).await, Ok(false));
     assert_eq!(world.get(id).await.controller, BOB);
     assert_eq!(monsters.release_control(tenant, id, BOB).await, Ok(true));

@@ -1,43 +1,43 @@
-//! What monsters promise, on any store: each case takes a store that others may be using, and a tenant of its own.
+//! The cases of monsters, for any store. A case shares its store with others and has its own tenant.
 //!
-//! No case waits for a deadline: what should be due is made older, in the store.
+//! No case waits for a deadline: stored times are shifted into the past.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
 mod clock;
+mod concurrency;
 mod cooldowns;
-mod corrupt;
 mod drops;
 mod effects;
 mod effects_due;
-mod ends;
 mod external;
 mod fields;
-#[path = "../neighbour/go.rs"]
+#[path = "../external_service/go.rs"]
 mod go;
 mod hits;
 mod ids;
 mod life;
-mod shapes;
-mod strangers;
+mod not_found;
+mod record_format;
+mod removal;
 mod sweeps;
-mod together;
 mod world;
+mod wrong_type;
 
 pub use clock::*;
+pub use concurrency::*;
 pub use cooldowns::*;
-pub use corrupt::*;
 pub use drops::*;
 pub use effects::*;
 pub use effects_due::*;
-pub use ends::*;
 pub use external::*;
 pub use fields::*;
 pub use hits::*;
 pub use ids::*;
 pub use life::*;
-pub use shapes::*;
-pub use strangers::*;
+pub use not_found::*;
+pub use record_format::*;
+pub use removal::*;
 pub use sweeps::*;
-pub use together::*;
 pub use world::*;
+pub use wrong_type::*;

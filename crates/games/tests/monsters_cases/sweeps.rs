@@ -1,4 +1,4 @@
-//! The sweep: what nobody meets by himself is found and set right.
+//! The sweep finds and repairs what no call reads.
 
 use super::*;
 use bytes::Bytes;
@@ -7,11 +7,11 @@ use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
-    /// A whole walk over the store.
-    pub async fn sweep(&self) -> Swept {
+    /// A complete sweep.
+    pub async fn sweep(&self) -> SweepReport {
         let mut sweep = self.monsters.sweep();
         while sweep.turn().await.unwrap() {}
-        sweep.swept()
+        sweep.report()
     }
 }
 
@@ -21,8 +21,8 @@ pub async fn a_sweep_prunes_ghosts_and_finds_orphans(store: Store) {
     world.external_del(&MONSTER.key(MonsterId(ghost))).await;
     let member = vec![Bytes::from(orphan.to_string())];
     world.external(&field_key(&world.field), Write::SRem(member)).await;
-    let swept = world.sweep().await;
-    assert!(swept.ghosts >= 1 && swept.orphans >= 1, "{swept:?}");
+    let report = world.sweep().await;
+    assert!(report.ghosts >= 1 && report.orphans >= 1, "{report:?}");
     assert_eq!(world.indexed(world.field).await, [orphan, fine]);
     assert_eq!(world.listed().await, [orphan, fine]);
 }
@@ -31,19 +31,19 @@ pub async fn a_sweep_removes_what_belongs_to_nobody(store: Store) {
     let world = World::new(&store);
     let (living, dead, gone) =
         (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);
-    // Another service puts the timer of one that it does not know to be dead.
+    // Another service writes the timer of a monster that is dead.
     let timer = world.stored(&DROP_TIMER.key(dead)).await.unwrap();
     world.kill(dead).await;
     world.external_set(&DROP_TIMER.key(dead), &timer).await;
     world.external_del(&MONSTER.key(gone)).await;
-    let swept = world.sweep().await;
-    assert!(swept.timers >= 2 && swept.cooldowns >= 2, "{swept:?}");
+    let report = world.sweep().await;
+    assert!(report.timers >= 2 && report.cooldowns >= 2, "{report:?}");
     for id in [dead, gone] {
         assert_eq!((world.stored(&DROP_TIMER.key(id)).await, world.drop_due(id).await), (None, None));
     }
     let cools = async |id, skill| world.stored(&MONSTER_COOLDOWN.key(id, SkillId(skill))).await;
     assert_eq!((cools(gone, 1).await, cools(gone, 2).await), (None, None));
-    // A corpse keeps its cooldowns until it is removed, and the living keep everything.
+    // A dead monster has its cooldowns until it is removed; the living ones are unchanged.
     assert!(cools(dead, 1).await.is_some() && cools(living, 1).await.is_some());
     assert!(world.drop_due(living).await.is_some() && world.effects_due(living).await.is_some());
 }
@@ -52,17 +52,17 @@ pub async fn a_sweep_makes_known_what_other_services_wrote(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     let (drop, effects) = (world.drop_due(id).await, world.effects_due(id).await);
-    // As another service would have left them: the document's keys, and none of ours.
+    // As another service leaves them: the documented keys without ours.
     world.external_del(&DROP_TIMERS.key()).await;
     world.external_del(&MONSTER_EFFECTS.key()).await;
     world.external_del(&MONSTER_COOLDOWNS.key(id)).await;
     let end = store.now().await.unwrap() + 600_000;
     let marker = MONSTER_COOLDOWN.key(id, SkillId(77));
     world.external(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
-    let swept = world.sweep().await;
-    assert!(swept.hints >= 5, "{swept:?}");
+    let report = world.sweep().await;
+    assert!(report.hints >= 5, "{report:?}");
     assert_eq!((world.drop_due(id).await, world.effects_due(id).await), (drop, effects));
-    // And with the monster it goes, so that no recycled id inherits it.
+    // It is removed with the monster, so that a reused id does not inherit it.
     assert!(world.remove(id.0).await);
     assert_eq!(world.stored(&marker).await, None);
     assert_eq!(world.spawn(10).await.id, id);
@@ -86,19 +86,19 @@ pub async fn a_sweep_names_what_it_cannot_read_and_leaves_it(store: Store) {
     let (monster, timer) = (MONSTER.key(MonsterId(1_500_000_000)), DROP_TIMER.key(id));
     world.external_set(&monster, "{").await;
     world.external_set(&timer, "{").await;
-    let swept = world.sweep().await;
+    let report = world.sweep().await;
     for key in [world.name_of(&monster), world.name_of(&timer)] {
-        let told = swept
+        let reported = report
             .corrupt
             .iter()
             .any(|error| matches!(error, HotError::Corrupt { .. }) && error.to_string().contains(&key));
-        assert!(told, "{key}: {swept:?}");
+        assert!(reported, "{key}: {report:?}");
     }
     assert_eq!(world.stored(&monster).await.as_deref(), Some("{"));
     assert_eq!(world.stored(&timer).await.as_deref(), Some("{"));
 }
 
-/// A turn is bounded: a walk over many monsters takes several, and goes on where it was.
+/// A turn is bounded: a sweep over many monsters takes several, and continues where it stopped.
 pub async fn a_sweep_goes_on_turn_by_turn(store: Store) {
     let world = World::new(&store);
     let mut spawned = Vec::new();

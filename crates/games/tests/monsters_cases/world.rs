@@ -1,4 +1,4 @@
-//! What a case works with: a tenant that nobody else uses, an external client, and hands that make things older.
+//! The context of a case: its own tenant, an external client, and functions that shift stored times.
 
 use bytes::Bytes;
 use emberkeep_games::monsters::*;
@@ -17,7 +17,7 @@ pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A tenant nobody else uses.
+/// A tenant of the case's own.
 #[derive(Clone)]
 pub struct World {
     pub monsters: Monsters,
@@ -79,7 +79,7 @@ impl World {
         self.scope.smembers(&field_key(&field)).await.unwrap().into_iter().map(|id| id.0).collect()
     }
 
-    /// Ids that were released, the last one first.
+    /// Released ids, the latest first.
     pub async fn free(&self) -> Vec<u32> {
         let free = self.scope.lrange(&MONSTER_ID_FREE.key(), 0, 900).await.unwrap();
         free.into_iter().map(|id| id.0).collect()
@@ -103,18 +103,18 @@ impl World {
         self.monsters.register_drop_timer(self.tenant, id, request).await.unwrap()
     }
 
-    /// When the index says that a monster's effects are due.
+    /// When a monster's effects are due, by the due queue.
     pub async fn effects_due(&self, id: MonsterId) -> Option<i64> {
         self.scope.zscore(&MONSTER_EFFECTS.key(), &id).await.unwrap().map(|at| at as i64)
     }
 
-    /// When the index says that a monster drops something.
+    /// When a monster's drop is due, by the due queue.
     pub async fn drop_due(&self, id: MonsterId) -> Option<i64> {
         self.scope.zscore(&DROP_TIMERS.key(), &id).await.unwrap().map(|at| at as i64)
     }
 }
 
-/// Hands that make things older.
+/// Functions that shift stored times into the past.
 impl World {
     /// Makes a monster's effects older, as if time had passed.
     pub async fn age_effects(&self, id: MonsterId, by: i64) {
@@ -147,7 +147,7 @@ impl World {
         self.scope.transact::<(), HotError, _>(transaction).await.unwrap();
     }
 
-    /// Lets an id rest for longer already.
+    /// Shortens the rest of an id.
     pub async fn age_rest(&self, id: u32, by: i64) {
         let transaction = move |tx: &mut Tx<'_, Tenant>| {
             let at = tx.zscore(&MONSTER_ID_RESTING.key(), &MonsterId(id))?.expect("the id rests");
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// All keys of the tenant on the store, of whatever family, without what the engine keeps for itself.
+    /// All keys of the tenant in the store, without those of the engine.
     pub async fn keys(&self) -> Vec<String> {
         let (engine, pattern) = (self.scope.store().engine(), format!("*{}*", self.tenant));
         let (mut keys, mut from) = (std::collections::BTreeSet::new(), None);

@@ -1,4 +1,4 @@
-//! Devices take players.
+//! Claims of devices on players.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The log of a room, and who follows it.
+//! The log of a room, and its subscribers.
 
 use super::*;
 use emberkeep_games::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
@@ -8,18 +8,18 @@ use std::time::Duration;
 const FAR_MS: i64 = 32_503_680_000_000;
 
 /// What a follower hears next; it must come soon.
-async fn next(follower: &mut Follower) -> Signal {
+async fn next(follower: &mut RoomSubscription) -> Wakeup {
     let heard = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
     heard.expect("a signal comes").expect("the store is open")
 }
 
-/// Waits for the signal of an event. On a Cluster the nodes hand messages on in their own time, so that one of before
-/// the subscription may come; one of an event that never was may not.
-async fn hear(follower: &mut Follower, expected: u64) {
+/// Waits for the signal of an event. On a Cluster the nodes hand messages on in their own time, so that one
+/// of before the subscription may come; one of an event that never was may not.
+async fn hear(follower: &mut RoomSubscription, expected: u64) {
     loop {
         match next(follower).await {
-            Signal::Events { last } if last == expected => return,
-            Signal::Events { last } if last < expected => {}
+            Wakeup::Events { last } if last == expected => return,
+            Wakeup::Events { last } if last < expected => {}
             other => panic!("{other:?}, expected {expected}"),
         }
     }
@@ -50,13 +50,13 @@ pub async fn a_close_is_the_last_word(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let mut follower = party.rooms.subscribe(party.code).await.unwrap();
     party.rooms.close(&party.master).await.unwrap();
-    while next(&mut follower).await != Signal::Closed {}
+    while next(&mut follower).await != Wakeup::Closed {}
 }
 
 pub async fn a_message_only_wakes_and_the_log_decides(store: Store) {
     let party = Party::new(&store).await;
     let mut follower = party.rooms.subscribe(party.code).await.unwrap();
-    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 99 });
+    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Events { last: 99 });
     party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     hear(&mut follower, 99).await;
     let page = party.rooms.events_after(party.code, 1).await.unwrap();
@@ -112,8 +112,8 @@ pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
     party.rooms.toggle_player(&party.master, &player(2), false).await.unwrap();
     let events = party.events().await;
     let phone = device(2);
-    let told = |whom: Audience<'_>| events.iter().filter(|event| event.audience() == whom).count();
-    assert_eq!((told(Audience::Everyone), told(Audience::Device(&phone))), (events.len() - 1, 1));
+    let reported = |whom: Audience<'_>| events.iter().filter(|event| event.audience() == whom).count();
+    assert_eq!((reported(Audience::Everyone), reported(Audience::Device(&phone))), (events.len() - 1, 1));
     let json = serde_json::to_value(&events[0]).unwrap();
     assert_eq!(json, serde_json::json!({ "type": "room_created" }));
 }
@@ -126,10 +126,10 @@ pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
     let page = party.rooms.events_after(party.code, 3).await.unwrap();
     assert_eq!((page.last, page.missed, page.events.len()), (2, 1, 0));
     let followed = party.rooms.follow(party.code, 3).await.unwrap();
-    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (false, 2, 0));
+    assert_eq!((followed.is_whole, followed.snapshot.sequence(), followed.events.len()), (false, 2, 0));
     party.take(2, 2).await.unwrap();
     let followed = party.rooms.follow(party.code, 2).await.unwrap();
-    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (true, 3, 1));
+    assert_eq!((followed.is_whole, followed.snapshot.sequence(), followed.events.len()), (true, 3, 1));
 }
 
 pub async fn a_counter_that_is_ahead_of_its_log_is_a_gap(store: Store) {
@@ -142,7 +142,7 @@ pub async fn a_counter_that_is_ahead_of_its_log_is_a_gap(store: Store) {
         "not nothing: that would be asked for ever"
     );
     let followed = party.rooms.follow(party.code, 1).await.unwrap();
-    assert_eq!((followed.is_whole, followed.look.sequence(), followed.events.len()), (false, 9, 1));
+    assert_eq!((followed.is_whole, followed.snapshot.sequence(), followed.events.len()), (false, 9, 1));
 }
 
 pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
@@ -169,7 +169,7 @@ pub async fn a_log_with_an_external_entry_is_a_gap(store: Store) {
     party.take(1, 1).await.unwrap();
     for known in [2, 3] {
         let followed = party.rooms.follow(party.code, known).await.unwrap();
-        assert_eq!((followed.is_whole, followed.look.sequence()), (known == 3, 3), "after {known}");
+        assert_eq!((followed.is_whole, followed.snapshot.sequence()), (known == 3, 3), "after {known}");
         assert_eq!(followed.events, [], "after {known}");
     }
 }
@@ -179,11 +179,11 @@ pub async fn what_is_due_is_among_the_news_and_in_their_state(store: Store) {
     party.vote(1, &[1]).await.unwrap();
     party.rooms.force_close_vote(&party.master).await.unwrap();
     let known = party.sync(1).await.sequence;
-    assert!(party.rooms.follow(party.code, known).await.unwrap().look.next_deadline().is_some());
+    assert!(party.rooms.follow(party.code, known).await.unwrap().snapshot.next_deadline().is_some());
     party.pass_deadline().await;
     let followed = party.rooms.follow(party.code, known).await.unwrap();
-    assert!(followed.is_whole && followed.look.next_deadline().is_none());
-    assert_eq!(followed.look.sequence(), known + 1);
+    assert!(followed.is_whole && followed.snapshot.next_deadline().is_none());
+    assert_eq!(followed.snapshot.sequence(), known + 1);
     let [closed] = &followed.events[..] else { panic!("{:?}", followed.events) };
     assert!(matches!(closed.entry.event, Event::VoteClosed { .. }) && closed.sequence == known + 1);
     let page = party.rooms.events_after(party.code, known).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rooms that end by themselves.
+//! The expiry of rooms.
 
 use super::*;
 

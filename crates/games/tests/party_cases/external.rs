@@ -1,4 +1,4 @@
-//! Beside a service that follows the document by hand: what it writes between our transactions.
+//! An external service that writes the room's keys between our transactions.
 
 use super::*;
 
@@ -35,9 +35,9 @@ pub async fn external_votes_beyond_the_rules_count_as_far_as_they_go(store: Stor
     party.vote(3, &[2]).await.unwrap();
     party.vote(4, &[4]).await.unwrap();
     let results = party.sync_master().await.current_vote_results.unwrap();
-    let seen: Vec<_> =
+    let found: Vec<_> =
         results.players.iter().map(|r| (r.player_id.as_str(), r.selections.len(), r.points)).collect();
-    assert_eq!(seen, [("p1", 2, 1), ("p2", 0, 0), ("p3", 1, 1), ("p4", 1, 0)]);
+    assert_eq!(found, [("p1", 2, 1), ("p2", 0, 0), ("p3", 1, 1), ("p4", 1, 0)]);
 }
 
 pub async fn votes_that_were_cast_before_the_item_was_open_do_not_count(store: Store) {

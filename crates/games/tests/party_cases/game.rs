@@ -1,4 +1,4 @@
-//! A game from its start to its end.
+//! A complete game.
 
 use super::*;
 use emberkeep_games::party::model::Phase;

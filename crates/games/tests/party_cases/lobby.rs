@@ -1,4 +1,4 @@
-//! Who takes part, and what is played.
+//! The setup and the players of a room.
 
 use super::*;
 use emberkeep_games::party::limits::*;
@@ -20,17 +20,17 @@ pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
         ("none, expected", |s| s.senders.clear()),
         ("none, expected", |s| s.rounds.clear()),
         ("none, expected", |s| s.rounds[0].items.clear()),
-        ("s1 stands twice", |s| s.senders[1].sender_id = sender(1)),
-        ("r1 stands twice", |s| s.rounds[1].round_id = round(1)),
-        ("i1 stands twice", |s| s.rounds[0].items[1].item_id = item(1)),
-        ("there is a player p1 already", |s| s.players[1].player_id = player(1)),
+        ("s1 occurs twice", |s| s.senders[1].sender_id = sender(1)),
+        ("r1 occurs twice", |s| s.rounds[1].round_id = round(1)),
+        ("i1 occurs twice", |s| s.rounds[0].items[1].item_id = item(1)),
+        ("player p1 already exists", |s| s.players[1].player_id = player(1)),
         ("0 for item i1, expected 1 to 4", |s| s.rounds[0].items[0].k = 0),
         ("5 for item i1, expected 1 to 4", |s| s.rounds[0].items[0].k = 5),
         ("2 for item i1, expected 1 to 1", |s| s.senders.iter_mut().skip(1).for_each(|s| s.active = false)),
         ("s9 of item i1", |s| s.rounds[0].items[0].true_sender_ids = senders(&[9])),
-        ("s1 stands twice", |s| s.rounds[0].items[0].true_sender_ids = senders(&[1, 1])),
+        ("s1 occurs twice", |s| s.rounds[0].items[0].true_sender_ids = senders(&[1, 1])),
         ("none, expected", |s| s.rounds[0].items[0].true_sender_ids.clear()),
-        ("s9, expected one", |s| s.players[0].sender_id = Some(sender(9))),
+        ("s9, expected a sender", |s| s.players[0].sender_id = Some(sender(9))),
         ("0 characters", |s| s.players[0].name = " \t ".into()),
         ("65 characters", |s| s.senders[0].name = "ä".repeat(65)),
         ("control character", |s| s.players[0].name = "a\u{7}b".into()),
@@ -54,7 +54,7 @@ pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
             let many = s.rounds[0].items[0].clone();
             s.rounds[0].items = vec![many; ITEMS_MAX + 1];
         }),
-        ("bytes in all", |s| {
+        ("bytes in total", |s| {
             let one = s.rounds[0].items[0].clone();
             let long = |n| SetupItem {
                 item_id: item(n),

@@ -1,4 +1,4 @@
-//! What rooms promise, on any store: each case takes a store that others may be using, and a room of its own.
+//! The cases of rooms, for any store. A case shares its store with others and has its own room.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
@@ -95,7 +95,7 @@ impl Party {
     /// An empty lobby.
     pub async fn new(store: &Store) -> Party {
         let rooms = Rooms::new(store.clone());
-        let Created { room_code: code, master_key: key } = rooms.create().await.unwrap();
+        let NewRoom { room_code: code, master_key: key } = rooms.create().await.unwrap();
         let master = rooms.master(code, &key).await.unwrap();
         Party { rooms, store: store.clone(), scope: store.scope(Room(code)), code, key, master }
     }
@@ -133,11 +133,11 @@ impl Party {
     }
 
     /// A vote on the first item.
-    pub async fn vote(&self, d: u32, chosen: &[u32]) -> Result<Voted> {
+    pub async fn vote(&self, d: u32, chosen: &[u32]) -> Result<VoteReceipt> {
         self.vote_on(d, 1, 1, chosen).await
     }
 
-    pub async fn vote_on(&self, d: u32, r: u32, i: u32, chosen: &[u32]) -> Result<Voted> {
+    pub async fn vote_on(&self, d: u32, r: u32, i: u32, chosen: &[u32]) -> Result<VoteReceipt> {
         self.rooms.submit_vote(self.code, &device(d), &round(r), &item(i), senders(chosen)).await
     }
 
@@ -246,8 +246,8 @@ impl Party {
         self.store.engine().read_many(vec![(key, read)]).await.unwrap().remove(0)
     }
 
-    /// Every key of the room with its end, found by a scan of the whole store. Keys of the engine itself end by
-    /// themselves and belong to nobody.
+    /// Every key of the room with its end, found by a scan of the whole store. Keys of the engine itself end
+    /// by themselves and belong to nobody.
     pub async fn keys(&self) -> Vec<(String, i64)> {
         let (mut found, mut from) = (std::collections::BTreeMap::new(), None);
         let pattern = format!("*{}*", self.code);

@@ -1,4 +1,4 @@
-//! Devices that prove themselves, locks, bans, and another game in the same room.
+//! Reconnect tokens, lock, bans, and another game in the same room.
 
 use super::*;
 use emberkeep_games::party::limits::DEVICES_MAX;
@@ -19,7 +19,7 @@ impl Party {
 
 pub async fn a_device_that_is_known_shows_its_token_in_a_strict_room(store: Store) {
     let rooms = Rooms::new(store.clone());
-    let Created { room_code: code, master_key: key } = rooms.create_strict().await.unwrap();
+    let NewRoom { room_code: code, master_key: key } = rooms.create_strict().await.unwrap();
     let master = rooms.master(code, &key).await.unwrap();
     let party = Party { rooms, store: store.clone(), scope: store.scope(Room(code)), code, key, master };
     let token = party.admit(request(1, None)).await.unwrap();

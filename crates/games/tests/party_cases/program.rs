@@ -1,4 +1,4 @@
-//! Random programs against a model: after every operation the room is what the model says.
+//! Random programs against a model: after every operation the room matches the model.
 
 use super::*;
 use emberkeep_hot::embedded::ManualClock;
@@ -306,10 +306,10 @@ impl Model {
         // A look settles what a wait made due.
         self.settle();
         let sync = self.party.sync(1).await;
-        let seen: Vec<_> = sync.players_visible.iter().map(|p| (p.player_id.clone(), p.active)).collect();
+        let found: Vec<_> = sync.players_visible.iter().map(|p| (p.player_id.clone(), p.active)).collect();
         let mut players: Vec<_> = self.players.iter().map(|(p, active)| (player(*p), *active)).collect();
         players.sort();
-        let mut sorted = seen;
+        let mut sorted = found;
         sorted.sort();
         assert_eq!(sorted, players, "{op:?}");
         for d in 1..5 {

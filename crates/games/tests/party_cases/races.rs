@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent calls.
 
 use super::*;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Rooms come and go.
+//! Creation, closing and versions of rooms.
 
 use super::*;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -37,9 +37,9 @@ pub async fn a_key_that_is_not_the_rooms_leads_nothing(store: Store) {
 }
 
 /// Codes that begin with these bytes, then others: the first ones are taken.
-fn first_then(taken: [u8; 6], times: u8) -> Entropy {
+fn first_then(taken: [u8; 6], times: u8) -> RandomSource {
     let left = AtomicU8::new(times);
-    Entropy::of(move |bytes| {
+    RandomSource::of(move |bytes| {
         let repeat = bytes.len() == 6 && left.load(Ordering::Relaxed) > 0;
         if repeat {
             left.fetch_sub(1, Ordering::Relaxed);
@@ -52,12 +52,12 @@ fn first_then(taken: [u8; 6], times: u8) -> Entropy {
 
 pub async fn a_code_that_is_in_use_is_not_given_again(store: Store) {
     let bytes: [u8; 6] = uuid::Uuid::new_v4().as_bytes()[..6].try_into().unwrap();
-    let first = Rooms::with_entropy(store.clone(), first_then(bytes, 1)).create().await.unwrap();
-    let rooms = Rooms::with_entropy(store.clone(), first_then(bytes, 3));
+    let first = Rooms::with_random(store.clone(), first_then(bytes, 1)).create().await.unwrap();
+    let rooms = Rooms::with_random(store.clone(), first_then(bytes, 3));
     let second = rooms.create().await.unwrap();
     assert_ne!(first.room_code, second.room_code);
     assert!(rooms.master(first.room_code, &first.master_key).await.is_ok(), "the first room is as it was");
-    let stubborn = Rooms::with_entropy(store, first_then(bytes, u8::MAX));
+    let stubborn = Rooms::with_random(store, first_then(bytes, u8::MAX));
     assert_eq!(code_of(stubborn.create().await), "conflict");
 }
 
@@ -88,7 +88,7 @@ pub async fn successor(party: &Party) -> Party {
         place.unwrap() as u8
     });
     let bytes: Vec<u8> = bytes.collect();
-    let rooms = Rooms::with_entropy(party.store.clone(), first_then(bytes.try_into().unwrap(), 1));
+    let rooms = Rooms::with_random(party.store.clone(), first_then(bytes.try_into().unwrap(), 1));
     let created = rooms.create().await.unwrap();
     assert_eq!(created.room_code, party.code);
     let master = rooms.master(created.room_code, &created.master_key).await.unwrap();

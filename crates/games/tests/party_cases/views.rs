@@ -1,4 +1,4 @@
-//! What clients see.
+//! The views of players and of the master.
 
 use super::*;
 use emberkeep_games::party::model::Status;
@@ -16,7 +16,7 @@ pub async fn before_the_reveal_only_the_master_sees_votes_and_true_senders(store
         // Nor what was not opened yet.
         assert!(!json.contains("example.org/1/2") && !json.contains("example.org/2"), "{json}");
     };
-    let look = || async {
+    let check = || async {
         hidden(&serde_json::to_string(&party.sync(1).await).unwrap());
         hidden(&serde_json::to_string(&party.rooms.sync(party.code, None).await.unwrap()).unwrap());
         for recorded in party.rooms.events_after(party.code, 0).await.unwrap().events {
@@ -25,15 +25,15 @@ pub async fn before_the_reveal_only_the_master_sees_votes_and_true_senders(store
             }
         }
     };
-    look().await;
+    check().await;
     party.vote(1, &[1]).await.unwrap();
-    look().await;
+    check().await;
     assert!(
         party.sync_master().await.current_vote_results.is_none(),
         "not even the master, while it is open"
     );
     party.vote(2, &[3]).await.unwrap();
-    look().await;
+    check().await;
     let master = serde_json::to_value(party.sync_master().await).unwrap();
     assert_eq!(master["current_vote_results"]["true_sender_ids"], serde_json::json!(["s1", "s2"]));
     assert_eq!(master["current_vote_results"]["players"][0]["points"], 1);
@@ -51,9 +51,9 @@ pub async fn everybody_sees_all_players_and_senders(store: Store) {
     party.take(1, 2).await.unwrap();
     party.rooms.toggle_player(&party.master, &player(3), false).await.unwrap();
     let sync = party.sync(1).await;
-    let seen: Vec<_> = sync.players_visible.iter().map(|player| (player.status, player.active)).collect();
+    let found: Vec<_> = sync.players_visible.iter().map(|player| (player.status, player.active)).collect();
     use PlayerStatus::{Free, Taken};
-    assert_eq!(seen, [(Free, true), (Taken, true), (Free, false)]);
+    assert_eq!(found, [(Free, true), (Taken, true), (Free, false)]);
     assert_eq!(sync.senders_visible.len(), 4);
     let json = serde_json::to_value(&sync).unwrap();
     assert_eq!(json["players_visible"][1]["status"], "taken");

@@ -3,7 +3,7 @@
 use super::*;
 use emberkeep_games::party::limits::COUNTDOWN;
 
-fn closed(events: &[Event]) -> Vec<(i64, Closing)> {
+fn closed(events: &[Event]) -> Vec<(i64, CloseReason)> {
     let closing = |event: &Event| match event {
         Event::VoteClosed { closed_at, reason, .. } => Some((*closed_at, *reason)),
         _ => None,
@@ -14,7 +14,7 @@ fn closed(events: &[Event]) -> Vec<(i64, Closing)> {
 pub async fn a_vote_and_its_receipt_are_stored_as_the_document_says(store: Store) {
     let party = Party::voting(&store, 3).await;
     let voted = party.vote(1, &[2, 1]).await.unwrap();
-    assert_eq!(voted, Voted { player_id: player(1), closed: false });
+    assert_eq!(voted, VoteReceipt { player_id: player(1), closed: false });
     let votes = party.read(party.raw(&VOTES.key(round(1), item(1))), Read::HGetAll).await;
     let vote = (Bytes::from_static(b"p1"), Bytes::from_static(br#"["s2","s1"]"#));
     assert_eq!(votes, Reply::Pairs(vec![vote]));
@@ -56,7 +56,7 @@ pub async fn with_the_last_vote_the_vote_ends(store: Store) {
     assert!(party.vote(3, &[1]).await.unwrap().closed);
     assert_eq!(party.status().await, "reveal_wait");
     let ends = closed(&party.events().await);
-    assert!(matches!(ends[..], [(_, Closing::AllVoted)]), "{ends:?}");
+    assert!(matches!(ends[..], [(_, CloseReason::AllVoted)]), "{ends:?}");
     assert_eq!(party.vote(3, &[1]).await, Err(Error::Late));
     party.all_end_together().await;
 }
@@ -81,7 +81,7 @@ pub async fn a_forced_close_counts_down_once(store: Store) {
     assert!((countdown - 100..countdown + 2_000).contains(&(closes_at - before)), "{}", closes_at - before);
     assert_eq!(party.rooms.force_close_vote(&party.master).await, Ok(closes_at), "the first one goes on");
     assert_eq!(party.sync(1).await.next_deadline, Some(closes_at));
-    assert_eq!(party.rooms.settle(party.code).await, Ok(Settled { next_deadline: Some(closes_at) }));
+    assert_eq!(party.rooms.settle(party.code).await, Ok(Settlement { next_deadline: Some(closes_at) }));
     assert_eq!(party.status().await, "vote");
     let closing = Event::VoteClosing { round_id: round(1), item_id: item(1), closes_at };
     assert_eq!(party.events().await.iter().filter(|event| **event == closing).count(), 1);
@@ -99,12 +99,12 @@ pub async fn whoever_comes_after_the_countdown_ends_the_vote_at_its_moment(store
         match visitor {
             0 => assert_eq!(party.vote(2, &[1]).await, Err(Error::Late)),
             1 => assert_eq!(party.sync(2).await.game.unwrap().closes_at, None),
-            2 => assert_eq!(party.rooms.settle(party.code).await, Ok(Settled { next_deadline: None })),
+            2 => assert_eq!(party.rooms.settle(party.code).await, Ok(Settlement { next_deadline: None })),
             // A refused call ends it as well.
             _ => assert_eq!(code_of(party.rooms.start_game(&party.master).await), "not_in_phase"),
         }
         assert_eq!(party.status().await, "reveal_wait");
-        assert_eq!(closed(&party.events().await), [(at, Closing::Forced)]);
+        assert_eq!(closed(&party.events().await), [(at, CloseReason::Forced)]);
         assert_eq!(party.vote(2, &[1]).await, Err(Error::Late));
         let results = party.sync_master().await.current_vote_results.unwrap();
         assert_eq!(results.players.len(), 1, "only the vote in time counts");

@@ -1,4 +1,4 @@
-//! Spots that cool down: nobody stands there until they have.
+//! Cooldowns of spots: no reactor is created until they end.
 
 use super::{BOX, World};
 use bytes::Bytes;
@@ -94,14 +94,14 @@ pub async fn a_fields_cooldowns_are_cleared_together_and_no_others(store: Store)
     }
     let upstairs = Field { channel: 2, ..world.field };
     world.reactors.start_cooldown(world.tenant, upstairs, world.spot(1), MINUTE).await.unwrap();
-    let neighbour = world.elsewhere();
-    neighbour.start(1, MINUTE).await;
+    let other_world = world.elsewhere();
+    other_world.start(1, MINUTE).await;
     assert_eq!(world.reactors.clear_cooldowns(world.tenant, world.field).await, Ok(300));
     for x in [0, 1, 150, 299] {
         assert!(!world.cools_down(x).await, "spot {x}");
     }
     assert!(!world.scope.exists(&cooldowns_key(&world.field)).await.unwrap());
-    assert!(neighbour.cools_down(1).await);
+    assert!(other_world.cools_down(1).await);
     assert_eq!(world.reactors.clear_cooldowns(world.tenant, upstairs).await, Ok(1));
 }
 

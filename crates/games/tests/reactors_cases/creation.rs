@@ -1,4 +1,4 @@
-//! Creation: one reactor to a spot.
+//! Creation: one reactor per spot.
 
 use super::{BOX, World, states};
 use emberkeep_games::reactors::limits::{DATA_BYTES_MAX, DELAY_MS_MAX, NAME_BYTES_MAX};
@@ -79,9 +79,9 @@ pub async fn texts_out_of_bounds_are_refused(store: Store) {
         let error = world.reactors.create(world.tenant, request).await.unwrap_err();
         assert!(matches!(&error, Error::Invalid { what, .. } if *what == field), "{error:?}");
     }
-    let seen = world.reactors.create(world.tenant, named("n".repeat(NAME_BYTES_MAX))).await.unwrap();
-    let longer = Reactor { name: "n".repeat(NAME_BYTES_MAX + 1), ..seen.clone() };
-    let error = world.reactors.update(world.tenant, &seen, longer).await.unwrap_err();
+    let before = world.reactors.create(world.tenant, named("n".repeat(NAME_BYTES_MAX))).await.unwrap();
+    let longer = Reactor { name: "n".repeat(NAME_BYTES_MAX + 1), ..before.clone() };
+    let error = world.reactors.update(world.tenant, &before, longer).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { what: "name", .. }), "{error:?}");
 }
 
@@ -134,7 +134,7 @@ pub async fn where_an_external_reactor_stands_none_of_64_creations_wins(store: S
     let external = world.external_create(5).await;
     let results = world.at_once(64, create).await;
     assert!(results.iter().all(|result| *result == Err(Error::SpotTaken { id: external })), "{results:?}");
-    // Remembered from now on, and gone when it is gone.
+    // Indexed from now on, until it is destroyed.
     assert_eq!(create(world.clone(), 0).await, Err(Error::SpotTaken { id: external }));
     world.reactors.destroy(world.tenant, external).await.unwrap();
     world.reactors.clear_cooldowns(world.tenant, world.field).await.unwrap();
@@ -175,7 +175,7 @@ pub async fn creations_on_many_spots_at_once_all_win(store: Store) {
     assert_eq!(world.listed().await.len(), 64);
 }
 
-/// As many as a field takes, put there by somebody else.
+/// Fills a field by external writes.
 async fn fill(world: &World, count: u32) {
     for from in (0..count).step_by(200) {
         let world_of_transaction = world.clone();
@@ -205,7 +205,7 @@ pub async fn a_field_of_a_thousand_takes_no_more_and_can_be_destroyed(store: Sto
     assert_eq!(refused, Err(Error::FieldFull { max: 1_000 }));
     let taken = world.reactors.create(world.tenant, world.request(7)).await;
     assert_eq!(taken, Err(Error::SpotTaken { id: ReactorId(1_800_000_007) }));
-    // One goes, one comes.
+    // After one destruction there is space for one more.
     world.reactors.destroy(world.tenant, ReactorId(1_800_000_007)).await.unwrap();
     let came = world.create(-5).await;
     assert_eq!(world.listed().await.len(), 1_000);
@@ -220,7 +220,7 @@ pub async fn a_field_of_more_than_a_transaction_reads_is_full_of_the_living_only
     fill(&world, 1_100).await;
     let refused = world.reactors.create(world.tenant, world.request(-5)).await;
     assert_eq!(refused, Err(Error::FieldFull { max: 1_000 }));
-    // An external client deletes records and forgets the index: its ghosts keep nobody out.
+    // An external client deletes records without their index entries. The stale entries take no space.
     let keys: Vec<_> = (0..200).map(|n| world.raw(&REACTOR.key(ReactorId(1_800_000_000 + n)))).collect();
     let transaction =
         move |tx: &mut Tx<'_, Tenant>| keys.iter().try_for_each(|key| tx.raw_write(key.clone(), Write::Del));

@@ -1,8 +1,8 @@
-//! The end of reactors: whole, and once.
+//! Destruction of reactors: complete, and by one caller.
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{
-    CreateRequest, Destroyed, Error, REACTOR, REACTOR_SPOTS, Reactors, cooldown_key, cooldowns_key,
+    CreateRequest, Destruction, Error, REACTOR, REACTOR_SPOTS, Reactors, cooldown_key, cooldowns_key,
     field_key, spots_key,
 };
 use emberkeep_games::world::Field;
@@ -15,7 +15,7 @@ pub async fn a_destroyed_reactor_leaves_nothing_but_its_cooldown(store: Store) {
     let now = store.now().await.unwrap();
     let destroyed = world.reactors.destroy(world.tenant, reactor.id).await.unwrap();
     let cooldown = Some(Duration::from_secs(60));
-    assert_eq!(destroyed, Destroyed { reactor: reactor.clone(), cooldown });
+    assert_eq!(destroyed, Destruction { reactor: reactor.clone(), cooldown });
     assert_eq!(world.stored(&REACTOR.key(reactor.id)).await, None);
     assert_eq!(world.indexed().await, [other.id]);
     assert!(!world.in_all(reactor.id).await && world.in_all(other.id).await);
@@ -41,7 +41,7 @@ pub async fn of_64_destructions_one_wins(store: Store) {
     let results = world
         .at_once(64, move |world, _| async move { world.reactors.destroy(world.tenant, id).await })
         .await;
-    let won: Vec<&Destroyed> = results.iter().flatten().collect();
+    let won: Vec<&Destruction> = results.iter().flatten().collect();
     assert_eq!(won.iter().map(|destroyed| &destroyed.reactor).collect::<Vec<_>>(), [&reactor]);
     let lost = results.iter().filter(|result| **result == Err(Error::NotFound { id })).count();
     assert_eq!(lost, 63, "{results:?}");
@@ -73,12 +73,12 @@ pub async fn a_field_is_destroyed_alone(store: Store) {
     let cooling = CreateRequest { x: 2, ..request };
     let cooling = world.reactors.create(world.tenant, cooling).await.unwrap();
     world.reactors.destroy(world.tenant, cooling.id).await.unwrap();
-    let neighbour = world.elsewhere();
-    let neighbours = neighbour.create(1).await;
+    let other_world = world.elsewhere();
+    let other_reactor = other_world.create(1).await;
     world.create(1).await;
     world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
     assert_eq!(world.get(stays.id).await, stays);
-    assert_eq!(neighbour.get(neighbours.id).await, neighbours);
+    assert_eq!(other_world.get(other_reactor.id).await, other_reactor);
     let left = world.reactors.cooldown_remaining(world.tenant, other_field, cooling.spot()).await.unwrap();
     assert!(left.is_some());
 }
@@ -104,17 +104,18 @@ pub async fn corrupt_keys_stop_no_end(store: Store) {
     let destroyed = world.reactors.destroy(world.tenant, first.id).await.unwrap();
     assert_eq!(destroyed.cooldown, Some(Duration::from_secs(60)));
     assert!(world.cools_down(1).await && !world.in_all(first.id).await);
-    // A hit that triggers is an end, too; the last state of a box has no way on.
+    // A hit that triggers destroys too; the last state of a box has no next state.
     for _ in 0..2 {
         world.reactors.hit(world.tenant, second.id, super::HERO, 0).await.unwrap();
     }
     assert_eq!(world.listed().await, [third.id, last.id]);
-    // The index itself: nobody is listed any more, and who knows an id can end it.
+    // The index itself has a wrong type: the field cannot be listed, but a reactor can be destroyed by its
+    // id.
     world.external_set(&field_key(field), "no set").await;
     world.reactors.destroy(world.tenant, third.id).await.unwrap();
     assert!(world.cools_down(3).await);
-    let told = world.reactors.destroy_in_field(world.tenant, *field).await.unwrap_err().to_string();
-    assert!(told.contains("reactors:map:"), "{told}");
+    let reported = world.reactors.destroy_in_field(world.tenant, *field).await.unwrap_err().to_string();
+    assert!(reported.contains("reactors:map:"), "{reported}");
     world.reactors.teardown(world.tenant).await.unwrap();
     assert_eq!(world.reactors.get(world.tenant, last.id).await, Err(Error::NotFound { id: last.id }));
 }
@@ -129,7 +130,7 @@ pub async fn a_field_with_corrupt_hints_is_destroyed(store: Store) {
         .unwrap();
     world.external_set(&spots_key(&world.field), "no hash").await;
     world.external_set(&cooldowns_key(&world.field), "no sorted set").await;
-    // The sweep makes the cooldown known again.
+    // The sweep indexes the cooldown again.
     assert_eq!(super::sweeps::sweep(&world).await.cooldowns, 1);
     world.external_set(&spots_key(&world.field), "no hash").await;
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
@@ -137,7 +138,7 @@ pub async fn a_field_with_corrupt_hints_is_destroyed(store: Store) {
     assert!(!world.cools_down(2).await);
 }
 
-/// Each spot is fought for by both processes at once, and so is the end of whoever stands there.
+/// Both processes compete for each spot, and for the destruction of its reactor.
 pub async fn of_two_processes_one_creates_and_one_destroys(one: Store, other: Store) {
     const SPOTS: i16 = 40;
     let world = World::new(&one);

@@ -1,4 +1,4 @@
-//! Beside other services: what they wrote is read, and stays.
+//! Records of other services are read and preserved.
 
 use super::{BOX, HERO, World};
 use bytes::Bytes;
@@ -21,7 +21,8 @@ pub async fn what_other_services_wrote_survives_a_hit(store: Store) {
     ] {
         assert!(stored.contains(kept), "{kept} in {stored}");
     }
-    // The second state is the script's `{}`: no events, so the reactor triggers, with the delay of the record.
+    // The second state is the script's `{}`: no events, so the reactor triggers, with the delay of the
+    // record.
     let last = world.reactors.hit(world.tenant, id, HERO, 0).await.unwrap();
     assert_eq!(last.outcome, Outcome::Triggered { cooldown: Some(Duration::from_secs(5)) });
 }
@@ -75,7 +76,7 @@ pub async fn a_corrupt_hint_costs_nothing_but_a_look(store: Store) {
 pub async fn a_hint_alone_refuses_nobody(store: Store) {
     let world = World::new(&store);
     let first = world.create(1).await;
-    // Says that the first stands on a spot on which it does not, and that one does who is not there at all.
+    // Enters a wrong spot for the first reactor, and a spot for one that does not exist.
     let lie = format!("{BOX}:2:-88");
     let lies = [first.id, ReactorId(1_999_999_999)]
         .map(|id| (Bytes::from(id.to_string()), Bytes::from(lie.clone())));

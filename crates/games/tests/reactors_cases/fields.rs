@@ -1,4 +1,4 @@
-//! Who is in a field, and nobody else.
+//! The reactors of a field, and no others.
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{CreateRequest, REACTOR, REACTORS_ALL, field_key};
@@ -33,39 +33,39 @@ pub async fn a_field_is_asked_by_name(store: Store) {
 }
 
 pub async fn all_of_a_tenant_are_its_own_over_all_fields(store: Store) {
-    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let (world, other_world) = (World::new(&store), World::new(&store));
     let mut own = vec![world.create(1).await];
     for channel in 2..5 {
         let request = CreateRequest { field: Field { channel, ..world.field }, ..world.request(1) };
         own.push(world.reactors.create(world.tenant, request).await.unwrap());
     }
-    let theirs = neighbour.create(1).await;
+    let theirs = other_world.create(1).await;
     let listing = world.reactors.all(world.tenant).await.unwrap();
     assert_eq!(ids_of(&listing.living), ids_of(&own));
-    assert_eq!(neighbour.reactors.all(neighbour.tenant).await.unwrap().living, [theirs]);
+    assert_eq!(other_world.reactors.all(other_world.tenant).await.unwrap().living, [theirs]);
 }
 
 pub async fn all_of_a_tenant_are_read_in_pages(store: Store) {
-    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let (world, other_world) = (World::new(&store), World::new(&store));
     let mut own = Vec::new();
     for x in 0..25 {
         own.push(world.create(x).await.id);
-        neighbour.create(x).await;
+        other_world.create(x).await;
     }
-    let (mut seen, mut from) = (Vec::new(), None);
+    let (mut found, mut from) = (Vec::new(), None);
     loop {
         let page = world.reactors.page(world.tenant, from, 10).await.unwrap();
         assert!(page.listing.living.iter().all(|reactor| reactor.is_of(&world.tenant)));
-        seen.extend(ids_of(&page.listing.living));
+        found.extend(ids_of(&page.listing.living));
         from = page.next;
         if from.is_none() {
             break;
         }
     }
-    seen.sort_unstable();
-    seen.dedup();
+    found.sort_unstable();
+    found.dedup();
     own.sort_unstable();
-    assert_eq!(seen, own);
+    assert_eq!(found, own);
 }
 
 pub async fn a_ghost_of_an_external_delete_is_not_listed_and_is_pruned(store: Store) {
@@ -91,9 +91,9 @@ pub async fn a_ghost_holds_no_spot(store: Store) {
 }
 
 pub async fn an_entry_of_a_reactor_elsewhere_is_no_member(store: Store) {
-    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let (world, other_world) = (World::new(&store), World::new(&store));
     let own = world.create(1).await;
-    let theirs = neighbour.get(neighbour.external_create(1).await).await;
+    let theirs = other_world.get(other_world.external_create(1).await).await;
     let upstairs = Field { channel: 9, ..world.field };
     world.external_add(&field_key(&upstairs), &own.id.to_string()).await;
     world.external_add(&field_key(&world.field), &theirs.id.to_string()).await;
@@ -102,8 +102,8 @@ pub async fn an_entry_of_a_reactor_elsewhere_is_no_member(store: Store) {
     assert_eq!((listing.living, listing.pruned), (vec![own.clone()], 1));
     assert_eq!(world.indexed().await, [own.id]);
     assert_eq!(world.scope.smembers(&field_key(&upstairs)).await, Ok(vec![]));
-    assert!(world.in_all(own.id).await && neighbour.in_all(theirs.id).await);
-    assert_eq!(neighbour.get(theirs.id).await, theirs);
+    assert!(world.in_all(own.id).await && other_world.in_all(theirs.id).await);
+    assert_eq!(other_world.get(theirs.id).await, theirs);
 }
 
 pub async fn a_corrupt_record_is_named_and_hides_no_other(store: Store) {
@@ -117,11 +117,11 @@ pub async fn a_corrupt_record_is_named_and_hides_no_other(store: Store) {
     ] {
         assert_eq!(ids_of(&listing.living), [first.id, last.id]);
         assert_eq!(listing.corrupt.len(), 1);
-        let told = listing.corrupt[0].to_string();
-        assert!(told.contains(&format!("reactor:{}", corrupt.id)), "{told}");
+        let reported = listing.corrupt[0].to_string();
+        assert!(reported.contains(&format!("reactor:{}", corrupt.id)), "{reported}");
     }
     assert_eq!(world.indexed().await.len(), 3, "its entry stays for whoever mends it");
-    // Single calls on it say the same, and change nothing.
+    // Single calls on it fail in the same way, and change nothing.
     let error = world.reactors.hit(world.tenant, corrupt.id, super::HERO, 0).await.unwrap_err();
     assert!(error.to_string().contains(&format!("reactor:{}", corrupt.id)), "{error}");
     let destroyed = world.reactors.destroy_in_field(world.tenant, world.field).await.unwrap();
@@ -140,7 +140,7 @@ pub async fn a_corrupt_record_closes_its_own_spot_only(store: Store) {
         "{refused:?}"
     );
     let other = world.create(2).await;
-    // Of one that nobody knew, nobody knows where it stands.
+    // The spot of a reactor that was never indexed is unknown.
     let unknown = world.external_create(3).await;
     world.external(&REACTOR.key(unknown), Write::Del).await;
     world.external(&REACTOR.key(unknown), Write::LPush(vec!["a list".into()])).await;

@@ -1,4 +1,4 @@
-//! Hits: every one counts, or is told that it came too late.
+//! Hits: each one counts, or fails with `NotFound`.
 
 use super::{HERO, World, states};
 use emberkeep_games::reactors::{CreateRequest, Error, Event, Outcome, REACTOR, cooldown_key};
@@ -37,11 +37,11 @@ pub async fn the_skill_chooses_the_way(store: Store) {
     .into_iter()
     .collect();
     let id = world.reactors.create(world.tenant, request).await.unwrap().id;
-    let mut seen = Vec::new();
+    let mut found = Vec::new();
     for skill in [2001, 0, 1002] {
-        seen.push(world.reactors.hit(world.tenant, id, HERO, skill).await.unwrap().reactor.state);
+        found.push(world.reactors.hit(world.tenant, id, HERO, skill).await.unwrap().reactor.state);
     }
-    assert_eq!(seen, [2, 0, 1]);
+    assert_eq!(found, [2, 0, 1]);
     let end = world.reactors.hit(world.tenant, id, HERO, 0).await.unwrap();
     assert_eq!(end.outcome, Outcome::Triggered { cooldown: None });
 }

@@ -1,4 +1,4 @@
-//! Ids: counted, wrapped, never given twice while somebody lives under one.
+//! Ids: counted, wrapped, never assigned while in use.
 
 use super::{World, ids_of};
 use emberkeep_games::reactors::{CreateRequest, Error, REACTOR_ID_NEXT, ReactorId};
@@ -25,7 +25,7 @@ pub async fn the_counter_wraps_and_passes_over_the_living(store: Store) {
     let before = [world.create(1).await.id, world.create(2).await.id, world.create(3).await.id];
     assert_eq!((before[0].0, before[1].0), (LAST - 1, LAST));
     assert!(before[2].0 >= FIRST && before[2].0 < LAST - 1, "{before:?}");
-    // Round again: the two at the end live.
+    // After the wrap, the two at the end are in use.
     world.external_set(&REACTOR_ID_NEXT.key(), "1999999998").await;
     let after = world.create(4).await.id;
     assert!(after.0 > before[2].0 && after.0 < LAST - 1, "{after} after {before:?}");
@@ -40,7 +40,7 @@ pub async fn a_lost_counter_hands_out_no_living_id(store: Store) {
     let world = World::new(&store);
     world.external(&REACTOR_ID_NEXT.key(), Write::Del).await;
     let mut before = Vec::new();
-    // More than one transaction looks at.
+    // More than one transaction examines.
     for x in 0..100 {
         before.push(world.create(x).await);
     }

@@ -1,4 +1,4 @@
-//! What reactors promise, on any store: each case takes a store that others may be using, and a tenant of its own.
+//! The cases of reactors, for any store. A case shares its store with others and has its own tenant.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
@@ -41,10 +41,10 @@ use uuid::Uuid;
 
 /// The kind of reactor that cases use.
 pub const BOX: u32 = 2001;
-/// Who hits.
+/// The character that hits.
 pub const HERO: CharacterId = CharacterId(30_000_001);
 
-/// A tenant nobody else uses.
+/// A tenant of the case's own.
 #[derive(Clone)]
 pub struct World {
     pub reactors: Reactors,
@@ -62,7 +62,7 @@ impl World {
         World { reactors, store: store.clone(), scope, tenant, field }
     }
 
-    /// The same place of another tenant.
+    /// The same field of another tenant.
     pub fn elsewhere(&self) -> World {
         World::new(&self.store)
     }
@@ -148,9 +148,9 @@ impl World {
         )
     }
 
-    /// A box that another service creates by the document's words: three plain commands.
+    /// A box that an external service creates with three plain commands.
     pub async fn external_create(&self, x: i16) -> ReactorId {
-        // Far from the counter, so that it comes in nobody's way.
+        // Far from the counter, so that ids do not collide.
         static NEXT: AtomicU32 = AtomicU32::new(1_700_000_000);
         let id = ReactorId(NEXT.fetch_add(1, Ordering::Relaxed));
         self.external_set(&REACTOR.key(id), &self.external_json(id, x)).await;
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Runs the same call of many tasks at once.
+    /// Runs the same call in many concurrent tasks.
     pub async fn at_once<T, F>(&self, tasks: u32, call: impl Fn(World, u32) -> F) -> Vec<Result<T>>
     where
         T: Send + 'static,
@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-/// States in a row from 0 on, each left by any hit; the last of them has no way on.
+/// Consecutive states from 0, each left by any hit. The last one has no next state.
 pub fn states(count: i8) -> emberkeep_games::reactors::PerState<emberkeep_schema::Array<Event>> {
     let event = |next| Event { next, ..Event::default() };
     (0..count)

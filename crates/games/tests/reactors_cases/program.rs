@@ -1,4 +1,4 @@
-//! Random programs against a model: after every operation the fields hold what the model says, and nothing else.
+//! Random programs against a model: after every operation the fields match the model.
 
 use super::{BOX, HERO, World, states};
 use emberkeep_games::reactors::{CreateRequest, Error, Outcome, REACTOR, ReactorId, Spot};
@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A spot of a field of a tenant: few, so that operations meet.
+/// A spot of a field of a tenant: few, so that operations collide.
 type Place = (usize, u8, i16);
 
-/// What a program does.
+/// An operation of a program.
 #[derive(Clone, Debug)]
 pub enum Op {
     Create(Place, i64, i8),
@@ -51,7 +51,7 @@ pub fn programs() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A living reactor, as the model knows it.
+/// A living reactor in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Living {
     id: ReactorId,
@@ -60,12 +60,12 @@ struct Living {
     delay_ms: i64,
 }
 
-/// What should be.
+/// The model.
 struct Model {
     worlds: [World; 2],
     clock: ManualClock,
     living: BTreeMap<Place, Living>,
-    /// Until when.
+    /// The end of each cooldown.
     cooling: BTreeMap<Place, i64>,
 }
 
@@ -90,7 +90,7 @@ impl Model {
         Spot { classification: BOX, x: place.2, y: -88 }
     }
 
-    /// The id at a place, or one that nobody has.
+    /// The id at a spot, or one that is not in use.
     fn id_at(&self, place: Place) -> ReactorId {
         self.living.get(&place).map_or(ReactorId(1_900_000_000), |living| living.id)
     }

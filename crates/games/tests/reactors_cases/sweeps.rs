@@ -1,14 +1,14 @@
-//! The sweep: what nobody reads is set right too.
+//! The sweep repairs what is never read.
 
 use super::{BOX, World};
 use bytes::Bytes;
-use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL, ReactorId, Swept, field_key, spots_key};
+use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL, ReactorId, SweepReport, field_key, spots_key};
 use emberkeep_hot::Store;
 use emberkeep_hot::command::Write;
 use std::time::Duration;
 
-/// A whole sweep over the store.
-pub(super) async fn sweep(world: &World) -> Swept {
+/// A complete sweep.
+pub(super) async fn sweep(world: &World) -> SweepReport {
     world.reactors.sweep().run(Duration::ZERO).await.unwrap()
 }
 
@@ -19,19 +19,19 @@ pub async fn a_sweep_removes_ghosts_and_brings_orphans_home(store: Store) {
     world.external(&REACTOR.key(ghost.id), Write::Del).await;
     world.external(&field_key(&world.field), Write::SRem(member(orphan.id))).await;
     world.external(&REACTORS_ALL.key(), Write::SRem(member(stray.id))).await;
-    let swept = sweep(&world).await;
-    assert!(swept.fields.ghosts >= 1 && swept.all.ghosts >= 1, "{swept:?}");
-    assert!(swept.fields.orphans >= 1 && swept.all.orphans >= 1, "{swept:?}");
+    let report = sweep(&world).await;
+    assert!(report.fields.ghosts >= 1 && report.all.ghosts >= 1, "{report:?}");
+    assert!(report.fields.orphans >= 1 && report.all.orphans >= 1, "{report:?}");
     assert_eq!(world.indexed().await, [orphan.id, stray.id]);
     assert!(!world.in_all(ghost.id).await && world.in_all(orphan.id).await && world.in_all(stray.id).await);
-    let swept = sweep(&world).await;
-    assert_eq!((swept.fields.ghosts, swept.fields.orphans, swept.all.orphans), (0, 0, 0), "{swept:?}");
+    let report = sweep(&world).await;
+    assert_eq!((report.fields.ghosts, report.fields.orphans, report.all.orphans), (0, 0, 0), "{report:?}");
 }
 
 pub async fn a_sweep_sets_right_what_is_remembered_of_spots(store: Store) {
     let world = World::new(&store);
     let (moved, gone) = (world.create(1).await, world.create(2).await);
-    // An external client moves one, which nobody in the game does, and removes another.
+    // An external client moves one reactor, which the game never does, and removes another.
     world.external_set(&REACTOR.key(moved.id), &world.external_json(moved.id, 5)).await;
     world.external(&REACTOR.key(gone.id), Write::Del).await;
     assert_eq!(sweep(&world).await.spots, 2);

@@ -1,4 +1,4 @@
-//! Teardowns: nothing stays, of this tenant, or of all.
+//! Teardowns remove everything of one tenant, or of all.
 
 use super::World;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Reactors in two fields, one that fell out of its index, one that is a ghost, and cooldowns of both kinds.
+/// Reactors in two fields, an orphan, a stale entry, and cooldowns of both kinds.
 async fn furnish(world: &World) {
     world.create_with_delay(1, 60_000).await;
     let cooling = world.create_with_delay(2, 60_000).await;
@@ -32,7 +32,7 @@ async fn furnish(world: &World) {
     world.external_create(5).await;
 }
 
-/// Keys of a family, of one tenant where they tell it.
+/// Keys of a family, of one tenant if they contain it.
 async fn count<F: Family<Partition = Tenant>>(store: &Store, tenant: Option<Tenant>) -> usize {
     let (mut count, mut from) = (0, None);
     loop {
@@ -45,7 +45,7 @@ async fn count<F: Family<Partition = Tenant>>(store: &Store, tenant: Option<Tena
     }
 }
 
-/// Keys that tell their tenant.
+/// Keys that contain their tenant.
 async fn left(store: &Store, tenant: Option<Tenant>) -> [usize; 4] {
     [
         count::<REACTOR_MAP>(store, tenant).await,
@@ -58,8 +58,8 @@ async fn left(store: &Store, tenant: Option<Tenant>) -> [usize; 4] {
 pub async fn after_a_teardown_neither_reactors_nor_cooldowns_are_left(store: Store) {
     let world = World::new(&store);
     furnish(&world).await;
-    let torn = world.reactors.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.reactors, torn.cooldowns, torn.corrupt.len()), (4, 3, 0));
+    let report = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((report.reactors, report.cooldowns, report.corrupt.len()), (4, 3, 0));
     assert_eq!(left(&store, Some(world.tenant)).await, [0; 4]);
     assert!(world.reactors.all(world.tenant).await.unwrap().living.is_empty());
     for x in 1..=5 {
@@ -69,31 +69,33 @@ pub async fn after_a_teardown_neither_reactors_nor_cooldowns_are_left(store: Sto
 }
 
 pub async fn a_teardown_leaves_other_tenants_alone(store: Store) {
-    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let (world, other_world) = (World::new(&store), World::new(&store));
     furnish(&world).await;
-    furnish(&neighbour).await;
-    let before = (neighbour.reactors.all(neighbour.tenant).await, left(&store, Some(neighbour.tenant)).await);
-    let torn = world.reactors.teardown(world.tenant).await.unwrap();
-    assert_eq!(torn.reactors, 4);
-    let after = (neighbour.reactors.all(neighbour.tenant).await, left(&store, Some(neighbour.tenant)).await);
+    furnish(&other_world).await;
+    let before =
+        (other_world.reactors.all(other_world.tenant).await, left(&store, Some(other_world.tenant)).await);
+    let report = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!(report.reactors, 4);
+    let after =
+        (other_world.reactors.all(other_world.tenant).await, left(&store, Some(other_world.tenant)).await);
     assert_eq!(after.0.unwrap().living, before.0.unwrap().living);
     assert_eq!(after.1, before.1);
-    assert!(neighbour.cools_down(2).await);
+    assert!(other_world.cools_down(2).await);
 }
 
 pub async fn a_teardown_leaves_and_names_what_does_not_say_whose_it_is(store: Store) {
     let world = World::new(&store);
     let corrupt = world.create(1).await;
     world.external_set(&REACTOR.key(corrupt.id), "{").await;
-    let torn = world.reactors.teardown(world.tenant).await.unwrap();
+    let report = world.reactors.teardown(world.tenant).await.unwrap();
     let cluster = store.key_layout().topology() == emberkeep_schema::Topology::Cluster;
     let stored = world.stored(&REACTOR.key(corrupt.id)).await;
     if cluster {
-        // There the key says whose it is.
-        assert_eq!((torn.corrupt.len(), torn.reactors, stored), (0, 1, None));
+        // On a Cluster the key contains the tenant.
+        assert_eq!((report.corrupt.len(), report.reactors, stored), (0, 1, None));
     } else {
-        let told = torn.corrupt.iter().map(ToString::to_string).collect::<String>();
-        assert!(told.contains(&format!("reactor:{}", corrupt.id)), "{told}");
+        let reported = report.corrupt.iter().map(ToString::to_string).collect::<String>();
+        assert!(reported.contains(&format!("reactor:{}", corrupt.id)), "{reported}");
         assert_eq!(stored.as_deref(), Some("{"));
     }
     world.external(&REACTOR.key(corrupt.id), Write::Del).await;
@@ -109,10 +111,10 @@ pub async fn a_teardown_removes_a_corrupt_index_and_who_says_that_he_is_there(st
     world.external_set(&field_key(&upstairs), "no index").await;
     world.external_set(&spots_key(&upstairs), "no hash").await;
     world.external_set(&cooldowns_key(&upstairs), "no sorted set").await;
-    let torn = world.reactors.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.reactors, torn.cooldowns, torn.corrupt), (2, 1, vec![]));
-    let [discarded @ hot::Error::WrongType { .. }] = &torn.discarded[..] else {
-        panic!("{:?}", torn.discarded)
+    let report = world.reactors.teardown(world.tenant).await.unwrap();
+    assert_eq!((report.reactors, report.cooldowns, report.corrupt), (2, 1, vec![]));
+    let [discarded @ hot::Error::WrongType { .. }] = &report.discarded[..] else {
+        panic!("{:?}", report.discarded)
     };
     assert!(discarded.to_string().contains("reactors:map:"), "{discarded}");
     assert_eq!(left(&store, Some(world.tenant)).await, [0; 4]);
@@ -120,14 +122,14 @@ pub async fn a_teardown_removes_a_corrupt_index_and_who_says_that_he_is_there(st
 }
 
 pub async fn a_teardown_of_all_leaves_nothing_of_anybody(store: Store) {
-    let (world, neighbour) = (World::new(&store), World::new(&store));
+    let (world, other_world) = (World::new(&store), World::new(&store));
     furnish(&world).await;
-    furnish(&neighbour).await;
+    furnish(&other_world).await;
     let corrupt = world.create(7).await;
     world.external_set(&REACTOR.key(corrupt.id), "{").await;
     world.external_add(&REACTORS_ALL.key(), "1234567890").await;
-    let torn = world.reactors.teardown_all().await.unwrap();
-    assert!(torn.reactors >= 9 && torn.cooldowns >= 6 && torn.corrupt.is_empty(), "{torn:?}");
+    let report = world.reactors.teardown_all().await.unwrap();
+    assert!(report.reactors >= 9 && report.cooldowns >= 6 && report.corrupt.is_empty(), "{report:?}");
     assert_eq!(left(&store, None).await, [0; 4]);
     assert_eq!((count::<REACTOR>(&store, None).await, count::<REACTORS_ALL>(&store, None).await), (0, 0));
 }

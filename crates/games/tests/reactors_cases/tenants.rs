@@ -1,4 +1,4 @@
-//! Tenants: what is another's is not there.
+//! A reactor of another tenant is not found.
 
 use super::{HERO, World};
 use emberkeep_games::reactors::Error;

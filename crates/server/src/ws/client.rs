@@ -10,7 +10,7 @@ use super::seat::SeatId;
 use super::socket::{Connection, write};
 use crate::problem::public_text;
 use axum::extract::ws::{Message, Utf8Bytes};
-use emberkeep_games::party::{DeviceId, Error, Master, SetupPlayer, Signal};
+use emberkeep_games::party::{DeviceId, Error, Master, SetupPlayer, Wakeup};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 use std::sync::atomic::Ordering::Relaxed;
@@ -121,7 +121,7 @@ impl Client {
         self.sockets.metrics().count_message(kind, started.elapsed(), asked.as_ref().err().map(Error::code));
         if let Err(Error::RoomExpired(_) | Error::RoomNotFound(_)) = &asked {
             // The hub finds the same, and ends every connection of the room after this answer.
-            self.sockets.wake(Some(self.which.code), Signal::Closed);
+            self.sockets.wake(Some(self.which.code), Wakeup::Closed);
         }
         match (asked, wanted) {
             (Ok(answer), _) => answer,

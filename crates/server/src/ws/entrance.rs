@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::brake::Refusal;
 use crate::limits::{ROOM_SOCKETS_MAX, SOCKET_JOIN_ATTEMPTS_MAX, SOCKET_JOIN_WAIT};
 use axum::extract::ws::{Message, Utf8Bytes};
-use emberkeep_games::party::{Admitted, DeviceId, Error, JoinRequest, Look, MasterKey, RoomCode};
+use emberkeep_games::party::{Admission, DeviceId, Error, JoinRequest, RoomSnapshot, MasterKey, RoomCode};
 use futures_util::StreamExt;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -138,7 +138,7 @@ async fn enter(app: &App, join: JoinRoom, address: IpAddr) -> Result<Result<Clie
 
 /// The state that the seat was given with; and for a device without a player how it lost its last one, if it did nothing
 /// about it since: it may have been away when it happened.
-fn welcome(look: &Look, device: &DeviceId, is_master: bool, admitted: &Admitted) -> Vec<Utf8Bytes> {
+fn welcome(look: &RoomSnapshot, device: &DeviceId, is_master: bool, admitted: &Admission) -> Vec<Utf8Bytes> {
     let token = &admitted.reconnect_token;
     let mut welcome = vec![match is_master {
         true => message::join_ok(true, token, &look.master(Some(device))),

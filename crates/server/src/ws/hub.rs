@@ -20,7 +20,7 @@ use super::registry::{Registry, Which};
 use super::seat::{Need, Seat, SeatId, Sent};
 use super::view::Views;
 use crate::limits::{ROOM_BYTES_PER_SECOND, ROOM_SOCKETS_MAX, ROOMS_RETRY, SEATS_TOLD_AT_ONCE};
-use emberkeep_games::party::{Error, Followed, Look};
+use emberkeep_games::party::{Error, RoomUpdate, RoomSnapshot};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -165,9 +165,9 @@ impl Hub {
         let gaps = self.registry.gaps();
         match self.registry.rooms().follow(self.which.code, self.at).await {
             // The code was used again.
-            Ok(followed) if followed.look.created_at() != self.which.created_at => Err(Ending::RoomClosed),
+            Ok(followed) if followed.snapshot.created_at() != self.which.created_at => Err(Ending::RoomClosed),
             Ok(followed) => {
-                self.look_at = due(&followed.look);
+                self.look_at = due(&followed.snapshot);
                 self.hand_out(&followed, gaps).await;
                 Ok(())
             }
@@ -183,9 +183,9 @@ impl Hub {
     }
 
     /// Tells every seat, in which others get their turn now and then.
-    async fn hand_out(&mut self, followed: &Followed, gaps: u64) {
+    async fn hand_out(&mut self, followed: &RoomUpdate, gaps: u64) {
         let news: Vec<News<'_>> = followed.events.iter().map(News::of).collect();
-        let (look, worth, mut views) = (&followed.look, self.worth(), Views::of(&followed.look));
+        let (look, worth, mut views) = (&followed.snapshot, self.worth(), Views::of(&followed.snapshot));
         self.at = look.sequence();
         let (mut ended, mut too_slow, mut all) = (Vec::new(), 0, Sent::default());
         for (number, seat) in (1..).zip(self.seats.values_mut()) {
@@ -272,7 +272,7 @@ impl Drop for Hub {
 
 /// When the next thing happens in a room by itself, its end included. What was due at the moment of the look has happened;
 /// a deadline that still stands then is none that passes.
-fn due(look: &Look) -> Option<Instant> {
+fn due(look: &RoomSnapshot) -> Option<Instant> {
     let moments = [look.next_deadline(), Some(look.expires_at())].into_iter().flatten();
     let wait = moments.filter_map(|at| at.checked_sub(look.now())).filter(|ms| *ms > 0).min()?;
     // One more, because both ends of the wait were cut to whole milliseconds.

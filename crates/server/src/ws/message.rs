@@ -4,7 +4,7 @@ use super::command::Unreadable;
 use super::outbox::Weight;
 use axum::extract::ws::Utf8Bytes;
 use emberkeep_games::party::model::Loss;
-use emberkeep_games::party::{Error, Event, ItemId, PlayerId, Recorded, RoundId};
+use emberkeep_games::party::{Error, Event, ItemId, PlayerId, SequencedEvent, RoundId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -86,13 +86,13 @@ pub(super) fn voted(round: &RoundId, item: &ItemId, player: &PlayerId) -> Utf8By
 
 /// An event on its way to the seats: what is said of it is written once, whoever hears it.
 pub(super) struct News<'a> {
-    pub(super) recorded: &'a Recorded,
+    pub(super) recorded: &'a SequencedEvent,
     /// A message of its own; without one the state says it all.
     pub(super) text: Option<Utf8Bytes>,
 }
 
 impl News<'_> {
-    pub(super) fn of(recorded: &Recorded) -> News<'_> {
+    pub(super) fn of(recorded: &SequencedEvent) -> News<'_> {
         let told = told(&recorded.entry.event);
         let text = told.map(|(kind, payload)| envelope(kind, Some(recorded.sequence), payload));
         News { recorded, text }

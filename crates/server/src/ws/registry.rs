@@ -8,7 +8,7 @@ use super::rhythm::Rhythm;
 use super::seat::{Seat, SeatId};
 use crate::limits::ROOMS_RETRY;
 use crate::metrics::Metrics;
-use emberkeep_games::party::{RoomCode, Rooms, Signal};
+use emberkeep_games::party::{RoomCode, Rooms, Wakeup};
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -203,7 +203,7 @@ impl Registry {
         loop {
             match self.0.rooms.subscribe_all().await {
                 Ok(mut follower) => {
-                    self.wake(None, Signal::Missed);
+                    self.wake(None, Wakeup::Missed);
                     while let Some((code, signal)) = follower.next().await {
                         self.wake(code, signal);
                     }
@@ -218,8 +218,8 @@ impl Registry {
     }
 
     /// Gives the hubs of a code, or all, a reason to look.
-    pub(super) fn wake(&self, code: Option<RoomCode>, signal: Signal) {
-        if signal == Signal::Missed {
+    pub(super) fn wake(&self, code: Option<RoomCode>, signal: Wakeup) {
+        if signal == Wakeup::Missed {
             self.0.gaps.fetch_add(1, SeqCst);
         }
         let hubs = self.0.hubs.lock();

@@ -5,7 +5,7 @@ use super::message::{self, News};
 use super::outbox::{Lagging, Outbox, Weight};
 use super::view::Views;
 use axum::extract::ws::Utf8Bytes;
-use emberkeep_games::party::{Audience, DeviceId, ItemId, Look, PlayerId, Recorded, RoundId};
+use emberkeep_games::party::{Audience, DeviceId, ItemId, RoomSnapshot, PlayerId, SequencedEvent, RoundId};
 use std::collections::BTreeSet;
 use tokio::sync::oneshot;
 
@@ -60,7 +60,7 @@ struct Votes {
 }
 
 impl Votes {
-    fn of(look: &Look, is_master: bool, device: &DeviceId) -> Votes {
+    fn of(look: &RoomSnapshot, is_master: bool, device: &DeviceId) -> Votes {
         let Some((round, item, voters)) = look.voters() else { return Votes::default() };
         let own = look.player_of(device);
         let known = voters.iter().filter(|player| is_master || own.as_ref() == Some(*player));
@@ -70,7 +70,7 @@ impl Votes {
 
 impl Seat {
     /// A seat of a socket that is sent this look first. `gaps` were counted before it.
-    pub(super) fn new(id: SeatId, device: DeviceId, is_master: bool, gaps: u64, look: &Look) -> Seat {
+    pub(super) fn new(id: SeatId, device: DeviceId, is_master: bool, gaps: u64, look: &RoomSnapshot) -> Seat {
         Seat {
             id,
             is_master,
@@ -141,7 +141,7 @@ impl Seat {
     }
 
     /// Messages about votes that it may know of and has not heard of. The state follows soon.
-    fn new_votes(&mut self, look: &Look) -> Vec<Utf8Bytes> {
+    fn new_votes(&mut self, look: &RoomSnapshot) -> Vec<Utf8Bytes> {
         let votes = Votes::of(look, self.is_master, &self.device);
         if votes == self.votes {
             return vec![];
@@ -158,7 +158,7 @@ impl Seat {
         self.outbox.ping(message::ping(self.told));
     }
 
-    fn may_hear(&self, recorded: &Recorded) -> bool {
+    fn may_hear(&self, recorded: &SequencedEvent) -> bool {
         match recorded.entry.event.audience() {
             Audience::Everyone => true,
             Audience::Device(device) => *device == self.device,

@@ -2,7 +2,7 @@
 
 use super::message;
 use axum::extract::ws::Utf8Bytes;
-use emberkeep_games::party::{DeviceId, Look, PlayerId};
+use emberkeep_games::party::{DeviceId, RoomSnapshot, PlayerId};
 use std::collections::HashMap;
 
 /// Who sees the same: masters and others, by the player that the device has.
@@ -10,12 +10,12 @@ type Viewer = (bool, Option<PlayerId>);
 
 /// A look, and the states that were made of it so far.
 pub(super) struct Views<'a> {
-    pub(super) look: &'a Look,
+    pub(super) look: &'a RoomSnapshot,
     written: HashMap<Viewer, Utf8Bytes>,
 }
 
 impl Views<'_> {
-    pub(super) fn of(look: &Look) -> Views<'_> {
+    pub(super) fn of(look: &RoomSnapshot) -> Views<'_> {
         Views { look, written: HashMap::new() }
     }
 

@@ -3,7 +3,7 @@
 use super::{embedded, settings};
 use crate::phone::{Phone, request, room};
 use emberkeep_games::party::limits::ROOM_LIFE;
-use emberkeep_games::party::{ROOM_CHANNEL, ROOM_META, Room, RoomCode, Signal};
+use emberkeep_games::party::{ROOM_CHANNEL, ROOM_META, Room, RoomCode, Wakeup};
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::{self as hot, Store, Tx};
 use emberkeep_server::{Listening, listen};
@@ -28,7 +28,7 @@ fn scope(store: &Store, code: &str) -> hot::Scope<Room> {
 
 /// Gives whoever follows a room a reason to look.
 async fn wake(store: &Store, code: &str) {
-    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last: 0 });
+    let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Events { last: 0 });
     scope(store, code).transact::<(), hot::Error, _>(transaction).await.unwrap();
 }
 

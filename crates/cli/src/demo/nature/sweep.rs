@@ -18,10 +18,10 @@ pub(super) async fn serve(actor: &mut Actor, orphans: &mut usize) -> anyhow::Res
     while world.process == 0 && world.rest(PAUSE).await {
         let mut sweep = world.monsters.sweep();
         while world.rest(TURN_PAUSE).await && goes_on(sweep.turn().await)? {}
-        *orphans += sweep.swept().orphans;
+        *orphans += sweep.report().orphans;
         let mut sweep = world.reactors.sweep();
         while world.rest(TURN_PAUSE).await && goes_on(sweep.turn().await)? {}
-        *orphans += sweep.swept().fields.orphans + sweep.swept().all.orphans;
+        *orphans += sweep.report().fields.orphans + sweep.report().all.orphans;
         if !world.is_over() {
             actor.count(Count::Sweeps, 1);
         }
@@ -42,7 +42,7 @@ pub(in super::super) async fn sweep_all(world: &World) -> anyhow::Result<usize> 
     let (mut of_monsters, mut of_reactors) = (world.monsters.sweep(), world.reactors.sweep());
     while goes_on(of_monsters.turn().await)? {}
     while goes_on(of_reactors.turn().await)? {}
-    let (monsters, reactors) = (of_monsters.swept(), of_reactors.swept());
+    let (monsters, reactors) = (of_monsters.report(), of_reactors.report());
     let of_indexes = [&reactors.fields, &reactors.all].map(|index| index.ghosts + index.orphans);
     Ok(monsters.ghosts + monsters.orphans + of_indexes.iter().sum::<usize>())
 }

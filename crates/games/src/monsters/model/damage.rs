@@ -1,4 +1,4 @@
-//! Who hurt a monster, as it is stored: entries of 32 bits, as other services read them.
+//! The damage entries of a monster: 32-bit values, as other services expect.
 
 use crate::monsters::limits::{DAMAGE_SPLIT_ENTRIES_MAX, DAMAGE_SPLIT_ENTRIES_PER_MONSTER_MAX};
 use crate::world::CharacterId;
@@ -8,31 +8,32 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 record! {
-    /// One hit, or several of one character that were merged.
+    /// The damage of one hit, or of several merged hits of one character.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DamageEntry {
-        /// The character that hit; 0 for damage without one.
+        /// The character that hit; 0 if none is involved.
         pub character: CharacterId => "characterId",
-        /// Health that it took. A character whose merged hits are more than this can hold has several entries.
+        /// Health points. If the merged hits of a character exceed 32 bits, it has several entries.
         pub damage: u32 => "damage",
     }
 }
 
 record! {
-    /// An entry as a former version wrote it: the sum of merged hits had 64 bits.
+    /// An entry as an earlier version wrote it: sums of merged hits had 64 bits.
     struct WideEntry {
         character: CharacterId => "characterId",
         damage: u64 => "damage",
     }
 }
 
-/// The hits that a monster took, oldest first. In JSON a list; reads what [`Array`](emberkeep_schema::Array) reads.
+/// The damage entries of a monster, oldest first. Reads every JSON form that
+/// [`Array`](emberkeep_schema::Array) reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DamageEntries(pub Vec<DamageEntry>);
 
 impl DamageEntries {
-    /// Appends what a character took, in as many entries as 32 bits need. `extra` stays with the first. A sum of entries that were
-    /// in the list needs no more entries than it is the sum of.
+    /// Appends a sum of damage, split into as many entries as 32 bits need. The first entry gets `extra`. The
+    /// sum of existing entries never needs more entries than it was made of.
     pub(in crate::monsters) fn add(
         entries: &mut Vec<DamageEntry>,
         character: CharacterId,
@@ -57,7 +58,8 @@ impl<'de> Deserialize<'de> for DamageEntries {
         let add = |entries: &mut Vec<DamageEntry>, wide: WideEntry| match u32::try_from(wide.damage) {
             Ok(damage) => entries.push(DamageEntry { character: wide.character, damage, extra: wide.extra }),
             Err(_) => {
-                // Checked before the split: a corrupt value must not cost more memory than it has bytes.
+                // Checked before the split, so that a corrupt value cannot allocate more memory than it has
+                // bytes.
                 let needed = wide.damage.div_ceil(u64::from(u32::MAX));
                 split.set(needed.saturating_add(split.get()));
                 if needed > DAMAGE_SPLIT_ENTRIES_MAX as u64

@@ -1,4 +1,4 @@
-//! What weighs on a monster for a time, as it is stored.
+//! Status effects as they are stored.
 
 use crate::world::CharacterId;
 use emberkeep_schema::record;
@@ -8,36 +8,39 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 record! {
-    /// Something that weighs on a monster for a time.
+    /// A status effect on a monster.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct StatusEffect {
-        /// Its id.
+        /// The id of this effect.
         pub id: Uuid => "effectId",
-        /// Where it came from.
+        /// The kind of source.
         pub source: SourceType => "sourceType" default,
-        /// Who cast it; 0 is nobody.
+        /// The character that cast it; 0 if none did.
         pub source_character: CharacterId => "sourceCharacterId" default,
-        /// The skill: a character's has more than 16 bits, a monster's is a [`SkillId`](super::SkillId).
+        /// The skill. A character's skill needs more than 16 bits; a monster's is a
+        /// [`SkillId`](super::SkillId).
         pub source_skill: u32 => "sourceSkillId" or 0,
-        /// The skill's level.
+        /// The level of the skill.
         pub source_skill_level: u32 => "sourceSkillLevel" or 0,
-        /// What it does, by name.
+        /// Values by status name.
         pub statuses: Statuses => "statuses" default,
-        /// How long it lasts.
+        /// Duration in milliseconds.
         pub duration_ms: i64 => "durationMs" or 0,
-        /// Time between two ticks; 0 is none.
+        /// Milliseconds between two ticks; 0 means no ticks.
         pub tick_interval_ms: i64 => "tickIntervalMs" or 0,
-        /// The last tick, or when it began if it has not ticked; 0 as other services may write it, is never.
+        /// Time of the last tick, or of the start if it has not ticked. Other services may write 0 for
+        /// "never".
         pub last_tick_ms: i64 => "lastTickMs" or 0,
-        /// When it began.
+        /// Time of the start.
         pub created_at_ms: i64 => "createdAtMs" or 0,
-        /// When it ends; 0 is as long as it lasts from its beginning.
+        /// Time of expiry; 0 means start plus duration.
         pub expires_at_ms: i64 => "expiresAtMs" or 0,
     }
 }
 
 impl StatusEffect {
-    /// When it ends. `None` = it lasts until it is cancelled: only other services write such effects.
+    /// The time of expiry. `None` means that it lasts until it is cancelled; only other services write such
+    /// effects.
     pub fn ends_at(&self) -> Option<i64> {
         if self.expires_at_ms > 0 {
             return Some(self.expires_at_ms);
@@ -46,13 +49,13 @@ impl StatusEffect {
         known.then(|| self.created_at_ms.saturating_add(self.duration_ms))
     }
 
-    /// Whether one of its statuses has this name.
+    /// Whether the effect has a status of this name.
     pub fn has(&self, status: &str) -> bool {
         self.statuses.0.contains_key(status)
     }
 }
 
-/// Where a status effect came from: free text, by which services tell effects apart. Empty where nothing was said.
+/// The kind of source of a status effect: free text, empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceType(Cow<'static, str>);
@@ -65,18 +68,18 @@ impl SourceType {
     /// A command of a game master.
     pub const GM_COMMAND: SourceType = SourceType(Cow::Borrowed("GM_COMMAND"));
 
-    /// Any other.
+    /// Any other text.
     pub fn new(text: impl Into<String>) -> SourceType {
         SourceType(Cow::Owned(text.into()))
     }
 
-    /// Its text.
+    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Statuses and their values. `null`, which is Go's empty map, reads as none.
+/// Values by status name. Reads `null`, Go's empty map, as an empty map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<BTreeMap<String, i32>>")]
 pub struct Statuses(pub BTreeMap<String, i32>);

@@ -1,4 +1,4 @@
-//! What is stored of monsters. The JSON names are those that other services read and write.
+//! The stored types of the monsters. Their JSON names are those that other services read and write.
 
 mod damage;
 mod effect;

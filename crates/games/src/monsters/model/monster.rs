@@ -1,4 +1,4 @@
-//! What is stored of a monster.
+//! The record of a monster.
 
 use super::damage::DamageEntries;
 use super::effect::StatusEffect;
@@ -7,26 +7,26 @@ use emberkeep_schema::{Array, part, record};
 use uuid::Uuid;
 
 part! {
-    /// One monster's id among the living of its tenant. Ids are used again after a monster is removed.
+    /// The id of a monster, unique among the living monsters of its tenant. Ids are reused after a removal.
     #[derive(Copy)]
     pub struct MonsterId(u32);
 }
 
 part! {
-    /// A skill of a monster. 16 bits, as in the services beside us.
+    /// A skill of a monster. It has 16 bits, as in other services.
     #[derive(Copy)]
     pub struct SkillId(u16);
 }
 
 record! {
-    /// A monster, from its spawn to its removal. Fields and their order are those of the services beside us, so that
-    /// either side reads what the other wrote.
+    /// A monster, from its spawn to its removal. Names and order of the fields are those of other services,
+    /// so that both sides read each other's records.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Monster {
-        /// Its id.
+        /// The id.
         pub id: MonsterId => "uniqueId",
-        /// Its tenant. `None` only as another service may have written it: the key says it too, and the next write
-        /// adds it.
+        /// The tenant. `None` if another service omitted it; the key contains it too, and the next write adds
+        /// it.
         pub tenant_id: Option<Uuid> => "tenantId" optional,
         /// Region of the tenant's client.
         pub region: String => "tenantRegion" default,
@@ -34,45 +34,45 @@ record! {
         pub major_version: u16 => "tenantMajorVersion" or 0,
         /// Minor version of the tenant's client.
         pub minor_version: u16 => "tenantMinorVersion" or 0,
-        /// The world it is in.
+        /// The world.
         pub world: u8 => "worldId",
-        /// The channel it is in.
+        /// The channel.
         pub channel: u8 => "channelId",
-        /// The map it is on.
+        /// The map.
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
         /// Full health.
         pub max_hp: u32 => "maxHp",
-        /// Health left; 0 is dead.
+        /// Remaining health; 0 means dead.
         pub hp: u32 => "hp",
         /// Full mana.
         pub max_mp: u32 => "maxMp" or 0,
-        /// Mana left.
+        /// Remaining mana.
         pub mp: u32 => "mp" or 0,
-        /// What kind of monster it is.
+        /// The template: the kind of monster.
         pub template: u32 => "monsterId",
-        /// Whose client moves it; 0 is nobody's.
+        /// The character whose client moves the monster; 0 if none does.
         pub controller: CharacterId => "controlCharacterId" default,
-        /// Where it stands.
+        /// Position.
         pub x: i16 => "x" or 0,
-        /// Where it stands.
+        /// Position.
         pub y: i16 => "y" or 0,
-        /// The foothold it stands on.
+        /// The foothold.
         pub fh: i16 => "fh" or 0,
-        /// How it stands.
+        /// The stance.
         pub stance: u8 => "stance" or 0,
-        /// Its team; -1 is none.
+        /// The team; -1 means none.
         pub team: i8 => "team" or -1,
-        /// Who hurt it, oldest first.
+        /// Damage by character, oldest first.
         pub damage: DamageEntries => "damageEntries" default,
-        /// What weighs on it.
+        /// Status effects.
         pub effects: Array<StatusEffect> => "statusEffects" default,
     } then Monster::upgrade
 }
 
 impl Monster {
-    /// A former version wrote the tenant as an object.
+    /// Converts records of an earlier version, which stored the tenant as an object.
     fn upgrade(&mut self) {
         if self.tenant_id.is_some() || self.extra.is_empty() {
             return;
@@ -86,12 +86,12 @@ impl Monster {
         }
     }
 
-    /// Where it is.
+    /// The field that the monster is in.
     pub fn field(&self) -> Field {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
     }
 
-    /// Says another field.
+    /// Moves the monster to another field.
     pub(in crate::monsters) fn set_field(&mut self, field: Field) {
         let Field { world, channel, map, instance } = field;
         (self.world, self.channel, self.map, self.instance) = (world, channel, map, instance);
@@ -109,7 +109,8 @@ mod tests {
     use super::*;
     use emberkeep_schema::{Codec, Json};
 
-    /// What a script and a service of another version leave behind: `{}` and `null` for nothing, a field of its own.
+    /// What a script and a service of another version leave behind: `{}` and `null` for nothing, a field of
+    /// its own.
     const EXTERNAL: &str = concat!(
         r#"{"uniqueId":1000000001,"worldId":0,"channelId":3,"mapId":100000000,"#,
         r#""instance":"550e8400-e29b-41d4-a716-446655440000","monsterId":9300018,"maxHp":125000,"hp":99321,"#,

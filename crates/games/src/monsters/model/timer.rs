@@ -1,4 +1,4 @@
-//! The drop timer of a friendly monster, which leaves something behind every now and then.
+//! The drop timer of a friendly monster, which drops an item in regular intervals.
 
 use super::monster::{Monster, MonsterId};
 use crate::world::{FieldFields, Tenant};
@@ -6,10 +6,11 @@ use emberkeep_schema::record;
 use uuid::Uuid;
 
 record! {
-    /// When a monster drops something again. Fields and their order are those of the services beside us.
+    /// A drop timer. Names and order of the fields are those of other services.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DropTimer {
-        /// Its tenant. `None` in what a former version wrote: the key says it too, and the next write adds it.
+        /// The tenant. `None` in records of an earlier version; the key contains it too, and the next write
+        /// adds it.
         pub tenant_id: Option<Uuid> => "tenantId" optional,
         /// Region of the tenant's client.
         pub region: String => "tenantRegion" default,
@@ -17,32 +18,32 @@ record! {
         pub major_version: u16 => "tenantMajorVersion" or 0,
         /// Minor version of the tenant's client.
         pub minor_version: u16 => "tenantMinorVersion" or 0,
-        /// The monster. `None` in what a former version wrote, as the tenant.
+        /// The monster. `None` in records of an earlier version.
         pub id: Option<MonsterId> => "uniqueId" optional,
-        /// What kind of monster it is.
+        /// The template of the monster.
         pub template: u32 => "monsterId",
-        /// Where it is.
+        /// The field of the monster.
         pub field: FieldFields => "field",
-        /// Time between two drops.
+        /// Milliseconds between two drops.
         pub drop_period_ms: i64 => "dropPeriodMs",
-        /// Its attack, which decides about what it drops.
+        /// The attack of the monster; game servers use it to choose the drop.
         pub weapon_attack: u32 => "weaponAttack" or 0,
-        /// Its full health.
+        /// Full health of the monster.
         pub max_hp: u32 => "maxHp" or 0,
-        /// The last drop, or the registration.
+        /// Time of the last drop, or of the registration.
         pub last_drop_at_ms: i64 => "lastDropAtMs" or 0,
-        /// The last hit; 0 is never.
+        /// Time of the last hit; 0 means never.
         pub last_hit_at_ms: i64 => "lastHitAtMs" or 0,
     }
 }
 
 impl DropTimer {
-    /// Whether a former version wrote it: it does not say whose it is.
+    /// Whether an earlier version wrote the record: tenant or monster are missing.
     pub(in crate::monsters) fn is_former(&self) -> bool {
         self.tenant_id.is_none() || self.id.is_none()
     }
 
-    /// Adds what a former version did not write: the tenant and the monster, as the timer's key and the monster say.
+    /// Adds tenant and monster to a record of an earlier version.
     pub(in crate::monsters) fn complete(&mut self, tenant: Tenant, id: MonsterId, monster: &Monster) {
         if self.tenant_id.is_none() {
             (self.tenant_id, self.region) = (Some(tenant.0), monster.region.clone());

@@ -1,4 +1,4 @@
-//! Hits: what they take, who is remembered, who did most.
+//! Hits: the damage they do, the damage entries, and the damage leader.
 
 use crate::monsters::error::{Error, Result};
 use crate::monsters::limits::{DAMAGE_ENTRIES_KEPT, DAMAGE_ENTRIES_MAX};
@@ -7,18 +7,18 @@ use crate::world::CharacterId;
 use emberkeep_schema::Extra;
 use std::collections::HashMap;
 
-/// What a hit did.
+/// The result of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Health that it took: never more than was left.
+    /// Health that was taken: never more than was left.
     pub actual: u32,
-    /// Health left.
+    /// Remaining health.
     pub hp: u32,
     /// Whether this hit killed. Exactly one hit on a monster does.
     pub killed: bool,
 }
 
-/// Takes health: `min(hp, amount)`, and remembers who did it. A corpse is not changed.
+/// Takes `min(hp, amount)` health and adds a damage entry. Fails on a dead monster.
 pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
     if monster.hp == 0 {
         return Err(Error::AlreadyDead { id: monster.id });
@@ -29,8 +29,8 @@ pub fn strike(monster: &mut Monster, character: CharacterId, amount: u64) -> Res
     Ok(Hit { actual, hp: monster.hp, killed: monster.hp == 0 })
 }
 
-/// Takes health over time: never the last point. What is taken from nobody's effect is nobody's
-/// ([`CharacterId`] 0), so that the entries sum up to the health that is gone.
+/// Takes health like poison: never the last point. Damage of an effect without a caster is credited to
+/// [`CharacterId`] 0, so that the entries always sum up to the lost health.
 pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Result<Hit> {
     if monster.hp == 0 {
         return Err(Error::AlreadyDead { id: monster.id });
@@ -43,7 +43,7 @@ pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Resu
     Ok(Hit { actual, hp: monster.hp, killed: false })
 }
 
-/// Appends an entry, and merges the oldest ones past the bound.
+/// Appends an entry, and merges the oldest entries beyond the limit.
 fn remember(monster: &mut Monster, character: CharacterId, damage: u32) {
     monster.damage.push(DamageEntry { character, damage, extra: Extra::default() });
     let entries = monster.damage.len();
@@ -51,15 +51,15 @@ fn remember(monster: &mut Monster, character: CharacterId, damage: u32) {
         return;
     }
     merge_oldest(&mut monster.damage, entries - DAMAGE_ENTRIES_KEPT);
-    // Each of the oldest was another character's: the later entries of the same characters must go too.
+    // Each of the oldest entries belongs to another character, so the later entries must be merged too.
     if monster.damage.len() > DAMAGE_ENTRIES_MAX {
         merge_oldest(&mut monster.damage, entries);
     }
 }
 
-/// Makes one entry per character of the first `count` entries, in the order in which they first appear. Sums stay
-/// exact: one that 32 bits cannot hold becomes several entries in a row, and more characters than the bound keep one
-/// entry each. A total is never dropped.
+/// Merges the first `count` entries into one per character, in the order of first appearance. Totals stay
+/// exact: a sum beyond 32 bits becomes several consecutive entries. If there are more characters than the
+/// limit, each keeps one entry.
 pub fn merge_oldest(entries: &mut Vec<DamageEntry>, count: usize) {
     let kept = entries.split_off(count.min(entries.len()));
     let mut place: HashMap<CharacterId, usize> = HashMap::new();
@@ -78,7 +78,7 @@ pub fn merge_oldest(entries: &mut Vec<DamageEntry>, count: usize) {
     entries.extend(kept);
 }
 
-/// Who did how much, in the order in which they first hit.
+/// Total damage by character, in the order of their first hits.
 pub fn totals(entries: &[DamageEntry]) -> Vec<(CharacterId, u64)> {
     let mut place: HashMap<CharacterId, usize> = HashMap::new();
     let mut totals: Vec<(CharacterId, u64)> = Vec::new();
@@ -92,7 +92,7 @@ pub fn totals(entries: &[DamageEntry]) -> Vec<(CharacterId, u64)> {
     totals
 }
 
-/// Who did most in sum; of equals, who hit first. Nobody (0) leads nothing.
+/// The character with the most total damage; of equals, the one that hit first. Character 0 never leads.
 pub fn damage_leader(entries: &[DamageEntry]) -> Option<(CharacterId, u64)> {
     let most = |best: (CharacterId, u64), next: (CharacterId, u64)| if next.1 > best.1 { next } else { best };
     totals(entries).into_iter().filter(|(who, _)| *who != CharacterId::default()).reduce(most)

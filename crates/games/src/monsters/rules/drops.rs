@@ -1,18 +1,17 @@
-//! When a friendly monster drops something: a hit puts its next drop off.
+//! When a friendly monster drops an item. A hit postpones the next drop.
 
 use crate::monsters::model::DropTimer;
 
-/// When the next drop is due: a period after the last hit, if it was hit since the last drop, otherwise a period
-/// after that drop.
+/// When the next drop is due: one period after the last drop or the last hit, whichever is later.
 pub fn next_drop_ms(timer: &DropTimer) -> i64 {
-    // A hit in the millisecond of the drop gives the same answer either way.
+    // A hit in the same millisecond as the drop gives the same result either way.
     let since = timer.last_hit_at_ms.max(timer.last_drop_at_ms);
-    // A period of nothing, which only an external service writes, must not drop without end.
+    // A period of 0, which only an external service writes, must not cause endless drops.
     since.saturating_add(timer.drop_period_ms.max(1))
 }
 
-/// Drops, if it is time: `true` for the one caller who may hand it out. What was missed meanwhile is not made up
-/// for: a monster that nobody looked after for an hour drops once.
+/// Advances the timer if a drop is due; `true` if it was. Missed drops are not made up for: after an hour
+/// without a call, a monster drops once.
 pub fn drop_if_due(timer: &mut DropTimer, now_ms: i64) -> bool {
     let due = next_drop_ms(timer) <= now_ms;
     if due {
@@ -21,7 +20,7 @@ pub fn drop_if_due(timer: &mut DropTimer, now_ms: i64) -> bool {
     due
 }
 
-/// Notes a hit. One that is told late does not move the last one back.
+/// Records a hit. A hit that is reported late does not move the time of the last hit back.
 pub fn record_hit(timer: &mut DropTimer, now_ms: i64) {
     timer.last_hit_at_ms = timer.last_hit_at_ms.max(now_ms);
 }

@@ -1,4 +1,4 @@
-//! Status effects: what comes, what it drives out, what is cancelled.
+//! Status effects: applying, replacing and cancelling them.
 
 use super::life::living;
 use crate::monsters::error::{Error, Result};
@@ -10,33 +10,33 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The status whose value is damage per tick.
+/// A status whose value is the damage per tick.
 pub const POISON: &str = "POISON";
-/// The same, of which a monster bears [`VENOMS_MAX`] at the same time.
+/// The same, but [`VENOMS_MAX`] of them can be on a monster at the same time.
 pub const VENOM: &str = "VENOM";
 
-/// What is to weigh on a monster.
+/// A status effect to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectRequest {
-    /// Where it comes from: 1 to [`SOURCE_TYPE_BYTES_MAX`] bytes.
+    /// The kind of source: 1 to [`SOURCE_TYPE_BYTES_MAX`] bytes.
     pub source: SourceType,
-    /// Who casts it; 0 is nobody.
+    /// The character that casts it; 0 if none does.
     pub source_character: CharacterId,
-    /// The skill. A [`MONSTER_SKILL`](SourceType::MONSTER_SKILL) has 16 bits, as a
+    /// The skill. That of a [`MONSTER_SKILL`](SourceType::MONSTER_SKILL) has 16 bits, as a
     /// [`SkillId`](crate::monsters::SkillId).
     pub source_skill: u32,
     /// The skill's level.
     pub source_skill_level: u32,
-    /// What it does, by name: at least one.
+    /// Values by status name: at least one.
     pub statuses: BTreeMap<String, i32>,
-    /// How long it lasts, in whole milliseconds, at least one.
+    /// Duration in whole milliseconds, at least one.
     pub duration: Duration,
-    /// Time between two ticks; zero is none.
+    /// Time between two ticks; zero means no ticks.
     pub tick_interval: Duration,
 }
 
 impl EffectRequest {
-    /// One status of a character's skill, without ticks. The rest can be set.
+    /// One status from a character's skill, without ticks. The other fields can be set afterwards.
     pub fn new(caster: CharacterId, status: &str, value: i32, duration: Duration) -> EffectRequest {
         EffectRequest {
             source: SourceType::PLAYER_SKILL,
@@ -49,13 +49,13 @@ impl EffectRequest {
         }
     }
 
-    /// The same, ticking.
+    /// The same effect with ticks.
     pub fn every(mut self, tick_interval: Duration) -> EffectRequest {
         self.tick_interval = tick_interval;
         self
     }
 
-    /// Refuses what makes no sense.
+    /// Checks the fields against the limits.
     pub fn check(&self) -> Result<()> {
         self.check_source()?;
         self.check_statuses()?;
@@ -75,13 +75,13 @@ impl EffectRequest {
     fn check_source(&self) -> Result<()> {
         let text = self.source.as_str();
         if text.trim().is_empty() {
-            return Err(Error::invalid("source type", "no text, expected one such as PLAYER_SKILL"));
+            return Err(Error::invalid("source type", "empty, expected a text such as PLAYER_SKILL"));
         }
         if let Some(problem) = word_problem(text, SOURCE_TYPE_BYTES_MAX) {
             return Err(Error::invalid("source type", problem));
         }
         if self.source == SourceType::MONSTER_SKILL && self.source_skill > u32::from(u16::MAX) {
-            let problem = format!("{}, expected at most {} of a monster", self.source_skill, u16::MAX);
+            let problem = format!("{}, expected at most {} for a MONSTER_SKILL", self.source_skill, u16::MAX);
             return Err(Error::invalid("source skill", problem));
         }
         Ok(())
@@ -90,7 +90,10 @@ impl EffectRequest {
     fn check_statuses(&self) -> Result<()> {
         let count = self.statuses.len();
         if !(1..=STATUSES_MAX).contains(&count) {
-            return Err(Error::invalid("statuses", format!("{count} of them, expected 1 to {STATUSES_MAX}")));
+            return Err(Error::invalid(
+                "statuses",
+                format!("{count} statuses, expected 1 to {STATUSES_MAX}"),
+            ));
         }
         match self.statuses.keys().find(|name| name.trim().is_empty() || name.len() > STATUS_NAME_BYTES_MAX) {
             None => Ok(()),
@@ -102,9 +105,9 @@ impl EffectRequest {
         }
     }
 
-    /// The effect, from now on.
+    /// The effect, starting now.
     pub fn effect(&self, id: Uuid, now_ms: i64) -> StatusEffect {
-        // In range: both were checked against a limit of days.
+        // In range: `check` limits both to days.
         let (duration_ms, tick_interval_ms) =
             (self.duration.as_millis() as i64, self.tick_interval.as_millis() as i64);
         StatusEffect {
@@ -116,7 +119,7 @@ impl EffectRequest {
             statuses: Statuses(self.statuses.clone()),
             duration_ms,
             tick_interval_ms,
-            // Services beside us count the first interval from here.
+            // Other services count the first interval from here.
             last_tick_ms: now_ms,
             created_at_ms: now_ms,
             expires_at_ms: now_ms + duration_ms,
@@ -125,10 +128,12 @@ impl EffectRequest {
     }
 }
 
-/// Puts an effect on a monster, and gives those that it drove out: effects with a status of the same name; of
-/// [`VENOM`], which stacks, only the one that ends soonest, and only if there are [`VENOMS_MAX`] already; and where the
-/// monster bears [`EFFECTS_MAX`], one that has ended and that nobody took off. Ticks of theirs that nobody has run yet
+/// Applies an effect to a monster and returns the effects that it replaces. Pending ticks of replaced effects
 /// are lost.
+///
+/// - An effect replaces every effect with a status of the same name.
+/// - [`VENOM`] stacks: beyond [`VENOMS_MAX`], the one that expires soonest is replaced.
+/// - A monster with [`EFFECTS_MAX`] effects loses one that has expired, or the call fails.
 pub fn apply(monster: &mut Monster, effect: StatusEffect) -> Result<Vec<StatusEffect>> {
     living(monster)?;
     let same = |other: &StatusEffect| effect.statuses.0.keys().any(|name| name != VENOM && other.has(name));
@@ -148,36 +153,36 @@ pub fn apply(monster: &mut Monster, effect: StatusEffect) -> Result<Vec<StatusEf
     Ok(out)
 }
 
-/// The VENOM that ends first; of equals, the one that came first.
+/// Removes the VENOM that expires first; of equals, the oldest.
 fn take_soonest_venom(effects: &mut Vec<StatusEffect>) -> StatusEffect {
     let venoms = effects.iter().enumerate().filter(|(_, effect)| effect.has(VENOM));
     let soonest = venoms.min_by_key(|(_, effect)| effect.ends_at().unwrap_or(i64::MAX));
     effects.remove(soonest.expect("the caller counted several").0)
 }
 
-/// The first effect that has ended.
+/// Removes the first effect that has expired.
 fn take_ended(effects: &mut Vec<StatusEffect>, now_ms: i64) -> Option<StatusEffect> {
     let ended = effects.iter().position(|effect| effect.ends_at().is_some_and(|end| end <= now_ms))?;
     Some(effects.remove(ended))
 }
 
-/// Which effects are to go.
+/// Selects the effects to cancel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cancel {
-    /// The one with this id.
+pub enum EffectSelector {
+    /// The effect with this id.
     Effect(Uuid),
-    /// Those with a status of this name.
+    /// Effects with a status of this name.
     Status(String),
-    /// All.
+    /// All effects.
     All,
 }
 
-/// Takes effects off a monster, dead or alive, and gives them.
-pub fn cancel(monster: &mut Monster, which: &Cancel) -> Vec<StatusEffect> {
+/// Removes and returns effects of a monster, dead or alive.
+pub fn cancel(monster: &mut Monster, which: &EffectSelector) -> Vec<StatusEffect> {
     let goes = |effect: &StatusEffect| match which {
-        Cancel::Effect(id) => effect.id == *id,
-        Cancel::Status(name) => effect.has(name),
-        Cancel::All => true,
+        EffectSelector::Effect(id) => effect.id == *id,
+        EffectSelector::Status(name) => effect.has(name),
+        EffectSelector::All => true,
     };
     let (out, kept) = std::mem::take(&mut monster.effects.0).into_iter().partition(goes);
     monster.effects.0 = kept;
@@ -300,10 +305,10 @@ mod tests {
         for (id, status) in [(1, "STUN"), (2, VENOM), (3, VENOM), (4, "SEAL")] {
             apply(&mut monster, effect(id, status, 5)).unwrap();
         }
-        assert_eq!(ids(cancel(&mut monster, &Cancel::Effect(Uuid::from_u128(4)))), [4]);
-        assert!(cancel(&mut monster, &Cancel::Effect(Uuid::from_u128(4))).is_empty());
-        assert_eq!(ids(cancel(&mut monster, &Cancel::Status(VENOM.into()))), [2, 3]);
-        assert_eq!(ids(cancel(&mut monster, &Cancel::All)), [1]);
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::Effect(Uuid::from_u128(4)))), [4]);
+        assert!(cancel(&mut monster, &EffectSelector::Effect(Uuid::from_u128(4))).is_empty());
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::Status(VENOM.into()))), [2, 3]);
+        assert_eq!(ids(cancel(&mut monster, &EffectSelector::All)), [1]);
         assert!(monster.effects.is_empty());
     }
 

@@ -1,71 +1,72 @@
-//! What else happens to a living monster: it heals, casts, walks, and somebody's client moves it.
+//! Healing, mana, movement and control of a living monster.
 
 use crate::monsters::error::{Error, Result};
 use crate::monsters::model::Monster;
 use crate::world::{CharacterId, Field};
 
-/// What a healing did.
+/// The result of a healing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Healed {
-    /// Health that it gave: never more than was missing.
+pub struct Healing {
+    /// Health that was restored: never more than was missing.
     pub actual: u32,
-    /// Health now.
+    /// Health afterwards.
     pub hp: u32,
 }
 
-/// What a spell cost.
+/// The result of using mana.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MpUsed {
-    /// Mana that it took: never more than was left.
+pub struct ManaUse {
+    /// Mana that was used: never more than was left.
     pub actual: u32,
-    /// Mana left.
+    /// Remaining mana.
     pub mp: u32,
 }
 
-/// Where a monster moves in its field, and how it stands there.
+/// The new position of a monster in its field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Where.
+    /// Coordinate.
     pub x: i16,
-    /// Where.
+    /// Coordinate.
     pub y: i16,
-    /// On which foothold; `None` leaves it as it is.
+    /// Foothold; `None` keeps the present one.
     pub fh: Option<i16>,
-    /// How it stands; `None` leaves it as it is.
+    /// Stance; `None` keeps the present one.
     pub stance: Option<u8>,
 }
 
-/// Refuses what only the living can do.
+/// Fails if the monster is dead.
 pub fn living(monster: &Monster) -> Result<()> {
     if monster.is_alive() { Ok(()) } else { Err(Error::AlreadyDead { id: monster.id }) }
 }
 
-/// Gives health back, up to the full. A corpse stays one.
-pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healed> {
+/// Restores health, up to the full health. Fails on a dead monster.
+pub fn heal(monster: &mut Monster, amount: u64) -> Result<Healing> {
     living(monster)?;
-    // An external service may have given it more than the full health: healing does not take it away.
+    // An external service may have set more than the full health. Healing does not take it away.
     let missing = monster.max_hp.saturating_sub(monster.hp);
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(missing);
     monster.hp += actual;
-    Ok(Healed { actual, hp: monster.hp })
+    Ok(Healing { actual, hp: monster.hp })
 }
 
-/// Takes mana: `min(mp, amount)`.
-pub fn use_mp(monster: &mut Monster, amount: u64) -> Result<MpUsed> {
+/// Takes `min(mp, amount)` mana.
+pub fn use_mp(monster: &mut Monster, amount: u64) -> Result<ManaUse> {
     living(monster)?;
     let actual = u32::try_from(amount).unwrap_or(u32::MAX).min(monster.mp);
     monster.mp -= actual;
-    Ok(MpUsed { actual, mp: monster.mp })
+    Ok(ManaUse { actual, mp: monster.mp })
 }
 
-/// Moves it within its field.
+/// Moves a monster within its field.
 pub fn walk(monster: &mut Monster, to: Position) -> Result<()> {
     living(monster)?;
     stand(monster, to);
     Ok(())
 }
 
-/// Moves it to another field, and gives the former one. Nobody controls it any more: who did is not there.
+/// Moves a monster to another field and returns the previous field. Its control ends, because the controller
+/// is not in the new field.
 pub fn relocate(monster: &mut Monster, field: Field, to: Position) -> Result<Field> {
     living(monster)?;
     let former = monster.field();
@@ -82,18 +83,18 @@ fn stand(monster: &mut Monster, at: Position) {
     (monster.fh, monster.stance) = (at.fh.unwrap_or(monster.fh), at.stance.unwrap_or(monster.stance));
 }
 
-/// Gives control to a character, and says who had it (0 = nobody). The server decides who controls, so the
-/// former controller is not asked.
+/// Gives control to a character and returns the previous controller (0 if none). The server decides who
+/// controls, so the previous controller need not agree.
 pub fn control(monster: &mut Monster, character: CharacterId) -> Result<CharacterId> {
     if character == CharacterId::default() {
-        return Err(Error::invalid("controller", "0, which is nobody; release the control instead"));
+        return Err(Error::invalid("controller", "0, expected a character; to end the control, release it"));
     }
     living(monster)?;
     Ok(std::mem::replace(&mut monster.controller, character))
 }
 
-/// Takes control from a character; `false` if it was not the controller. A release that comes late must not take
-/// control from who got it meanwhile. Corpses are released too.
+/// Ends a character's control; `false` if it was not the controller. A late release must not end the control
+/// of a newer controller. Works on dead monsters too.
 pub fn release_control(monster: &mut Monster, character: CharacterId) -> bool {
     let controls = monster.controller == character && character != CharacterId::default();
     if controls {
@@ -112,10 +113,10 @@ mod tests {
     fn healing_stops_at_the_full_health_and_takes_none_away() {
         let mut hurt = monster(10);
         hurt.hp = 4;
-        assert_eq!(heal(&mut hurt, 5), Ok(Healed { actual: 5, hp: 9 }));
-        assert_eq!(heal(&mut hurt, u64::MAX), Ok(Healed { actual: 1, hp: 10 }));
+        assert_eq!(heal(&mut hurt, 5), Ok(Healing { actual: 5, hp: 9 }));
+        assert_eq!(heal(&mut hurt, u64::MAX), Ok(Healing { actual: 1, hp: 10 }));
         hurt.hp = 15;
-        assert_eq!(heal(&mut hurt, 1), Ok(Healed { actual: 0, hp: 15 }));
+        assert_eq!(heal(&mut hurt, 1), Ok(Healing { actual: 0, hp: 15 }));
     }
 
     #[test]
@@ -176,10 +177,10 @@ mod tests {
                 let (hp, mp) = (monster.hp, monster.mp);
                 if heals {
                     let healed = heal(&mut monster, amount).unwrap();
-                    prop_assert_eq!(healed, Healed { actual: monster.hp - hp, hp: monster.hp });
+                    prop_assert_eq!(healed, Healing { actual: monster.hp - hp, hp: monster.hp });
                 } else {
                     let used = use_mp(&mut monster, amount).unwrap();
-                    prop_assert_eq!(used, MpUsed { actual: mp - monster.mp, mp: monster.mp });
+                    prop_assert_eq!(used, ManaUse { actual: mp - monster.mp, mp: monster.mp });
                     prop_assert!(u64::from(used.actual) == amount.min(u64::from(mp)));
                 }
                 prop_assert!(monster.hp <= full && monster.mp <= full);

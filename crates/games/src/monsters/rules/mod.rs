@@ -1,4 +1,4 @@
-//! The rules of the monsters: pure functions of what is stored, and of what happens to it.
+//! The rules of the monsters: pure functions on stored types.
 
 mod damage;
 mod drops;
@@ -9,8 +9,8 @@ mod ticks;
 pub use super::limits::DAMAGE_ENTRIES_MAX;
 pub use damage::{Hit, damage_leader, drain, merge_oldest, strike, totals};
 pub use drops::{drop_if_due, next_drop_ms, record_hit};
-pub use effects::{Cancel, EffectRequest, POISON, VENOM, apply, cancel};
-pub use life::{Healed, MpUsed, Position, control, heal, living, release_control, relocate, use_mp, walk};
+pub use effects::{EffectRequest, EffectSelector, POISON, VENOM, apply, cancel};
+pub use life::{Healing, ManaUse, Position, control, heal, living, release_control, relocate, use_mp, walk};
 pub use ticks::{Advance, PoisonRule, Tick, advance, next_due_ms};
 
 #[cfg(test)]

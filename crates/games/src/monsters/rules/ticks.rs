@@ -1,48 +1,48 @@
-//! Time that passes over status effects: ticks, their damage, and the end.
+//! Due ticks of status effects, their damage, and expiry.
 //!
-//! The n-th tick of an effect falls `n` intervals after it began, the last one at its end at the latest. `lastTickMs`
-//! says which was run last and moves by whole intervals, so that a late caller runs exactly what is missing, and
-//! nobody runs it again.
+//! The n-th tick of an effect is due `n` intervals after its start, the last one at its expiry at the latest.
+//! `lastTickMs` is the time of the last tick that was run. It advances by whole intervals, so that a late
+//! caller runs exactly the missing ticks and no tick runs twice.
 
 use super::damage::drain;
 use super::effects::{POISON, VENOM};
 use crate::monsters::limits::POISON_DIVISOR;
 use crate::monsters::model::{Monster, StatusEffect};
 
-/// What a tick of [`POISON`] takes. Services differ in it, and all that share a store should say the same.
+/// How much damage a tick of [`POISON`] does. Every process on a store should use the same rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoisonRule {
     /// The value of the status.
     #[default]
     Value,
-    /// A share of the full health that grows with the level of the skill: `maxHp / (70 - level)`, rounded up. The value
-    /// of the status does not count.
+    /// A share of the full health that grows with the level of the skill: `maxHp / (70 - level)`, rounded up.
+    /// The value of the status is ignored.
     ShareOfMaxHp,
 }
 
-/// Ticks of one effect that came due together.
+/// Ticks of one effect that became due together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// The effect, as it stood after them.
+    /// The effect after these ticks.
     pub effect: StatusEffect,
-    /// How many: more than one if nobody came for a while.
+    /// Number of ticks: more than one if no process ran them for a while.
     pub count: u64,
-    /// Health that they took, credited to whoever cast the effect.
+    /// Health that they took, credited to the caster.
     pub damage: u32,
 }
 
-/// What time did to a monster.
+/// What became due on a monster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advance {
-    /// Ticks that came due, in the order of the effects.
+    /// Due ticks, in the order of the effects.
     pub ticks: Vec<Tick>,
-    /// Effects that ended.
+    /// Effects that expired.
     pub expired: Vec<StatusEffect>,
-    /// Whether the monster must be written.
+    /// Whether the record must be written.
     pub changed: bool,
 }
 
-/// Runs the ticks that are due and takes off the effects that ended. Nothing happens to a corpse any more.
+/// Runs the due ticks and removes expired effects. Does nothing on a dead monster.
 pub fn advance(monster: &mut Monster, now_ms: i64, poison: PoisonRule) -> Advance {
     let mut advance = Advance::default();
     if !monster.is_alive() {
@@ -65,7 +65,7 @@ pub fn advance(monster: &mut Monster, now_ms: i64, poison: PoisonRule) -> Advanc
     advance
 }
 
-/// When something happens to a monster's effects next: a tick or an end. `None` = never.
+/// The next tick or expiry among the effects of a monster; `None` if there is none.
 pub fn next_due_ms(monster: &Monster) -> Option<i64> {
     if !monster.is_alive() {
         return None;
@@ -82,13 +82,13 @@ fn next_of(effect: &StatusEffect) -> Option<i64> {
     }
 }
 
-/// The moment from which the next tick is counted; `None` = it does not tick.
+/// The time from which the next tick is counted; `None` if the effect does not tick.
 fn ticks_since(effect: &StatusEffect) -> Option<i64> {
     (effect.tick_interval_ms > 0).then(|| effect.last_tick_ms.max(effect.created_at_ms).max(0))
 }
 
-/// Gives a beginning to an effect that another service wrote without one: counted from 1970, it would have
-/// ticked a billion times. `true` if it changed.
+/// Sets the start of an effect that another service wrote without one. Counted from 1970, it would have
+/// ticked a billion times. `true` if it changed the effect.
 fn begin(effect: &mut StatusEffect, now_ms: i64) -> bool {
     let unknown = ticks_since(effect) == Some(0);
     if unknown {
@@ -97,7 +97,7 @@ fn begin(effect: &mut StatusEffect, now_ms: i64) -> bool {
     unknown
 }
 
-/// Moves the last tick up to now or to the effect's end, and says how many ticks that was.
+/// Advances the last tick to now or to the expiry, and returns the number of ticks.
 fn run(effect: &mut StatusEffect, now_ms: i64) -> u64 {
     let Some(since) = ticks_since(effect) else { return 0 };
     let until = effect.ends_at().map_or(now_ms, |end| end.min(now_ms));
@@ -108,7 +108,7 @@ fn run(effect: &mut StatusEffect, now_ms: i64) -> u64 {
     count.unsigned_abs()
 }
 
-/// What one tick takes: POISON by its rule, VENOM its value. Other statuses tick without damage.
+/// The damage of one tick. Statuses other than POISON and VENOM do none.
 fn damage_per_tick(effect: &StatusEffect, max_hp: u32, rule: PoisonRule) -> u64 {
     let value = |name| effect.statuses.0.get(name).copied().unwrap_or(0).max(0).unsigned_abs();
     let poison = match rule {

@@ -1,18 +1,18 @@
-//! Hits, healing, mana, and who moves a monster.
+//! Hits, healing, mana, and control.
 
 use super::*;
-use crate::care::{self, Keys};
-use crate::monsters::rules::{self, Healed, Hit, MpUsed};
+use crate::monsters::rules::{self, Healing, Hit, ManaUse};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::CharacterId;
 
 impl Monsters {
-    /// A monster, dead ones that were not removed included.
+    /// Reads a monster, dead or alive.
     pub async fn get(&self, tenant: Tenant, id: MonsterId) -> Result<Monster> {
         self.scope(tenant).get(&MONSTER.key(id)).await?.ok_or(Error::NotFound { id })
     }
 
-    /// Hits a monster. `amount` must be at least 1; more than the health that is left kills. Exactly one caller ever
-    /// gets `killed`; to all later ones it is [`AlreadyDead`](Error::AlreadyDead).
+    /// Hits a monster. `amount` must be at least 1; more than the remaining health kills. Exactly one caller
+    /// ever gets `killed`; later hits fail with [`AlreadyDead`](Error::AlreadyDead).
     pub async fn damage(
         &self,
         tenant: Tenant,
@@ -21,11 +21,11 @@ impl Monsters {
         amount: i64,
     ) -> Result<Hit> {
         let amount = positive("damage", amount)?;
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| strike(tx, id, character, amount, keys);
-        care::run(&self.scope(tenant), transaction).await
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| strike(tx, id, character, amount, guard);
+        type_guard::run(&self.scope(tenant), transaction).await
     }
 
-    /// Hurts a monster as poison does: never takes the last point of health. `amount` must be at least 1.
+    /// Does damage like poison: never takes the last point of health. `amount` must be at least 1.
     pub async fn damage_over_time(
         &self,
         tenant: Tenant,
@@ -36,38 +36,38 @@ impl Monsters {
         let amount = positive("damage", amount)?;
         let rule = move |monster: &mut Monster| {
             let hit = rules::drain(monster, character, amount)?;
-            Ok(if hit.actual == 0 { Change::Leave(hit) } else { Change::Put(hit) })
+            Ok(put_if(hit.actual > 0, hit))
         };
         self.update(tenant, id, rule).await
     }
 
-    /// Who did most damage in sum, and how much; of equals, who hit first. `None` if nobody hit it.
+    /// The damage leader and its total; of equals, the one that hit first. `None` if no character did damage.
     pub async fn damage_leader(&self, tenant: Tenant, id: MonsterId) -> Result<Option<(CharacterId, u64)>> {
         let monster = self.get(tenant, id).await?;
         Ok(rules::damage_leader(&monster.damage))
     }
 
-    /// Heals a monster, up to its full health. `amount` must be at least 1. A corpse stays one.
-    pub async fn heal(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<Healed> {
+    /// Heals a monster, up to its full health. `amount` must be at least 1. Fails on a dead monster.
+    pub async fn heal(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<Healing> {
         let amount = positive("healing", amount)?;
         let rule = move |monster: &mut Monster| {
-            let healed = rules::heal(monster, amount)?;
-            Ok(if healed.actual == 0 { Change::Leave(healed) } else { Change::Put(healed) })
+            let healing = rules::heal(monster, amount)?;
+            Ok(put_if(healing.actual > 0, healing))
         };
         self.update(tenant, id, rule).await
     }
 
-    /// Takes mana, as much of `amount` as is left. `amount` must be at least 1.
-    pub async fn use_mp(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<MpUsed> {
+    /// Takes as much of `amount` as is left. `amount` must be at least 1.
+    pub async fn use_mp(&self, tenant: Tenant, id: MonsterId, amount: i64) -> Result<ManaUse> {
         let amount = positive("mana", amount)?;
         let rule = move |monster: &mut Monster| {
             let used = rules::use_mp(monster, amount)?;
-            Ok(if used.actual == 0 { Change::Leave(used) } else { Change::Put(used) })
+            Ok(put_if(used.actual > 0, used))
         };
         self.update(tenant, id, rule).await
     }
 
-    /// Gives control of a monster to a character, and says who had it before (0 = nobody).
+    /// Gives control of a monster to a character and returns the previous controller (0 if none).
     pub async fn control(
         &self,
         tenant: Tenant,
@@ -76,13 +76,12 @@ impl Monsters {
     ) -> Result<CharacterId> {
         let rule = move |monster: &mut Monster| {
             let former = rules::control(monster, character)?;
-            Ok(if former == character { Change::Leave(former) } else { Change::Put(former) })
+            Ok(put_if(former != character, former))
         };
         self.update(tenant, id, rule).await
     }
 
-    /// Ends a character's control. Only the controller's own release counts: `false` = somebody else has it by now, and
-    /// keeps it.
+    /// Ends a character's control; `false` if another character has the control by now.
     pub async fn release_control(
         &self,
         tenant: Tenant,
@@ -91,26 +90,30 @@ impl Monsters {
     ) -> Result<bool> {
         let rule = move |monster: &mut Monster| {
             let released = rules::release_control(monster, character);
-            Ok(if released { Change::Put(true) } else { Change::Leave(false) })
+            Ok(put_if(released, released))
         };
         self.update(tenant, id, rule).await
     }
 }
 
-/// One hit.
+/// Writes the record only if the rule changed it.
+fn put_if<T>(changed: bool, result: T) -> Change<T> {
+    if changed { Change::Put(result) } else { Change::Leave(result) }
+}
+
 fn strike(
     tx: &mut Tx<'_, Tenant>,
     id: MonsterId,
     character: CharacterId,
     amount: u64,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Hit> {
     let mut monster = existing(tx, id)?;
     let hit = rules::strike(&mut monster, character, amount)?;
     put(tx, id, &mut monster)?;
     if hit.killed {
-        // The dead drop nothing more.
-        super::drops::forget(tx, id, keys)?;
+        // A dead monster drops nothing more.
+        super::drops::delete(tx, id, guard)?;
     }
     Ok(hit)
 }

@@ -1,4 +1,4 @@
-//! Cooldowns of a monster's skills: markers that end by themselves, and go with their monster.
+//! Cooldowns of a monster's skills. Their markers expire by themselves, and are removed with the monster.
 
 use super::*;
 use crate::monsters::limits::COOLDOWN_MAX;
@@ -16,7 +16,7 @@ pub(super) fn cooldowns(
 }
 
 impl Monsters {
-    /// Lets a skill cool down from now on, whether or not it did before. At least 1 ms, at most [`COOLDOWN_MAX`].
+    /// Starts or restarts the cooldown of a skill: at least 1 ms, at most [`COOLDOWN_MAX`].
     pub async fn start_cooldown(
         &self,
         tenant: Tenant,
@@ -25,7 +25,7 @@ impl Monsters {
         time: Duration,
     ) -> Result<()> {
         if time.is_zero() || time > COOLDOWN_MAX {
-            let problem = format!("{time:?}, expected more than nothing and at most {COOLDOWN_MAX:?}");
+            let problem = format!("{time:?}, expected more than 0 and at most {COOLDOWN_MAX:?}");
             return Err(Error::invalid("cooldown", problem));
         }
         self.scope(tenant)
@@ -36,13 +36,13 @@ impl Monsters {
             .await
     }
 
-    /// Whether a skill cools down.
+    /// Whether a skill is on cooldown.
     pub async fn is_cooling(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
         Ok(self.cooldown_remaining(tenant, id, skill).await?.is_some())
     }
 
-    /// The time until a skill has cooled down; `None` if it has. A marker that another service set without an end
-    /// cools down for [`Duration::MAX`].
+    /// The remaining cooldown; `None` if the skill is available. [`Duration::MAX`] if another service set a
+    /// marker without a TTL.
     pub async fn cooldown_remaining(
         &self,
         tenant: Tenant,
@@ -60,7 +60,7 @@ impl Monsters {
             .await
     }
 
-    /// Ends one cooldown; `false` if it was none.
+    /// Ends one cooldown; `false` if there was none.
     pub async fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
         let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
         let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
@@ -72,8 +72,8 @@ impl Monsters {
             .await
     }
 
-    /// Ends all cooldowns of a monster that are known: those that were started here, and those of other services
-    /// that a sweep has seen. Nothing is scanned. Says how many there were.
+    /// Ends all indexed cooldowns of a monster and returns their number: those that were started here, and
+    /// those of other services that a sweep has found. Does not scan.
     pub async fn clear_cooldowns(&self, tenant: Tenant, id: MonsterId) -> Result<usize> {
         let scope = self.scope(tenant);
         let mut count = 0;

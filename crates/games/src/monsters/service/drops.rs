@@ -1,32 +1,32 @@
 //! Drop timers of friendly monsters.
 
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::limits::DROP_PERIOD_MAX;
 use crate::monsters::model::DropTimer;
 use crate::monsters::rules;
+use crate::type_guard::{self, TypeGuard};
 use emberkeep_schema::Extra;
 
-/// What a monster drops by. Kind, field and health are the monster's own.
+/// The parameters of a drop timer. Template, field and health come from the monster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropTimerRequest {
     /// Time between two drops, in whole milliseconds, at least one.
     pub period: Duration,
-    /// Its attack, which decides about what it drops.
+    /// The attack of the monster; game servers use it to choose the drop.
     pub weapon_attack: u32,
 }
 
-/// A drop, handed to one caller.
+/// A due drop, handed to one caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropDue {
     /// The monster.
     pub id: MonsterId,
-    /// Its timer, which runs for the next drop already.
+    /// Its timer, already advanced to the next drop.
     pub timer: DropTimer,
 }
 
 impl Monsters {
-    /// Lets a living monster drop something every now and then, from now on; an earlier timer of it is replaced.
+    /// Registers a drop timer for a living monster. Replaces an earlier one.
     pub async fn register_drop_timer(
         &self,
         tenant: Tenant,
@@ -49,24 +49,25 @@ impl Monsters {
             .await
     }
 
-    /// Ends a monster's timer; `false` if it had none. Needs no monster: a leftover can be removed too.
+    /// Removes a drop timer; `false` if there was none. The monster need not exist, so that leftovers can be
+    /// removed.
     pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
-            let known = tx.exists(&DROP_TIMER.key(id))?;
-            if known {
-                forget(tx, id, keys)?;
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
+            let exists = tx.exists(&DROP_TIMER.key(id))?;
+            if exists {
+                delete(tx, id, guard)?;
             }
-            Ok(known)
+            Ok(exists)
         };
-        care::run(&self.scope(tenant), transaction).await
+        type_guard::run(&self.scope(tenant), transaction).await
     }
 
-    /// A monster's timer, if it has one.
+    /// The drop timer of a monster, if it has one.
     pub async fn drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<Option<DropTimer>> {
         Ok(self.scope(tenant).get(&DROP_TIMER.key(id)).await?)
     }
 
-    /// Notes that a monster was hit, which puts its next drop off to a period from now.
+    /// Records a hit, which postpones the next drop to one period from now.
     pub async fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Result<DropTimer> {
         let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
         scope
@@ -83,9 +84,9 @@ impl Monsters {
             .await
     }
 
-    /// The drops of a tenant whose time has come, the longest overdue first, at most `limit` timers looked at. Each is
-    /// handed to one caller, of all processes, and its timer runs on in the same transaction. Timers of monsters that died or
-    /// are gone are removed on the way.
+    /// The due drops of a tenant, the longest overdue first. Examines at most `limit` timers. Each drop is
+    /// handed to one caller among all processes, and its timer is advanced in the same transaction. Timers of
+    /// dead or removed monsters are deleted on the way.
     pub async fn due_drops(&self, tenant: Tenant, limit: usize) -> Result<Due<DropDue>> {
         due::in_transactions(self.scope(tenant), limit, drop_due).await
     }
@@ -106,7 +107,7 @@ fn timer_of(
         id: Some(id),
         template: monster.template,
         field: monster.field().into(),
-        // In range: checked against a limit of days.
+        // In range: the period is limited to days.
         drop_period_ms: request.period.as_millis() as i64,
         weapon_attack: request.weapon_attack,
         max_hp: monster.max_hp,
@@ -117,46 +118,46 @@ fn timer_of(
 }
 
 /// One transaction of [`Monsters::due_drops`].
-fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::Looked<DropDue>> {
-    let mut looked = due::Looked::default();
+fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::DueBatch<DropDue>> {
+    let mut batch = due::DueBatch::default();
     let ids: Vec<MonsterId> = drops_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let timers: Vec<_> = ids.iter().map(|id| DROP_TIMER.key(id)).collect();
     let monsters: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    looked.count = ids.len();
+    batch.count = ids.len();
     let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
     for (id, (timer, monster)) in ids.into_iter().zip(found) {
         match (timer, monster) {
             (Err(error), _) | (_, Err(error)) if error.is_corrupt() => {
-                // The sweep puts it back when somebody has mended it.
+                // The sweep enters it again when the record is readable.
                 tx.zrem(&DROP_TIMERS.key(), &id)?;
-                looked.due.corrupt.push(error);
+                batch.due.corrupt.push(error);
             }
             (Err(error), _) | (_, Err(error)) => return Err(error),
             (Ok(Some(mut timer)), Ok(Some(monster))) if monster.is_alive() => {
                 if rules::drop_if_due(&mut timer, tx.now()) {
                     timer.complete(*tx.partition(), id, &monster);
                     tx.put(&DROP_TIMER.key(id), &timer)?;
-                    looked.due.done.push(DropDue { id, timer: timer.clone() });
+                    batch.due.done.push(DropDue { id, timer: timer.clone() });
                 }
                 drops_due().set(tx, &id, rules::next_drop_ms(&timer))?;
             }
-            // The set of deadlines was read: it is what it should be.
-            (Ok(_), Ok(_)) => forget(tx, id, Keys::Trusted)?,
+            // The due queue was read above, so it has the right type.
+            (Ok(_), Ok(_)) => delete(tx, id, TypeGuard::Off)?,
         }
     }
-    Ok(looked)
+    Ok(batch)
 }
 
-/// Writes a timer together with when it is due.
+/// Writes a timer and its entry in the due queue.
 fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, timer: &DropTimer) -> hot::Result<()> {
     tx.put(&DROP_TIMER.key(id), timer)?;
     drops_due().set(tx, &id, rules::next_drop_ms(timer))
 }
 
-/// Removes a timer, whether or not there is one.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
+/// Removes a timer, if there is one.
+pub(super) fn delete(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
     tx.del(&DROP_TIMER.key(id))?;
-    if keys.allow(|| tx.zscore(&DROP_TIMERS.key(), &id))? {
+    if guard.allows(|| tx.zscore(&DROP_TIMERS.key(), &id))? {
         tx.zrem(&DROP_TIMERS.key(), &id)?;
     }
     Ok(())

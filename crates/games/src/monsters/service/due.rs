@@ -1,4 +1,4 @@
-//! Work that is due: found by an index, done in bounded transactions, handed to one caller.
+//! Due work: found in a due queue, done in bounded transactions, handed to one caller.
 
 use super::*;
 use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_TRANSACTION};
@@ -6,13 +6,13 @@ use crate::monsters::limits::{DUE_PER_CALL_MAX, MONSTERS_PER_TRANSACTION};
 /// What a caller was handed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due<T> {
-    /// What was due, the longest overdue first. Nobody else gets it.
+    /// The due work, the longest overdue first. No other caller gets it.
     pub done: Vec<T>,
-    /// Records that could not be read, each error with its key. They are left as they are and not looked at again
-    /// until a sweep finds them mended.
+    /// Errors for corrupt records, each with its key. The records are unchanged, and are not examined again
+    /// until a sweep finds them readable.
     pub corrupt: Vec<hot::Error>,
-    /// What kept the call from going on after it had handed out these: call again for the rest. Nobody else is told of
-    /// what was handed out, so that must not be lost in an error.
+    /// Why the call stopped before its limit. Call again for the rest. It is not an `Err`, because `done`
+    /// must not be lost.
     pub stopped: Option<hot::Error>,
 }
 
@@ -22,35 +22,36 @@ impl<T> Default for Due<T> {
     }
 }
 
-/// What one transaction came to.
-pub(super) struct Looked<T> {
+/// The result of one transaction.
+pub(super) struct DueBatch<T> {
     /// What it hands out.
     pub(super) due: Due<T>,
-    /// Entries of the index that it dealt with. Each is over or has a later time afterwards, so transactions come to an end.
+    /// Entries of the due queue that it handled. Each of them is removed or postponed, so the loop ends.
     pub(super) count: usize,
 }
 
-impl<T> Default for Looked<T> {
-    fn default() -> Looked<T> {
-        Looked { due: Due::default(), count: 0 }
+impl<T> Default for DueBatch<T> {
+    fn default() -> DueBatch<T> {
+        DueBatch { due: Due::default(), count: 0 }
     }
 }
 
-/// Runs transactions until `limit` entries (and [`DUE_PER_CALL_MAX`]) were dealt with or nothing more is due.
+/// Runs transactions until `limit` entries (at most [`DUE_PER_CALL_MAX`]) were handled or nothing more is
+/// due.
 pub(super) async fn in_transactions<T: Send + 'static>(
     scope: Scope<Tenant>,
     limit: usize,
-    transaction: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<Looked<T>> + Copy + Send + 'static,
+    transaction: impl Fn(&mut Tx<'_, Tenant>, usize) -> hot::Result<DueBatch<T>> + Copy + Send + 'static,
 ) -> Result<Due<T>> {
     let (mut all, mut left) = (Due::default(), limit.min(DUE_PER_CALL_MAX));
     while left > 0 {
         let wanted = left.min(MONSTERS_PER_TRANSACTION);
         match scope.transact(move |tx| transaction(tx, wanted)).await {
-            Ok(looked) => {
-                all.done.extend(looked.due.done);
-                all.corrupt.extend(looked.due.corrupt);
-                left -= looked.count.min(left);
-                if looked.count < wanted {
+            Ok(batch) => {
+                all.done.extend(batch.due.done);
+                all.corrupt.extend(batch.due.corrupt);
+                left -= batch.count.min(left);
+                if batch.count < wanted {
                     break;
                 }
             }

@@ -1,43 +1,43 @@
-//! Status effects: applied, cancelled, and run when their time comes.
+//! Status effects: applied, cancelled, and run when they are due.
 
 use super::*;
 use crate::monsters::model::StatusEffect;
-use crate::monsters::rules::{self, Cancel, EffectRequest, Tick};
+use crate::monsters::rules::{self, EffectRequest, EffectSelector, Tick};
 use crate::world::Field;
 use uuid::Uuid;
 
-/// An effect that weighs on a monster from now on.
+/// An effect that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedEffect {
     /// The effect.
     pub effect: StatusEffect,
-    /// Those that it drove out.
+    /// The effects that it replaced.
     pub replaced: Vec<StatusEffect>,
 }
 
-/// What time did to one monster.
+/// The due ticks and expired effects of one monster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectsRun {
     /// The monster.
     pub id: MonsterId,
-    /// Where it is.
+    /// The field of the monster.
     pub field: Field,
-    /// Health left: never 0 by this.
+    /// Remaining health: ticks never take the last point.
     pub hp: u32,
-    /// Ticks that came due, handed to this caller only.
+    /// Due ticks. No other caller gets them.
     pub ticks: Vec<Tick>,
-    /// Effects that ended.
+    /// Effects that expired.
     pub expired: Vec<StatusEffect>,
 }
 
 impl Monsters {
-    /// Puts an effect on a monster, and says which ones it drove out: see [`rules::apply`].
+    /// Applies an effect to a monster and returns the effects that it replaced: see [`rules::apply`].
     pub async fn apply_effect(
         &self,
         tenant: Tenant,
         id: MonsterId,
         request: EffectRequest,
-    ) -> Result<Applied> {
+    ) -> Result<AppliedEffect> {
         request.check()?;
         self.scope(tenant)
             .transact(move |tx| {
@@ -47,37 +47,42 @@ impl Monsters {
                 let effect = request.effect(number, tx.now());
                 let replaced = rules::apply(&mut monster, effect.clone())?;
                 write(tx, id, &mut monster)?;
-                Ok(Applied { effect, replaced })
+                Ok(AppliedEffect { effect, replaced })
             })
             .await
     }
 
-    /// Takes one effect off a monster; `None` if it does not bear it any more.
+    /// Removes one effect; `None` if the monster does not have it.
     pub async fn cancel_effect(
         &self,
         tenant: Tenant,
         id: MonsterId,
         effect: Uuid,
     ) -> Result<Option<StatusEffect>> {
-        Ok(self.cancel(tenant, id, Cancel::Effect(effect)).await?.pop())
+        Ok(self.cancel(tenant, id, EffectSelector::Effect(effect)).await?.pop())
     }
 
-    /// Takes all effects with a status of this name off a monster.
+    /// Removes all effects with a status of this name.
     pub async fn cancel_status(
         &self,
         tenant: Tenant,
         id: MonsterId,
         status: &str,
     ) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, Cancel::Status(status.to_owned())).await
+        self.cancel(tenant, id, EffectSelector::Status(status.to_owned())).await
     }
 
-    /// Takes all effects off a monster.
+    /// Removes all effects.
     pub async fn cancel_effects(&self, tenant: Tenant, id: MonsterId) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, Cancel::All).await
+        self.cancel(tenant, id, EffectSelector::All).await
     }
 
-    async fn cancel(&self, tenant: Tenant, id: MonsterId, which: Cancel) -> Result<Vec<StatusEffect>> {
+    async fn cancel(
+        &self,
+        tenant: Tenant,
+        id: MonsterId,
+        which: EffectSelector,
+    ) -> Result<Vec<StatusEffect>> {
         self.scope(tenant)
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
@@ -90,8 +95,8 @@ impl Monsters {
             .await
     }
 
-    /// Runs the ticks of one monster that are due, and takes off the effects that ended. Each tick is handed to one
-    /// caller only. Nothing happens to a corpse.
+    /// Runs the due ticks of one monster and removes its expired effects. Each tick is handed to one caller.
+    /// Does nothing on a dead monster.
     pub async fn tick_effects(&self, tenant: Tenant, id: MonsterId) -> Result<EffectsRun> {
         let poison = self.poison;
         self.scope(tenant)
@@ -102,9 +107,9 @@ impl Monsters {
             .await
     }
 
-    /// Does the same for the monsters of a tenant whose time has come, the longest overdue first, at most `limit` of
-    /// them. Nothing is walked: an index knows when each is due. Several processes may call it; none gets what
-    /// another one got. Monsters to whom nothing happened are not in the answer.
+    /// Does the same for the monsters of a tenant that are due, the longest overdue first, at most `limit` of
+    /// them. They are found in a due queue, without a scan. Several processes can call it; each tick goes to
+    /// one of them. Monsters without due ticks or expired effects are not in the result.
     pub async fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Result<Due<EffectsRun>> {
         let poison = self.poison;
         due::in_transactions(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
@@ -116,32 +121,32 @@ fn run_due(
     tx: &mut Tx<'_, Tenant>,
     limit: usize,
     poison: PoisonRule,
-) -> hot::Result<due::Looked<EffectsRun>> {
-    let mut looked = due::Looked::default();
+) -> hot::Result<due::DueBatch<EffectsRun>> {
+    let mut batch = due::DueBatch::default();
     let ids: Vec<MonsterId> = effects_due().due(tx, limit)?.into_iter().map(|(id, _)| id).collect();
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    looked.count = ids.len();
+    batch.count = ids.len();
     for (id, monster) in ids.into_iter().zip(tx.get_each(&keys)?) {
         match monster {
             Ok(Some(mut monster)) => {
                 let ran = run(tx, id, &mut monster, poison)?;
                 if !(ran.ticks.is_empty() && ran.expired.is_empty()) {
-                    looked.due.done.push(ran);
+                    batch.due.done.push(ran);
                 }
             }
             Ok(None) => tx.zrem(&MONSTER_EFFECTS.key(), &id)?,
-            // The sweep puts it back when somebody has mended the record.
+            // The sweep enters it again when the record is readable.
             Err(error) if error.is_corrupt() => {
                 tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
-                looked.due.corrupt.push(error);
+                batch.due.corrupt.push(error);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(looked)
+    Ok(batch)
 }
 
-/// Lets time pass over a monster's effects.
+/// Runs the due ticks of a monster.
 fn run(
     tx: &mut Tx<'_, Tenant>,
     id: MonsterId,
@@ -157,14 +162,14 @@ fn run(
     Ok(EffectsRun { id, field, hp, ticks: advance.ticks, expired: advance.expired })
 }
 
-/// Writes a monster whose effects changed, together with when they are due.
+/// Writes a monster whose effects changed, and its entry in the due queue.
 fn write(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<()> {
     put(tx, id, monster)?;
     schedule(tx, id, monster)
 }
 
-/// Says when something happens to a monster's effects next. Not compared with what stands there: a word that is said
-/// again changes nothing, and a read would make transactions of other monsters wait for each other.
+/// Writes the entry of the due queue. It is not compared with the stored one: writing the same value changes
+/// nothing, and a read would make transactions of other monsters conflict.
 pub(super) fn schedule(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &Monster) -> hot::Result<()> {
     match rules::next_due_ms(monster) {
         Some(at) => effects_due().set(tx, &id, at),

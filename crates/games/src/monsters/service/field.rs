@@ -1,4 +1,4 @@
-//! Fields: who is in one, and moving within and between them.
+//! The monsters of a field, and moving within and between fields.
 
 use super::*;
 use crate::monsters::rules::{self, Position};
@@ -8,8 +8,8 @@ use emberkeep_hot::engine::MemberCursor;
 use emberkeep_primitives::index::{self, IndexPage, Listing};
 
 impl Monsters {
-    /// About `count` monsters of a field of any size; over all pages, every one that is there throughout. Ghosts are
-    /// dealt with as by [`in_field`](Monsters::in_field).
+    /// A page of about `count` monsters of a field. All pages together contain every monster that was there
+    /// throughout. Stale index entries are handled as by [`in_field`](Monsters::in_field).
     pub async fn field_page(
         &self,
         tenant: Tenant,
@@ -20,8 +20,8 @@ impl Monsters {
         Ok(index::page::<ByField>(&self.scope(tenant), &field_key(&field), from, count).await?)
     }
 
-    /// The monsters of a field, dead ones that were not removed included. Index entries without a monster that says it
-    /// is there are not returned, and are removed; a record that cannot be read hides none of the others, and is named.
+    /// The monsters of a field, dead or alive. Stale index entries are left out and removed. A corrupt record
+    /// is reported and does not hide the others.
     pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Monster>> {
         Ok(index::list::<ByField>(&self.scope(tenant), &field_key(&field)).await?)
     }
@@ -31,8 +31,8 @@ impl Monsters {
         self.update(tenant, id, move |monster| rules::walk(monster, to).map(Change::Put)).await
     }
 
-    /// Moves a living monster to another field: its record, both indexes and its drop timer in one transaction. Nobody controls
-    /// it afterwards, see [`rules::relocate`].
+    /// Moves a living monster to another field: record, both indexes and drop timer in one transaction. Its
+    /// control ends, see [`rules::relocate`].
     pub async fn move_to_field(
         &self,
         tenant: Tenant,
@@ -55,7 +55,7 @@ impl Monsters {
                     Ok::<_, hot::Error>(Change::Put(()))
                 });
                 match timer {
-                    // A timer that somebody corrupt does not nail the monster to its place.
+                    // A corrupt timer must not prevent the move.
                     Err(error) if !error.is_corrupt() => Err(error.into()),
                     _ => Ok(monster),
                 }

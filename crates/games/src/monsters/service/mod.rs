@@ -1,4 +1,5 @@
-//! The operations on monsters. Each is one atomic transaction; the rules are applied inside it.
+//! The operations on monsters. Each is one atomic transaction, or a loop of them that its documentation
+//! describes.
 
 mod combat;
 mod cooldowns;
@@ -6,20 +7,19 @@ mod drops;
 mod due;
 mod effects;
 mod field;
-mod mend;
 mod remove;
+mod repair;
 mod spawn;
 mod sweep;
 mod teardown;
-mod tidy;
 
 pub use drops::{DropDue, DropTimerRequest};
 pub use due::Due;
-pub use effects::{Applied, EffectsRun};
-pub use remove::FieldDestroyed;
+pub use effects::{AppliedEffect, EffectsRun};
+pub use remove::FieldDestruction;
 pub use spawn::SpawnRequest;
-pub use sweep::{Sweep, Swept};
-pub use teardown::TornDown;
+pub use sweep::{Sweep, SweepReport};
+pub use teardown::TeardownReport;
 
 use super::error::{Error, Result};
 use super::limits::{IDS, REUSE_AFTER_MAX};
@@ -32,7 +32,7 @@ use emberkeep_primitives::record::{self, Change};
 use emberkeep_primitives::{DueQueue, IdPool, RestingPool};
 use std::time::Duration;
 
-/// The ids of a tenant's monsters.
+/// The pool of a tenant's monster ids.
 type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
 
 /// The monsters of a store. Cheap to clone.
@@ -55,7 +55,7 @@ type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
 /// let (alice, bob) = (CharacterId(1), CharacterId(2));
 /// assert_eq!(monsters.damage(tenant, id, alice, 15).await?.hp, 35);
 ///
-/// // Bob's poison takes 10 a second, and comes due whether or not somebody looks at the monster.
+/// // Bob's poison takes 10 a second.
 /// let poison = EffectRequest::new(bob, POISON, 10, Duration::from_secs(60)).every(Duration::from_secs(1));
 /// monsters.apply_effect(tenant, id, poison).await?;
 /// clock.advance(3_000);
@@ -63,12 +63,12 @@ type Ids = RestingPool<MONSTER_ID_NEXT, MONSTER_ID_FREE, MONSTER_ID_RESTING>;
 /// assert_eq!((ran.done[0].hp, ran.done[0].ticks[0].count), (5, 3));
 /// assert!(monsters.run_due_effects(tenant, 100).await?.done.is_empty(), "handed out once");
 ///
-/// // The last hit kills once; the corpse knows who did most, in sum.
+/// // One hit kills. The record still knows the damage leader.
 /// assert!(monsters.damage(tenant, id, alice, 999).await?.killed);
 /// assert_eq!(monsters.damage(tenant, id, bob, 1).await, Err(Error::AlreadyDead { id }));
 /// assert_eq!(monsters.damage_leader(tenant, id).await?, Some((bob, 30)));
 /// assert!(monsters.remove(tenant, id).await?);
-/// assert!(!monsters.remove(tenant, id).await?, "one caller removed it");
+/// assert!(!monsters.remove(tenant, id).await?, "only one caller removes it");
 /// # Ok(())
 /// # }
 /// ```
@@ -80,13 +80,13 @@ pub struct Monsters {
 }
 
 impl Monsters {
-    /// The monsters of a store. An id that was released is used again at once, the last one first.
+    /// The monsters of a store. A released id is reused at once, the latest first.
     pub fn new(store: Store) -> Monsters {
         Monsters { store, reuse_after: Duration::ZERO, poison: PoisonRule::default() }
     }
 
-    /// The same monsters, whose ids rest for a time before they are used again: clients crash when an id comes back
-    /// before they have seen the end of its former owner. All processes on a store should say the same. Ids that
+    /// Makes released ids rest before they are reused. Some clients crash if an id comes back before they
+    /// have seen its previous owner disappear. Every process on a store should use the same time. Ids that
     /// another service releases, or that were released before, do not rest.
     pub fn reuse_after(mut self, rest: Duration) -> Result<Monsters> {
         if rest > REUSE_AFTER_MAX {
@@ -96,7 +96,7 @@ impl Monsters {
         Ok(self)
     }
 
-    /// The same monsters, whose poison takes what this rule says.
+    /// Sets the damage rule of POISON.
     pub fn poison_rule(mut self, rule: PoisonRule) -> Monsters {
         self.poison = rule;
         self
@@ -111,7 +111,7 @@ impl Monsters {
             .resting(MONSTER_ID_RESTING.key(), self.reuse_after)
     }
 
-    /// Applies a rule to a monster's record in a transaction of its own.
+    /// Applies a rule to a monster's record in a transaction.
     async fn update<T: Send + 'static>(
         &self,
         tenant: Tenant,
@@ -129,35 +129,35 @@ impl Monsters {
     }
 }
 
-/// A monster that must be there.
+/// Reads a monster; fails if it does not exist.
 fn existing(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<Monster> {
     tx.get(&MONSTER.key(id))?.ok_or(Error::NotFound { id })
 }
 
-/// Writes a monster under the id of its key: what a record says of itself may be wrong, and then it would be written over
-/// another monster. A record that does not say its tenant says it from now on.
+/// Writes a monster under the id of its key. The id in the record may be wrong, and would overwrite another
+/// monster. Adds the tenant if the record lacks it.
 fn put(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Result<()> {
     let tenant = tx.partition().0;
     monster.tenant_id.get_or_insert(tenant);
     tx.put(&MONSTER.key(id), monster)
 }
 
-/// Refuses to speak about a monster that is not there.
+/// Fails if the monster does not exist.
 fn present(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> Result<()> {
     if tx.exists(&MONSTER.key(id))? { Ok(()) } else { Err(Error::NotFound { id }) }
 }
 
-/// When something happens to the effects of which monster.
+/// Monsters by the next tick or expiry of their effects.
 fn effects_due() -> DueQueue<MONSTER_EFFECTS> {
     DueQueue::new(MONSTER_EFFECTS.key())
 }
 
-/// When which monster drops something.
+/// Monsters by their next drop.
 fn drops_due() -> DueQueue<DROP_TIMERS> {
     DueQueue::new(DROP_TIMERS.key())
 }
 
-/// An amount that must be at least 1.
+/// Checks that an amount is at least 1.
 fn positive(what: &'static str, amount: i64) -> Result<u64> {
     match u64::try_from(amount) {
         Ok(amount) if amount > 0 => Ok(amount),

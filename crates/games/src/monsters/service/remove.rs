@@ -1,9 +1,9 @@
-//! The end of monsters: each goes whole, and one caller ended it.
+//! Removal of monsters: atomic, and reported to one caller.
 
 use super::cooldowns::cooldowns;
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::limits::{MARKERS_PER_TRANSACTION, MONSTERS_PER_TRANSACTION};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
 use emberkeep_hot::store::Member;
@@ -11,51 +11,49 @@ use emberkeep_primitives::index;
 use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
 use std::collections::BTreeSet;
 
-/// A field that was emptied.
+/// The result of emptying a field.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FieldDestroyed {
-    /// The monsters that this call removed, as they were at their end.
+pub struct FieldDestruction {
+    /// The monsters that this call removed, as they were last.
     pub monsters: Vec<Monster>,
-    /// The ids under which they stood, in the same order: a record that an external client wrote may name another one.
+    /// The ids of their keys, in the same order. The record of an external client may contain another id.
     pub ids: Vec<MonsterId>,
-    /// Cooldowns that went with them.
+    /// Cooldowns that were removed with them.
     pub cooldowns: usize,
-    /// Records that could not be read, each error with its key. Nobody knows where those monsters are, so they are
-    /// left as they are.
+    /// Errors for corrupt records, each with its key. Their field is unknown, so they are unchanged.
     pub corrupt: Vec<hot::Error>,
-    /// What kept the call from going on after it had removed these: call again for the rest. Nobody else is told of
-    /// what it removed, so that must not be lost in an error.
+    /// Why the call stopped early. Call again for the rest. It is not an `Err`, because the removed monsters
+    /// must not be lost.
     pub stopped: Option<Error>,
 }
 
-/// What a transaction made of one monster.
+/// What a transaction did to one monster.
 enum Removal {
-    /// It went, with so many cooldowns. As it was.
+    /// It was removed, with so many cooldowns.
     Done(Box<Monster>, usize),
-    /// It is not there, or not where it was looked for.
+    /// It does not exist, or is not in the field.
     Absent,
-    /// It has more cooldowns than a transaction clears: go on in a further one.
+    /// It has more cooldowns than one transaction clears. Another transaction must continue.
     NotYet,
 }
 
 impl Monsters {
-    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one transaction. `true` for
-    /// the one caller whose transaction removed it.
+    /// Removes a monster, dead or alive: record, index, cooldowns, drop timer, deadlines and id in one
+    /// transaction. `true` for the one caller that removed it.
     ///
-    /// A key that an external client corrupt keeps no monster from its end: what is no index, no set of deadlines or no list
-    /// of free ids any more is left as it is, and nothing is taken out of it. An id that cannot be released for that
-    /// reason comes back when the counter has wrapped.
+    /// A key of a wrong type does not prevent a removal. It is left as it is, and nothing is removed from it.
+    /// An id that cannot be released for that reason is used again when the counter has wrapped.
     pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
         Ok(self.take(tenant, id).await?.is_some())
     }
 
-    /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it, what weighed on
-    /// it. Ids are used again, so only the removal itself can tell whose end it was.
+    /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it,
+    /// what weighed on it. Ids are used again, so only the removal itself can tell whose end it was.
     pub async fn take(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
         let scope = prefetched(self.scope(tenant), id);
         loop {
             let ids = self.ids();
-            match care::run(&scope, move |tx, keys| remove(tx, &ids, id, None, keys)).await? {
+            match type_guard::run(&scope, move |tx, guard| remove(tx, &ids, id, None, guard)).await? {
                 Removal::Done(monster, _) => return Ok(Some(*monster)),
                 Removal::Absent => return Ok(None),
                 Removal::NotYet => {}
@@ -63,12 +61,12 @@ impl Monsters {
         }
     }
 
-    /// Removes the monsters that are in a field now, in bounded transactions, each monster whole. Whoever is spawned meanwhile
-    /// stays. What keeps it from going on after it has removed some is no error but
-    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
+    /// Removes the monsters that are in a field now, in bounded transactions, each monster atomically.
+    /// Monsters that are spawned meanwhile stay. A failure after the first removals is reported in
+    /// [`stopped`](FieldDestruction::stopped).
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
         let (scope, index) = (self.scope(tenant), field_key(&field));
-        // Each once: a page may repeat what an earlier one gave.
+        // A set, because pages may repeat members.
         let (mut members, mut from) = (BTreeSet::new(), None);
         loop {
             let page = scope.members(&index, from, hot::limits::REPLY_ELEMENTS_MAX).await?;
@@ -81,20 +79,21 @@ impl Monsters {
         self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
     }
 
-    /// Removes many monsters, several in a transaction; only those of a field, if one is given.
+    /// Removes many monsters in batches; with a field, only those in it.
     pub(super) async fn remove_all(
         &self,
         tenant: Tenant,
         mut wanted: Vec<MonsterId>,
         field: Option<Field>,
-    ) -> Result<FieldDestroyed> {
-        let mut all = FieldDestroyed::default();
+    ) -> Result<FieldDestruction> {
+        let mut all = FieldDestruction::default();
         while !wanted.is_empty() {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_TRANSACTION));
             let scope = some.iter().fold(self.scope(tenant), |scope, id| prefetched(scope, *id));
             let ids = self.ids();
-            let transaction = move |tx: &mut Tx<'_, Tenant>, keys| remove_some(tx, &ids, &some, field, keys);
-            let batch = match care::run(&scope, transaction).await {
+            let transaction =
+                move |tx: &mut Tx<'_, Tenant>, guard| remove_some(tx, &ids, &some, field, guard);
+            let batch = match type_guard::run(&scope, transaction).await {
                 Ok(batch) => batch,
                 Err(error) if all.ids.is_empty() => return Err(error),
                 Err(error) => {
@@ -112,19 +111,19 @@ impl Monsters {
     }
 }
 
-/// A scope whose transactions remove a monster: what that reads is known beforehand.
+/// A scope that prefetches what a removal reads.
 fn prefetched(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
-    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), known_cooldowns())
+    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), indexed_cooldowns())
 }
 
-/// What clearing all cooldowns of a monster reads of their index.
-pub(super) fn known_cooldowns() -> Read {
+/// What clearing all cooldowns of a monster reads from their index.
+pub(super) fn indexed_cooldowns() -> Read {
     Read::ZRange(ZSlice::Rank(0, CLEARED_PER_TRANSACTION_MAX as i64), false)
 }
 
 struct Batch {
-    destroyed: FieldDestroyed,
-    /// Those that a further transaction must remove.
+    destroyed: FieldDestruction,
+    /// Monsters that another transaction must remove.
     left: Vec<MonsterId>,
 }
 
@@ -133,16 +132,16 @@ fn remove_some(
     ids: &Ids,
     some: &[MonsterId],
     field: Option<Field>,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Batch> {
-    let mut batch = Batch { destroyed: FieldDestroyed::default(), left: Vec::new() };
+    let mut batch = Batch { destroyed: FieldDestruction::default(), left: Vec::new() };
     let mut markers = 0;
     for (at, id) in some.iter().enumerate() {
         if markers >= MARKERS_PER_TRANSACTION {
             batch.left.extend(&some[at..]);
             break;
         }
-        match remove(tx, ids, *id, field, keys) {
+        match remove(tx, ids, *id, field, guard) {
             Ok(Removal::Done(monster, cleared)) => {
                 markers += cleared;
                 batch.destroyed.cooldowns += cleared;
@@ -162,18 +161,18 @@ fn remove_some(
     Ok(batch)
 }
 
-/// Removes one monster; with a field, only if it is in it.
+/// Removes one monster; with a field, only if it is in that field.
 fn remove(
     tx: &mut Tx<'_, Tenant>,
     ids: &Ids,
     id: MonsterId,
     field: Option<Field>,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> Result<Removal> {
     let key = MONSTER.key(id);
     let monster = tx.get(&key)?.filter(|monster| field.is_none_or(|field| monster.field() == field));
     let Some(monster) = monster else {
-        // The index of the field named it: an entry without a monster.
+        // The index of the field listed it: a stale entry.
         if let Some(field) = field {
             tx.srem(&field_key(&field), &id)?;
         }
@@ -183,27 +182,32 @@ fn remove(
     if cleared.more {
         return Ok(Removal::NotYet);
     }
-    if keys.allow(|| tx.sismember(&field_key(&monster.field()), &id))? {
+    if guard.allows(|| tx.sismember(&field_key(&monster.field()), &id))? {
         index::leave::<ByField>(tx, &id, &monster)?;
     }
-    bury(tx, ids, id, keys)?;
+    delete_record(tx, ids, id, guard)?;
     Ok(Removal::Done(Box::new(monster), cleared.count))
 }
 
-/// Removes the record and what hangs on it, but for index and cooldowns, and releases the id. The transaction must have seen
-/// the record: who deletes it releases the id, once.
-pub(super) fn bury(tx: &mut Tx<'_, Tenant>, ids: &Ids, id: MonsterId, keys: Keys) -> hot::Result<()> {
+/// Removes the record, timer and deadlines of a monster, and releases its id. The caller must have read the
+/// record in this transaction: only the transaction that deletes it may release the id.
+pub(super) fn delete_record(
+    tx: &mut Tx<'_, Tenant>,
+    ids: &Ids,
+    id: MonsterId,
+    guard: TypeGuard,
+) -> hot::Result<()> {
     tx.del(&MONSTER.key(id))?;
-    forget(tx, id, keys)?;
-    let to_free = keys.allow(|| tx.llen(&MONSTER_ID_FREE.key()))?;
-    let to_rest = keys.allow(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
+    remove_deadlines(tx, id, guard)?;
+    let to_free = guard.allows(|| tx.llen(&MONSTER_ID_FREE.key()))?;
+    let to_rest = guard.allows(|| tx.zscore(&MONSTER_ID_RESTING.key(), &id))?;
     if to_free && to_rest { ids.release(tx, &id) } else { Ok(()) }
 }
 
-/// Removes a monster's timer and deadlines, whether or not there are any.
-pub(super) fn forget(tx: &mut Tx<'_, Tenant>, id: MonsterId, keys: Keys) -> hot::Result<()> {
-    drops::forget(tx, id, keys)?;
-    if keys.allow(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
+/// Removes a monster's timer and deadlines, if there are any.
+pub(super) fn remove_deadlines(tx: &mut Tx<'_, Tenant>, id: MonsterId, guard: TypeGuard) -> hot::Result<()> {
+    drops::delete(tx, id, guard)?;
+    if guard.allows(|| tx.zscore(&MONSTER_EFFECTS.key(), &id))? {
         tx.zrem(&MONSTER_EFFECTS.key(), &id)?;
     }
     Ok(())

@@ -1,35 +1,35 @@
-//! Birth: an id, a record, a place in a field.
+//! Spawning: an id, a record, an index entry.
 
 use super::cooldowns::cooldowns;
 use super::*;
-use crate::care::{self, Keys};
 use crate::monsters::model::{DamageEntries, Monster};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
 use emberkeep_primitives::sequence::Looked;
 use emberkeep_primitives::{Taken, index};
 use emberkeep_schema::{Array, Extra, KeyLayout};
 
-/// What a new monster is like. It starts with full health and mana.
+/// The parameters of a new monster. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnRequest {
-    /// Where.
+    /// The field.
     pub field: Field,
-    /// What kind of monster.
+    /// The template: the kind of monster.
     pub template: u32,
     /// Full health, at least 1.
     pub max_hp: u32,
     /// Full mana.
     pub max_mp: u32,
-    /// Where in the field.
+    /// Position.
     pub x: i16,
-    /// Where in the field.
+    /// Position.
     pub y: i16,
-    /// On which foothold.
+    /// The foothold.
     pub fh: i16,
-    /// How it stands.
+    /// The stance.
     pub stance: u8,
-    /// Its team; -1 is none.
+    /// The team; -1 means none.
     pub team: i8,
     /// Region of the tenant's client.
     pub region: String,
@@ -40,7 +40,7 @@ pub struct SpawnRequest {
 }
 
 impl SpawnRequest {
-    /// A monster of this kind and health, of no team, at the origin of a field. The rest can be set.
+    /// A monster without a team at the origin of a field. The other fields can be set afterwards.
     pub fn new(field: Field, template: u32, max_hp: u32) -> SpawnRequest {
         SpawnRequest {
             field,
@@ -60,9 +60,10 @@ impl SpawnRequest {
 }
 
 impl Monsters {
-    /// Brings a monster into a field: id, record and index in one transaction. It inherits nothing that is known of an earlier
-    /// monster of the same id, also if an external client deleted that one's record and nothing else. Cooldowns that another
-    /// service started for that one are known after a [sweep](Monsters::sweep), and until then the new one has them.
+    /// Spawns a monster: id, record and index in one transaction. It inherits nothing from an earlier monster
+    /// with the same id, even if an external client deleted only that monster's record. An exception are
+    /// cooldowns that another service started for the earlier one: they are cleared only after a
+    /// [sweep](Monsters::sweep) has found them.
     pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
         if request.max_hp == 0 {
             return Err(Error::invalid("max hp", "0, expected at least 1"));
@@ -74,64 +75,63 @@ impl Monsters {
         let mut search = self.ids().search();
         loop {
             let layout = self.store.key_layout().clone();
-            let birth = Birth { request: request.clone(), ids: self.ids(), layout };
-            match care::run(&scope, move |tx, keys| birth.transaction(tx, keys)).await? {
-                Spawned::Monster(monster) => return Ok(*monster),
-                Spawned::NotYet(looked) => search.go_on(looked)?,
+            let spawn = SpawnTx { request: request.clone(), ids: self.ids(), layout };
+            match type_guard::run(&scope, move |tx, guard| spawn.run(tx, guard)).await? {
+                SpawnAttempt::Done(monster) => return Ok(*monster),
+                SpawnAttempt::NotYet(looked) => search.go_on(looked)?,
             }
         }
     }
 }
 
-/// What one transaction of a spawn came to.
-enum Spawned {
-    Monster(Box<Monster>),
+/// The result of one transaction of a spawn.
+enum SpawnAttempt {
+    Done(Box<Monster>),
     NotYet(Looked),
 }
 
-/// What a transaction of a spawn needs.
+/// The transaction of a spawn.
 #[derive(Clone)]
-struct Birth {
+struct SpawnTx {
     request: SpawnRequest,
     ids: Ids,
     layout: KeyLayout,
 }
 
-impl Birth {
-    /// Takes an id, and writes record and index under it.
-    fn transaction(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
+impl SpawnTx {
+    /// Takes an id, and writes record and index.
+    fn run(&self, tx: &mut Tx<'_, Tenant>, guard: TypeGuard) -> Result<SpawnAttempt> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
             Taken::Id(id) => id,
-            Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
+            Taken::NotYet(looked) => return Ok(SpawnAttempt::NotYet(looked)),
         };
-        remove::forget(tx, id, keys)?;
-        let monster = born(*tx.partition(), id, &self.request);
+        remove::remove_deadlines(tx, id, guard)?;
+        let monster = new_monster(*tx.partition(), id, &self.request);
         tx.put(&MONSTER.key(id), &monster)?;
         index::enter::<ByField>(tx, &id, &monster)?;
-        Ok(Spawned::Monster(Box::new(monster)))
+        Ok(SpawnAttempt::Done(Box::new(monster)))
     }
 
-    /// Whether an id cannot be handed out. One that can has no cooldowns afterwards.
+    /// Whether an id cannot be used. Clears the cooldowns of one that can.
     fn is_taken(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<bool> {
-        self.look_together(tx, id)?;
+        self.read_together(tx, id)?;
         if tx.exists(&MONSTER.key(id))? {
             return Ok(true);
         }
         Ok(cooldowns(id).clear_all(tx)?.more)
     }
 
-    /// Asks for all that the decision about an id needs in one round trip. One by one, an engine that is far away would
-    /// learn about an id that others have taken meanwhile, again and again.
-    fn look_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
+    /// Reads everything that the decision about an id needs in one round trip. With single reads, a remote
+    /// process would keep learning that other processes have taken the id meanwhile.
+    fn read_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
         let (layout, tenant) = (&self.layout, *tx.partition());
         let record = RawKey::from(MONSTER.key(id).to_text(layout, &tenant));
         let cooldowns = RawKey::from(MONSTER_COOLDOWNS.key(id).to_text(layout, &tenant));
-        tx.raw_read_many(&[(record, Read::Exists), (cooldowns, remove::known_cooldowns())]).map(drop)
+        tx.raw_read_many(&[(record, Read::Exists), (cooldowns, remove::indexed_cooldowns())]).map(drop)
     }
 }
 
-/// The new monster.
-fn born(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
+fn new_monster(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
     Monster {
         id,
         tenant_id: Some(tenant.0),

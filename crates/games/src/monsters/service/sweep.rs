@@ -1,37 +1,37 @@
-//! The sweep: background work in bounded turns, for what nobody meets by himself.
+//! The sweep: a background repair in bounded turns.
 
 use super::*;
+use crate::family_scan::{by_tenant, with_tenant};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
-use crate::pages::{by_tenant, told};
 use emberkeep_hot::engine::Cursor;
 use emberkeep_primitives::index::Sweeper;
 use emberkeep_schema::{Family, Key};
 use std::collections::BTreeMap;
 
-/// What a sweep found and set right.
+/// What a sweep has repaired so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Swept {
-    /// Entries of fields' indexes without a monster, removed.
+pub struct SweepReport {
+    /// Stale index entries that were removed.
     pub ghosts: usize,
-    /// Monsters that their field's index did not know, entered.
+    /// Monsters that their field's index did not list, and now does.
     pub orphans: usize,
-    /// Drop timers whose monster died or is gone, removed.
+    /// Drop timers of dead or removed monsters that were deleted.
     pub timers: usize,
-    /// Cooldowns whose monster is gone, removed.
+    /// Cooldowns of removed monsters that were deleted.
     pub cooldowns: usize,
-    /// Effects, timers and cooldowns that our own indexes did not know, because another service wrote them.
+    /// Effects, timers and cooldowns of other services that were entered into our auxiliary indexes.
     pub hints: usize,
-    /// Records that other services could not read, written anew in the present shape: an empty list stood there as
-    /// `{}`, or the tenant was missing or an object.
+    /// Records that other services could not read and that were rewritten: an empty list was stored as `{}`,
+    /// or the tenant was missing or an object.
     pub rewritten: usize,
-    /// Records that could not be read, each error with its key. They are left as they are.
+    /// Errors for corrupt records, each with its key. The records are unchanged.
     pub corrupt: Vec<hot::Error>,
 }
 
-impl Swept {
-    /// Adds what a transaction found.
-    pub(super) fn add(&mut self, other: Swept) {
+impl SweepReport {
+    /// Adds the result of a transaction.
+    pub(super) fn add(&mut self, other: SweepReport) {
         self.ghosts += other.ghosts;
         self.orphans += other.orphans;
         self.timers += other.timers;
@@ -42,18 +42,18 @@ impl Swept {
     }
 }
 
-/// One walk over all monsters of all tenants of a store, made by [`Monsters::sweep`].
+/// One sweep over all monsters of all tenants, started by [`Monsters::sweep`].
 ///
-/// Budget of a turn: about [`SWEEP_KEYS`] keys, and the transactions that set them right. It holds nothing between turns and may
-/// be dropped at any time; what a turn has done stays done. Two walks at once only do the work twice.
+/// Budget of a turn: about [`SWEEP_KEYS`] keys, and the transactions that repair them. A sweep holds no locks
+/// between turns and can be dropped at any time. Two sweeps at the same time only do the work twice.
 pub struct Sweep {
     monsters: Monsters,
     indexes: Sweeper<ByField>,
     stage: Stage,
-    swept: Swept,
+    report: SweepReport,
 }
 
-/// Where a walk is, with the place from which its scan goes on.
+/// The stages of a sweep, each with the cursor of its scan.
 #[derive(Clone, Copy)]
 enum Stage {
     Indexes,
@@ -64,29 +64,30 @@ enum Stage {
 }
 
 impl Monsters {
-    /// A walk that sets right what nobody meets by himself: ghosts and orphans of the fields' indexes, timers and
-    /// cooldowns whose monster is gone, what other services wrote and our own indexes do not know, and records that other
-    /// services cannot read. Run one every now and then, in any process; nothing depends on it being on time.
+    /// A sweep from the start. It removes stale index entries, enters orphans, deletes timers and cooldowns
+    /// of removed monsters, updates our auxiliary indexes with what other services wrote, and rewrites
+    /// records that other services cannot read. Run one every few minutes, in any process; nothing depends on
+    /// its timing.
     pub fn sweep(&self) -> Sweep {
         Sweep {
             monsters: self.clone(),
             indexes: Sweeper::new(self.store.clone()),
             stage: Stage::Indexes,
-            swept: Swept::default(),
+            report: SweepReport::default(),
         }
     }
 }
 
 impl Sweep {
-    /// Makes turns until the end, with a pause after each: the pause is the rate limit.
-    pub async fn run(mut self, pause: Duration) -> Result<Swept> {
+    /// Runs all turns, with a pause after each: the pause limits the rate.
+    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
         while self.turn().await? {
             tokio::time::sleep(pause).await;
         }
-        Ok(self.swept())
+        Ok(self.report())
     }
 
-    /// One turn. `false` = the walk is at its end. After an error the same turn can be made again.
+    /// Runs one turn; `false` at the end. After an error the same turn can be run again.
     pub async fn turn(&mut self) -> Result<bool> {
         self.stage = match self.stage {
             Stage::Indexes if self.indexes.turn().await? => Stage::Indexes,
@@ -94,14 +95,14 @@ impl Sweep {
             Stage::Monsters(from) => {
                 let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
                 for (tenant, ids) in page {
-                    tidy::monsters(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
+                    repair::monsters(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
                 }
                 next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
             }
             Stage::Timers(from) => {
                 let (page, next) = self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
                 for (tenant, ids) in page {
-                    tidy::timers(&self.monsters.scope(tenant), &ids, &mut self.swept).await?;
+                    repair::timers(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
                 }
                 next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
             }
@@ -109,7 +110,7 @@ impl Sweep {
                 let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
                 let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
                 for (tenant, markers) in page {
-                    tidy::markers(&self.monsters.scope(tenant), &markers, &mut self.swept).await?;
+                    repair::markers(&self.monsters.scope(tenant), &markers, &mut self.report).await?;
                 }
                 next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
             }
@@ -118,21 +119,21 @@ impl Sweep {
         Ok(!matches!(self.stage, Stage::Over))
     }
 
-    /// What was found so far.
-    pub fn swept(&self) -> Swept {
-        let (indexes, mut swept) = (self.indexes.swept(), self.swept.clone());
-        (swept.ghosts, swept.orphans) = (indexes.ghosts, indexes.orphans);
-        swept.corrupt.extend(indexes.corrupt.iter().cloned());
-        swept
+    /// What was repaired so far.
+    pub fn report(&self) -> SweepReport {
+        let (indexes, mut report) = (self.indexes.swept(), self.report.clone());
+        (report.ghosts, report.orphans) = (indexes.ghosts, indexes.orphans);
+        report.corrupt.extend(indexes.corrupt.iter().cloned());
+        report
     }
 
-    /// A page of a family's keys, by tenant, and where the next one begins.
+    /// A page of a family's keys, by tenant, and the cursor of the next page.
     async fn page<F: Family<Partition = Tenant>, T>(
         &self,
         from: Option<Cursor>,
         part: impl Fn(&Key<F>) -> T,
     ) -> Result<(BTreeMap<Tenant, Vec<T>>, Option<Cursor>)> {
         let page = self.monsters.store.scan::<F>(from, SWEEP_KEYS).await?;
-        Ok((by_tenant(told(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
+        Ok((by_tenant(with_tenant(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
     }
 }

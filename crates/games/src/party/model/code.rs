@@ -1,30 +1,30 @@
-//! Room codes: what people read to each other across a room.
+//! Room codes: short enough to read aloud.
 
 use crate::party::error::Error;
 use emberkeep_schema::{Part, Sink, partition};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, str::FromStr};
 
-/// Characters of a code.
+/// Number of characters.
 const LENGTH: usize = 6;
-/// What a code is made of: nothing that is taken for something else. 32 of them, so that five random bits are one.
+/// The alphabet: no characters that look alike. It has 32 characters, so that five random bits select one.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
-/// The code of a room: 6 characters of A–Z without I and O and of 2–9.
+/// The code of a room: 6 characters of A–Z without I and O, and of 2–9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomCode([u8; LENGTH]);
 
 partition! {
-    /// One room. All its keys, its log and its channel are of this partition.
+    /// One room. All its keys, its log and its channel are in this partition.
     #[derive(Copy)]
     pub struct Room(RoomCode) as "code";
 }
 
 impl RoomCode {
-    /// Random bytes that make a code.
+    /// Random bytes that a code needs.
     pub(crate) const RANDOM_BYTES: usize = LENGTH;
 
-    /// The code that somebody typed: small letters and spaces around it are forgiven.
+    /// Parses a code as people type it: lower case and surrounding spaces are accepted.
     pub fn new(typed: &str) -> Result<RoomCode, Error> {
         RoomCode::exact(&typed.trim().to_ascii_uppercase()).ok_or_else(|| {
             let problem = "expected 6 characters of A-Z without I and O and of 2-9";
@@ -32,7 +32,8 @@ impl RoomCode {
         })
     }
 
-    /// A code of random bytes. Each character is five of a byte's bits, so that all codes are equally likely.
+    /// A code from random bytes. Each character uses five bits of a byte, so that all codes are equally
+    /// likely.
     pub(crate) fn of_random(bytes: [u8; LENGTH]) -> RoomCode {
         RoomCode(bytes.map(|byte| ALPHABET[usize::from(byte & 31)]))
     }

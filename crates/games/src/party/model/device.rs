@@ -1,4 +1,4 @@
-//! What a room remembers of a device.
+//! What a room knows of its devices.
 
 use super::meta::digest;
 use super::{DeviceId, PlayerId};
@@ -7,12 +7,13 @@ use emberkeep_schema::record;
 use subtle::ConstantTimeEq;
 
 record! {
-    /// What a room remembers of a device that joined it or lost a player in it.
+    /// What a room knows of a device that joined it or lost a player in it.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Device {
-        /// `sha256:` and the digest of its reconnect token, in hex; absent if it never joined.
+        /// `sha256:` and the digest of its reconnect token in hex; absent if it never joined.
         pub token_hash: Option<String> => "token_hash" optional,
-        /// How it lost its last player without having asked for it; absent once it took another one or gave one up.
+        /// How it lost its last player without its own request; absent once it has taken or released one
+        /// since.
         pub lost: Option<Loss> => "lost" optional,
     }
 }
@@ -23,18 +24,18 @@ record! {
     pub struct Loss {
         /// The player.
         pub player_id: PlayerId => "player_id",
-        /// Why.
+        /// The reason.
         pub reason: Invalidation => "reason",
-        /// When, in milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         pub at: i64 => "at",
     }
 }
 
 record! {
-    /// A device that may not come back.
+    /// The ban of a device.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Ban {
-        /// The id with which the master lifts the ban. The id of the device is a secret of the device.
+        /// The id to lift the ban with. The id of the device itself is a secret of the device.
         pub ban_id: String => "ban_id",
         /// The device.
         pub device_id: DeviceId => "device_id",
@@ -48,7 +49,7 @@ record! {
 }
 
 impl Device {
-    /// Whether a token is the device's. How long it takes tells nothing of how much of it was right.
+    /// Whether a token belongs to the device. Compares in constant time.
     pub(crate) fn has_token(&self, token: &str) -> bool {
         self.token_hash.as_ref().is_some_and(|hash| hash.as_bytes().ct_eq(digest(token).as_bytes()).into())
     }

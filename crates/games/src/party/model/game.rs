@@ -1,4 +1,4 @@
-//! What is played, and how far it is.
+//! The rounds of a game, and its progress.
 
 use super::{ItemId, PlayerId, RoundId, SenderId, VoteResults};
 use emberkeep_schema::{Array, record};
@@ -6,36 +6,36 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 record! {
-    /// What will be played, round by round. Only the master's setup writes it, and no client is ever sent it.
+    /// The rounds of a game. Only the master's setup writes it, and no client ever gets it.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Plan {
-        /// In the order of the game.
+        /// The rounds in order.
         pub rounds: Array<Round> => "rounds" default,
     }
 }
 
 record! {
-    /// One round.
+    /// A round.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Round {
-        /// Its id.
+        /// The id.
         pub round_id: RoundId => "round_id",
-        /// In the order of the round.
+        /// The items in order.
         pub items: Array<Item> => "items" default,
     }
 }
 
 record! {
-    /// One reel, of which people guess who sent it.
+    /// An item: one reel. Players guess who sent it.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Item {
-        /// Its id.
+        /// The id, unique in its round.
         pub item_id: ItemId => "item_id",
-        /// Where the reel is.
+        /// The address of the reel.
         pub reel_url: String => "reel_url",
         /// How many senders a player may choose.
         pub k: u32 => "k",
-        /// Who sent it.
+        /// The true senders.
         pub true_sender_ids: Array<SenderId> => "true_sender_ids" default,
     }
 }
@@ -44,34 +44,34 @@ record! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The master opens the next item.
+    /// The master can open the next item.
     Idle,
-    /// The players vote.
+    /// Players vote on the current item.
     Vote,
-    /// The vote is over; the master shows the result.
+    /// The vote has closed. The master can reveal the result.
     RevealWait,
-    /// The round is over; the master starts the next one.
+    /// The points of the round are shown. The master can start the next round.
     RoundScore,
 }
 
 record! {
-    /// How far the game is.
+    /// The progress of a game.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Game {
         /// What it waits for.
         pub status: Status => "status",
-        /// Which round, counted from 0.
+        /// Index of the round, from 0.
         pub round: u32 => "round_index",
-        /// Which item of the round, counted from 0: the next one while `idle` (none if all were shown), else the current
-        /// one.
+        /// Index of the item in its round, from 0: the next one while `idle` (beyond the last if all were
+        /// revealed), otherwise the current one.
         pub item: u32 => "item_index",
-        /// When the vote closes, once the master has said so.
+        /// When the vote closes; set by a forced close.
         pub closes_at: Option<i64> => "closes_at" optional,
         /// When the vote closed.
         pub closed_at: Option<i64> => "closed_at" optional,
-        /// The result of the current item, from the end of its vote on. Not for players.
+        /// The result of the current item after its vote has closed. Not for players.
         pub results: Option<VoteResults> => "current_vote_results" optional,
-        /// The result that was shown last.
+        /// The result that was revealed last.
         pub revealed: Option<VoteResults> => "revealed" optional,
         /// Points of this round.
         pub round_scores: Points => "round_scores" default,
@@ -79,13 +79,13 @@ record! {
 }
 
 impl Plan {
-    /// A round and an item of it, by their places.
+    /// A round and an item by their indexes.
     pub fn at(&self, round: u32, item: u32) -> Option<(&Round, &Item)> {
         let round = self.rounds.get(round as usize)?;
         Some((round, round.items.get(item as usize)?))
     }
 
-    /// The places of a round and an item.
+    /// The indexes of a round and an item.
     pub fn place_of(&self, round: &RoundId, item: &ItemId) -> Option<(u32, u32)> {
         let of_round = self.rounds.iter().position(|known| known.round_id == *round)?;
         let of_item = self.rounds[of_round].items.iter().position(|known| known.item_id == *item)?;
@@ -93,7 +93,7 @@ impl Plan {
     }
 }
 
-/// Points of players. `null` and `[]`, which other languages write for an empty map, are read as one.
+/// Points by player. Reads `null` and `[]`, which other languages write for an empty map, as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Points(pub BTreeMap<PlayerId, i64>);

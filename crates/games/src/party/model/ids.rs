@@ -1,4 +1,4 @@
-//! Ids of players, senders, devices, rounds and items: short texts that the clients chose.
+//! Ids of players, senders, devices, rounds and items: short texts that clients choose.
 
 use crate::party::error::Error;
 use crate::party::limits::ID_BYTES_MAX;
@@ -6,22 +6,24 @@ use emberkeep_schema::{Codec, Name, Part, Sink, ValueError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, sync::Arc};
 
-/// What is wrong with an id, stored or new, if anything. Quotes and backslashes would grow in JSON.
+/// Checks a stored or new id. Quotes and backslashes are refused because they grow in JSON.
 fn check(text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > ID_BYTES_MAX {
         return Err(format!("{} bytes, expected 1 to {ID_BYTES_MAX}", text.len()));
     }
     match text.chars().find(|c| c.is_control() || matches!(c, '"' | '\\')) {
-        Some(c) => Err(format!("{c:?} in an id, expected text without quotes and control characters")),
+        Some(c) => {
+            Err(format!("contains {c:?}, expected text without quotes, backslashes and control characters"))
+        }
         None => Ok(()),
     }
 }
 
-/// What is wrong with a new id besides, if anything. Ids are keys of JSON objects, so that names which mean something to a
-/// JavaScript object are refused. A stored id may have such a name: former versions took it.
+/// Checks a new id further. Ids become keys of JSON objects, so names with a meaning in JavaScript objects
+/// are refused. A stored id may have such a name, because earlier versions accepted it.
 fn check_new(text: &str) -> Result<(), String> {
     if matches!(text, "__proto__" | "constructor" | "prototype") {
-        return Err(format!("{text:?}, expected none of the names that objects have in JavaScript"));
+        return Err(format!("{text:?}, expected a name that is not a property of JavaScript objects"));
     }
     Ok(())
 }
@@ -33,19 +35,19 @@ macro_rules! ids {
         pub struct $name($inner);
 
         impl $name {
-            /// Checks the text and keeps it.
+            /// Checks the text.
             pub fn new(text: impl AsRef<str>) -> Result<$name, Error> {
                 let id = $name::stored(text.as_ref())?;
                 id.check_new()?;
                 Ok(id)
             }
 
-            /// Refuses an id that was read and that a room must not begin to use.
+            /// Refuses an id that was read and that a room must not start to use.
             pub(in crate::party) fn check_new(&self) -> Result<(), Error> {
                 check_new(self.as_str()).map_err(|problem| Error::invalid($what, problem))
             }
 
-            /// An id as it is read: from the store, or from a request that names what exists.
+            /// An id from the store, or from a request that names something existing.
             fn stored(text: &str) -> Result<$name, Error> {
                 check(text).map_err(|problem| Error::invalid($what, problem))?;
                 let make: fn(&str) -> Result<$inner, Error> = $make;
@@ -86,15 +88,15 @@ macro_rules! ids {
 }
 
 ids! {
-    /// One player of a room.
+    /// The id of a player.
     PlayerId: "player id", Arc<str>, |text| Ok(Arc::from(text));
-    /// One of those whose reels are shown.
+    /// The id of a sender.
     SenderId: "sender id", Arc<str>, |text| Ok(Arc::from(text));
-    /// One phone or browser.
+    /// The id of a device: a random secret of a phone or browser.
     DeviceId: "device id", Arc<str>, |text| Ok(Arc::from(text));
-    /// One round of a game; it stands in keys.
+    /// The id of a round; part of a key.
     RoundId: "round id", Name, part_text;
-    /// One item of a round; it stands in keys.
+    /// The id of an item; part of a key.
     ItemId: "item id", Name, part_text;
 }
 
@@ -123,7 +125,7 @@ parts! { RoundId ItemId }
 
 macro_rules! codecs {
     ($($name:ident)*) => { $(
-        /// As a field or a member: its text.
+        /// Encodes the id as its text.
         impl Codec for $name {
             type Value = $name;
             const TYPE: &'static str = stringify!($name);

@@ -1,14 +1,14 @@
-//! The state of a room: its players and senders, and the game when there is one.
+//! The state of a room: players, senders, and the game.
 
 use super::{Ban, DeviceId, Game, Plan, PlayerId, Points, RoomCode, SenderId};
 use emberkeep_schema::{Array, record};
 use serde::{Deserialize, Serialize};
 
-/// Where a room is.
+/// The phase of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// People come together.
+    /// Players join.
     Lobby,
     /// Rounds are played.
     Game,
@@ -17,67 +17,67 @@ pub enum Phase {
 }
 
 record! {
-    /// The whole state of a room, but for claims and votes.
+    /// The state of a room, without claims and votes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct State {
-        /// The room.
+        /// The code of the room.
         pub room_code: RoomCode => "room_code",
-        /// Where it is.
+        /// The phase.
         pub phase: Phase => "phase",
-        /// Who takes part.
+        /// Players and senders.
         pub lobby: Lobby => "lobby",
-        /// The game, from its start on.
+        /// The game, once it has started.
         pub game: Option<Game> => "game" default,
-        /// Points of each player.
+        /// Points by player.
         pub scores: Points => "scores" default,
-        /// What will be played, from the setup of the master on.
+        /// The rounds, once the room is set up.
         pub plan: Option<Plan> => "setup" optional,
-        /// `true` while devices that have not joined before are refused.
+        /// `true` while devices that have not joined before are refused; otherwise absent.
         pub locked: Option<bool> => "locked" optional,
-        /// Devices that may not come back.
+        /// Bans; absent if there are none.
         pub bans: Option<Array<Ban>> => "bans" optional,
     }
 }
 
 record! {
-    /// Who takes part.
+    /// The players and senders of a room.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Lobby {
-        /// Who guesses.
+        /// The players.
         pub players: Array<Player> => "players" default,
-        /// Whose reels are shown.
+        /// The people whose reels are shown.
         pub senders: Array<Sender> => "senders" default,
     }
 }
 
 record! {
-    /// Who guesses.
+    /// A player: a participant who guesses.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Player {
-        /// Its id.
+        /// The id.
         pub player_id: PlayerId => "player_id",
-        /// The sender that the player is, if it is one.
+        /// The sender that this player is, if any.
         pub sender_id: Option<SenderId> => "sender_id" default,
-        /// What people read.
+        /// The displayed name.
         pub name: String => "name" default,
-        /// Whether the player takes part.
+        /// Whether the player is active.
         pub active: bool => "active" or true,
-        /// A picture.
+        /// The address of a picture.
         pub avatar_url: Option<String> => "avatar_url" default,
     }
 }
 
 record! {
-    /// Whose reels are shown.
+    /// A sender: a person whose reels are shown.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Sender {
-        /// Its id.
+        /// The id.
         pub sender_id: SenderId => "sender_id",
-        /// What people read.
+        /// The displayed name.
         pub name: String => "name" default,
-        /// Whether it can be chosen.
+        /// Whether players can choose it.
         pub active: bool => "active" or true,
-        /// How many reels it sent.
+        /// The number of reels that it sent.
         pub reels_count: u32 => "reels_count" or 0,
     }
 }
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// A player.
+    /// The player with this id.
     pub fn player(&self, id: &PlayerId) -> Option<&Player> {
         self.lobby.players.iter().find(|player| player.player_id == *id)
     }
@@ -112,27 +112,27 @@ impl State {
         self.locked == Some(true)
     }
 
-    /// Banned devices.
+    /// The bans.
     pub fn bans(&self) -> &[Ban] {
         self.bans.as_ref().map_or(&[], |bans| &bans.0)
     }
 
-    /// Whether a device may not come back.
+    /// Whether a device is banned.
     pub fn is_banned(&self, device: &DeviceId) -> bool {
         self.bans().iter().any(|ban| ban.device_id == *device)
     }
 
-    /// Players that take part.
+    /// Active players.
     pub fn active_players(&self) -> impl Iterator<Item = &Player> {
         self.lobby.players.iter().filter(|player| player.active)
     }
 
-    /// When the open vote closes, once the master has said so.
+    /// When the open vote closes; set by a forced close.
     pub fn closes_at(&self) -> Option<i64> {
         self.game.as_ref()?.closes_at
     }
 
-    /// Senders that can be chosen.
+    /// Senders that players can choose.
     pub fn selectable(&self) -> impl Iterator<Item = &SenderId> {
         self.lobby.senders.iter().filter(|sender| sender.active).map(|sender| &sender.sender_id)
     }

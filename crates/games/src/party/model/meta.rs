@@ -1,4 +1,4 @@
-//! The meta of a room, and the key of its master.
+//! The meta record of a room, and its master key.
 
 use super::RoomCode;
 use crate::party::error::{Error, Result};
@@ -9,25 +9,25 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 record! {
-    /// When a room began and ends, and who may lead it.
+    /// Creation and expiry of a room, and the digest of its master key.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Meta {
-        /// The room.
+        /// The code of the room.
         pub room_code: RoomCode => "room_code",
         /// When it was created.
         pub created_at: i64 => "created_at",
-        /// When it ends, unless somebody does something before.
+        /// When it expires unless it is used before.
         pub expires_at: i64 => "expires_at",
-        /// `sha256:` and the digest of the master key, in hex. No other room has it.
+        /// `sha256:` and the digest of the master key in hex. No other room has it.
         pub master_hash: String => "master_hash",
-        /// The version of the protocol that it speaks.
+        /// The protocol version of the room.
         pub protocol_version: u32 => "protocol_version",
-        /// `true` if a device that is known must show its reconnect token to join again.
+        /// `true` if a known device must send its reconnect token to join again; otherwise absent.
         pub strict_devices: Option<bool> => "strict_devices" optional,
     }
 }
 
-/// Who has it leads the room. Shown once, when the room is created; the store knows only its digest.
+/// The key that proves the master. Returned once, when the room is created; the store has only its digest.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MasterKey(String);
 
@@ -35,7 +35,7 @@ pub struct MasterKey(String);
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl MasterKey {
-    /// The key that a client brings.
+    /// Checks a key that a client sends.
     pub fn new(text: &str) -> Result<MasterKey> {
         let expected = MASTER_KEY_BYTES / 3 * 4;
         if text.len() != expected || !text.bytes().all(|byte| BASE64URL.contains(&byte)) {
@@ -53,24 +53,24 @@ impl MasterKey {
         MasterKey(text.collect())
     }
 
-    /// The key, to be shown to whoever created the room.
+    /// The key as text, for the client that created the room.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What is stored of it.
+    /// The digest that is stored.
     pub(crate) fn hash(&self) -> String {
         digest(&self.0)
     }
 }
 
-/// What is stored of a secret: `sha256:` and its digest, in hex.
+/// The stored form of a secret: `sha256:` and its digest in hex.
 pub(crate) fn digest(secret: &str) -> String {
     let hex = Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!("sha256:{hex}")
 }
 
-/// It must not end up in a log.
+/// A key must not appear in a log.
 impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MasterKey(…)")
@@ -78,12 +78,12 @@ impl fmt::Debug for MasterKey {
 }
 
 impl Meta {
-    /// Whether a known device must show its reconnect token.
+    /// Whether a known device must send its reconnect token.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict_devices == Some(true)
     }
 
-    /// Whether the room is that of a digest. How long it takes tells nothing of how much of it was right.
+    /// Whether a digest is that of the room's master key. Compares in constant time.
     pub(crate) fn is_of(&self, hash: &str) -> bool {
         self.master_hash.as_bytes().ct_eq(hash.as_bytes()).into()
     }

@@ -1,4 +1,5 @@
-//! What is stored of a room. The JSON names are the document's; fields that others added are kept.
+//! The stored types of a room. Their JSON names are those of the storage document; unknown fields are
+//! preserved.
 
 mod code;
 mod device;

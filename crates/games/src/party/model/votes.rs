@@ -1,10 +1,10 @@
-//! Votes, and what came of them.
+//! Votes and results.
 
 use super::{ItemId, PlayerId, RoundId, SenderId};
 use emberkeep_schema::{Array, Codec, ValueError, record};
 
-/// The senders that a player chose, as JSON. What cannot be read chooses nobody: one vote that an external service
-/// corrupt must not keep the others from being counted.
+/// The senders that a player chose, as JSON. A corrupt value decodes as an empty selection, so that one vote
+/// of an external service cannot prevent the count of the others.
 pub struct Selections;
 
 impl Codec for Selections {
@@ -22,29 +22,29 @@ impl Codec for Selections {
 }
 
 record! {
-    /// What came of the vote on one item: who sent it, and who knew.
+    /// The result of the vote on one item.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct VoteResults {
         /// The round.
         pub round_id: RoundId => "round_id",
         /// The item.
         pub item_id: ItemId => "item_id",
-        /// Who sent it.
+        /// The true senders.
         pub true_sender_ids: Array<SenderId> => "true_sender_ids" default,
-        /// Each player that voted.
+        /// The result of each player that voted.
         pub players: Array<PlayerResult> => "players" default,
     }
 }
 
 record! {
-    /// What came of one player's vote.
+    /// The result of one player's vote.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PlayerResult {
         /// The player.
         pub player_id: PlayerId => "player_id",
-        /// Whom the player chose.
+        /// The senders that the player chose.
         pub selections: Array<SenderId> => "selections" default,
-        /// One for each that is right.
+        /// One point for each true sender among them.
         pub points: i64 => "points" or 0,
     }
 }

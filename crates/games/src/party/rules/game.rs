@@ -1,14 +1,14 @@
-//! How a game goes: an item is opened, voted on, closed, shown, and left behind.
+//! The course of a game: an item is opened, voted on, closed and revealed.
 
 use super::ranking::ranking;
 use super::vote::count;
 use crate::party::error::{Error, Result};
-use crate::party::event::{Closing, Event};
+use crate::party::event::{CloseReason, Event};
 use crate::party::limits::{COUNTDOWN, PLAYERS_TO_START_MIN};
 use crate::party::model::*;
-use crate::party::view::Revealed;
+use crate::party::view::RevealedItem;
 
-/// The item that is voted on, or whose result waits to be shown.
+/// The current item: open, or waiting for its reveal.
 pub fn current(state: &State) -> Option<(&Round, &Item)> {
     let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
     match game.status {
@@ -17,7 +17,7 @@ pub fn current(state: &State) -> Option<(&Round, &Item)> {
     }
 }
 
-/// The item that can be opened now.
+/// The item that can be opened next.
 pub fn next_item(state: &State) -> Option<(&Round, &Item)> {
     let game = state.game.as_ref().filter(|_| state.phase == Phase::Game)?;
     match game.status {
@@ -27,11 +27,11 @@ pub fn next_item(state: &State) -> Option<(&Round, &Item)> {
     }
 }
 
-/// Starts the game: two active players at least, and all of them taken.
+/// Starts the game. Needs two active players, all of them with a device.
 pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event> {
     match state.phase {
         Phase::Lobby => {}
-        Phase::Game => return Err(Error::not_now("the game has begun already")),
+        Phase::Game => return Err(Error::not_now("the game has already begun")),
         Phase::GameOver => {
             return Err(Error::not_now("the game is over; go back to the lobby to play again"));
         }
@@ -45,7 +45,8 @@ pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event
     }
     let free = |player: &&Player| !claims.iter().any(|(_, taken)| *taken == player.player_id);
     if let Some(player) = state.active_players().find(free) {
-        let problem = format!("player {} is not taken; wait, or deactivate it", player.player_id);
+        let problem =
+            format!("no device has taken player {}; wait, or deactivate the player", player.player_id);
         return Err(Error::NotClaimed { problem });
     }
     state.phase = Phase::Game;
@@ -63,7 +64,7 @@ pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event
     Ok(Event::GameStarted)
 }
 
-/// Opens an item, which must be the next one. What came before is shown first.
+/// Opens the next item. If the result of the previous one was not revealed, it is revealed first.
 pub fn open(state: &mut State, round: &RoundId, item: &ItemId) -> Result<Vec<Event>> {
     let status = running(state)?.status;
     let Some((next_round, next)) = next_item(state) else {
@@ -73,7 +74,7 @@ pub fn open(state: &mut State, round: &RoundId, item: &ItemId) -> Result<Vec<Eve
         }));
     };
     if (&next_round.round_id, &next.item_id) != (round, item) {
-        let problem = format!("item {} of round {} is the next one", next.item_id, next_round.round_id);
+        let problem = format!("the next item is {} of round {}", next.item_id, next_round.round_id);
         return Err(Error::conflict(problem));
     }
     let opened = Event::VoteStarted {
@@ -88,7 +89,7 @@ pub fn open(state: &mut State, round: &RoundId, item: &ItemId) -> Result<Vec<Eve
     Ok(events)
 }
 
-/// Lets the vote end after the countdown. Said again, it changes nothing: the first deadline stays.
+/// Starts the countdown to the close of the vote. If it runs already, the first deadline stays.
 pub fn force_close(state: &mut State, now: i64) -> Result<(i64, Option<Event>)> {
     let Some((round_id, item_id)) = super::voting(state) else {
         running(state)?;
@@ -103,8 +104,8 @@ pub fn force_close(state: &mut State, now: i64) -> Result<(i64, Option<Event>)> 
     Ok((closes_at, Some(Event::VoteClosing { round_id, item_id, closes_at })))
 }
 
-/// Ends the vote that is open. `votes` are those that were cast.
-pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: Closing) -> Result<Event> {
+/// Closes the open vote and counts the votes.
+pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: CloseReason) -> Result<Event> {
     let Some((round, item)) = current(state).filter(|_| super::voting(state).is_some()) else {
         return Err(Error::not_now("no vote is open"));
     };
@@ -123,12 +124,12 @@ pub fn close(state: &mut State, votes: &super::Ballots, at: i64, reason: Closing
     Ok(event)
 }
 
-/// Shows the result of the item whose vote is over, adds its points, and leaves the item behind. After the last item of
-/// a round none is left to be opened: the master goes on with the points of the round.
+/// Reveals the result of the closed vote, adds its points, and advances to the next item. After the last item
+/// of a round, only the points of the round can follow.
 pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     let game = running(state)?;
     if game.status != Status::RevealWait {
-        return Err(Error::not_now("there is no result to be shown"));
+        return Err(Error::not_now("there is no result to reveal"));
     }
     let results = game.results.take();
     game.closed_at = None;
@@ -137,14 +138,14 @@ pub fn reveal(state: &mut State) -> Result<Vec<Event>> {
     add_points(state, results.as_ref());
     let game = running(state)?;
     game.revealed = results;
-    Ok(Revealed::of(game).map(|results| Event::ItemRevealed { results }).into_iter().collect())
+    Ok(RevealedItem::of(game).map(|results| Event::ItemRevealed { results }).into_iter().collect())
 }
 
-/// Shows the points of a round whose items have all been left behind.
+/// Shows the points of a round whose items are all done.
 fn score_round(state: &mut State) -> Result<Event> {
     let game = running(state)?;
     game.status = Status::RoundScore;
-    // The item that was last is the current place until the next round.
+    // The last item is the current one until the next round.
     game.item = game.item.saturating_sub(1);
     let (place, points) = (game.round as usize, game.round_scores.clone());
     let round = state.plan.as_ref().and_then(|plan| plan.rounds.get(place));
@@ -152,8 +153,8 @@ fn score_round(state: &mut State) -> Result<Event> {
     Ok(Event::RoundScored { round_id, ranking: ranking(state, &points) })
 }
 
-/// Goes on after the last item of a round: to the points of the round, with the result of the item if it was not shown
-/// yet; from there to the next round, and after the last one to the end of the game.
+/// Advances after the last item of a round: to the points of the round (revealing the last result if
+/// necessary), then to the next round, and after the last round to the end of the game.
 pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
     let status = running(state)?.status;
     match status {
@@ -179,8 +180,8 @@ pub fn next_round(state: &mut State) -> Result<Vec<Event>> {
     Ok(vec![Event::RoundStarted { round_id }])
 }
 
-/// Brings the room back to the lobby: players and their devices stay, points begin at 0. Without the rounds of before the
-/// room is set up again.
+/// Returns the room to the lobby. Players and their devices stay, points start at 0. Without `keep_rounds`
+/// the room must be set up again.
 pub fn play_again(state: &mut State, keep_rounds: bool) -> Result<Vec<Event>> {
     if state.phase == Phase::Lobby {
         return Err(Error::not_now("the room is in the lobby; start the game"));
@@ -195,7 +196,7 @@ pub fn play_again(state: &mut State, keep_rounds: bool) -> Result<Vec<Event>> {
     Ok(vec![Event::BackToLobby { keep_rounds }])
 }
 
-/// Points go to players who are still there.
+/// Adds points to players that still exist.
 fn add_points(state: &mut State, results: Option<&VoteResults>) {
     for result in results.iter().flat_map(|results| results.players.iter()) {
         if state.player(&result.player_id).is_none() {

@@ -1,4 +1,4 @@
-//! Who takes part.
+//! The rules of the lobby: players, lock and bans.
 
 use super::names::{checked_name, checked_url};
 use crate::party::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::party::request::SetupPlayer;
 /// Adds a player to the lobby.
 pub fn add_player(state: &mut State, player: &SetupPlayer) -> Result<Event> {
     if state.phase != Phase::Lobby {
-        return Err(Error::not_now("the game has begun, players are added in the lobby"));
+        return Err(Error::not_now("the game has begun; players can be added only in the lobby"));
     }
     let before = bytes(state);
     let player = checked_player(state, player)?;
@@ -20,36 +20,36 @@ pub fn add_player(state: &mut State, player: &SetupPlayer) -> Result<Event> {
     Ok(event)
 }
 
-/// Bytes of all players and senders as JSON.
+/// Size of all players and senders as JSON.
 fn bytes(state: &State) -> usize {
     serde_json::to_vec(&state.lobby).map_or(usize::MAX, |json| json.len())
 }
 
-/// Every state shows all players and senders to every client, so that their sum is bounded. A room that is over the bound
-/// already, of a former version or by an external writer, may become smaller.
+/// Every view contains all players and senders, so their total size is limited. A room that is beyond the
+/// limit already, from an earlier version or an external writer, may only become smaller.
 pub(super) fn check_size(state: &State, bytes_before: usize) -> Result<()> {
     let bytes = bytes(state);
     if bytes > LOBBY_BYTES_MAX && bytes > bytes_before {
         let problem = format!(
-            "{bytes} bytes in all, expected at most {LOBBY_BYTES_MAX}; shorten names, ids and avatar addresses"
+            "{bytes} bytes in total, expected at most {LOBBY_BYTES_MAX}; shorten names, ids and avatar addresses"
         );
         return Err(Error::invalid("players and senders", problem));
     }
     Ok(())
 }
 
-/// A player that fits into the room.
+/// Checks a new player.
 pub(super) fn checked_player(state: &State, player: &SetupPlayer) -> Result<Player> {
     if state.lobby.players.len() >= PLAYERS_MAX {
         return Err(Error::RoomFull { what: "players", max: PLAYERS_MAX });
     }
     if state.player(&player.player_id).is_some() {
-        return Err(Error::conflict(format!("there is a player {} already", player.player_id)));
+        return Err(Error::conflict(format!("player {} already exists", player.player_id)));
     }
     player.player_id.check_new()?;
     let known = |id: &SenderId| state.lobby.senders.iter().any(|sender| sender.sender_id == *id);
     if let Some(sender) = player.sender_id.as_ref().filter(|sender| !known(sender)) {
-        return Err(Error::invalid("sender of a player", format!("{sender}, expected one of the room's")));
+        return Err(Error::invalid("sender of a player", format!("{sender}, expected a sender of the room")));
     }
     Ok(Player {
         player_id: player.player_id.clone(),
@@ -61,13 +61,13 @@ pub(super) fn checked_player(state: &State, player: &SetupPlayer) -> Result<Play
     })
 }
 
-/// Puts a player into the room, without points.
+/// Adds a player without points.
 pub(super) fn enter(state: &mut State, player: Player) {
     state.scores.0.insert(player.player_id.clone(), 0);
     state.lobby.players.push(player);
 }
 
-/// Gives a player another name; nothing happens if it is the same.
+/// Renames a player; `None` if the name is the same.
 pub fn rename_player(state: &mut State, id: &PlayerId, name: &str) -> Result<Option<Event>> {
     let (name, before) = (checked_name(name)?, bytes(state));
     let player = state.player_mut(id).ok_or_else(|| Error::PlayerNotFound(id.clone()))?;
@@ -79,15 +79,15 @@ pub fn rename_player(state: &mut State, id: &PlayerId, name: &str) -> Result<Opt
     Ok(Some(Event::PlayerRenamed { player_id: id.clone(), name }))
 }
 
-/// Whether another player has the name; upper and lower case are the same. The master may give two players one name, a
-/// device may not take another player's.
+/// Whether another player has the name, ignoring case. The master may give two players the same name; a
+/// device may not.
 pub fn has_name(state: &State, other_than: &PlayerId, name: &str) -> bool {
     let name = name.trim().to_lowercase();
     let others = state.lobby.players.iter().filter(|player| player.player_id != *other_than);
     others.into_iter().any(|player| player.name.to_lowercase() == name)
 }
 
-/// Locks or unlocks the lobby; nothing happens if it is so already.
+/// Locks or unlocks the lobby; `None` if nothing changes.
 pub fn lock(state: &mut State, locked: bool) -> Option<Event> {
     if state.is_locked() == locked {
         return None;
@@ -101,7 +101,7 @@ pub fn ban(state: &mut State, device_id: &DeviceId, player: &PlayerId, now: i64)
     if state.bans().len() >= BANS_MAX {
         return Err(Error::RoomFull { what: "bans", max: BANS_MAX });
     }
-    // One more than the newest: an id that was lifted is not used for another device while newer ones stand.
+    // One more than the newest: the id of a lifted ban is not reused while newer ones exist.
     let number = |ban: &Ban| ban.ban_id.strip_prefix('b').and_then(|number| number.parse().ok());
     let newest: u32 = state.bans().iter().filter_map(number).max().unwrap_or(0);
     let ban = Ban {
@@ -141,7 +141,7 @@ pub fn delete_player(state: &mut State, id: &PlayerId) -> Result<Event> {
     Ok(Event::PlayerDeleted { player_id: id.clone() })
 }
 
-/// Lets a player take part, or not; nothing happens if it is so already.
+/// Activates or deactivates a player; `None` if nothing changes.
 pub fn toggle_player(state: &mut State, id: &PlayerId, active: bool) -> Result<Option<Event>> {
     let player = state.player_mut(id).ok_or_else(|| Error::PlayerNotFound(id.clone()))?;
     if player.active == active {

@@ -1,4 +1,4 @@
-//! The rules of a room: pure functions over its state. Time, claims and votes are arguments.
+//! The rules of a room: pure functions on its state. Time, claims and votes are arguments.
 
 mod game;
 mod lobby;

@@ -1,11 +1,11 @@
-//! Who has how many points.
+//! The ranking of players by points.
 
 use crate::party::model::{Points, State};
-use crate::party::view::Ranked;
+use crate::party::view::RankingEntry;
 
-/// The players of a room by their points, the best first. As many points are the same rank, and the next rank is as
-/// far behind as there are players before it; among equals the order of the lobby.
-pub fn ranking(state: &State, points: &Points) -> Vec<Ranked> {
+/// The players of a room, the best first. Players with equal points share a rank and keep the order of the
+/// lobby. The next rank counts all players before it.
+pub fn ranking(state: &State, points: &Points) -> Vec<RankingEntry> {
     let score = |player| points.0.get(player).copied().unwrap_or(0);
     let players = state.lobby.players.iter().map(|player| &player.player_id);
     let mut scored: Vec<_> = players.map(|player| (player, score(player))).collect();
@@ -13,7 +13,7 @@ pub fn ranking(state: &State, points: &Points) -> Vec<Ranked> {
     let better = |mine: i64| scored.iter().filter(|(_, score)| *score > mine).count() as u32;
     scored
         .iter()
-        .map(|(player, score)| Ranked {
+        .map(|(player, score)| RankingEntry {
             rank: better(*score) + 1,
             player_id: (*player).clone(),
             score: *score,

@@ -1,4 +1,4 @@
-//! What is played, checked as a whole.
+//! The setup of a room, checked as a whole.
 
 use super::lobby::{self, checked_player, enter};
 use super::names::{checked_name, checked_url};
@@ -16,10 +16,10 @@ use std::hash::Hash;
 /// Sets a room up, once per game. Players that were added before stay.
 pub fn set_up(state: &mut State, setup: &Setup) -> Result<Event> {
     if state.phase != Phase::Lobby {
-        return Err(Error::not_now("the game has begun, a room is set up in the lobby"));
+        return Err(Error::not_now("the game has begun; a room can be set up only in the lobby"));
     }
     if state.plan.is_some() {
-        return Err(Error::conflict("the room was set up already, it is done once"));
+        return Err(Error::conflict("the room is already set up"));
     }
     let mut after = state.clone();
     after.lobby.senders = senders(&setup.senders)?.into();
@@ -89,14 +89,14 @@ fn item(state: &State, given: &SetupItem) -> Result<Item> {
     })
 }
 
-/// A result names the selections of every player, and every state shows it.
+/// A result contains the selections of every player, and every view contains the last result.
 fn check_selections(state: &State, given: &SetupItem) -> Result<()> {
     let longest = state.selectable().map(|id| id.as_str().len()).max().unwrap_or(0);
-    // An id with its quotes and comma.
+    // The length of an id with its quotes and comma.
     let most = SELECTIONS_BYTES_MAX / (PLAYERS_MAX * (longest + 3));
     if given.k as usize > most {
         let problem = format!(
-            "{} for item {}, expected 1 to {most} with ids of senders as long as these",
+            "{} for item {}, expected 1 to {most} because the ids of the senders are long",
             given.k, given.item_id
         );
         return Err(Error::invalid("k", problem));
@@ -113,21 +113,21 @@ fn check_count(what: &'static str, count: usize, max: usize) -> Result<()> {
 }
 
 fn check_unique<T: Eq + Hash + Display>(what: &'static str, ids: impl Iterator<Item = T>) -> Result<()> {
-    let mut seen = HashSet::new();
+    let mut ids_so_far = HashSet::new();
     for id in ids {
-        if seen.contains(&id) {
-            return Err(Error::invalid(what, format!("{id} stands twice, expected it once")));
+        if ids_so_far.contains(&id) {
+            return Err(Error::invalid(what, format!("{id} occurs twice, expected it once")));
         }
-        seen.insert(id);
+        ids_so_far.insert(id);
     }
     Ok(())
 }
 
-/// Whatever is written once is read in every transaction of the room.
+/// Every transaction on the room reads the state, so its size is limited.
 fn check_size(state: &State) -> Result<()> {
     let bytes = serde_json::to_vec(state).map_or(usize::MAX, |json| json.len());
     if bytes > SETUP_BYTES_MAX {
-        let problem = format!("{bytes} bytes in all, expected at most {SETUP_BYTES_MAX}");
+        let problem = format!("{bytes} bytes in total, expected at most {SETUP_BYTES_MAX}");
         return Err(Error::invalid("setup", problem));
     }
     Ok(())

@@ -1,21 +1,21 @@
-//! What a vote may be, when all have voted, and what it is worth.
+//! Which votes are valid, when a vote is complete, and its points.
 
 use super::game::current;
 use crate::party::error::{Error, Result};
 use crate::party::model::*;
 use std::collections::BTreeMap;
 
-/// The votes on an item that were cast.
+/// The votes on an item, by player.
 pub type Ballots = BTreeMap<PlayerId, Vec<SenderId>>;
 
-/// The round and the item of the vote that is open.
+/// The round and item of the open vote.
 pub fn voting(state: &State) -> Option<(RoundId, ItemId)> {
     let open = state.game.as_ref().is_some_and(|game| game.status == Status::Vote);
     let (round, item) = current(state).filter(|_| open)?;
     Some((round.round_id.clone(), item.item_id.clone()))
 }
 
-/// A choice that the open item allows: 1 to k different senders of those that can be chosen.
+/// Checks a selection for the open item: 1 to k different senders that can be chosen.
 pub fn checked_selections(state: &State, selections: &[SenderId]) -> Result<Vec<SenderId>> {
     let refused = |problem: String| Err(Error::InvalidSelection { problem });
     let Some((_, item)) = current(state) else { return Err(Error::Late) };
@@ -27,14 +27,14 @@ pub fn checked_selections(state: &State, selections: &[SenderId]) -> Result<Vec<
             return refused(format!("{sender} cannot be chosen"));
         }
         if selections[..place].contains(sender) {
-            return refused(format!("{sender} stands twice"));
+            return refused(format!("{sender} occurs twice"));
         }
     }
     Ok(selections.to_vec())
 }
 
-/// Whether everybody who can vote has: all active players that a device has, and there is one. Where nobody can vote
-/// the master ends the vote.
+/// Whether every voter has voted: all active players with a device, at least one. Without voters the master
+/// must force the close.
 pub fn is_complete(state: &State, claims: &[(DeviceId, PlayerId)], votes: &Ballots) -> bool {
     let mut voters = state
         .active_players()
@@ -44,9 +44,9 @@ pub fn is_complete(state: &State, claims: &[(DeviceId, PlayerId)], votes: &Ballo
     voters.peek().is_some() && voters.all(|player| votes.contains_key(player))
 }
 
-/// The result of an item: one point for each right sender. A vote belongs to its player, whichever device cast it, and
-/// counts while the player is there. What an external service stored beyond the rules counts as far as they go: the first k
-/// different senders that can be chosen.
+/// The result of an item: one point for each true sender. A vote belongs to its player, whichever device cast
+/// it, and counts while the player exists. Of an external vote beyond the rules, the first k different
+/// senders that can be chosen count.
 pub fn count(state: &State, round: &RoundId, item: &Item, votes: &Ballots) -> VoteResults {
     let result = |player: &Player| {
         let chosen = allowed(state, item, votes.get(&player.player_id)?);

@@ -1,7 +1,7 @@
-//! Devices take players, and give them up.
+//! Devices take and release players.
 
 use super::devices;
-use super::visit::{Touch, Visit};
+use super::room_tx::{RoomTx, TxMode};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::event::{Event, Invalidation};
@@ -11,57 +11,57 @@ use emberkeep_hot::Tx;
 use emberkeep_primitives::claim::Take;
 
 impl Rooms {
-    /// Takes a free player for a device that has none. Of several devices one gets it.
+    /// Takes a free player for a device that has none. One of several devices gets it.
     pub async fn take_player(&self, code: RoomCode, device: &DeviceId, player: &PlayerId) -> Result<()> {
         let (device, player) = (device.clone(), player.clone());
-        self.enter(code, Touch::Always, move |tx, visit| take(tx, visit, &device, &player)).await
+        self.enter(code, TxMode::KeepAlive, move |tx, room| take(tx, room, &device, &player)).await
     }
 
-    /// Gives the device's player up; which one it was. Its vote stays: it is the player's.
+    /// Releases and returns the device's player. Its vote stays, because it belongs to the player.
     pub async fn release_player(&self, code: RoomCode, device: &DeviceId) -> Result<PlayerId> {
         let device = device.clone();
-        self.enter(code, Touch::Always, move |tx, visit| {
-            let Some(player_id) = claims(visit.until).release_left(tx, &device)? else {
+        self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            let Some(player_id) = claims(room.until).release_left(tx, &device)? else {
                 return Err(no_player());
             };
-            devices::forgive(tx, visit, &device)?;
-            visit.tell([Event::PlayerReleased { player_id: player_id.clone() }]);
+            devices::clear_loss(tx, room, &device)?;
+            room.record([Event::PlayerReleased { player_id: player_id.clone() }]);
             Ok(player_id)
         })
         .await
     }
 
-    /// Makes all players free; how many were taken. Each device that had one is told.
+    /// Releases all claims and returns their number. Each device is notified.
     pub async fn reset_claims(&self, master: &Master) -> Result<usize> {
-        self.lead(master, Touch::Always, |tx, visit| {
-            let taken = visit.claims(tx)?;
-            claims(visit.until).clear(tx)?;
+        self.lead(master, TxMode::KeepAlive, |tx, room| {
+            let taken = room.claims(tx)?;
+            claims(room.until).clear(tx)?;
             let count = taken.len();
             for (device_id, player_id) in taken {
-                lose(tx, visit, device_id, player_id, Invalidation::ClaimsReset)?;
+                record_loss(tx, room, device_id, player_id, Invalidation::ClaimsReset)?;
             }
-            visit.tell([Event::ClaimsReset]);
+            room.record([Event::ClaimsReset]);
             Ok(count)
         })
         .await
     }
 }
 
-/// Checks in the order of the document: the device, the player, then whether the player takes part.
-fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &PlayerId) -> Result<()> {
-    if visit.state.phase == Phase::GameOver {
+/// Checks in the order of the storage document: the device, the player, then whether the player is active.
+fn take(tx: &mut Tx<'_, Room>, room: &mut RoomTx, device: &DeviceId, player: &PlayerId) -> Result<()> {
+    if room.state.phase == Phase::GameOver {
         return Err(Error::not_now("the game is over"));
     }
     device.check_new()?;
-    devices::check_welcome(tx, visit, device)?;
-    forget_strangers(tx, visit, device)?;
+    devices::check_admission(tx, room, device)?;
+    release_deleted_player(tx, room, device)?;
     let half = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
-    if let Some(has) = claims(visit.until).right_of(tx, device)? {
+    if let Some(has) = claims(room.until).right_of(tx, device)? {
         return Err(Error::DeviceAlreadyHasPlayer(has));
     }
-    let active = visit.state.player(player).map(|player| player.active);
+    let active = room.state.player(player).map(|player| player.active);
     let active = active.ok_or_else(|| Error::PlayerNotFound(player.clone()))?;
-    match claims(visit.until).take(tx, device, player)? {
+    match claims(room.until).take(tx, device, player)? {
         Take::LeftHas(has) => return Err(Error::DeviceAlreadyHasPlayer(has)),
         Take::RightHeldBy(_) => return Err(Error::TakenNow(player.clone())),
         Take::Taken if !active => return Err(Error::Inactive(player.clone())),
@@ -69,52 +69,53 @@ fn take(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId, player: &Pl
     }
     if let Some(lost) = half.filter(|lost| lost != player) {
         let reason = Invalidation::Replaced;
-        visit.tell([Event::SlotInvalidated { device_id: device.clone(), player_id: lost, reason }]);
+        room.record([Event::SlotInvalidated { device_id: device.clone(), player_id: lost, reason }]);
     }
-    devices::forgive(tx, visit, device)?;
-    visit.tell([Event::PlayerTaken { player_id: player.clone() }]);
+    devices::clear_loss(tx, room, device)?;
+    room.record([Event::PlayerTaken { player_id: player.clone() }]);
     Ok(())
 }
 
-/// A device that has a player whom somebody else deleted has none.
-fn forget_strangers(tx: &mut Tx<'_, Room>, visit: &mut Visit, device: &DeviceId) -> Result<()> {
+/// Releases the player of a device if an external service has deleted that player.
+fn release_deleted_player(tx: &mut Tx<'_, Room>, room: &mut RoomTx, device: &DeviceId) -> Result<()> {
     let has = tx.hget(&DEVICE_TO_PLAYER.key(), device)?;
-    let Some(player_id) = has.filter(|player| visit.state.player(player).is_none()) else { return Ok(()) };
-    claims(visit.until).release_left(tx, device)?;
-    lose(tx, visit, device.clone(), player_id, Invalidation::PlayerDeleted)
+    let Some(player_id) = has.filter(|player| room.state.player(player).is_none()) else { return Ok(()) };
+    claims(room.until).release_left(tx, device)?;
+    record_loss(tx, room, device.clone(), player_id, Invalidation::PlayerDeleted)
 }
 
-/// A device lost its player and did not ask for it: it hears of it now, or when it comes back.
-fn lose(
+/// Records that a device lost its player without its own request. The device is notified now, or when it
+/// joins again.
+fn record_loss(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device_id: DeviceId,
     player_id: PlayerId,
     reason: Invalidation,
 ) -> Result<()> {
-    devices::note_loss(tx, visit, &device_id, &player_id, reason)?;
-    visit.tell([Event::SlotInvalidated { device_id, player_id, reason }]);
+    devices::note_loss(tx, room, &device_id, &player_id, reason)?;
+    room.record([Event::SlotInvalidated { device_id, player_id, reason }]);
     Ok(())
 }
 
-/// Takes a player away from the device that has it, and says so; which device it was.
+/// Releases a player and notifies its device, which is returned.
 pub(super) fn evict(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     player: &PlayerId,
     reason: Invalidation,
 ) -> Result<Option<DeviceId>> {
-    let device = claims(visit.until).release_right(tx, player)?;
+    let device = claims(room.until).release_right(tx, player)?;
     if let Some(device_id) = device.clone() {
-        lose(tx, visit, device_id, player.clone(), reason)?;
+        record_loss(tx, room, device_id, player.clone(), reason)?;
     }
     Ok(device)
 }
 
-/// The player of a device: it must be there and take part.
-pub(super) fn player_of(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<PlayerId> {
-    let player = claims(visit.until).right_of(tx, device)?.ok_or_else(no_player)?;
-    match visit.state.player(&player) {
+/// The player of a device; fails if there is none or if it is inactive.
+pub(super) fn player_of(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<PlayerId> {
+    let player = claims(room.until).right_of(tx, device)?.ok_or_else(no_player)?;
+    match room.state.player(&player) {
         Some(known) if known.active => Ok(player),
         Some(_) => Err(Error::Inactive(player)),
         None => Err(no_player()),

@@ -1,16 +1,16 @@
-//! The end of a room.
+//! Closing a room.
 
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::Room;
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
-use crate::party::service::visit::wipe;
-use crate::party::signal::Signal;
+use crate::party::service::room_tx::wipe;
+use crate::party::wakeup::Wakeup;
 use emberkeep_hot::Tx;
 
 impl Rooms {
-    /// Closes a room: every key of it goes, its code can be used again, and who follows it is told. It works on a room
-    /// whose state cannot be read, too.
+    /// Closes a room: removes its keys, frees its code, and notifies its subscribers. Also works if the state
+    /// is corrupt.
     pub async fn close(&self, master: &Master) -> Result<()> {
         let (code, hash) = (master.code, master.hash.clone());
         let expired = self.scope(code).transact(move |tx| close(tx, &hash)).await?;
@@ -18,7 +18,7 @@ impl Rooms {
     }
 }
 
-/// Removes the room; `true` if it had expired, then the tombstone stays.
+/// Removes the room; `true` if it had already expired, and then keeps the tombstone.
 fn close(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
     let code = tx.partition().0;
     let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
@@ -29,7 +29,7 @@ fn close(tx: &mut Tx<'_, Room>, hash: &str) -> Result<bool> {
     wipe(tx)?;
     if !expired {
         tx.del(&ROOM_META.key())?;
-        tx.publish(&ROOM_CHANNEL.key(), &Signal::Closed)?;
+        tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Closed)?;
     }
     Ok(expired)
 }

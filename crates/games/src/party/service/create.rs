@@ -1,7 +1,7 @@
-//! New rooms.
+//! Creation of rooms.
 
 use super::Rooms;
-use super::visit::{end_of, entry, wipe};
+use super::room_tx::{end_of, entry, wipe};
 use crate::party::error::{Error, Result};
 use crate::party::event::Event;
 use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
@@ -9,46 +9,48 @@ use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
 use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_META, ROOM_STATE, group};
 use emberkeep_hot::Tx;
 
-/// A room that was created.
+/// A new room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Created {
-    /// What people join with.
+pub struct NewRoom {
+    /// The code to join with.
     pub room_code: RoomCode,
-    /// Who has it leads the room. It is shown here and never again.
+    /// The key of the master. It is returned only here.
     pub master_key: MasterKey,
 }
 
 impl Rooms {
-    /// Creates a room. A code that another room has, or had until a day ago, is not used.
-    /// A device is known by its id alone; see [`create_strict`](Rooms::create_strict).
-    pub async fn create(&self) -> Result<Created> {
+    /// Creates a room. The code of a room that exists or expired less than a day ago is not used. The id of a
+    /// device is enough to join again; see [`create_strict`](Rooms::create_strict).
+    pub async fn create(&self) -> Result<NewRoom> {
         self.create_with(None).await
     }
 
-    /// Creates a room in which a device that is known joins again only with its reconnect token.
-    pub async fn create_strict(&self) -> Result<Created> {
+    /// Creates a room in which a known device must send its reconnect token to join again.
+    pub async fn create_strict(&self) -> Result<NewRoom> {
         self.create_with(Some(true)).await
     }
 
-    async fn create_with(&self, strict_devices: Option<bool>) -> Result<Created> {
+    async fn create_with(&self, strict_devices: Option<bool>) -> Result<NewRoom> {
         for _ in 0..CODE_ATTEMPTS_MAX {
-            let room_code = RoomCode::of_random(self.entropy.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
-            let master_key = MasterKey::of_random(self.entropy.bytes()?);
+            let room_code = RoomCode::of_random(self.random.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
+            let master_key = MasterKey::of_random(self.random.bytes()?);
             let hash = master_key.hash();
             if self.scope(room_code).transact(move |tx| create(tx, &hash, strict_devices)).await? {
-                return Ok(Created { room_code, master_key });
+                return Ok(NewRoom { room_code, master_key });
             }
         }
-        Err(Error::conflict(format!("{CODE_ATTEMPTS_MAX} random codes are all in use; close rooms")))
+        Err(Error::conflict(format!(
+            "{CODE_ATTEMPTS_MAX} random room codes are all in use; close some rooms"
+        )))
     }
 }
 
-/// Writes an empty room, unless its code is in use.
+/// Writes an empty room; `false` if its code is in use.
 fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Result<bool> {
     if tx.exists(&ROOM_META.key())? {
         return Ok(false);
     }
-    // Whatever stands under the code without a meta is nobody's.
+    // Keys under the code without a meta belong to no room.
     wipe(tx)?;
     let (room_code, now) = (tx.partition().0, tx.now());
     let until = end_of(now, 0);

@@ -1,8 +1,8 @@
-//! What a room remembers of its devices: reconnect tokens, losses, and who may come in.
+//! What a room knows of its devices: reconnect tokens, lost players, and admission.
 //!
-//! A record is a hint about a device, never about the game: one that cannot be read is as good as none.
+//! A record of a device never affects the game. A corrupt record counts as an empty one.
 
-use super::visit::Visit;
+use super::room_tx::RoomTx;
 use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
 use crate::party::limits::DEVICES_MAX;
@@ -10,7 +10,7 @@ use crate::party::model::{Device, DeviceId, Loss, PlayerId, Room, digest};
 use crate::party::schema::{ROOM_DEVICES, group};
 use emberkeep_hot::{self as hot, Tx};
 
-/// What is known of a device.
+/// Reads the record of a device.
 pub(super) fn record(tx: &mut Tx<'_, Room>, device: &DeviceId) -> Result<Device> {
     match tx.hget(&ROOM_DEVICES.key(), device) {
         Err(hot::Error::Corrupt { .. }) => Ok(Device::default()),
@@ -18,67 +18,68 @@ pub(super) fn record(tx: &mut Tx<'_, Room>, device: &DeviceId) -> Result<Device>
     }
 }
 
-/// Gives a device a new token. The one of before is nothing any more.
+/// Issues a new token. The previous one becomes invalid.
 pub(super) fn give_token(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device: &DeviceId,
     known: Device,
     token: &str,
 ) -> Result<()> {
-    make_room(tx, visit, device)?;
-    write(tx, visit, device, &Device { token_hash: Some(digest(token)), ..known })
+    make_space(tx, room, device)?;
+    write(tx, room, device, &Device { token_hash: Some(digest(token)), ..known })
 }
 
-/// Remembers how a device lost its player.
+/// Records how a device lost its player.
 pub(super) fn note_loss(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device: &DeviceId,
     player: &PlayerId,
     reason: Invalidation,
 ) -> Result<()> {
-    make_room(tx, visit, device)?;
-    let lost = Loss { player_id: player.clone(), reason, at: visit.now, extra: Default::default() };
+    make_space(tx, room, device)?;
+    let lost = Loss { player_id: player.clone(), reason, at: room.now, extra: Default::default() };
     let known = Device { lost: Some(lost), ..record(tx, device)? };
-    write(tx, visit, device, &known)
+    write(tx, room, device, &known)
 }
 
-/// Writes what is known of a device. The roster of a room that a former version created does not name the key.
-fn write(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId, known: &Device) -> Result<()> {
-    tx.hset_until(&ROOM_DEVICES.key(), device, known, visit.until)?;
-    Ok(group().join(tx, &ROOM_DEVICES.key(), visit.until)?)
+/// Writes the record of a device. The roster of a room from an earlier version lacks the key.
+fn write(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId, known: &Device) -> Result<()> {
+    tx.hset_until(&ROOM_DEVICES.key(), device, known, room.until)?;
+    Ok(group().join(tx, &ROOM_DEVICES.key(), room.until)?)
 }
 
-/// Forgets how a device lost its player: it has done something about it since.
-pub(super) fn forgive(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
+/// Clears the lost player of a device: it has taken or released a player since.
+pub(super) fn clear_loss(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
     let known = record(tx, device)?;
     if known.lost.is_none() {
         return Ok(());
     }
-    Ok(tx.hset_until(&ROOM_DEVICES.key(), device, &Device { lost: None, ..known }, visit.until)?)
+    Ok(tx.hset_until(&ROOM_DEVICES.key(), device, &Device { lost: None, ..known }, room.until)?)
 }
 
-/// Refuses a device that was banned, or that has not joined a locked room before.
-pub(super) fn check_welcome(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
-    let code = visit.meta.room_code;
-    if visit.state.is_banned(device) {
+/// Refuses a banned device, and one that has not joined a locked room before.
+pub(super) fn check_admission(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
+    let code = room.meta.room_code;
+    if room.state.is_banned(device) {
         return Err(Error::Banned(code));
     }
-    if visit.state.is_locked() && record(tx, device)?.token_hash.is_none() {
+    if room.state.is_locked() && record(tx, device)?.token_hash.is_none() {
         return Err(Error::RoomLocked(code));
     }
     Ok(())
 }
 
-/// One more device than are remembered: those without a player are forgotten, and get a new token when they come back.
-fn make_room(tx: &mut Tx<'_, Room>, visit: &Visit, device: &DeviceId) -> Result<()> {
+/// Makes space for one more record: devices without a player are removed, and get a new token when they join
+/// again.
+fn make_space(tx: &mut Tx<'_, Room>, room: &RoomTx, device: &DeviceId) -> Result<()> {
     if tx.hlen(&ROOM_DEVICES.key())? < DEVICES_MAX
         || tx.hget(&ROOM_DEVICES.key(), device).is_ok_and(|known| known.is_some())
     {
         return Ok(());
     }
-    let claims = visit.claims(tx)?;
+    let claims = room.claims(tx)?;
     for (known, _) in tx.hgetall(&ROOM_DEVICES.key())? {
         if !claims.iter().any(|(with_player, _)| *with_player == known) {
             tx.hdel(&ROOM_DEVICES.key(), &known)?;

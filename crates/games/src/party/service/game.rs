@@ -1,7 +1,7 @@
 //! The game, item by item.
 
 use super::claims::player_of;
-use super::visit::{Touch, Visit};
+use super::room_tx::{RoomTx, TxMode};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::*;
@@ -9,44 +9,45 @@ use crate::party::rules;
 use emberkeep_hot::Tx;
 use emberkeep_primitives::ballot::Cast;
 
-/// A vote that counts.
+/// The receipt of a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Voted {
-    /// Whose it is.
+pub struct VoteReceipt {
+    /// The player that voted.
     pub player_id: PlayerId,
-    /// Whether it was the last one that was waited for.
+    /// Whether it was the last missing vote.
     pub closed: bool,
 }
 
-/// A room in which nothing is due.
+/// A settled room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settled {
-    /// When something will be: settle then.
+pub struct Settlement {
+    /// When the open vote closes by itself. Settle again then.
     pub next_deadline: Option<i64>,
 }
 
 impl Rooms {
-    /// Starts the game: the room is set up, two players at least take part, and all of them are taken.
+    /// Starts the game. The room must be set up, with at least two active players, all of them with a device.
     pub async fn start_game(&self, master: &Master) -> Result<()> {
-        self.lead(master, Touch::Always, |tx, visit| {
-            let claims = visit.claims(tx)?;
-            let event = rules::start(&mut visit.state, &claims)?;
-            visit.tell([event]);
+        self.lead(master, TxMode::KeepAlive, |tx, room| {
+            let claims = room.claims(tx)?;
+            let event = rules::start(&mut room.state, &claims)?;
+            room.record([event]);
             Ok(())
         })
         .await
     }
 
-    /// Opens an item for the vote. It must be the next one of the round; the result of the one before is shown first.
+    /// Opens the next item of the round for votes. Reveals the result of the previous one if necessary.
     pub async fn open_item(&self, master: &Master, round: &RoundId, item: &ItemId) -> Result<()> {
         let (round, item) = (round.clone(), item.clone());
-        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
-            visit.advance(tx, |state| rules::open(state, &round, &item))
+        let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+            room.advance(tx, |state| rules::open(state, &round, &item))
         };
-        self.lead(master, Touch::Always, act).await
+        self.lead(master, TxMode::KeepAlive, act).await
     }
 
-    /// Votes for the device's player: 1 to k different senders. The first vote counts. With the last one the vote ends.
+    /// Votes for the device's player: 1 to k different senders. The first vote counts. The last missing vote
+    /// closes the vote.
     pub async fn submit_vote(
         &self,
         code: RoomCode,
@@ -54,68 +55,71 @@ impl Rooms {
         round: &RoundId,
         item: &ItemId,
         selections: Vec<SenderId>,
-    ) -> Result<Voted> {
+    ) -> Result<VoteReceipt> {
         let (device, round, item) = (device.clone(), round.clone(), item.clone());
-        self.enter(code, Touch::Always, move |tx, visit| {
-            vote(tx, visit, &device, (&round, &item), &selections)
+        self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            vote(tx, room, &device, (&round, &item), &selections)
         })
         .await
     }
 
-    /// Lets the vote end in ten seconds; when that is. Said again, the first countdown goes on.
+    /// Starts the countdown of ten seconds to the close of the vote, and returns when it closes. If it runs
+    /// already, it goes on.
     pub async fn force_close_vote(&self, master: &Master) -> Result<i64> {
-        self.lead(master, Touch::Always, |_, visit| {
-            let (closes_at, event) = rules::force_close(&mut visit.state, visit.now)?;
-            visit.tell(event);
+        self.lead(master, TxMode::KeepAlive, |_, room| {
+            let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
+            room.record(event);
             Ok(closes_at)
         })
         .await
     }
 
-    /// Shows everybody the result of the item whose vote is over, adds its points and leaves it behind. Optional before
-    /// the next item or round: those do it by themselves.
+    /// Reveals the result of the closed vote, adds its points, and advances to the next item. Optional:
+    /// opening the next item or starting the next round reveals it too.
     pub async fn reveal(&self, master: &Master) -> Result<()> {
-        self.lead(master, Touch::Always, |tx, visit| visit.advance(tx, rules::reveal)).await
+        self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal)).await
     }
 
-    /// Goes on after the last item of a round: first to the points of the round, then to the next round, after the last
-    /// one to the end of the game.
+    /// Advances after the last item of a round: first to the points of the round, then to the next round,
+    /// after the last round to the end of the game.
     pub async fn start_next_round(&self, master: &Master) -> Result<()> {
-        self.lead(master, Touch::Always, |tx, visit| visit.advance(tx, rules::next_round)).await
+        self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::next_round)).await
     }
 
-    /// Does what is due and nothing else: for a server's timer. Two that call it at once do it once.
-    pub async fn settle(&self, code: RoomCode) -> Result<Settled> {
-        self.enter(code, Touch::IfChanged, |_, visit| Ok(Settled { next_deadline: visit.state.closes_at() }))
-            .await
+    /// Settles what is due, for a server's timer. Concurrent calls settle it once.
+    pub async fn settle(&self, code: RoomCode) -> Result<Settlement> {
+        self.enter(code, TxMode::KeepAliveIfChanged, |_, room| {
+            Ok(Settlement { next_deadline: room.state.closes_at() })
+        })
+        .await
     }
 }
 
 fn vote(
     tx: &mut Tx<'_, Room>,
-    visit: &mut Visit,
+    room: &mut RoomTx,
     device: &DeviceId,
     place: (&RoundId, &ItemId),
     selections: &[SenderId],
-) -> Result<Voted> {
-    check_open(&visit.state, place)?;
-    let player = player_of(tx, visit, device)?;
-    let chosen = rules::checked_selections(&visit.state, selections)?;
-    let ballot = visit.ballot().ok_or(Error::Late)?;
-    match ballot.cast(tx, &player, &chosen, visit.state.closes_at())? {
+) -> Result<VoteReceipt> {
+    check_open(&room.state, place)?;
+    let player = player_of(tx, room, device)?;
+    let chosen = rules::checked_selections(&room.state, selections)?;
+    let ballot = room.ballot().ok_or(Error::Late)?;
+    match ballot.cast(tx, &player, &chosen, room.state.closes_at())? {
         Cast::AlreadyVoted => return Err(Error::AlreadyVoted(player)),
-        // The visit has ended a vote whose time is over, so this does not happen here; a ballot asks by itself, because
-        // not everybody who uses one settles first.
+        // Unreachable here, because `room_tx` has closed a vote whose time is over. The ballot checks for
+        // callers that do not settle first.
         Cast::Late => return Err(Error::Late),
         Cast::Counted => {}
     }
-    // No event: its number in the log would tell everybody how many have voted.
-    visit.wake();
-    let closed = visit.settle(tx)?;
-    Ok(Voted { player_id: player, closed })
+    // Not an event: its sequence would reveal the number of votes.
+    room.wake();
+    let closed = room.settle(tx)?;
+    Ok(VoteReceipt { player_id: player, closed })
 }
 
-/// The vote on the item must be open: one that was is over, one that was not is not now.
+/// Checks that the vote on the item is open: a closed one is `Late`, a later one is not open yet.
 fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
     if state.phase == Phase::Lobby {
         return Err(Error::not_now("the game has not begun"));
@@ -133,6 +137,6 @@ fn check_open(state: &State, (round, item): (&RoundId, &ItemId)) -> Result<()> {
     match plan.place_of(round, item) {
         Some(place) if place < next => Err(Error::Late),
         Some(_) => Err(Error::not_now(format!("item {item} of round {round} is not open"))),
-        None => Err(Error::invalid("item", format!("{item} of round {round} is none of the game's"))),
+        None => Err(Error::invalid("item", format!("{item} of round {round} is not part of the game"))),
     }
 }

@@ -1,107 +1,126 @@
-//! A device comes in: who it is, and whether it may.
+//! Joining: authentication and admission of a device.
 //!
-//! 1. A device is named by its id, which is a random secret of the device. Joining gives it a reconnect token besides.
-//! 2. The right token proves the device, and so does the master key its bearer. Anybody else who names a device that has a
-//!    token or a player is refused in a strict room, and one that has a token everywhere if [`JoinRequest::proves_itself`] is
-//!    set. In an open room the id is enough, as for clients that know no tokens; the token of before is replaced.
-//! 3. A refusal writes nothing: it neither keeps the room alive nor makes the device known.
+//! 1. A device is identified by its id, a random secret of the device. The first join issues a reconnect
+//!    token.
+//! 2. The token proves the device; the master key admits its bearer. Without either, a device that has a
+//!    token or a player is refused in a strict room. With [`JoinRequest::proves_itself`], one that has a
+//!    token is refused in every room. Otherwise the id is enough in an open room, for clients that know no
+//!    tokens; a new token replaces the previous one.
+//! 3. A refusal writes nothing: it neither extends the room's expiry nor records the device.
 
 use super::devices;
-use super::sync::{Joined, look};
-use super::visit::{Touch, Visit};
+use super::room_tx::{RoomTx, TxMode};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::model::*;
 use crate::party::schema::claims;
-use crate::party::view::Look;
+use crate::party::view::RoomSnapshot;
 use emberkeep_hot::Tx;
+use serde::Serialize;
 
-/// A device that wants to come in.
+/// A request to join.
 #[derive(Clone)]
 pub struct JoinRequest {
     /// The device.
     pub device_id: DeviceId,
-    /// The version of the protocol that its client speaks.
+    /// The protocol version of the client.
     pub protocol_version: u32,
-    /// The token that the device was given when it joined before, if it has one.
+    /// The token from an earlier join, if the device has one.
     pub reconnect_token: Option<String>,
-    /// Proof that the caller leads the room: it comes in whatever else holds.
+    /// Proof that the caller is the master, who is always admitted.
     pub master: Option<Master>,
-    /// Whether a device that has a token must show it, also in an open room.
+    /// Whether a device with a token must send it, even in an open room.
     pub proves_itself: bool,
 }
 
-/// A device that came in.
-pub struct Admitted {
-    /// The room as of that moment.
-    pub look: Look,
-    /// With it the device proves itself when it comes back.
+/// The result of a join.
+pub struct Admission {
+    /// The room after the join.
+    pub snapshot: RoomSnapshot,
+    /// The device proves its identity with this token when it joins again.
     pub reconnect_token: String,
-    /// How the device lost its player, if it has none and did nothing about it since.
+    /// How the device lost its player, if it has none and has not taken or released one since.
     pub lost: Option<Loss>,
 }
 
+/// The reply to a join over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JoinReply {
+    /// The code of the room.
+    pub room_code: RoomCode,
+    /// The protocol version of the room.
+    pub protocol_version: u32,
+    /// The phase of the room.
+    pub phase: Phase,
+    /// The player that the device has from an earlier visit.
+    pub my_player_id: Option<PlayerId>,
+    /// The sequence of the newest event in the room's log.
+    pub sequence: u64,
+    /// The device proves its identity with this token when it joins again and in HTTP calls.
+    pub reconnect_token: String,
+}
+
 impl JoinRequest {
-    /// A device with its id alone.
+    /// A request with the device id alone.
     pub fn new(device_id: DeviceId, protocol_version: u32) -> JoinRequest {
         JoinRequest { device_id, protocol_version, reconnect_token: None, master: None, proves_itself: false }
     }
 }
 
 impl Rooms {
-    /// A device comes in, or comes back, with its id alone. The room lives for another day.
-    pub async fn join(&self, code: RoomCode, device: &DeviceId, protocol_version: u32) -> Result<Joined> {
+    /// Joins or rejoins with the device id alone. Extends the room's expiry.
+    pub async fn join(&self, code: RoomCode, device: &DeviceId, protocol_version: u32) -> Result<JoinReply> {
         let admitted = self.admit(code, JoinRequest::new(device.clone(), protocol_version)).await?;
         Ok(admitted.joined(device))
     }
 
-    /// A device comes in, or comes back. The room lives for another day.
-    pub async fn admit(&self, code: RoomCode, request: JoinRequest) -> Result<Admitted> {
-        let token = MasterKey::of_random(self.entropy.bytes()?).as_str().to_owned();
-        self.enter(code, Touch::Always, move |tx, visit| {
-            let (known, is_proved) = check(tx, visit, &request)?;
+    /// Joins or rejoins. Extends the room's expiry.
+    pub async fn admit(&self, code: RoomCode, request: JoinRequest) -> Result<Admission> {
+        let token = MasterKey::of_random(self.random.bytes()?).as_str().to_owned();
+        self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            let (known, is_proved) = check(tx, room, &request)?;
             let lost = known.lost.clone();
             let reconnect_token = match &request.reconnect_token {
                 Some(shown) if is_proved => shown.clone(),
                 _ => {
-                    devices::give_token(tx, visit, &request.device_id, known, &token)?;
+                    devices::give_token(tx, room, &request.device_id, known, &token)?;
                     token.clone()
                 }
             };
-            let look = look(tx, visit)?;
-            let lost = lost.filter(|_| look.player_of(&request.device_id).is_none());
-            Ok(Admitted { look, reconnect_token, lost })
+            let snapshot = room.snapshot(tx)?;
+            let lost = lost.filter(|_| snapshot.player_of(&request.device_id).is_none());
+            Ok(Admission { snapshot, reconnect_token, lost })
         })
         .await
     }
 
-    /// The room, if a device may come in. Writes nothing.
-    pub async fn may_join(&self, code: RoomCode, request: JoinRequest) -> Result<Look> {
-        self.enter(code, Touch::Never, move |tx, visit| {
-            check(tx, visit, &request)?;
-            super::sync::glance(tx, visit)
+    /// Checks whether a device would be admitted, and returns the room. Writes nothing.
+    pub async fn may_join(&self, code: RoomCode, request: JoinRequest) -> Result<RoomSnapshot> {
+        self.enter(code, TxMode::ReadOnly, move |tx, room| {
+            check(tx, room, &request)?;
+            room.snapshot(tx)
         })
         .await
     }
 
-    /// Checks that a token is the device's, and that the device was not banned. Writes nothing.
+    /// Checks a reconnect token, and that the device is not banned. Writes nothing.
     pub async fn verify_device(&self, code: RoomCode, device: &DeviceId, token: &str) -> Result<()> {
         let (device, token) = (device.clone(), token.to_owned());
-        self.enter(code, Touch::Never, move |tx, visit| {
+        self.enter(code, TxMode::ReadOnly, move |tx, room| {
             if !devices::record(tx, &device)?.has_token(&token) {
                 return Err(Error::NotThisDevice);
             }
-            if visit.state.is_banned(&device) { Err(Error::Banned(code)) } else { Ok(()) }
+            if room.state.is_banned(&device) { Err(Error::Banned(code)) } else { Ok(()) }
         })
         .await
     }
 }
 
-impl Admitted {
-    /// What the device is told over HTTP.
-    pub fn joined(&self, device: &DeviceId) -> Joined {
-        let sync = self.look.player(Some(device));
-        Joined {
+impl Admission {
+    /// The reply over HTTP.
+    pub fn joined(&self, device: &DeviceId) -> JoinReply {
+        let sync = self.snapshot.player(Some(device));
+        JoinReply {
             room_code: sync.room_code,
             protocol_version: sync.protocol_version,
             phase: sync.phase,
@@ -112,28 +131,28 @@ impl Admitted {
     }
 }
 
-/// What is known of the device, and whether its token is right. The error is why it may not come in.
-fn check(tx: &mut Tx<'_, Room>, visit: &Visit, request: &JoinRequest) -> Result<(Device, bool)> {
-    let expected = visit.meta.protocol_version;
+/// The record of the device, and whether its token is right. Fails if the device is not admitted.
+fn check(tx: &mut Tx<'_, Room>, room: &RoomTx, request: &JoinRequest) -> Result<(Device, bool)> {
+    let expected = room.meta.protocol_version;
     if request.protocol_version != expected {
         return Err(Error::ProtocolVersion { found: request.protocol_version, expected });
     }
     request.device_id.check_new()?;
     if let Some(master) = &request.master {
-        visit.authorize(&master.hash)?;
+        room.authorize(&master.hash)?;
     } else {
-        devices::check_welcome(tx, visit, &request.device_id).or_else(|refusal| {
-            // Who has a player is known, also where another service gave it the player.
-            let has_player = claims(visit.until).right_of(tx, &request.device_id)?.is_some();
+        devices::check_admission(tx, room, &request.device_id).or_else(|refusal| {
+            // A device with a player is known, even if another service assigned the player.
+            let has_player = claims(room.until).right_of(tx, &request.device_id)?.is_some();
             if has_player && matches!(refusal, Error::RoomLocked(_)) { Ok(()) } else { Err(refusal) }
         })?;
     }
     let known = devices::record(tx, &request.device_id)?;
     let is_proved = request.reconnect_token.as_deref().is_some_and(|token| known.has_token(token));
-    if !is_proved && request.master.is_none() && (visit.meta.is_strict() || request.proves_itself) {
-        // In an open room the id is enough for the first token: the device took its player without one.
+    if !is_proved && request.master.is_none() && (room.meta.is_strict() || request.proves_itself) {
+        // In an open room the id is enough to get the first token: the device took its player without one.
         let has_player =
-            visit.meta.is_strict() && claims(visit.until).right_of(tx, &request.device_id)?.is_some();
+            room.meta.is_strict() && claims(room.until).right_of(tx, &request.device_id)?.is_some();
         if known.token_hash.is_some() || has_player {
             return Err(Error::NotThisDevice);
         }

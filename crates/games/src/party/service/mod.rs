@@ -1,4 +1,5 @@
-//! The operations on rooms. Each is one atomic transaction: who asks, what is due, the rules, the writes, the events.
+//! The operations on rooms. Each is one atomic transaction: authorization, what is due, the rules, the
+//! writes, the events.
 
 mod claims;
 mod close;
@@ -9,23 +10,22 @@ mod game;
 mod join;
 mod lobby;
 mod moderation;
+mod room_tx;
 mod sync;
-mod visit;
 
-pub use create::Created;
-pub use game::{Settled, Voted};
-pub use join::{Admitted, JoinRequest};
-pub use sync::Joined;
+pub use create::NewRoom;
+pub use game::{Settlement, VoteReceipt};
+pub use join::{Admission, JoinReply, JoinRequest};
 
-use super::entropy::Entropy;
 use super::error::{Error, Result};
 use super::model::{MasterKey, Room, RoomCode};
+use super::random::RandomSource;
 use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_ROSTER, ROOM_STATE};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Scope, Store, Tx};
+use room_tx::{Abort, Outcome, RoomTx, TxMode};
 use std::fmt;
 use std::sync::Arc;
-use visit::{Found, Stop, Touch, Visit, visit};
 
 /// The rooms of a store. Cheap to clone.
 ///
@@ -75,11 +75,11 @@ use visit::{Found, Stop, Touch, Visit, visit};
 #[derive(Clone)]
 pub struct Rooms {
     store: Store,
-    entropy: Entropy,
+    random: RandomSource,
 }
 
-/// The proof that somebody leads a room. It is the room's, not the code's: if the room is closed and another one gets its
-/// code, it proves nothing.
+/// The proof that a caller leads a room. It belongs to the room, not to the code: if the room is closed and
+/// another one gets its code, the proof is void.
 #[derive(Clone)]
 pub struct Master {
     code: RoomCode,
@@ -87,7 +87,7 @@ pub struct Master {
 }
 
 impl Master {
-    /// The room.
+    /// The code of the room.
     pub fn room_code(&self) -> RoomCode {
         self.code
     }
@@ -102,16 +102,16 @@ impl fmt::Debug for Master {
 impl Rooms {
     /// The rooms of a store.
     pub fn new(store: Store) -> Rooms {
-        Rooms::with_entropy(store, Entropy::system())
+        Rooms::with_random(store, RandomSource::system())
     }
 
-    /// The rooms of a store, with codes and keys from another source.
-    pub fn with_entropy(store: Store, entropy: Entropy) -> Rooms {
-        Rooms { store, entropy }
+    /// The rooms of a store, with another source of random codes and keys.
+    pub fn with_random(store: Store, random: RandomSource) -> Rooms {
+        Rooms { store, random }
     }
 
-    /// The proof that a key is the room's; [`NotMaster`](Error::NotMaster) if it is not. A room whose state cannot be read has
-    /// a master, too, who can close it.
+    /// Checks a master key; [`NotMaster`](Error::NotMaster) if it is wrong. Also works for a room with a
+    /// corrupt state, so that its master can close it.
     pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
         let master = Master { code, hash: key.hash().into() };
         let hash = master.hash.clone();
@@ -129,47 +129,48 @@ impl Rooms {
         Ok(master)
     }
 
-    /// A transaction of whoever has the room's key.
-    async fn lead<T, A>(&self, master: &Master, touch: Touch, act: A) -> Result<T>
+    /// A transaction of the master.
+    async fn lead<T, A>(&self, master: &Master, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
-        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let hash = master.hash.clone();
-        self.enter(master.code, touch, move |tx, visit| {
-            visit.authorize(&hash)?;
-            act(tx, visit)
+        self.enter(master.code, mode, move |tx, room| {
+            room.authorize(&hash)?;
+            act(tx, room)
         })
         .await
     }
 
-    /// A transaction in a room.
-    async fn enter<T, A>(&self, code: RoomCode, touch: Touch, act: A) -> Result<T>
+    /// A transaction on a room.
+    async fn enter<T, A>(&self, code: RoomCode, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
-        A: Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T> + Clone + Send + 'static,
+        A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let scope = self.scope(code);
         loop {
             let act = act.clone();
-            match scope.transact(move |tx| visit(tx, touch, &act)).await {
-                Ok(Found::Room(value)) => return Ok(value),
-                Ok(Found::Expired) => return Err(Error::RoomExpired(code)),
-                Err(Stop::Refused(error)) => return Err(error),
-                // What was due happens whether or not the call is refused. Then it is asked again: the refusal must be
-                // true of the room as it is now. This ends: what is due is settled once.
-                Err(Stop::SettleFirst) => {
-                    let settle = |tx: &mut Tx<'_, Room>| visit(tx, Touch::IfChanged, &|_, _| Ok(()));
+            match scope.transact(move |tx| room_tx::run(tx, mode, &act)).await {
+                Ok(Outcome::Done(value)) => return Ok(value),
+                Ok(Outcome::Expired) => return Err(Error::RoomExpired(code)),
+                Err(Abort::Refused(error)) => return Err(error),
+                // What is due must be settled even if the call fails. Then the call runs again, so that its
+                // error describes the settled room. The loop ends, because what is due is settled once.
+                Err(Abort::SettleFirst) => {
+                    let settle =
+                        |tx: &mut Tx<'_, Room>| room_tx::run(tx, TxMode::KeepAliveIfChanged, &|_, _| Ok(()));
                     match scope.transact(settle).await {
-                        Ok(_) | Err(Stop::SettleFirst) => {}
-                        Err(Stop::Refused(error)) => return Err(error),
+                        Ok(_) | Err(Abort::SettleFirst) => {}
+                        Err(Abort::Refused(error)) => return Err(error),
                     }
                 }
             }
         }
     }
 
-    /// A room's scope, told what every transaction reads.
+    /// A scope that prefetches what every transaction on a room reads.
     fn scope(&self, code: RoomCode) -> Scope<Room> {
         let scope = self.store.scope(Room(code));
         let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key()).prefetch_log();

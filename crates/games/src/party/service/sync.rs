@@ -1,86 +1,49 @@
-//! What clients see of a room.
+//! The views of a room, and its expiry.
 
-use super::visit::{Touch, Visit};
+use super::room_tx::{RoomTx, TxMode};
 use super::{Master, Rooms};
 use crate::party::error::Result;
 use crate::party::model::*;
-use crate::party::schema::claims;
-use crate::party::view::{Look, MasterSync, PlayerSync};
+use crate::party::view::{MasterSync, PlayerSync, RoomSnapshot};
 use emberkeep_hot::Tx;
-use serde::Serialize;
-
-/// A device that is in a room.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Joined {
-    /// The room.
-    pub room_code: RoomCode,
-    /// The version of the protocol that both speak.
-    pub protocol_version: u32,
-    /// Where the room is.
-    pub phase: Phase,
-    /// The player that the device has from before.
-    pub my_player_id: Option<PlayerId>,
-    /// The newest event of the room's log.
-    pub sequence: u64,
-    /// With it the device proves itself when it comes back, and in calls over HTTP.
-    pub reconnect_token: String,
-}
 
 impl Rooms {
-    /// The state as a device sees it. The room lives for another day if the device has a player.
+    /// The view of a device. Extends the room's expiry if the device has a player.
     pub async fn sync(&self, code: RoomCode, device: Option<&DeviceId>) -> Result<PlayerSync> {
         let device = device.cloned();
-        let act = move |tx: &mut Tx<'_, Room>, visit: &mut Visit| {
-            let (look, device) = (look(tx, visit)?, device.as_ref());
-            if device.is_some_and(|device| look.player_of(device).is_some()) {
-                visit.keep_alive();
-                return Ok(look.player(device));
+        let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+            let (mut snapshot, device) = (room.snapshot(tx)?, device.as_ref());
+            if device.is_some_and(|device| snapshot.player_of(device).is_some()) {
+                room.keep_alive();
+                // Once more: the view contains the new expiry.
+                snapshot = room.snapshot(tx)?;
             }
-            Ok(glance(tx, visit)?.player(device))
+            Ok(snapshot.player(device))
         };
-        self.enter(code, Touch::IfChanged, act).await
+        self.enter(code, TxMode::KeepAliveIfChanged, act).await
     }
 
-    /// The state as everybody sees it. Writes nothing, so it works where the store cannot be written to.
+    /// The view of a spectator. Writes nothing, so it works while the store refuses writes.
     pub async fn view(&self, code: RoomCode) -> Result<PlayerSync> {
-        self.enter(code, Touch::Never, |tx, visit| Ok(glance(tx, visit)?.player(None))).await
+        self.enter(code, TxMode::ReadOnly, |tx, room| Ok(room.snapshot(tx)?.player(None))).await
     }
 
-    /// The state as the master sees it, on a device or without one. The room lives for another day.
+    /// The view of the master, with or without a device of its own. Extends the room's expiry.
     pub async fn sync_master(&self, master: &Master, device: Option<&DeviceId>) -> Result<MasterSync> {
         let device = device.cloned();
         let act =
-            move |tx: &mut Tx<'_, Room>, visit: &mut Visit| Ok(look(tx, visit)?.master(device.as_ref()));
-        self.lead(master, Touch::Always, act).await
+            move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| Ok(room.snapshot(tx)?.master(device.as_ref()));
+        self.lead(master, TxMode::KeepAlive, act).await
     }
 
-    /// The room as of one moment, for whoever serves its clients. Does not move its end.
-    pub async fn look(&self, code: RoomCode) -> Result<Look> {
-        self.enter(code, Touch::IfChanged, |tx, visit| glance(tx, visit)).await
+    /// A snapshot of the room, for a server that sends views to its clients. Does not extend the room's
+    /// expiry.
+    pub async fn snapshot(&self, code: RoomCode) -> Result<RoomSnapshot> {
+        self.enter(code, TxMode::KeepAliveIfChanged, |tx, room| room.snapshot(tx)).await
     }
 
-    /// Somebody is there: the room lives for another day.
+    /// Extends the room's expiry, and does nothing else.
     pub async fn touch(&self, code: RoomCode) -> Result<()> {
-        self.enter(code, Touch::Always, |_, _| Ok(())).await
+        self.enter(code, TxMode::KeepAlive, |_, _| Ok(())).await
     }
-}
-
-/// The room as a transaction finds it that does not move its end.
-pub(super) fn glance(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
-    let seen = look(tx, visit)?;
-    Ok(Look { meta: Meta { expires_at: visit.meta.expires_at, ..seen.meta }, ..seen })
-}
-
-/// The room as this transaction finds it.
-pub(super) fn look(tx: &mut Tx<'_, Room>, visit: &Visit) -> Result<Look> {
-    Ok(Look {
-        // The transaction moves the end of the room, and what it shows says so.
-        meta: Meta { expires_at: visit.until, ..visit.meta.clone() },
-        state: visit.state.clone(),
-        now: visit.now,
-        sequence: visit.sequence(tx)?,
-        claims: visit.claims(tx)?,
-        held: claims(visit.until).held(tx)?.into_iter().collect(),
-        voters: visit.votes(tx)?.into_keys().collect(),
-    })
 }

@@ -1,31 +1,32 @@
-//! What the master sees besides.
+//! The view of the master.
 
-use super::player::{PlayerSync, Seen, VisiblePlayer, VisibleSender, player_sync, players, sender};
+use super::player::{PlayerSync, VisiblePlayer, VisibleSender, player_sync, players, sender};
+use super::snapshot::RoomSnapshot;
 use crate::party::model::*;
 use crate::party::rules::next_item;
 use serde::Serialize;
 
-/// The state of a room for its master: what everybody sees, and more.
+/// The state of a room for its master: the view of a player, and more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MasterSync {
-    /// What everybody sees.
+    /// The view of a player.
     #[serde(flatten)]
     pub visible: PlayerSync,
     /// All players.
     pub players_all: Vec<VisiblePlayer>,
     /// All senders.
     pub senders_all: Vec<VisibleSender>,
-    /// Whether the room was set up.
+    /// Whether the room is set up.
     pub is_set_up: bool,
-    /// Banned devices, by the player that each had.
+    /// Banned devices, identified by the player that each had.
     pub bans: Vec<VisibleBan>,
-    /// While a vote is open: who has voted.
+    /// While a vote is open: the players that have voted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub votes_received_player_ids: Option<Vec<PlayerId>>,
-    /// From the end of a vote until its item is left behind: what came of it.
+    /// From the close of a vote to its reveal: the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_vote_results: Option<VoteResults>,
-    /// The item that can be opened now.
+    /// The item that can be opened next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_item: Option<NextItem>,
 }
@@ -33,7 +34,7 @@ pub struct MasterSync {
 /// A banned device, without its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleBan {
-    /// The id with which the ban is lifted.
+    /// The id to lift the ban with.
     pub ban_id: String,
     /// The player that the device had.
     pub player_id: PlayerId,
@@ -43,14 +44,14 @@ pub struct VisibleBan {
     pub at: i64,
 }
 
-/// An item that was not opened yet.
+/// An item that is not open yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextItem {
-    /// Its round.
+    /// The round.
     pub round_id: RoundId,
-    /// Its id.
+    /// The id.
     pub item_id: ItemId,
-    /// Where the reel is.
+    /// The address of the reel.
     pub reel_url: String,
     /// How many senders a player may choose.
     pub k: u32,
@@ -61,19 +62,19 @@ fn ban(ban: &Ban) -> VisibleBan {
     VisibleBan { ban_id, player_id, name, at }
 }
 
-/// The state as the master sees it.
-pub(crate) fn master_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> MasterSync {
-    let state = seen.state;
+/// The view of the master.
+pub(crate) fn master_sync(room: &RoomSnapshot, device: Option<&DeviceId>) -> MasterSync {
+    let state = &room.state;
     let status = state.game.as_ref().map(|game| game.status);
     let results = state.game.as_ref().and_then(|game| game.results.clone());
     MasterSync {
-        visible: player_sync(seen, device),
-        players_all: players(seen),
+        visible: player_sync(room, device),
+        players_all: players(room),
         senders_all: state.lobby.senders.iter().map(sender).collect(),
         is_set_up: state.plan.is_some(),
         bans: state.bans().iter().map(ban).collect(),
         votes_received_player_ids: (status == Some(Status::Vote))
-            .then(|| seen.voters.iter().cloned().collect()),
+            .then(|| room.voters.iter().cloned().collect()),
         current_vote_results: results.filter(|_| status == Some(Status::RevealWait)),
         next_item: next_item(state).map(|(round, item)| NextItem {
             round_id: round.round_id.clone(),

@@ -1,15 +1,16 @@
-//! What clients see of a room.
+//! The views of a room that clients get.
 //!
-//! Two types, made by two functions. What only the master may see is in fields of [`MasterSync`], and there is no way
-//! from a [`VoteResults`] into a [`PlayerSync`] but [`Revealed`], which is made of what was shown to everybody.
+//! There are two types, each made by one function. What only the master may see is in the fields of
+//! [`MasterSync`]. The only way from a `VoteResults` into a [`PlayerSync`] is [`RevealedItem`], which
+//! contains results that were revealed.
 
-mod look;
 mod master;
 mod player;
+mod snapshot;
 
-pub use look::Look;
 pub use master::{MasterSync, NextItem, VisibleBan};
 pub use player::{
-    CurrentItem, GameView, PlayerStatus, PlayerSync, Ranked, Revealed, RevealedPlayer, VisiblePlayer,
-    VisibleSender,
+    CurrentItem, GameView, PlayerStatus, PlayerSync, RankingEntry, RevealedItem, RevealedPlayer,
+    VisiblePlayer, VisibleSender,
 };
+pub use snapshot::RoomSnapshot;

@@ -1,27 +1,27 @@
-//! What everybody sees.
+//! The view of players and spectators.
 
-use crate::party::limits::SHOWN_END_TRANSACTION;
+use super::snapshot::RoomSnapshot;
+use crate::party::limits::SHOWN_EXPIRY_PRECISION;
 use crate::party::model::*;
 use crate::party::rules::{current, ranking};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// The state of a room for a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlayerSync {
-    /// The room.
+    /// The code of the room.
     pub room_code: RoomCode,
-    /// The version of the protocol that it speaks.
+    /// The protocol version of the room.
     pub protocol_version: u32,
-    /// When it was created.
+    /// When it was created, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it ends, unless it is used before; cut to whole minutes.
+    /// When it expires unless it is used before, truncated to minutes.
     pub expires_at: i64,
-    /// The store's time.
+    /// The store's time in milliseconds since 1970.
     pub now: i64,
-    /// The newest event of the room's log that this state includes: follow from here.
+    /// The sequence of the newest event that this state includes. Follow the log from here.
     pub sequence: u64,
-    /// Where the room is.
+    /// The phase.
     pub phase: Phase,
     /// Whether devices that have not joined before are refused.
     pub locked: bool,
@@ -29,13 +29,13 @@ pub struct PlayerSync {
     pub players_visible: Vec<VisiblePlayer>,
     /// All senders.
     pub senders_visible: Vec<VisibleSender>,
-    /// The player of the device that asks.
+    /// The player of the requesting device.
     pub my_player_id: Option<PlayerId>,
-    /// The game, from its start on.
+    /// The game, once it has started.
     pub game: Option<GameView>,
-    /// Points of each player. Those of an item are added when its result is shown.
+    /// Points by player. Those of an item are added when it is revealed.
     pub scores: Points,
-    /// When the next thing happens by itself: ask for the state then.
+    /// When the open vote closes by itself. Request the state then.
     pub next_deadline: Option<i64>,
 }
 
@@ -43,127 +43,127 @@ pub struct PlayerSync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerStatus {
-    /// Some device has it, or is about to.
+    /// A device has it, or half a claim blocks it.
     Taken,
     /// It can be taken.
     Free,
 }
 
-/// A player as everybody sees it.
+/// A player in a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisiblePlayer {
-    /// Its id.
+    /// The id.
     pub player_id: PlayerId,
-    /// The sender that the player is, if it is one.
+    /// The sender that this player is, if any.
     pub sender_id: Option<SenderId>,
-    /// What people read.
+    /// The displayed name.
     pub name: String,
-    /// Whether the player takes part.
+    /// Whether the player is active.
     pub active: bool,
-    /// A picture.
+    /// The address of a picture.
     pub avatar_url: Option<String>,
     /// Whether a device has it.
     pub status: PlayerStatus,
 }
 
-/// A sender as everybody sees it.
+/// A sender in a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleSender {
-    /// Its id.
+    /// The id.
     pub sender_id: SenderId,
-    /// What people read.
+    /// The displayed name.
     pub name: String,
-    /// Whether it can be chosen.
+    /// Whether players can choose it.
     pub active: bool,
-    /// How many reels it sent.
+    /// The number of reels that it sent.
     pub reels_count: u32,
 }
 
-/// The game as everybody sees it.
+/// The game in a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GameView {
-    /// What it waits for.
+    /// What the game waits for.
     pub status: Status,
-    /// The round; none if the game is over.
+    /// The current round; `None` after the game.
     pub round_id: Option<RoundId>,
-    /// Which round, counted from 0.
+    /// Index of the round, from 0.
     pub round_index: u32,
-    /// How many rounds there are.
+    /// Number of rounds.
     pub rounds: u32,
-    /// Which item of the round, counted from 0; as many as the round has once all are left behind.
+    /// Index of the item in its round, from 0; the number of items once all are done.
     pub item_index: u32,
-    /// How many items the round has.
+    /// Number of items in the round.
     pub items: u32,
-    /// The item, from its opening until it is left behind.
+    /// The current item: open, or waiting for its reveal.
     pub item: Option<CurrentItem>,
-    /// When the vote closes, once the master has said so.
+    /// When the vote closes; set by a forced close.
     pub closes_at: Option<i64>,
-    /// Whether the player of the device that asks has voted on the item.
+    /// Whether the player of the requesting device has voted on the item.
     pub voted: bool,
-    /// The result that was shown last.
-    pub revealed: Option<Revealed>,
-    /// While a round's points are shown: of this round. After the game: of all rounds.
-    pub ranking: Option<Vec<Ranked>>,
+    /// The result that was revealed last.
+    pub revealed: Option<RevealedItem>,
+    /// The ranking of the round while its points are shown; of all rounds after the game.
+    pub ranking: Option<Vec<RankingEntry>>,
 }
 
-/// The item that is on.
+/// The current item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentItem {
-    /// Its id.
+    /// The id.
     pub item_id: ItemId,
-    /// Where the reel is.
+    /// The address of the reel.
     pub reel_url: String,
     /// How many senders a player may choose.
     pub k: u32,
-    /// Senders that can be chosen.
+    /// Senders that players can choose.
     pub selectable_sender_ids: Vec<SenderId>,
 }
 
-/// A place in a ranking. Who has as many points has the same rank.
+/// An entry of a ranking. Players with equal points have the same rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ranked {
-    /// 1 is the best.
+pub struct RankingEntry {
+    /// The rank; 1 is the best.
     pub rank: u32,
     /// The player.
     pub player_id: PlayerId,
-    /// Its points.
+    /// The points.
     pub score: i64,
 }
 
-/// The result of an item that was shown to everybody.
+/// The revealed result of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revealed {
+pub struct RevealedItem {
     /// The round.
     pub round_id: RoundId,
     /// The item.
     pub item_id: ItemId,
-    /// Who sent it.
+    /// The true senders.
     pub true_sender_ids: Vec<SenderId>,
-    /// Each player that voted.
+    /// The result of each player that voted.
     pub players: Vec<RevealedPlayer>,
 }
 
-/// What came of one player's vote.
+/// The result of one player's vote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedPlayer {
     /// The player.
     pub player_id: PlayerId,
-    /// Whom the player chose.
+    /// The senders that the player chose.
     pub selections: Vec<SenderId>,
-    /// One for each that is right.
+    /// One point for each true sender among them.
     pub points: i64,
 }
 
-impl Revealed {
-    /// What the game shows; the result of the current item is not it.
-    pub(crate) fn of(game: &Game) -> Option<Revealed> {
+impl RevealedItem {
+    /// The last revealed result. It never contains the result of the current item.
+    pub(crate) fn of(game: &Game) -> Option<RevealedItem> {
         let shown = game.revealed.as_ref()?;
         let players = shown.players.iter().map(|player| RevealedPlayer {
             player_id: player.player_id.clone(),
             selections: player.selections.0.clone(),
             points: player.points,
         });
-        Some(Revealed {
+        Some(RevealedItem {
             round_id: shown.round_id.clone(),
             item_id: shown.item_id.clone(),
             true_sender_ids: shown.true_sender_ids.0.clone(),
@@ -172,50 +172,21 @@ impl Revealed {
     }
 }
 
-/// What a transaction found, of which views are made.
-pub(crate) struct Seen<'a> {
-    pub(crate) meta: &'a Meta,
-    pub(crate) state: &'a State,
-    pub(crate) now: i64,
-    pub(crate) sequence: u64,
-    /// Claims that both maps say.
-    pub(crate) claims: &'a [(DeviceId, PlayerId)],
-    /// Players that nobody else can take: those that are claimed, and those with half a claim that may become whole.
-    pub(crate) held: &'a BTreeSet<PlayerId>,
-    /// Who has voted on the current item.
-    pub(crate) voters: &'a BTreeSet<PlayerId>,
-}
-
-impl Seen<'_> {
-    /// The player of a device: it must be there and take part.
-    pub(crate) fn player_of(&self, device: &DeviceId) -> Option<PlayerId> {
-        let (_, player) = self.claims.iter().find(|(held_by, _)| held_by == device)?;
-        self.state.player(player).filter(|player| player.active).map(|player| player.player_id.clone())
-    }
-
-    fn status_of(&self, player: &PlayerId) -> PlayerStatus {
-        match self.held.contains(player) {
-            true => PlayerStatus::Taken,
-            false => PlayerStatus::Free,
-        }
-    }
-}
-
-/// The state as a device sees it.
-pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerSync {
-    let my_player_id = device.and_then(|device| seen.player_of(device));
-    let voted = my_player_id.as_ref().is_some_and(|player| seen.voters.contains(player));
-    let (meta, state) = (seen.meta, seen.state);
+/// The view of a device.
+pub(crate) fn player_sync(room: &RoomSnapshot, device: Option<&DeviceId>) -> PlayerSync {
+    let my_player_id = device.and_then(|device| room.player_of(device));
+    let voted = my_player_id.as_ref().is_some_and(|player| room.voters.contains(player));
+    let (meta, state) = (&room.meta, &room.state);
     PlayerSync {
         room_code: meta.room_code,
         protocol_version: meta.protocol_version,
         created_at: meta.created_at,
-        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_END_TRANSACTION.as_millis() as i64),
-        now: seen.now,
-        sequence: seen.sequence,
+        expires_at: meta.expires_at - meta.expires_at.rem_euclid(SHOWN_EXPIRY_PRECISION.as_millis() as i64),
+        now: room.now,
+        sequence: room.sequence,
         phase: state.phase,
         locked: state.is_locked(),
-        players_visible: players(seen),
+        players_visible: players(room),
         senders_visible: state.lobby.senders.iter().map(sender).collect(),
         my_player_id,
         game: state.game.as_ref().map(|game| game_view(state, game, voted)),
@@ -224,16 +195,16 @@ pub(crate) fn player_sync(seen: &Seen<'_>, device: Option<&DeviceId>) -> PlayerS
     }
 }
 
-pub(super) fn players(seen: &Seen<'_>) -> Vec<VisiblePlayer> {
+pub(super) fn players(room: &RoomSnapshot) -> Vec<VisiblePlayer> {
     let visible = |player: &Player| VisiblePlayer {
         player_id: player.player_id.clone(),
         sender_id: player.sender_id.clone(),
         name: player.name.clone(),
         active: player.active,
         avatar_url: player.avatar_url.clone(),
-        status: seen.status_of(&player.player_id),
+        status: room.status_of(&player.player_id),
     };
-    seen.state.lobby.players.iter().map(visible).collect()
+    room.state.lobby.players.iter().map(visible).collect()
 }
 
 pub(super) fn sender(sender: &Sender) -> VisibleSender {
@@ -269,7 +240,7 @@ fn game_view(state: &State, game: &Game, voted: bool) -> GameView {
         item,
         closes_at: game.closes_at,
         voted,
-        revealed: Revealed::of(game),
+        revealed: RevealedItem::of(game),
         ranking: ranked,
     }
 }

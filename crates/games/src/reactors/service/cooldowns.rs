@@ -1,4 +1,4 @@
-//! Spots that cool down.
+//! Cooldowns of spots.
 
 use super::Reactors;
 use crate::reactors::error::Result;
@@ -10,7 +10,7 @@ use emberkeep_hot::command::Read;
 use std::time::Duration;
 
 impl Reactors {
-    /// Lets a spot cool down from now on, also if it does already. A time of nothing starts nothing; the longest is
+    /// Starts or restarts the cooldown of a spot. Does nothing for zero; at most
     /// [`COOLDOWN_MAX`](crate::reactors::limits::COOLDOWN_MAX).
     pub async fn start_cooldown(
         &self,
@@ -25,8 +25,8 @@ impl Reactors {
         Ok(scope.transact(move |tx| cooldowns(field).start(tx, &spot, time)).await?)
     }
 
-    /// The time until a spot has cooled down; `None` if it has. A marker without an end, which only an external client
-    /// sets, cools down for [`Duration::MAX`].
+    /// The remaining cooldown; `None` if the spot is free of it. [`Duration::MAX`] if an external client set
+    /// a marker without a TTL.
     pub async fn cooldown_remaining(
         &self,
         tenant: Tenant,
@@ -39,14 +39,14 @@ impl Reactors {
         Ok(scope.transact(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
     }
 
-    /// Ends a spot's cooldown; `true` if there was one.
+    /// Ends the cooldown of a spot; `true` if there was one.
     pub async fn clear_cooldown(&self, tenant: Tenant, field: Field, spot: Spot) -> Result<bool> {
         let scope = self.store.scope(tenant).prefetch(&cooldown_key(&field, &spot), Read::Exists);
         Ok(scope.transact(move |tx| cooldowns(field).clear(tx, &spot)).await?)
     }
 
-    /// Ends the cooldowns of a field, without a walk over the keyspace: how many there were. Those that an external
-    /// service started are among them once a [sweep](Reactors::sweep) has met them.
+    /// Ends the cooldowns of a field and returns their number. Does not scan: cooldowns that an external
+    /// service started are included once a [sweep](Reactors::sweep) has found them.
     pub async fn clear_cooldowns(&self, tenant: Tenant, field: Field) -> Result<usize> {
         let scope = self.store.scope(tenant);
         let mut count = 0;

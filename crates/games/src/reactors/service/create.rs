@@ -1,8 +1,8 @@
-//! New reactors and their ids.
+//! Creation of reactors, and their ids.
 
 use super::{Reactors, spots};
 use crate::reactors::error::{Error, Result};
-use crate::reactors::limits::FORESEEN_IDS;
+use crate::reactors::limits::PREFETCHED_IDS;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::request::CreateRequest;
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, field_key, ids};
@@ -13,24 +13,25 @@ use emberkeep_primitives::{Taken, sequence::Looked};
 use std::sync::atomic::Ordering;
 
 impl Reactors {
-    /// Takes the next free id. It stays the caller's until ids have come round once, or is used by
-    /// [`CreateRequest::id`].
+    /// Takes the next free id. The caller can use it in [`CreateRequest::id`] until the counter has wrapped
+    /// once.
     pub async fn allocate_id(&self, tenant: Tenant) -> Result<ReactorId> {
-        let scope = ids().prefetched(self.foreseeing(tenant));
+        let scope = ids().prefetched(self.prefetching_ids(tenant));
         let mut search = ids().search();
         loop {
-            match scope.transact(|tx| ids().take(tx, lives)).await? {
-                Taken::Id(id) => return Ok(self.seen(id)),
+            match scope.transact(|tx| ids().take(tx, is_in_use)).await? {
+                Taken::Id(id) => return Ok(self.note_last(id)),
                 Taken::NotYet(looked) => search.go_on(looked)?,
             }
         }
     }
 
-    /// Brings a reactor into a field: the look at the spot, id, record and both indexes in one transaction.
+    /// Creates a reactor: the check of the spot, id, record and both indexes in one transaction.
     ///
-    /// [`OnCooldown`](Error::OnCooldown) while the spot cools down, [`SpotTaken`](Error::SpotTaken) while a living
-    /// reactor of the same classification stands there, also one that an external service created.
-    /// [`FieldFull`](Error::FieldFull) is said of the living only: where the index is full, its ghosts go first.
+    /// Fails with [`OnCooldown`](Error::OnCooldown) while the spot cools down, and with
+    /// [`SpotTaken`](Error::SpotTaken) while a living reactor of the same classification occupies it, even
+    /// one that an external service created. [`FieldFull`](Error::FieldFull) counts living reactors only:
+    /// stale entries of a full index are removed first.
     pub async fn create(&self, tenant: Tenant, request: CreateRequest) -> Result<Reactor> {
         request.check()?;
         let scope = self.prefetched(tenant, &request);
@@ -38,11 +39,11 @@ impl Reactors {
         loop {
             let request = request.clone();
             match scope.transact(move |tx| create(tx, &request)).await {
-                Ok(Created::Reactor(reactor)) => {
-                    self.seen(reactor.id);
+                Ok(CreateAttempt::Done(reactor)) => {
+                    self.note_last(reactor.id);
                     return Ok(*reactor);
                 }
-                Ok(Created::NotYet(looked)) => search.go_on(looked)?,
+                Ok(CreateAttempt::NotYet(looked)) => search.go_on(looked)?,
                 Err(full @ Error::FieldFull { .. }) if !pruned => {
                     if self.in_field(tenant, field).await?.pruned == 0 {
                         return Err(full);
@@ -54,39 +55,40 @@ impl Reactors {
         }
     }
 
-    /// The scope, told all that a creation reads where nobody else is at work: one round trip before its commit.
+    /// A scope that prefetches what a creation reads if no other process interferes: one round trip before
+    /// its commit.
     fn prefetched(&self, tenant: Tenant, request: &CreateRequest) -> Scope<Tenant> {
         let marker = cooldown_key(&request.field, &request.spot());
         let scope = match request.id {
             Some(id) => self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Exists),
-            None => ids().prefetched(self.foreseeing(tenant)),
+            None => ids().prefetched(self.prefetching_ids(tenant)),
         };
         let scope = scope.prefetch(&marker, Read::Exists).prefetch(&marker, Read::ExpireTime);
         spots::prefetched(scope, &request.field)
     }
 
-    /// The scope, told that ids after the last one may be asked for.
-    fn foreseeing(&self, tenant: Tenant) -> Scope<Tenant> {
+    /// A scope that prefetches the ids after the last one.
+    fn prefetching_ids(&self, tenant: Tenant) -> Scope<Tenant> {
         let last = self.last_id.load(Ordering::Relaxed);
-        let foreseen = (1..=FORESEEN_IDS).filter_map(|ahead| last.checked_add(ahead));
+        let next_ids = (1..=PREFETCHED_IDS).filter_map(|ahead| last.checked_add(ahead));
         let scope = self.store.scope(tenant);
-        foreseen.fold(scope, |scope, id| scope.prefetch(&REACTOR.key(ReactorId(id)), Read::Exists))
+        next_ids.fold(scope, |scope, id| scope.prefetch(&REACTOR.key(ReactorId(id)), Read::Exists))
     }
 
-    fn seen(&self, id: ReactorId) -> ReactorId {
+    fn note_last(&self, id: ReactorId) -> ReactorId {
         self.last_id.store(id.0, Ordering::Relaxed);
         id
     }
 }
 
-/// What one transaction of a creation came to.
-enum Created {
-    Reactor(Box<Reactor>),
+/// The result of one transaction of a creation.
+enum CreateAttempt {
+    Done(Box<Reactor>),
     NotYet(Looked),
 }
 
-/// Looks at the spot, takes an id, writes the reactor under it.
-fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Created> {
+/// Checks the spot, takes an id, and writes the reactor.
+fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<CreateAttempt> {
     let (field, spot) = (request.field, request.spot());
     if let Some(remaining) = cooldowns(field).remaining(tx, &spot)? {
         return Err(Error::OnCooldown { remaining });
@@ -94,30 +96,30 @@ fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Created> {
     spots::claim(tx, &field, &spot)?;
     let id = match id_for(tx, request)? {
         Taken::Id(id) => id,
-        Taken::NotYet(looked) => return Ok(Created::NotYet(looked)),
+        Taken::NotYet(looked) => return Ok(CreateAttempt::NotYet(looked)),
     };
     let now = tx.now();
-    let reactor = request.born(*tx.partition(), id, now)?;
+    let reactor = request.build(*tx.partition(), id, now)?;
     tx.put(&REACTOR.key(id), &reactor)?;
     tx.sadd(&field_key(&field), &id)?;
     tx.sadd(&REACTORS_ALL.key(), &id)?;
     spots::enter(tx, &id, &reactor)?;
-    Ok(Created::Reactor(Box::new(reactor)))
+    Ok(CreateAttempt::Done(Box::new(reactor)))
 }
 
-/// The id that the request brings, or the next one.
+/// The id of the request, or the next one.
 fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Taken<ReactorId>> {
     match request.id {
-        None => Ok(ids().take(tx, lives)?),
-        Some(id) if lives(tx, &id)? => {
-            let problem = format!("{id} is in use, expected one that was allocated for this reactor");
+        None => Ok(ids().take(tx, is_in_use)?),
+        Some(id) if is_in_use(tx, &id)? => {
+            let problem = format!("{id} is in use, expected an id that was allocated for this reactor");
             Err(Error::Invalid { what: "id", problem })
         }
         Some(id) => Ok(Taken::Id(id)),
     }
 }
 
-/// Whether a reactor has this id, whosever it is: on one server ids are shared.
-fn lives(tx: &mut Tx<'_, Tenant>, id: &ReactorId) -> hot::Result<bool> {
+/// Whether a reactor of any tenant has this id. On one server all tenants share the ids.
+fn is_in_use(tx: &mut Tx<'_, Tenant>, id: &ReactorId) -> hot::Result<bool> {
     tx.exists(&REACTOR.key(id))
 }

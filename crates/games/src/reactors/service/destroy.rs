@@ -1,63 +1,64 @@
-//! Hits, and the end of reactors.
+//! Hits, and destruction of reactors.
 
 use super::{Reactors, own, spots};
-use crate::care::{self, Keys};
 use crate::reactors::error::Result;
 use crate::reactors::model::{Reactor, ReactorId};
-use crate::reactors::rules::{self, Struck};
+use crate::reactors::rules::{self, Transition};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Tx};
 use std::time::Duration;
 
-/// A hit that counted, with all that a game server needs to tell others of it.
+/// The result of a hit, with everything that a game server needs to notify clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Who hit.
+    /// The character that hit.
     pub character: CharacterId,
-    /// With which skill; 0 is none.
+    /// The skill; 0 means none.
     pub skill: u32,
-    /// The reactor after the hit; as it was at its end, if it triggered.
+    /// The reactor after the hit; if it triggered, as it was last.
     pub reactor: Reactor,
-    /// What became of it.
+    /// What the hit did.
     pub outcome: Outcome,
 }
 
-/// What became of a reactor that was hit.
+/// What a hit did to a reactor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is in another state, or in the same one again.
+    /// It advanced to another state, or to the same one again.
     Advanced {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
-    /// It triggered and is destroyed. Exactly one hit on a reactor does this.
+    /// It triggered and was destroyed. Exactly one hit on a reactor does this.
     Triggered {
-        /// How long its spot cools down; `None` = not at all.
+        /// How long its spot cools down; `None` means no cooldown.
         cooldown: Option<Duration>,
     },
     /// It triggered and stays in its last state, see [`HitRules::item_reactors_stay`](rules::HitRules).
     Stayed {
-        /// The state it was in.
+        /// The state before the hit.
         from: i8,
     },
 }
 
-/// A reactor that is no more.
+/// A destroyed reactor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destroyed {
-    /// As it was at its end.
+pub struct Destruction {
+    /// The reactor as it was last.
     pub reactor: Reactor,
     /// How long its spot cools down; `None` = not at all.
     pub cooldown: Option<Duration>,
 }
 
 impl Reactors {
-    /// Hits a reactor: it goes on to its next state, or triggers and is destroyed, with its cooldown, in one transaction.
+    /// Hits a reactor: it advances to its next state, or triggers and is destroyed with the start of its
+    /// cooldown, in one transaction.
     ///
-    /// Hits at the same time follow one another: each sees the state that the one before it left, and what comes after
-    /// the last one is `NotFound`.
+    /// Concurrent hits are serialized: each starts from the state that the previous one left. Hits after the
+    /// last one fail with `NotFound`.
     pub async fn hit(
         &self,
         tenant: Tenant,
@@ -67,49 +68,51 @@ impl Reactors {
     ) -> Result<Hit> {
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         let rules = self.hit_rules;
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let mut reactor = own(tx, id)?;
             let now = tx.now();
             let outcome = match rules::strike(&mut reactor, skill, now, rules) {
-                Struck::Advanced { from } => {
+                Transition::Advanced { from } => {
                     tx.put(&REACTOR.key(id), &reactor)?;
                     Outcome::Advanced { from }
                 }
-                Struck::Stayed { from } => {
+                Transition::Stayed { from } => {
                     if from != reactor.state {
                         tx.put(&REACTOR.key(id), &reactor)?;
                     }
                     Outcome::Stayed { from }
                 }
-                Struck::Triggered => Outcome::Triggered { cooldown: end(tx, id, &reactor, keys)? },
+                Transition::Triggered => {
+                    Outcome::Triggered { cooldown: remove_and_cool_down(tx, id, &reactor, guard)? }
+                }
             };
             Ok(Hit { character, skill, reactor, outcome })
         };
-        care::run(&scope, transaction).await
+        type_guard::run(&scope, transaction).await
     }
 
-    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. Of several callers
-    /// one destroys it, the others get `NotFound`. An index or a hint that an external client corrupt keeps no reactor from
-    /// its end: it is left as it is, and nothing is taken out of it.
-    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destroyed> {
+    /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. One
+    /// of several callers destroys it, the others get `NotFound`. An index of a wrong type does not prevent
+    /// the destruction: it is left as it is.
+    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destruction> {
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             let reactor = own(tx, id)?;
-            let cooldown = end(tx, id, &reactor, keys)?;
-            Ok(Destroyed { reactor, cooldown })
+            let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;
+            Ok(Destruction { reactor, cooldown })
         };
-        care::run(&scope, transaction).await
+        type_guard::run(&scope, transaction).await
     }
 }
 
-/// Ends a reactor and lets its spot cool down.
-fn end(
+/// Removes a reactor and starts the cooldown of its spot.
+fn remove_and_cool_down(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     reactor: &Reactor,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<Option<Duration>> {
-    remove(tx, id, reactor, keys)?;
+    remove(tx, id, reactor, guard)?;
     let cooldown = rules::cooldown_after(reactor);
     if let Some(time) = cooldown {
         cooldowns(reactor.field()).start(tx, &reactor.spot(), time)?;
@@ -117,34 +120,34 @@ fn end(
     Ok(cooldown)
 }
 
-/// Takes a reactor out of everything that knows it.
+/// Removes a reactor and its index entries.
 pub(super) fn remove(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     reactor: &Reactor,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<()> {
     tx.del(&REACTOR.key(id))?;
-    leave_field(tx, id, &reactor.field(), keys)?;
-    leave_all(tx, id, keys)
+    leave_field(tx, id, &reactor.field(), guard)?;
+    leave_all(tx, id, guard)
 }
 
-/// Takes an id out of what a field knows.
+/// Removes an id from the indexes of a field.
 pub(super) fn leave_field(
     tx: &mut Tx<'_, Tenant>,
     id: ReactorId,
     field: &Field,
-    keys: Keys,
+    guard: TypeGuard,
 ) -> hot::Result<()> {
-    if keys.allow(|| tx.sismember(&field_key(field), &id))? {
+    if guard.allows(|| tx.sismember(&field_key(field), &id))? {
         tx.srem(&field_key(field), &id)?;
     }
-    spots::leave(tx, &id, field, keys)
+    spots::leave(tx, &id, field, guard)
 }
 
-/// Takes an id out of the index of all.
-pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, keys: Keys) -> hot::Result<()> {
-    if keys.allow(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
+/// Removes an id from the index of all.
+pub(super) fn leave_all(tx: &mut Tx<'_, Tenant>, id: ReactorId, guard: TypeGuard) -> hot::Result<()> {
+    if guard.allows(|| tx.sismember(&REACTORS_ALL.key(), &id))? {
         tx.srem(&REACTORS_ALL.key(), &id)?;
     }
     Ok(())

@@ -1,13 +1,13 @@
-//! All reactors of a field, and of a tenant.
+//! The reactors of a field, and of a tenant.
 
 use super::Reactors;
 use super::destroy::{leave_all, leave_field, remove};
-use crate::care::{self, Keys};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{InAll, InField};
 use crate::reactors::limits::DESTROYED_PER_TRANSACTION;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
+use crate::type_guard::{self, TypeGuard};
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::MemberCursor;
@@ -16,44 +16,45 @@ use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index::{self, IndexPage, Listing};
 use emberkeep_schema::Key;
 
-/// A field that was emptied.
+/// The result of emptying a field.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FieldDestroyed {
-    /// The reactors, as they were at their end.
+pub struct FieldDestruction {
+    /// The destroyed reactors, as they were last.
     pub reactors: Vec<Reactor>,
     /// Cooldowns that were cleared.
     pub cooldowns: usize,
-    /// Records that cannot be read and were left as they are; each error names its key.
+    /// Errors for corrupt records, each with its key. The records are unchanged.
     pub corrupt: Vec<hot::Error>,
-    /// What kept the call from going on after it had destroyed these: call again for the rest. Nobody else is told of
-    /// what it destroyed, so that must not be lost in an error.
+    /// Why the call stopped early. Call again for the rest. It is not an `Err`, because the destroyed
+    /// reactors must not be lost.
     pub stopped: Option<Error>,
 }
 
 impl Reactors {
-    /// The reactors of a field. Index entries without a reactor of this field are not returned, and are removed; a
-    /// record that cannot be read hides none of the others, and is named.
+    /// The reactors of a field. Stale index entries are left out and removed. A corrupt record is reported
+    /// and does not hide the others.
     pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Reactor>> {
         Ok(index::list::<InField>(&self.store.scope(tenant), &field_key(&field)).await?)
     }
 
-    /// The reactors of a field that have a name.
+    /// The reactors of a field with this name.
     pub async fn named_in_field(&self, tenant: Tenant, field: Field, name: &str) -> Result<Listing<Reactor>> {
         let mut listing = self.in_field(tenant, field).await?;
         listing.living.retain(|reactor| reactor.name == name);
         Ok(listing)
     }
 
-    /// All reactors of a tenant. On one server this looks at those of every tenant: the document's index is one for all.
+    /// All reactors of a tenant. On one server this reads those of every tenant, because they share the
+    /// index.
     pub async fn all(&self, tenant: Tenant) -> Result<Listing<Reactor>> {
         let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
-        // On one server the set is one for all tenants: others belong there, but they are not this tenant's.
+        // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
         listing.living.retain(|reactor| reactor.is_of(&tenant));
         Ok(listing)
     }
 
-    /// Some reactors of a tenant: of about `count` that are looked at, those that are its own, possibly none although
-    /// more follow. Over all pages, every one that is there throughout.
+    /// A page of a tenant's reactors: those among about `count` index entries. It can be empty although more
+    /// follow. All pages together contain every reactor that was there throughout.
     pub async fn page(
         &self,
         tenant: Tenant,
@@ -66,13 +67,13 @@ impl Reactors {
         Ok(page)
     }
 
-    /// Destroys every reactor of a field. No cooldown is recorded, and those of the field are cleared.
+    /// Destroys every reactor of a field. Starts no cooldowns, and clears those of the field.
     ///
-    /// A loop of transactions, each reactor whole: who reads meanwhile may see a part of the field, and a reactor that is
-    /// created meanwhile may stay. What keeps it from going on after it has destroyed some is no error but
-    /// [`stopped`](FieldDestroyed::stopped), beside those that are gone.
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestroyed> {
-        let mut destroyed = FieldDestroyed::default();
+    /// A loop of transactions, each reactor atomically. Readers may see a part of the field meanwhile, and
+    /// reactors that are created meanwhile may stay. A failure after the first destructions is reported in
+    /// [`stopped`](FieldDestruction::stopped).
+    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
+        let mut destroyed = FieldDestruction::default();
         match self.empty(tenant, field, &mut destroyed).await {
             Err(error) if destroyed.reactors.is_empty() => Err(error),
             outcome => {
@@ -83,16 +84,16 @@ impl Reactors {
     }
 
     /// Destroys what a field lists, and clears its cooldowns.
-    async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestroyed) -> Result<()> {
+    async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestruction) -> Result<()> {
         let scope = self.store.scope(tenant);
         let mut from = None;
         loop {
             let page = scope.members(&field_key(&field), from, DESTROYED_PER_TRANSACTION).await?;
             for some in page.members.chunks(DESTROYED_PER_TRANSACTION) {
-                let ended = self.end_some(&scope, field, some.to_vec()).await?;
-                destroyed.reactors.extend(ended.reactors);
-                // A page may show an entry again.
-                let fresh = ended.corrupt.into_iter().filter(|error| !destroyed.corrupt.contains(error));
+                let batch = self.destroy_some(&scope, field, some.to_vec()).await?;
+                destroyed.reactors.extend(batch.reactors);
+                // Pages may repeat members.
+                let fresh = batch.corrupt.into_iter().filter(|error| !destroyed.corrupt.contains(error));
                 let fresh: Vec<_> = fresh.collect();
                 destroyed.corrupt.extend(fresh);
             }
@@ -106,51 +107,56 @@ impl Reactors {
         Ok(())
     }
 
-    /// Ends some entries of a field's index, in one transaction.
-    async fn end_some(
+    /// Destroys some members of a field's index in one transaction.
+    async fn destroy_some(
         &self,
         scope: &Scope<Tenant>,
         field: Field,
         entries: Vec<Member<ReactorId>>,
-    ) -> Result<FieldDestroyed> {
+    ) -> Result<FieldDestruction> {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
         let prefetched =
             ids.iter().fold(scope.clone(), |scope, id| scope.prefetch(&REACTOR.key(id), Read::Get));
-        let transaction = move |tx: &mut Tx<'_, Tenant>, keys| {
+        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             for entry in &entries {
                 if let Member::External(bytes) = entry {
                     tx.srem_raw(&field_key(&field), bytes.clone())?;
                 }
             }
-            end(tx, &field, &ids, keys)
+            destroy_members(tx, &field, &ids, guard)
         };
-        Ok(care::run(&prefetched, transaction).await?)
+        Ok(type_guard::run(&prefetched, transaction).await?)
     }
 }
 
-/// Ends the reactors among some entries of a field; of those that are not here only the entry goes.
-fn end(tx: &mut Tx<'_, Tenant>, field: &Field, ids: &[ReactorId], keys: Keys) -> hot::Result<FieldDestroyed> {
+/// Destroys the reactors among some members of a field's index. Stale entries are removed.
+fn destroy_members(
+    tx: &mut Tx<'_, Tenant>,
+    field: &Field,
+    ids: &[ReactorId],
+    guard: TypeGuard,
+) -> hot::Result<FieldDestruction> {
     let records: Vec<Key<REACTOR>> = ids.iter().map(|id| REACTOR.key(id)).collect();
-    let mut ended = FieldDestroyed::default();
+    let mut batch = FieldDestruction::default();
     for (id, found) in ids.iter().zip(tx.get_each(&records)?) {
         match found {
             Ok(Some(reactor)) if reactor.is_of(tx.partition()) && reactor.field() == *field => {
-                remove(tx, *id, &reactor, keys)?;
-                ended.reactors.push(reactor);
+                remove(tx, *id, &reactor, guard)?;
+                batch.reactors.push(reactor);
             }
             Ok(elsewhere) => {
-                leave_field(tx, *id, field, keys)?;
+                leave_field(tx, *id, field, guard)?;
                 if elsewhere.is_none() {
-                    leave_all(tx, *id, keys)?;
+                    leave_all(tx, *id, guard)?;
                 }
             }
-            Err(error) => ended.corrupt.push(error),
+            Err(error) => batch.corrupt.push(error),
         }
     }
-    Ok(ended)
+    Ok(batch)
 }
 
-/// Forgets who stood where in a field in which nobody stands.
+/// Removes the index of spots if the field has no reactors.
 pub(super) fn forget_empty(tx: &mut Tx<'_, Tenant>, field: &Field) -> hot::Result<()> {
     if tx.scard(&field_key(field))? == 0 {
         tx.del(&spots_key(field))?;

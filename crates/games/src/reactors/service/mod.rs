@@ -1,5 +1,5 @@
-//! The operations on reactors. Each is one atomic transaction, or says that it is a loop of them; the rules are applied
-//! inside.
+//! The operations on reactors. Each is one atomic transaction, or a loop of them that its documentation
+//! describes.
 
 mod cooldowns;
 mod create;
@@ -10,10 +10,10 @@ mod sweep;
 mod teardown;
 mod update;
 
-pub use destroy::{Destroyed, Hit, Outcome};
-pub use field::FieldDestroyed;
-pub use sweep::{Sweep, Swept};
-pub use teardown::TornDown;
+pub use destroy::{Destruction, Hit, Outcome};
+pub use field::FieldDestruction;
+pub use sweep::{Sweep, SweepReport};
+pub use teardown::TeardownReport;
 
 use super::error::{Error, Result};
 use super::model::{Reactor, ReactorId};
@@ -65,7 +65,7 @@ use std::sync::atomic::AtomicU32;
 #[derive(Clone)]
 pub struct Reactors {
     store: Store,
-    /// The last id that came by, of whichever tenant: a guess at the next ones, never more.
+    /// The last id that this process saw, of any tenant. Used only to prefetch the next ones.
     last_id: Arc<AtomicU32>,
     hit_rules: HitRules,
 }
@@ -76,20 +76,20 @@ impl Reactors {
         Reactors { store, last_id: Arc::default(), hit_rules: HitRules::default() }
     }
 
-    /// The same reactors, whose hits follow these rules.
+    /// Sets the rules of hits.
     pub fn hit_rules(mut self, rules: HitRules) -> Reactors {
         self.hit_rules = rules;
         self
     }
 
-    /// A reactor.
+    /// Reads a reactor.
     pub async fn get(&self, tenant: Tenant, id: ReactorId) -> Result<Reactor> {
         let found = self.store.scope(tenant).get(&REACTOR.key(id)).await?;
         found.filter(|reactor| reactor.is_of(&tenant)).ok_or(Error::NotFound { id })
     }
 }
 
-/// The tenant's reactor of an id: on one server the key may hold another tenant's.
+/// Reads a reactor of this tenant. On one server the key may hold a reactor of another tenant.
 fn own(tx: &mut Tx<'_, Tenant>, id: ReactorId) -> Result<Reactor> {
     let found = tx.get(&REACTOR.key(id))?;
     found.filter(|reactor| reactor.is_of(tx.partition())).ok_or(Error::NotFound { id })

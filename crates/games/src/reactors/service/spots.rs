@@ -1,29 +1,29 @@
-//! Who stands where in a field, as a creation must know it.
+//! Which reactor occupies which spot of a field.
 //!
-//! A creation must see every living reactor of its field, also those that an external service made by the document's words
-//! alone. Three ways were weighed:
+//! A creation must see every living reactor of its field, including those that an external service created
+//! with the documented keys alone. Three designs were considered:
 //!
-//! * **Read every record of the field's index.** Right, but a field of fifty reactors costs fifty records of one or
-//!   two KB, once to read and once more to validate them in the commit, and every hit in the field makes the creation
-//!   stale.
-//! * **A key per spot that names its reactor.** Fast, but blind to what others made.
-//! * **The index, and one hash that says of each reactor where it stands** (`ember:reactor-spots:…`). This one. Both
-//!   are read in the transaction, together some KB, and prefetched before the body runs. A member of the index that the hash
-//!   does not know is external: its record is read, once, and the hash remembers. A member that the hash puts on the
-//!   wanted spot is looked at too. All others need no look.
+//! * **Read every record of the field's index.** Correct, but a field of fifty reactors costs fifty records
+//!   of one or two KB, once for the read and once for the validation. Every hit in the field makes the
+//!   creation conflict.
+//! * **A key per spot that names its reactor.** Fast, but it misses reactors of external services.
+//! * **The index, and one hash with the spot of each reactor** (`ember:reactor-spots:…`). This is the chosen
+//!   design. Both are prefetched and read in the transaction, together a few KB. If the hash lacks a member
+//!   of the index, an external service created that reactor: its record is read once and entered into the
+//!   hash. A member that the hash puts on the requested spot is read too. All others need no read.
 //!
-//! So a hint alone never refuses: only a record that was read in the transaction does. What a hint may hide is a reactor
-//! whose place an external client changed under the same id; nobody in the game moves a reactor, and the sweep sets it
-//! right. Entries of the hash that the index does not have are dropped here.
+//! So the hash alone never refuses a creation; only a record that was read in the transaction does. The hash
+//! can hide a reactor whose position an external client changed under the same id. The game moves no
+//! reactors, and the sweep corrects the hash. Entries that the index lacks are dropped here.
 //!
-//! A hash that is lost, corrupt or too large is removed, and everything is read once.
+//! A hash that is lost, corrupt or too large is removed, and every record is read once.
 
 use super::destroy::{leave_all, leave_field};
-use crate::care::Keys;
 use crate::reactors::error::{Error, Result};
 use crate::reactors::limits::FIELD_REACTORS_MAX;
 use crate::reactors::model::{Reactor, ReactorId, Spot};
 use crate::reactors::schema::{REACTOR, field_key, spots_key};
+use crate::type_guard::TypeGuard;
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::store::Member;
@@ -33,41 +33,47 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Transaction<'a> = Tx<'a, Tenant>;
 
-/// The scope, told what [`claim`] reads.
+/// A scope that prefetches what [`claim`] reads.
 pub(super) fn prefetched(scope: Scope<Tenant>, field: &Field) -> Scope<Tenant> {
     scope.prefetch(&field_key(field), Read::SMembers).prefetch(&spots_key(field), Read::HGetAll)
 }
 
-/// Makes sure that nobody stands on a spot, and that the field takes another one.
+/// Checks that the spot is free and that the field is not full.
 pub(super) fn claim(tx: &mut Transaction<'_>, field: &Field, spot: &Spot) -> Result<()> {
     let members = members(tx, field)?;
     let hints = hints(tx, field)?;
     for id in hints.keys().filter(|id| !members.contains(id)) {
         tx.hdel(&spots_key(field), id)?;
     }
-    let unsure = |id: &ReactorId| hints.get(id).is_none_or(|stands| stands == spot);
-    let unsure: Vec<ReactorId> = members.iter().copied().filter(unsure).collect();
-    let gone = look(tx, field, spot, &unsure, &hints)?;
+    let to_read = |id: &ReactorId| hints.get(id).is_none_or(|stands| stands == spot);
+    let to_read: Vec<ReactorId> = members.iter().copied().filter(to_read).collect();
+    let gone = check_records(tx, field, spot, &to_read, &hints)?;
     if members.len() - gone >= FIELD_REACTORS_MAX {
         return Err(Error::FieldFull { max: FIELD_REACTORS_MAX });
     }
     Ok(())
 }
 
-/// Remembers where a reactor stands.
+/// Enters a reactor into the hash.
 pub(super) fn enter(tx: &mut Transaction<'_>, id: &ReactorId, reactor: &Reactor) -> hot::Result<()> {
     tx.hset(&spots_key(&reactor.field()), id, &reactor.spot())
 }
 
-/// Forgets where a reactor stood.
-pub(super) fn leave(tx: &mut Transaction<'_>, id: &ReactorId, field: &Field, keys: Keys) -> hot::Result<()> {
-    if keys.allow(|| tx.hlen(&spots_key(field)))? {
+/// Removes a reactor from the hash.
+pub(super) fn leave(
+    tx: &mut Transaction<'_>,
+    id: &ReactorId,
+    field: &Field,
+    guard: TypeGuard,
+) -> hot::Result<()> {
+    if guard.allows(|| tx.hlen(&spots_key(field)))? {
         tx.hdel(&spots_key(field), id)?;
     }
     Ok(())
 }
 
-/// The field's index, without what is no id at all. More entries than a transaction reads are more than a field takes.
+/// The members of the field's index. Members that are not ids are removed. A set that is too large to read is
+/// a full field.
 fn members(tx: &mut Transaction<'_>, field: &Field) -> Result<BTreeSet<ReactorId>> {
     let mut known = BTreeSet::new();
     let members = match tx.smembers_lossy(&field_key(field)) {
@@ -83,7 +89,7 @@ fn members(tx: &mut Transaction<'_>, field: &Field) -> Result<BTreeSet<ReactorId
     Ok(known)
 }
 
-/// What is remembered of the field.
+/// The hash of the field. A corrupt one is removed.
 pub(super) fn hints(tx: &mut Transaction<'_>, field: &Field) -> hot::Result<BTreeMap<ReactorId, Spot>> {
     match tx.hgetall(&spots_key(field)) {
         Ok(hints) => Ok(hints.into_iter().collect()),
@@ -95,11 +101,11 @@ pub(super) fn hints(tx: &mut Transaction<'_>, field: &Field) -> hot::Result<BTre
     }
 }
 
-/// Looks at records: an error if one of them stands on the spot, else how many of the ids are not here at all.
+/// Reads records. Fails if one of them occupies the spot; otherwise returns how many of the ids are stale.
 ///
-/// A record that cannot be read stands on the spot that is remembered of it, and nowhere if nothing is: it can be
-/// neither hit nor shown, and one corrupt value must not close a whole field.
-fn look(
+/// A corrupt record occupies the spot that the hash has for it, or none. It can be neither hit nor shown, and
+/// one corrupt value must not close a whole field.
+fn check_records(
     tx: &mut Transaction<'_>,
     field: &Field,
     spot: &Spot,
@@ -118,9 +124,9 @@ fn look(
             }
             Ok(elsewhere) => {
                 gone += 1;
-                leave_field(tx, *id, field, Keys::Trusted)?;
+                leave_field(tx, *id, field, TypeGuard::Off)?;
                 if elsewhere.is_none() {
-                    leave_all(tx, *id, Keys::Trusted)?;
+                    leave_all(tx, *id, TypeGuard::Off)?;
                 }
             }
             Err(error) if hints.contains_key(id) => return Err(error.into()),

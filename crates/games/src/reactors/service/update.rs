@@ -1,28 +1,28 @@
-//! Changes of a reactor by whoever knows better than a rule.
+//! Updates of a reactor by the caller.
 
 use super::{Reactors, own};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::rules;
 use crate::reactors::schema::REACTOR;
-use crate::reactors::stamp::Stamp;
+use crate::reactors::timestamp::Timestamp;
 use crate::world::Tenant;
 use emberkeep_hot::Tx;
 use emberkeep_hot::command::Read;
 
 impl Reactors {
-    /// Replaces a reactor by `next` if it is still as it was `seen`, and stamps the time. Otherwise
-    /// [`Conflict`](Error::Conflict), with the reactor as it is.
+    /// Replaces a reactor by `next` if it still equals `read`, and sets the time of the change. Otherwise
+    /// fails with [`Conflict`](Error::Conflict), which contains the present reactor.
     ///
-    /// Id, tenant, field and spot do not change.
-    pub async fn update(&self, tenant: Tenant, seen: &Reactor, next: Reactor) -> Result<Reactor> {
-        rules::check_change(seen, &next)?;
-        let (id, seen) = (seen.id, seen.clone());
+    /// Id, tenant, field and spot cannot change.
+    pub async fn update(&self, tenant: Tenant, read: &Reactor, next: Reactor) -> Result<Reactor> {
+        rules::check_change(read, &next)?;
+        let (id, read) = (read.id, read.clone());
         let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
         scope
             .transact(move |tx| {
                 let current = own(tx, id)?;
-                if current != seen {
+                if current != read {
                     return Err(Error::Conflict { current: Box::new(current) });
                 }
                 put(tx, id, next.clone())
@@ -30,10 +30,10 @@ impl Reactors {
             .await
     }
 
-    /// Changes a reactor as it is when the transaction commits, and stamps the time. The closure may run several times, each
-    /// time on a fresh copy.
+    /// Applies a closure to the present reactor, and sets the time of the change. The closure can run several
+    /// times, each time on a fresh copy.
     ///
-    /// Id, tenant, field and spot do not change.
+    /// Id, tenant, field and spot cannot change.
     pub async fn update_with<F>(&self, tenant: Tenant, id: ReactorId, mut change: F) -> Result<Reactor>
     where
         F: FnMut(&mut Reactor) + Send + 'static,
@@ -51,9 +51,9 @@ impl Reactors {
     }
 }
 
-/// Stamps and writes.
+/// Sets the time of the change, and writes.
 fn put(tx: &mut Tx<'_, Tenant>, id: ReactorId, mut reactor: Reactor) -> Result<Reactor> {
-    reactor.update_time = Stamp::at(tx.now());
+    reactor.update_time = Timestamp::at(tx.now());
     tx.put(&REACTOR.key(id), &reactor)?;
     Ok(reactor)
 }

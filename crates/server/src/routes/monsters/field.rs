@@ -10,7 +10,7 @@ use crate::routes::place::{FieldPath, MonsterPath};
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::monsters::{FieldDestroyed, Monster, Position, SpawnRequest};
+use emberkeep_games::monsters::{FieldDestruction, Monster, Position, SpawnRequest};
 use emberkeep_games::world::Field;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -133,8 +133,8 @@ pub(super) struct MonstersDestroyed {
     stopped: Option<Body>,
 }
 
-impl From<FieldDestroyed> for MonstersDestroyed {
-    fn from(destroyed: FieldDestroyed) -> MonstersDestroyed {
+impl From<FieldDestruction> for MonstersDestroyed {
+    fn from(destroyed: FieldDestruction) -> MonstersDestroyed {
         MonstersDestroyed {
             removed: destroyed.monsters,
             cooldowns: destroyed.cooldowns,

@@ -25,9 +25,9 @@ pub(super) struct MonstersTornDown {
     corrupt: Vec<Body>,
 }
 
-impl From<monsters::TornDown> for MonstersTornDown {
-    fn from(torn: monsters::TornDown) -> MonstersTornDown {
-        let monsters::TornDown { monsters, cooldowns, discarded, corrupt } = torn;
+impl From<monsters::TeardownReport> for MonstersTornDown {
+    fn from(torn: monsters::TeardownReport) -> MonstersTornDown {
+        let monsters::TeardownReport { monsters, cooldowns, discarded, corrupt } = torn;
         MonstersTornDown { monsters, cooldowns, discarded: told(discarded), corrupt: told(corrupt) }
     }
 }
@@ -73,7 +73,7 @@ pub(super) struct MonstersSwept {
 }
 
 impl MonstersSwept {
-    fn of(swept: monsters::Swept, over: bool) -> MonstersSwept {
+    fn of(swept: monsters::SweepReport, over: bool) -> MonstersSwept {
         MonstersSwept {
             over,
             ghosts: swept.ghosts,
@@ -104,7 +104,7 @@ pub(super) async fn sweep_monsters(
             break;
         }
     }
-    let found = MonstersSwept::of(sweep.swept(), over);
+    let found = MonstersSwept::of(sweep.report(), over);
     if over {
         *place = None;
     }

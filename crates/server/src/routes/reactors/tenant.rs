@@ -53,9 +53,9 @@ pub(super) struct ReactorsTornDown {
     corrupt: Vec<Body>,
 }
 
-impl From<reactors::TornDown> for ReactorsTornDown {
-    fn from(torn: reactors::TornDown) -> ReactorsTornDown {
-        let reactors::TornDown { reactors, cooldowns, discarded, corrupt } = torn;
+impl From<reactors::TeardownReport> for ReactorsTornDown {
+    fn from(torn: reactors::TeardownReport) -> ReactorsTornDown {
+        let reactors::TeardownReport { reactors, cooldowns, discarded, corrupt } = torn;
         ReactorsTornDown { reactors, cooldowns, discarded: told(discarded), corrupt: told(corrupt) }
     }
 }
@@ -97,7 +97,7 @@ pub(super) struct ReactorsSwept {
 }
 
 impl ReactorsSwept {
-    fn of(swept: &reactors::Swept, over: bool) -> ReactorsSwept {
+    fn of(swept: &reactors::SweepReport, over: bool) -> ReactorsSwept {
         let corrupt = [&swept.fields.corrupt[..], &swept.all.corrupt[..]].concat();
         ReactorsSwept {
             over,
@@ -127,7 +127,7 @@ pub(super) async fn sweep_reactors(
             break;
         }
     }
-    let found = ReactorsSwept::of(sweep.swept(), over);
+    let found = ReactorsSwept::of(sweep.report(), over);
     if over {
         *place = None;
     }

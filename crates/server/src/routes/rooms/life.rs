@@ -11,7 +11,7 @@ use crate::routes::answers::Created;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use emberkeep_games::party::{Audience, DeviceId, EventPage, JoinRequest, Joined, MasterSync, PlayerSync};
+use emberkeep_games::party::{Audience, DeviceId, EventPage, JoinRequest, JoinReply, MasterSync, PlayerSync};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -132,7 +132,7 @@ pub(super) async fn join_room(
     Path(path): Path<RoomPath>,
     token: Token,
     Json(body): Json<Entrance>,
-) -> Result<Answer<Joined>, Problem> {
+) -> Result<Answer<JoinReply>, Problem> {
     let (code, device) = (path.code()?, body.device_id);
     let request = JoinRequest::new(device.clone(), body.protocol_version);
     let request = JoinRequest { reconnect_token: token.into_shown(), proves_itself: true, ..request };

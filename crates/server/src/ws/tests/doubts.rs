@@ -39,7 +39,7 @@ async fn a_log_that_was_set_back_and_went_on_is_found_when_signals_were_lost() {
     table.set_log(2, 1).await;
     // As far as numbers go, nothing has happened since.
     table.rename("Bea").await;
-    table.registry.wake(None, Signal::Missed);
+    table.registry.wake(None, Wakeup::Missed);
     let outboxes = [outbox, late.outbox.clone()];
     // Who sits down after the signal has seen the room before it.
     table.registry.enter(which, late).unwrap();
@@ -152,7 +152,7 @@ async fn a_room_of_another_version_says_so_to_its_seats() {
 async fn a_close_that_was_only_said_closes_nothing() {
     let table = Table::set(CALM).await;
     let outbox = table.sit("phone", false).await;
-    table.registry.wake(Some(table.code), Signal::Closed);
+    table.registry.wake(Some(table.code), Wakeup::Closed);
     table.rename("Ann").await;
     table.wake();
     hears(&outbox, STATE).await;

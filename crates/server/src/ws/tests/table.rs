@@ -87,7 +87,7 @@ impl Table {
     /// Looks at the room, as a socket does before it sits down.
     pub(super) async fn seat(&self, name: &str, is_master: bool) -> (Which, Seat) {
         let gaps = self.registry.gaps();
-        let look = self.rooms.look(self.code).await.unwrap();
+        let look = self.rooms.snapshot(self.code).await.unwrap();
         let which = Which { code: self.code, created_at: look.created_at() };
         (which, Seat::new(self.registry.seat_id(), device(name), is_master, gaps, &look))
     }
@@ -110,7 +110,7 @@ impl Table {
 
     /// Gives the room's hub a reason to look.
     pub(super) fn wake(&self) {
-        self.registry.wake(Some(self.code), Signal::Events { last: 0 });
+        self.registry.wake(Some(self.code), Wakeup::Events { last: 0 });
     }
 
     /// A write behind our backs.

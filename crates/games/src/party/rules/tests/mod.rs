@@ -1,7 +1,7 @@
 //! The rules of a room, also on random games.
 
 use super::*;
-use crate::party::event::{Closing, Event};
+use crate::party::event::{CloseReason, Event};
 use crate::party::model::*;
 use crate::party::request::*;
 use proptest::prelude::*;
@@ -181,7 +181,7 @@ fn the_state_that_every_client_is_sent_is_bounded() {
         players: vec![],
     };
     let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
-    assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("as long as these"));
+    assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("the ids of the senders are long"));
 }
 
 /// Votes of some of the players.
@@ -207,7 +207,7 @@ proptest! {
             for i in 1..=*items {
                 open(&mut state, &round(r as u32 + 1), &item(i)).unwrap();
                 prop_assert!(open(&mut state, &round(r as u32 + 1), &item(i)).is_err());
-                close(&mut state, &votes[played], 7, Closing::Forced).unwrap();
+                close(&mut state, &votes[played], 7, CloseReason::Forced).unwrap();
                 let results = state.game.as_ref().unwrap().results.clone().unwrap();
                 for result in results.players.iter() {
                     prop_assert!(result.selections.len() <= k as usize);

@@ -1,5 +1,5 @@
-//! Services in another language that follow the documents' documents by hand: plain commands on a plain connection, and
-//! nothing of ours, not even the names of keys.
+//! Services in another language that implement the storage documents with plain commands and none of our
+//! code.
 
 #![allow(unreachable_pub)] // One module of several test binaries.
 
@@ -10,12 +10,12 @@ pub mod reactors;
 use emberkeep_testkit::{Reply, Resp};
 use serde_json::Value;
 
-/// A connection that speaks in words.
-pub struct Line(pub Resp);
+/// A plain connection.
+pub struct PlainClient(pub Resp);
 
-impl Line {
-    /// A command whose reply is no error.
-    pub fn say(&mut self, command: &[&str]) -> Reply {
+impl PlainClient {
+    /// Sends a command whose reply must not be an error.
+    pub fn call(&mut self, command: &[&str]) -> Reply {
         let reply = self.0.call(command);
         assert!(!matches!(reply, Reply::Error(_)), "{command:?}: {reply:?}");
         reply
@@ -23,24 +23,25 @@ impl Line {
 
     /// The JSON at a key.
     pub fn json(&mut self, key: &str) -> Option<Value> {
-        match self.say(&["GET", key]) {
+        match self.call(&["GET", key]) {
             Reply::Nil => None,
             reply => Some(serde_json::from_slice(reply.bytes()).expect("what we write is JSON")),
         }
     }
 
-    /// Changes the JSON at a key by WATCH, MULTI and EXEC. `false` = somebody else was quicker, each of `tries` times.
+    /// Changes the JSON at a key by WATCH, MULTI and EXEC; `false` if another client was faster in each of
+    /// `tries` attempts.
     pub fn change(&mut self, key: &str, tries: u32, rule: impl Fn(&mut Value)) -> bool {
         for _ in 0..tries {
-            self.say(&["WATCH", key]);
+            self.call(&["WATCH", key]);
             let Some(mut value) = self.json(key) else {
-                self.say(&["UNWATCH"]);
+                self.call(&["UNWATCH"]);
                 return false;
             };
             rule(&mut value);
-            self.say(&["MULTI"]);
-            self.say(&["SET", key, &value.to_string()]);
-            if self.say(&["EXEC"]) != Reply::Nil {
+            self.call(&["MULTI"]);
+            self.call(&["SET", key, &value.to_string()]);
+            if self.call(&["EXEC"]) != Reply::Nil {
                 return true;
             }
         }
@@ -49,7 +50,7 @@ impl Line {
 
     /// The members of a set, as numbers.
     pub fn members(&mut self, key: &str) -> Vec<u64> {
-        let reply = self.say(&["SMEMBERS", key]);
+        let reply = self.call(&["SMEMBERS", key]);
         let mut members: Vec<u64> = reply.items().iter().map(|id| id.text().parse().unwrap()).collect();
         members.sort_unstable();
         members

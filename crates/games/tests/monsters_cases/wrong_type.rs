@@ -1,4 +1,4 @@
-//! Keys that an external client corrupt: they keep no monster from its birth and none from its end.
+//! Keys of a wrong type prevent neither spawns nor removals.
 
 use super::*;
 use emberkeep_games::monsters::*;
@@ -6,7 +6,7 @@ use emberkeep_games::world::Field;
 use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
-    /// Puts strings into the place of what the monsters of a tenant share, but for the counter.
+    /// Writes strings in the place of the keys that the monsters of a tenant share, except the counter.
     async fn spoil_shared(&self) {
         self.external_set(&MONSTER_EFFECTS.key(), "no set").await;
         self.external_set(&DROP_TIMERS.key(), "no set").await;
@@ -19,7 +19,7 @@ pub async fn a_corrupt_cooldown_index_stops_no_removal_and_no_spawn(store: Store
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
-    // Started anew, the index is one again. What it knew before is found by the sweep.
+    // A new cooldown creates the index again. The sweep finds earlier ones.
     world.cool(id, 3).await;
     assert_eq!(world.monsters.clear_cooldowns(world.tenant, id).await, Ok(1));
     world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
@@ -44,9 +44,9 @@ pub async fn corrupt_deadlines_stop_no_spawn_no_kill_and_no_removal(store: Store
     assert!(world.remove(first.0).await && world.remove(second.0).await);
     assert_eq!(world.monsters.unregister_drop_timer(world.tenant, second).await, Ok(false));
     assert_eq!(world.spawn(10).await.id, second);
-    // Who asks what is due is told, until a sweep has made the sets anew.
-    let told = world.monsters.run_due_effects(world.tenant, 10).await.unwrap_err().to_string();
-    assert!(told.contains(&world.name_of(&MONSTER_EFFECTS.key())), "{told}");
+    // Calls for due work fail until a sweep has rebuilt the sets.
+    let reported = world.monsters.run_due_effects(world.tenant, 10).await.unwrap_err().to_string();
+    assert!(reported.contains(&world.name_of(&MONSTER_EFFECTS.key())), "{reported}");
     world.sweep().await;
     assert_eq!((world.drop_due(stays).await, world.effects_due(stays).await), (drop, effects));
 }
@@ -58,11 +58,11 @@ pub async fn an_id_that_cannot_be_released_stops_no_removal(store: Store) {
         assert!(world.remove(one.0).await);
         let destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
         assert_eq!((destroyed.ids.len(), destroyed.stopped), (many.len(), None));
-        // Whose the key is nobody knows: it stays, and who wants an id is told of it.
+        // The owner of the key is unknown: it stays, and a spawn fails with its name.
         assert_eq!(world.stored(&MONSTER_ID_FREE.key()).await.as_deref(), Some("no list"));
         let request = SpawnRequest::new(world.field, 1, 1);
-        let told = world.monsters.spawn(world.tenant, request).await.unwrap_err();
-        assert!(matches!(&told, Error::Store(HotError::WrongType { .. })), "{told:?}");
+        let reported = world.monsters.spawn(world.tenant, request).await.unwrap_err();
+        assert!(matches!(&reported, Error::Store(HotError::WrongType { .. })), "{reported:?}");
         world.monsters.teardown(world.tenant).await.unwrap();
     }
 }
@@ -74,9 +74,9 @@ pub async fn damage_that_no_hits_add_up_to_is_a_corrupt_monster(store: Store) {
         serde_json::from_str(&world.stored(&MONSTER.key(id)).await.unwrap()).unwrap();
     json["damageEntries"] = serde_json::json!([{"characterId": 7, "damage": u64::MAX}]);
     world.external_set(&MONSTER.key(id), &json.to_string()).await;
-    let told = world.monsters.get(world.tenant, id).await.unwrap_err();
-    assert!(matches!(&told, Error::Store(HotError::Corrupt { .. })), "{told:?}");
-    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(id))), "{told}");
+    let reported = world.monsters.get(world.tenant, id).await.unwrap_err();
+    assert!(matches!(&reported, Error::Store(HotError::Corrupt { .. })), "{reported:?}");
+    assert!(reported.to_string().contains(&world.name_of(&MONSTER.key(id))), "{reported}");
 }
 
 pub async fn a_field_whose_index_is_corrupt_keeps_nobody(store: Store) {
@@ -102,9 +102,9 @@ pub async fn a_teardown_leaves_nothing_whatever_is_corrupt(store: Store) {
     world.external_set(&field_key(&world.field), "no set").await;
     world.external_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
     world.spoil_shared().await;
-    let torn = world.monsters.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.monsters, torn.cooldowns, torn.discarded.len()), (42, 2, 3), "{torn:?}");
-    assert_eq!(torn.corrupt, []);
+    let report = world.monsters.teardown(world.tenant).await.unwrap();
+    assert_eq!((report.monsters, report.cooldowns, report.discarded.len()), (42, 2, 3), "{report:?}");
+    assert_eq!(report.corrupt, []);
     world.assert_torn_down().await;
     assert_eq!(world.spawn(1).await.id.0, FIRST + 41, "the counter can be read, and goes on");
 }

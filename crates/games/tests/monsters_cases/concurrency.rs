@@ -1,4 +1,4 @@
-//! Whatever many do at once: what belongs together stays together.
+//! Concurrent calls: related keys stay consistent.
 
 use super::*;
 use emberkeep_games::monsters::*;
@@ -10,7 +10,7 @@ const PLAYERS: u64 = 6;
 const ACTS: usize = 60;
 const MAPS: u32 = 3;
 
-/// Numbers that a failure can be repeated with.
+/// A seeded generator, so that a failure can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -32,7 +32,7 @@ impl World {
         Field { map: 1 + (number as u32 % MAPS), ..self.field }
     }
 
-    /// One act of a player who knows nothing of the others.
+    /// One action of a player that is independent of the others.
     async fn act(&self, dice: &mut Dice, who: CharacterId) {
         let (monsters, tenant) = (&self.monsters, self.tenant);
         let (id, field) = (MonsterId(FIRST + dice.below(12) as u32), self.map(dice.below(3)));
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// Everything that is stored agrees with everything else.
+    /// Checks that all keys are consistent.
     async fn audit(&self) {
         let mut living = BTreeSet::new();
         for id in (FIRST..FIRST + 400).map(MonsterId) {
@@ -119,7 +119,7 @@ pub async fn whatever_many_do_at_once_everything_stays_together(store: Store) {
     for player in players {
         player.await.unwrap();
     }
-    // The first one stands in none of the maps of the audit.
+    // The first monster is in none of the maps of the audit.
     world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
     world.audit().await;
     assert!(world.monsters.teardown(world.tenant).await.is_ok());

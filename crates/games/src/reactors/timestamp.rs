@@ -1,45 +1,45 @@
-//! `Stamp`: when a record changed last. Milliseconds in our API, a text in the record, as a Go service writes a
+//! `Timestamp`: when a record changed last. Milliseconds in our API; in JSON a text, as Go encodes a
 //! `time.Time`.
 //!
 //! Promises:
-//! 1. What we write is RFC 3339 in UTC with milliseconds: `2024-02-29T23:59:59.007Z`. Go reads it.
-//! 2. What others wrote is read with any number of fraction digits and any offset.
-//! 3. What is no such text, and what is one in another spelling, is written back as it was, until somebody stamps it.
+//! 1. We write RFC 3339 in UTC with milliseconds: `2024-02-29T23:59:59.007Z`. Go reads it.
+//! 2. We read any number of fraction digits and any offset.
+//! 3. A text in another format, or that is not a timestamp, is preserved until the record is changed.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
 
-/// The years that four digits hold, 0000 to 9999, in milliseconds since 1970. Go refuses to read any other.
+/// The range of years with four digits, 0000 to 9999, in milliseconds since 1970. Go reads no other years.
 const MS: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// When something changed last.
+/// The time of the last change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Stamp(Form);
+pub struct Timestamp(Form);
 
-/// How it stands in the record.
+/// The form in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 enum Form {
-    /// Nobody stamped it: `null`, or no field at all.
+    /// Never set: `null`, or the field is missing.
     #[default]
     Never,
-    /// In our own spelling.
+    /// In our own format.
     Ms(i64),
-    /// A text in somebody else's spelling.
+    /// A text in another format.
     Text(Box<str>),
-    /// A number. Whose unit nobody knows.
+    /// A number in an unknown unit.
     Number(i64),
 }
 
-impl Stamp {
-    /// A stamp of a time in milliseconds since 1970. Beyond the years 0000 to 9999 it is the nearest of them.
-    pub fn at(ms: i64) -> Stamp {
-        Stamp(Form::Ms(ms.clamp(*MS.start(), *MS.end())))
+impl Timestamp {
+    /// The timestamp of a time in milliseconds since 1970, limited to the years 0000 to 9999.
+    pub fn at(ms: i64) -> Timestamp {
+        Timestamp(Form::Ms(ms.clamp(*MS.start(), *MS.end())))
     }
 
-    /// The time in milliseconds since 1970; `None` if nobody stamped it, or in a form that is no timestamp.
+    /// The time in milliseconds since 1970; `None` if it was never set or is not a timestamp.
     pub fn ms(&self) -> Option<i64> {
         match &self.0 {
             Form::Ms(ms) => Some(*ms),
@@ -49,7 +49,7 @@ impl Stamp {
     }
 }
 
-impl fmt::Display for Stamp {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Form::Never => f.write_str("never"),
@@ -60,7 +60,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-impl Serialize for Stamp {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Form::Never => serializer.serialize_unit(),
@@ -71,41 +71,41 @@ impl Serialize for Stamp {
     }
 }
 
-impl<'de> Deserialize<'de> for Stamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stamp, D::Error> {
-        deserializer.deserialize_any(StampVisitor)
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        deserializer.deserialize_any(TimestampVisitor)
     }
 }
 
-struct StampVisitor;
+struct TimestampVisitor;
 
-impl Visitor<'_> for StampVisitor {
-    type Value = Stamp;
+impl Visitor<'_> for TimestampVisitor {
+    type Value = Timestamp;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a timestamp")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Stamp, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
         let ours = parse(text).filter(|ms| MS.contains(ms) && written(*ms) == text);
-        Ok(Stamp(ours.map_or_else(|| Form::Text(text.into()), Form::Ms)))
+        Ok(Timestamp(ours.map_or_else(|| Form::Text(text.into()), Form::Ms)))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Stamp, E> {
-        Ok(Stamp(Form::Number(number)))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Timestamp, E> {
+        Ok(Timestamp(Form::Number(number)))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Stamp, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Timestamp, E> {
         let number = i64::try_from(number).map_err(|_| E::custom("a timestamp beyond i64"))?;
         self.visit_i64(number)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Stamp, E> {
-        Ok(Stamp::default())
+    fn visit_unit<E: Error>(self) -> Result<Timestamp, E> {
+        Ok(Timestamp::default())
     }
 }
 
-/// Our spelling of a time within [`MS`].
+/// A time within [`MS`] in our own format.
 fn written(ms: i64) -> String {
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = date_of(days);
@@ -114,7 +114,7 @@ fn written(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
 }
 
-/// The time of an RFC 3339 text. Fractions are cut to milliseconds.
+/// Parses an RFC 3339 text. Fractions are truncated to milliseconds.
 fn parse(text: &str) -> Option<i64> {
     let mut rest = text.as_bytes();
     let year = number(&mut rest, 4)?;
@@ -129,21 +129,21 @@ fn parse(text: &str) -> Option<i64> {
     Some(days_of(year, month, day) * DAY_MS + minutes * 60_000 + second * 1_000 + ms)
 }
 
-/// Takes one of these characters.
+/// Consumes one of these characters.
 fn after<'t, 'a>(rest: &'t mut &'a [u8], marks: &[u8]) -> Option<&'t mut &'a [u8]> {
     let (first, tail) = rest.split_first()?;
     *rest = tail;
     marks.contains(first).then_some(rest)
 }
 
-/// Takes a number of exactly so many digits.
+/// Consumes a number with exactly this many digits.
 fn number(rest: &mut &[u8], digits: usize) -> Option<i64> {
     let (number, tail) = rest.split_at_checked(digits)?;
     *rest = tail;
     number.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
 }
 
-/// Takes a fraction of a second, if there is one: its milliseconds.
+/// Consumes a fraction of a second, if there is one, and returns its milliseconds.
 fn fraction(rest: &mut &[u8]) -> Option<i64> {
     let Some(digits) = rest.strip_prefix(b".") else { return Some(0) };
     let count = digits.iter().take_while(|digit| digit.is_ascii_digit()).count();
@@ -153,7 +153,7 @@ fn fraction(rest: &mut &[u8]) -> Option<i64> {
     (count > 0).then(|| [100, 10, 1].into_iter().enumerate().map(place).sum())
 }
 
-/// The offset that ends the text: `Z` or `+02:00`.
+/// Parses the offset at the end of the text: `Z` or `+02:00`.
 fn offset_minutes(mut rest: &[u8]) -> Option<i64> {
     let (sign, tail) = rest.split_first()?;
     rest = tail;
@@ -178,8 +178,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date. Years begin in March, so that the leap day is the last of its year and months
-/// before it have fixed lengths (153 days in five of them); 400 years have 146,097 days.
+/// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last day of a
+/// year and the months before it have fixed lengths (153 days in five of them). 400 years have 146,097 days.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -187,7 +187,7 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + day_of_year - 719_468
 }
 
-/// The date of a day, counted from 1970-01-01. The other way round of [`days_of`].
+/// The date of a day, counted from 1970-01-01. The inverse of [`days_of`].
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -205,13 +205,13 @@ mod tests {
     use emberkeep_schema::{Codec, Json};
     use proptest::prelude::*;
 
-    fn read(json: &str) -> Stamp {
-        Json::<Stamp>::decode(json.as_bytes()).unwrap()
+    fn read(json: &str) -> Timestamp {
+        Json::<Timestamp>::decode(json.as_bytes()).unwrap()
     }
 
-    fn json_of(stamp: &Stamp) -> String {
+    fn json_of(stamp: &Timestamp) -> String {
         let mut out = Vec::new();
-        Json::<Stamp>::encode(stamp, &mut out).unwrap();
+        Json::<Timestamp>::encode(stamp, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -225,7 +225,7 @@ mod tests {
             (i64::MIN, "0000-01-01T00:00:00.000Z"),
             (i64::MAX, "9999-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(json_of(&Stamp::at(ms)), format!("\"{text}\""));
+            assert_eq!(json_of(&Timestamp::at(ms)), format!("\"{text}\""));
         }
     }
 
@@ -276,13 +276,13 @@ mod tests {
             assert_eq!(read(&format!("\"{text}\"")).ms(), None, "{text}");
         }
         assert_eq!((read("null").ms(), read("7").ms()), (None, None));
-        assert!(Json::<Stamp>::decode(b"{}").is_err());
+        assert!(Json::<Timestamp>::decode(b"{}").is_err());
     }
 
     proptest! {
         #[test]
         fn a_time_survives(ms in MS) {
-            let stamp = Stamp::at(ms);
+            let stamp = Timestamp::at(ms);
             prop_assert_eq!(stamp.ms(), Some(ms));
             prop_assert_eq!(read(&json_of(&stamp)), stamp);
         }

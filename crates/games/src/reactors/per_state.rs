@@ -1,4 +1,4 @@
-//! `PerState`: something for each state of a reactor. In JSON an object whose names are the states.
+//! `PerState`: a value for each state of a reactor. In JSON an object with the states as names.
 
 use emberkeep_schema::Part;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 
 /// A map from state to `T`.
 ///
-/// Reads `null`, which is Go's empty map, and `[]`, which is what some languages make of an empty one, as empty. The
-/// names are read as text, because the short way through our own JSON takes no numbers there.
+/// Reads `null` (Go's empty map) and `[]` (an empty map in some languages) as empty. Names are parsed from
+/// text, because our JSON reader accepts no numbers there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PerState<T>(pub BTreeMap<i8, T>);
 
 impl<T> PerState<T> {
-    /// What there is for a state.
+    /// The value for a state.
     pub fn get(&self, state: i8) -> Option<&T> {
         self.0.get(&state)
     }
@@ -76,7 +76,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PerStateVisitor<T> {
     }
 }
 
-/// The name of a state.
+/// The name of a state in JSON.
 struct State(i8);
 
 impl<'de> Deserialize<'de> for State {
@@ -96,7 +96,7 @@ impl Visitor<'_> for StateVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<State, E> {
         let state = <i8 as Part>::parse(text).map(State);
-        state.ok_or_else(|| E::custom("the name of a state is no number from -128 to 127"))
+        state.ok_or_else(|| E::custom("the name of a state is not a number from -128 to 127"))
     }
 }
 

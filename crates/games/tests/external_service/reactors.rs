@@ -1,6 +1,6 @@
-//! A reactor service as its document describes it.
+//! A reactor service that implements the storage document.
 
-use super::Line;
+use super::PlainClient;
 use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
 
@@ -15,13 +15,13 @@ return id";
 
 /// The service.
 pub struct ReactorService {
-    line: Line,
+    line: PlainClient,
     tenant: String,
 }
 
 impl ReactorService {
     pub fn new(connection: Resp, tenant: impl ToString) -> ReactorService {
-        ReactorService { line: Line(connection), tenant: tenant.to_string() }
+        ReactorService { line: PlainClient(connection), tenant: tenant.to_string() }
     }
 
     /// Map 1 of channel 1 of world 0.
@@ -34,7 +34,7 @@ impl ReactorService {
     }
 
     pub fn create(&mut self, classification: u32, x: i16, y: i16, delay_ms: u64) -> u64 {
-        let id = self.line.say(&["EVAL", ALLOCATE, "1", "reactors:next_id"]).int() as u64;
+        let id = self.line.call(&["EVAL", ALLOCATE, "1", "reactors:next_id"]).int() as u64;
         let reactor = json!({
             "tenant": {"id": self.tenant, "region": "GMS", "majorVersion": 83, "minorVersion": 1},
             "id": id, "worldId": 0, "channelId": 1, "mapId": 1,
@@ -47,10 +47,10 @@ impl ReactorService {
             "updateTime": "2026-01-02T03:04:05.678901234Z", "owner": {"guild": 7},
         });
         let key = format!("reactor:{id}");
-        self.line.say(&["SET", &key, &reactor.to_string()]);
-        self.line.say(&["SADD", "reactors:all", &id.to_string()]);
+        self.line.call(&["SET", &key, &reactor.to_string()]);
+        self.line.call(&["SADD", "reactors:all", &id.to_string()]);
         let map = format!("reactors:map:{}", self.field());
-        self.line.say(&["SADD", &map, &id.to_string()]);
+        self.line.call(&["SADD", &map, &id.to_string()]);
         id
     }
 
@@ -74,23 +74,23 @@ impl ReactorService {
     /// Destroys a reactor and starts its spot's cooldown.
     pub fn destroy(&mut self, id: u64) -> bool {
         let Some(reactor) = self.get(id) else { return false };
-        if self.line.say(&["DEL", &format!("reactor:{id}")]).int() == 0 {
+        if self.line.call(&["DEL", &format!("reactor:{id}")]).int() == 0 {
             return false;
         }
-        self.line.say(&["SREM", "reactors:all", &id.to_string()]);
+        self.line.call(&["SREM", "reactors:all", &id.to_string()]);
         let map = format!("reactors:map:{}", self.field());
-        self.line.say(&["SREM", &map, &id.to_string()]);
+        self.line.call(&["SREM", &map, &id.to_string()]);
         let number = |name: &str| reactor[name].as_i64().unwrap();
         if number("delay") > 0 {
             let (class, x, y) = (number("classification") as u32, number("x") as i16, number("y") as i16);
             let marker = self.cooldown_key(class, x, y);
-            self.line.say(&["SET", &marker, "1", "PX", &number("delay").to_string()]);
+            self.line.call(&["SET", &marker, "1", "PX", &number("delay").to_string()]);
         }
         true
     }
 
     pub fn is_cooling(&mut self, classification: u32, x: i16, y: i16) -> bool {
         let marker = self.cooldown_key(classification, x, y);
-        self.line.say(&["EXISTS", &marker]) == Reply::Int(1)
+        self.line.call(&["EXISTS", &marker]) == Reply::Int(1)
     }
 }

@@ -1,6 +1,6 @@
-//! A monster service as its document describes it.
+//! A monster service that implements the storage document.
 
-use super::Line;
+use super::PlainClient;
 use super::go::{GoMonster, GoTimer, written};
 use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ return {actual, monster.hp == 0 and 1 or 0}";
 
 /// The service.
 pub struct MonsterService {
-    line: Line,
+    line: PlainClient,
     tenant: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Struck {
 
 impl MonsterService {
     pub fn new(connection: Resp, tenant: impl ToString) -> MonsterService {
-        MonsterService { line: Line(connection), tenant: tenant.to_string() }
+        MonsterService { line: PlainClient(connection), tenant: tenant.to_string() }
     }
 
     fn key(&self, id: u64) -> String {
@@ -53,7 +53,7 @@ impl MonsterService {
     pub fn spawn(&mut self, hp: u64) -> u64 {
         let next = format!("atlas:monster-ids:{}:next", self.tenant);
         let free = format!("atlas:monster-ids:{}:free", self.tenant);
-        let id = self.line.say(&["EVAL", ALLOCATE, "2", &next, &free]).int() as u64;
+        let id = self.line.call(&["EVAL", ALLOCATE, "2", &next, &free]).int() as u64;
         let monster = GoMonster {
             unique_id: id as u32,
             tenant_id: self.tenant.clone(),
@@ -78,8 +78,8 @@ impl MonsterService {
         let mut monster: Value = serde_json::from_str(&written(&monster)).unwrap();
         monster["spawnedBy"] = json!({"service": "other", "tags": [1, 2]});
         let (key, map_key) = (self.key(id), self.map_key());
-        self.line.say(&["SET", &key, &monster.to_string()]);
-        self.line.say(&["SADD", &map_key, &id.to_string()]);
+        self.line.call(&["SET", &key, &monster.to_string()]);
+        self.line.call(&["SADD", &map_key, &id.to_string()]);
         id
     }
 
@@ -91,13 +91,13 @@ impl MonsterService {
     /// A monster as the service reads it.
     pub fn read(&mut self, id: u64) -> Result<GoMonster, String> {
         let key = self.key(id);
-        GoMonster::read(&self.line.say(&["GET", &key]).text())
+        GoMonster::read(&self.line.call(&["GET", &key]).text())
     }
 
     /// A drop timer as the service reads it.
     pub fn read_timer(&mut self, id: u64) -> Result<GoTimer, String> {
         let key = format!("atlas:drop-timer:{}:{id}", self.tenant);
-        GoTimer::read(&self.line.say(&["GET", &key]).text())
+        GoTimer::read(&self.line.call(&["GET", &key]).text())
     }
 
     pub fn in_map(&mut self) -> Vec<u64> {
@@ -108,12 +108,13 @@ impl MonsterService {
     pub fn damage(&mut self, id: u64, character: u32, amount: u64) -> Struck {
         let key = self.key(id);
         let words = ["EVAL", DAMAGE, "1", &key, &character.to_string(), &amount.to_string()];
-        let reply = self.line.say(&words);
+        let reply = self.line.call(&words);
         let [actual, killed] = reply.items() else { panic!("{reply:?}") };
         Struck { actual: actual.int(), killed: killed.int() == 1 }
     }
 
-    /// Transactions one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the monster is gone.
+    /// Transactions one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the
+    /// monster is gone.
     pub fn transaction_right(&mut self, id: u64) -> bool {
         let key = self.key(id);
         self.line.change(&key, 1_000, |monster| {
@@ -126,27 +127,27 @@ impl MonsterService {
     pub fn remove(&mut self, id: u64) -> bool {
         let (key, map_key) = (self.key(id), self.map_key());
         let free = format!("atlas:monster-ids:{}:free", self.tenant);
-        if self.line.say(&["DEL", &key]).int() == 0 {
+        if self.line.call(&["DEL", &key]).int() == 0 {
             return false;
         }
-        self.line.say(&["SREM", &map_key, &id.to_string()]);
-        self.line.say(&["LPUSH", &free, &id.to_string()]);
+        self.line.call(&["SREM", &map_key, &id.to_string()]);
+        self.line.call(&["LPUSH", &free, &id.to_string()]);
         true
     }
 
     /// Deletes a record and forgets the rest.
     pub fn lose(&mut self, id: u64) {
         let key = self.key(id);
-        self.line.say(&["DEL", &key]);
+        self.line.call(&["DEL", &key]);
     }
 
     pub fn start_cooldown(&mut self, id: u64, skill: u32, ms: u64) {
         let key = format!("atlas:monster-cooldown:{}:{id}:{skill}", self.tenant);
-        self.line.say(&["SET", &key, "1", "PX", &ms.to_string()]);
+        self.line.call(&["SET", &key, "1", "PX", &ms.to_string()]);
     }
 
     pub fn is_cooling(&mut self, id: u64, skill: u32) -> bool {
         let key = format!("atlas:monster-cooldown:{}:{id}:{skill}", self.tenant);
-        self.line.say(&["EXISTS", &key]) == Reply::Int(1)
+        self.line.call(&["EXISTS", &key]) == Reply::Int(1)
     }
 }

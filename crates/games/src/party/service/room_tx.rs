@@ -1,109 +1,114 @@
-//! The frame of every transaction in a room: enter, settle what is due, act, settle again, leave.
+//! The frame around every transaction on a room: load, settle, act, settle again, save.
 //!
-//! 1. *Enter*: a room lives while its state does and its meta's `expires_at` has not passed. Of an expired room the meta
-//!    stands as a tombstone; whatever else is left of it goes. A room of another version of the protocol is refused.
-//! 2. *Settle*: a vote whose countdown has passed, or in which all have voted, ends here, at its stored moment. So it does
-//!    not matter who comes first, and nothing waits for a timer.
-//! 3. *Act*: the operation. If it refuses after something was settled, the transaction is dropped and what was due is settled
-//!    in a transaction of its own, see `Rooms::enter`.
-//! 4. *Settle* again: the operation may have been the last vote, or may have taken away who had not voted.
-//! 5. *Leave*: state, meta, events, and the new end of every key.
+//! 1. *Load*: a room is alive while its state key exists and `expires_at` of its meta has not passed. The
+//!    meta of an expired room stays as a tombstone; its other keys are removed. A room of another protocol
+//!    version is refused.
+//! 2. *Settle*: a vote closes here if its countdown has passed or if every voter has voted. The stored
+//!    deadline counts, so it does not matter which client comes first, and no timer is needed.
+//! 3. *Act*: the operation. If it fails after something was settled, the transaction is dropped, and a
+//!    transaction of its own settles what is due: see `Rooms::enter`.
+//! 4. *Settle* again: the operation may have cast the last vote, or removed the last player who had not
+//!    voted.
+//! 5. *Save*: state, meta, events, and the new expiry of every key.
 //!
-//! A read that must not write ([`Touch::Never`]) sees the room as if what is due had happened, and leaves nothing behind.
+//! A read that must not write ([`TxMode::ReadOnly`]) gets the room as if it had been settled, and saves
+//! nothing.
 
 use crate::party::error::{Error, Result};
-use crate::party::event::{Closing, Entry, Event};
+use crate::party::event::{CloseReason, Entry, Event};
 use crate::party::limits::{EVENTS_MAX, PROTOCOL_VERSION, ROOM_LIFE, TOMBSTONE_LIFE};
 use crate::party::model::*;
 use crate::party::rules::{self, Ballots};
 use crate::party::schema::*;
-use crate::party::signal::Signal;
+use crate::party::view::RoomSnapshot;
+use crate::party::wakeup::Wakeup;
 use bytes::Bytes;
 use emberkeep_hot::{self as hot, Tx};
 use emberkeep_primitives::Ballot;
 
-/// Clocks of two processes differ by less; an end that lies further ahead than ours was not written by one of us.
+/// The largest clock difference between two of our processes. An expiry further ahead was written by another
+/// program.
 const SKEW_MS_MAX: i64 = 1_000;
 
-/// Whether a transaction moves the end of the room.
+/// What a transaction does to the expiry of the room.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// It does.
-    Always,
-    /// Only if something happened.
-    IfChanged,
-    /// Nothing is written at all: the caller is not known to take part.
-    Never,
+pub(super) enum TxMode {
+    /// Extends it.
+    KeepAlive,
+    /// Extends it only if the room changed.
+    KeepAliveIfChanged,
+    /// Writes nothing at all: the caller has not proved that it belongs to the room.
+    ReadOnly,
 }
 
-/// What a transaction found.
-pub(super) enum Found<T> {
-    /// A living room.
-    Room(T),
-    /// What is left of one.
+/// The result of a transaction that was not aborted.
+pub(super) enum Outcome<T> {
+    /// The room is alive.
+    Done(T),
+    /// Only the tombstone of the room is left.
     Expired,
 }
 
 /// Why a transaction was dropped.
-pub(super) enum Stop {
-    /// The operation was refused.
+pub(super) enum Abort {
+    /// The operation failed.
     Refused(Error),
-    /// The operation was refused, but something is due in the room.
+    /// The operation failed, but the room must be settled before the error is returned.
     SettleFirst,
 }
 
-impl From<hot::Error> for Stop {
-    fn from(error: hot::Error) -> Stop {
-        Stop::Refused(error.into())
+impl From<hot::Error> for Abort {
+    fn from(error: hot::Error) -> Abort {
+        Abort::Refused(error.into())
     }
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Refused(error)
+impl From<Error> for Abort {
+    fn from(error: Error) -> Abort {
+        Abort::Refused(error)
     }
 }
 
-/// A room during a transaction.
-pub(super) struct Visit {
+/// A room inside a transaction.
+pub(super) struct RoomTx {
     pub(super) meta: Meta,
     pub(super) state: State,
     pub(super) now: i64,
-    /// When the room ends, from now on.
+    /// When the room expires if this transaction extends its expiry.
     pub(super) until: i64,
     events: Vec<(i64, Event)>,
-    touch: Touch,
-    /// Something changed that is no event: clients must look.
+    mode: TxMode,
+    /// Something changed without an event. Clients must be woken.
     changed: bool,
 }
 
-/// The body of every transaction in a room.
-pub(super) fn visit<T>(
+/// The body of every transaction on a room.
+pub(super) fn run<T>(
     tx: &mut Tx<'_, Room>,
-    touch: Touch,
-    act: &dyn Fn(&mut Tx<'_, Room>, &mut Visit) -> Result<T>,
-) -> std::result::Result<Found<T>, Stop> {
-    let Some(mut visit) = Visit::enter(tx, touch)? else {
-        if touch != Touch::Never {
+    mode: TxMode,
+    act: &dyn Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T>,
+) -> std::result::Result<Outcome<T>, Abort> {
+    let Some(mut room) = RoomTx::load(tx, mode)? else {
+        if mode != TxMode::ReadOnly {
             clear_leftovers(tx)?;
         }
-        return Ok(Found::Expired);
+        return Ok(Outcome::Expired);
     };
-    let settled = visit.settle(tx)?;
-    match act(tx, &mut visit) {
+    let settled = room.settle(tx)?;
+    match act(tx, &mut room) {
         Ok(value) => {
-            visit.settle(tx)?;
-            visit.leave(tx)?;
-            Ok(Found::Room(value))
+            room.settle(tx)?;
+            room.save(tx)?;
+            Ok(Outcome::Done(value))
         }
-        Err(_) if settled && touch != Touch::Never => Err(Stop::SettleFirst),
-        Err(error) => Err(Stop::Refused(error)),
+        Err(_) if settled && mode != TxMode::ReadOnly => Err(Abort::SettleFirst),
+        Err(error) => Err(Abort::Refused(error)),
     }
 }
 
-impl Visit {
-    /// The room as it is; `None` if it has expired.
-    fn enter(tx: &mut Tx<'_, Room>, touch: Touch) -> Result<Option<Visit>> {
+impl RoomTx {
+    /// Reads the room; `None` if it has expired.
+    fn load(tx: &mut Tx<'_, Room>, mode: TxMode) -> Result<Option<RoomTx>> {
         let code = tx.partition().0;
         let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
         let now = tx.now();
@@ -111,45 +116,60 @@ impl Visit {
             return Ok(None);
         }
         check_version(&meta)?;
-        // Whether it lives is asked of the engine: its clock decides when the state ended.
+        // The engine's clock decides whether the state has expired, not ours.
         let Some(state) = tx.get(&ROOM_STATE.key())? else { return Ok(None) };
         let until = end_of(now, meta.expires_at);
-        Ok(Some(Visit { meta, state, now, until, events: vec![], touch, changed: false }))
+        Ok(Some(RoomTx { meta, state, now, until, events: vec![], mode, changed: false }))
     }
 
-    /// Refuses whoever does not have this room's key.
+    /// Refuses a caller whose key is not this room's.
     pub(super) fn authorize(&self, hash: &str) -> Result<()> {
         if self.meta.is_of(hash) { Ok(()) } else { Err(Error::NotMaster(self.meta.room_code)) }
     }
 
-    /// Something happened: the state changed, and the log will say so.
-    pub(super) fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
+    /// Adds events to the room's log. Every change of the state needs one: the state is saved only with
+    /// events.
+    pub(super) fn record(&mut self, events: impl IntoIterator<Item = Event>) {
         let now = self.now;
         self.events.extend(events.into_iter().map(|event| (now, event)));
     }
 
-    /// The caller takes part in the room, which therefore lives for another day.
+    /// Makes this transaction extend the room's expiry.
     pub(super) fn keep_alive(&mut self) {
-        self.touch = Touch::Always;
+        self.mode = TxMode::KeepAlive;
     }
 
-    /// Something changed that the log does not say. Clients are woken.
+    /// Wakes the clients although the log has no event for the change.
     pub(super) fn wake(&mut self) {
         self.changed = true;
     }
 
-    /// Claims that both maps say.
+    /// The room as this transaction reads it, with the expiry that it will have afterwards.
+    pub(super) fn snapshot(&self, tx: &mut Tx<'_, Room>) -> Result<RoomSnapshot> {
+        let expires_at = if self.mode == TxMode::KeepAlive { self.until } else { self.meta.expires_at };
+        Ok(RoomSnapshot {
+            meta: Meta { expires_at, ..self.meta.clone() },
+            state: self.state.clone(),
+            now: self.now,
+            sequence: self.sequence(tx)?,
+            claims: self.claims(tx)?,
+            taken: claims(self.until).held(tx)?.into_iter().collect(),
+            voters: self.votes(tx)?.into_keys().collect(),
+        })
+    }
+
+    /// Claims on which both maps agree.
     pub(super) fn claims(&self, tx: &mut Tx<'_, Room>) -> Result<Vec<(DeviceId, PlayerId)>> {
         Ok(claims(self.until).all(tx)?)
     }
 
-    /// The ballot of the item that is voted on, or whose result waits to be shown.
+    /// The ballot of the current item: one that is open or waits for its reveal.
     pub(super) fn ballot(&self) -> Option<Ballot<VOTES, VOTES_RECEIVED>> {
         let (round, item) = rules::current(&self.state)?;
         Some(ballot(&round.round_id, &item.item_id, self.until))
     }
 
-    /// Votes on the item that is on.
+    /// The votes on the current item.
     pub(super) fn votes(&self, tx: &mut Tx<'_, Room>) -> Result<Ballots> {
         match self.ballot() {
             Some(ballot) => Ok(ballot.votes(tx)?.into_iter().collect()),
@@ -157,16 +177,16 @@ impl Visit {
         }
     }
 
-    /// Ends the open vote if it is due; `true` if it was.
+    /// Closes the open vote if it is due; `true` if it was.
     pub(super) fn settle(&mut self, tx: &mut Tx<'_, Room>) -> Result<bool> {
         if rules::voting(&self.state).is_none() {
             return Ok(false);
         }
         let votes = self.votes(tx)?;
         let (at, reason) = match self.state.closes_at().filter(|at| self.now >= *at) {
-            Some(at) => (at, Closing::Forced),
+            Some(at) => (at, CloseReason::Forced),
             None if rules::is_complete(&self.state, &self.claims(tx)?, &votes) => {
-                (self.now, Closing::AllVoted)
+                (self.now, CloseReason::AllVoted)
             }
             None => return Ok(false),
         };
@@ -175,7 +195,7 @@ impl Visit {
         Ok(true)
     }
 
-    /// Changes the state by a rule that may leave an item behind; the votes on it go.
+    /// Applies a rule that may move on to another item. The votes on the previous item are removed.
     pub(super) fn advance(
         &mut self,
         tx: &mut Tx<'_, Room>,
@@ -187,7 +207,7 @@ impl Visit {
         };
         let before = place(&self.state);
         let events = rule(&mut self.state)?;
-        self.tell(events);
+        self.record(events);
         let after = place(&self.state);
         if before == after {
             return Ok(());
@@ -197,13 +217,13 @@ impl Visit {
             group().remove(tx, &VOTES_RECEIVED.key(round, item))?;
         }
         if let Some((round, item)) = after {
-            // Whatever stands there was cast before the item was open.
+            // Votes that are stored already were cast before the item was open.
             ballot(&round, &item, self.until).clear(tx)?;
         }
         self.enroll(tx)
     }
 
-    /// Names every key that the room may have.
+    /// Enters every key that the room may have into its roster.
     pub(super) fn enroll(&self, tx: &mut Tx<'_, Room>) -> Result<()> {
         let (group, until) = (group(), self.until);
         group.join(tx, &ROOM_STATE.key(), until)?;
@@ -218,10 +238,10 @@ impl Visit {
         Ok(())
     }
 
-    /// Writes what happened, and moves the end of the room.
-    fn leave(mut self, tx: &mut Tx<'_, Room>) -> Result<()> {
-        let idle = self.events.is_empty() && !self.changed && self.touch == Touch::IfChanged;
-        if idle || self.touch == Touch::Never {
+    /// Writes the changes and extends the expiry.
+    fn save(mut self, tx: &mut Tx<'_, Room>) -> Result<()> {
+        let idle = self.events.is_empty() && !self.changed && self.mode == TxMode::KeepAliveIfChanged;
+        if idle || self.mode == TxMode::ReadOnly {
             return Ok(());
         }
         if !self.events.is_empty() {
@@ -230,7 +250,7 @@ impl Visit {
         self.meta.expires_at = self.until;
         tx.put_until(&ROOM_META.key(), &self.meta, self.until + TOMBSTONE_LIFE.as_millis() as i64)?;
         if group().extend(tx, self.until)? == 0 {
-            // An external client took the roster away.
+            // An external client removed the roster.
             self.enroll(tx)?;
             group().extend(tx, self.until)?;
         }
@@ -243,24 +263,25 @@ impl Visit {
             last => last,
         };
         match last {
-            Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Signal::Events { last })?),
+            Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Events { last })?),
             None => Ok(()),
         }
     }
 
-    /// Events of this transaction, which are recorded when it leaves.
+    /// Events of this transaction, which the commit adds to the log.
     pub(super) fn unrecorded(&self) -> impl Iterator<Item = Entry> + '_ {
         self.events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() })
     }
 
-    /// The newest event, those of this transaction included if they are recorded when it leaves.
+    /// The sequence of the newest event, including those that this transaction adds to the log.
     pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
-        let own = if self.touch == Touch::Never { 0 } else { self.events.len() as u64 };
+        let own = if self.mode == TxMode::ReadOnly { 0 } else { self.events.len() as u64 };
         Ok(tx.log_last()? + own)
     }
 }
 
-/// Refuses a room of another version: what its state means is not known here, and a transaction could spoil it.
+/// Refuses a room of another protocol version: this version does not know what its state means, and could
+/// corrupt it.
 pub(super) fn check_version(meta: &Meta) -> Result<()> {
     match meta.protocol_version {
         PROTOCOL_VERSION => Ok(()),
@@ -268,20 +289,20 @@ pub(super) fn check_version(meta: &Meta) -> Result<()> {
     }
 }
 
-/// An event as the log stores it.
+/// The bytes of an event in the log.
 pub(super) fn entry(at: i64, event: Event) -> Result<Bytes> {
     let json = serde_json::to_vec(&Entry { at, event });
     json.map(Bytes::from).map_err(|error| Error::invalid("event", error.to_string()))
 }
 
-/// When a room ends that is used now.
+/// When a room expires that is used now. `before` is its present expiry.
 pub(super) fn end_of(now: i64, before: i64) -> i64 {
     let until = now + ROOM_LIFE.as_millis() as i64;
-    // A process whose clock is a little behind does not make the room end earlier.
+    // A process whose clock is slightly behind must not shorten the life of the room.
     if (until..until + SKEW_MS_MAX).contains(&before) { before } else { until }
 }
 
-/// Removes what is left of an expired room, but for its meta.
+/// Removes the remaining keys of an expired room, except its meta.
 fn clear_leftovers(tx: &mut Tx<'_, Room>) -> Result<()> {
     let left = tx.exists(&ROOM_STATE.key())?
         || tx.exists(&DEVICE_TO_PLAYER.key())?
@@ -291,9 +312,9 @@ fn clear_leftovers(tx: &mut Tx<'_, Room>) -> Result<()> {
     if left { wipe(tx) } else { Ok(()) }
 }
 
-/// Removes every key of a room but its meta, whatever state they are in.
+/// Removes every key of a room except its meta, even if they are corrupt.
 pub(super) fn wipe(tx: &mut Tx<'_, Room>) -> Result<()> {
-    // A state that cannot be read names no item: then the roster does.
+    // The state names the current item. If it is corrupt, the roster names the keys of the votes.
     let state = match tx.get(&ROOM_STATE.key()) {
         Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. }) => None,
         state => state?,
@@ -302,7 +323,7 @@ pub(super) fn wipe(tx: &mut Tx<'_, Room>) -> Result<()> {
         ballot(&round.round_id, &item.item_id, i64::MAX).clear(tx)?;
     }
     match group().dissolve(tx) {
-        // A roster that is none says nothing of other keys.
+        // The roster has a wrong type, so it names no other keys.
         Err(hot::Error::WrongType { .. }) => {
             tx.drop_log()?;
             tx.del(&ROOM_ROSTER.key())?;

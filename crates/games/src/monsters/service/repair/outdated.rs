@@ -1,17 +1,17 @@
-//! Records that services beside us cannot read, written anew in the shape that they can: a list that a script left as
-//! `{}` (cjson writes an empty table so), and the tenant as a former version wrote it.
+//! Records in a form that other services cannot read: a list that a Lua script stored as `{}` (cjson encodes
+//! an empty table so), or the tenant as an earlier version stored it.
 //!
-//! Our own reads take both, so nothing else would ever write such a record of a monster that stands idle.
+//! Our own reads accept both forms, so without this repair the record of an idle monster would never be
+//! rewritten.
 
-use super::sweep::Swept;
 use super::*;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_schema::{Codec, Json};
 use serde_json::Value;
 
-/// Looks at the texts of some monsters' records, by plain reads in one round trip. Answers with the monsters that can be
-/// read, and those among them whose record must be written anew.
-pub(super) async fn look(
+/// Reads some monsters' records, with plain reads in one round trip. Returns the readable monsters, and the
+/// ids of those whose record must be rewritten.
+pub(super) async fn read_records(
     scope: &Scope<Tenant>,
     ids: &[MonsterId],
 ) -> Result<(Vec<(MonsterId, Monster)>, Vec<MonsterId>)> {
@@ -30,21 +30,21 @@ pub(super) async fn look(
     Ok((found, outdated))
 }
 
-/// Writes monsters as they are, in the present shape.
-pub(super) fn rewrite_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<Swept> {
+/// Rewrites monsters in the present form.
+pub(super) fn rewrite_transaction(tx: &mut Tx<'_, Tenant>, ids: &[MonsterId]) -> hot::Result<SweepReport> {
     let keys: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
-    let mut swept = Swept::default();
+    let mut report = SweepReport::default();
     for (id, monster) in ids.iter().zip(tx.get_each(&keys)?) {
         if let Ok(Some(mut monster)) = monster {
             put(tx, *id, &mut monster)?;
-            swept.rewritten += 1;
+            report.rewritten += 1;
         }
     }
-    Ok(swept)
+    Ok(report)
 }
 
-/// Whether a record differs from its present shape so that other services trip over it. Most records are told by a look
-/// at their bytes; only the others are parsed once more.
+/// Whether other services fail on a record. A scan of its bytes decides most cases; only the others are
+/// parsed again.
 fn is_outdated(text: &[u8], monster: &Monster) -> bool {
     const TENANT: &[u8] = br#""tenantId""#;
     if !text.windows(TENANT.len()).any(|word| word == TENANT) {
@@ -64,7 +64,7 @@ fn has_broken_list(text: &[u8], monster: &Monster) -> bool {
     }
 }
 
-/// Whether something is a list in what we write, and an object in what is stored.
+/// Whether a value is an object where we write a list.
 fn is_broken(stored: &Value, present: &Value) -> bool {
     match (stored, present) {
         (Value::Object(_), Value::Array(_)) => true,

@@ -1,4 +1,4 @@
-//! Where codes and keys come from: the operating system, or a test.
+//! The source of random codes and keys: the operating system, or a test.
 
 use super::error::{Error, Result};
 use std::sync::Arc;
@@ -8,19 +8,19 @@ type Fill = dyn Fn(&mut [u8]) -> Result<()> + Send + Sync;
 
 /// A source of random bytes.
 #[derive(Clone)]
-pub struct Entropy(Arc<Fill>);
+pub struct RandomSource(Arc<Fill>);
 
-impl Entropy {
-    /// The operating system's.
-    pub fn system() -> Entropy {
-        Entropy(Arc::new(|bytes| {
+impl RandomSource {
+    /// The random source of the operating system.
+    pub fn system() -> RandomSource {
+        RandomSource(Arc::new(|bytes| {
             getrandom::fill(bytes).map_err(|error| Error::NoRandomness(error.to_string()))
         }))
     }
 
-    /// One of the caller's own: for tests. Whoever can foresee its bytes can lead every room.
-    pub fn of(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> Entropy {
-        Entropy(Arc::new(move |bytes| {
+    /// A source for tests. Room codes and master keys are as predictable as its bytes.
+    pub fn of(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> RandomSource {
+        RandomSource(Arc::new(move |bytes| {
             fill(bytes);
             Ok(())
         }))

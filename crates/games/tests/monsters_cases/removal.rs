@@ -1,4 +1,4 @@
-//! The end of monsters: one, a field's, a tenant's, all.
+//! Removal of monsters: one, those of a field, of a tenant, of all.
 
 use super::*;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
-    /// A monster with everything that a monster may have.
+    /// A monster with everything that a monster can have.
     pub async fn spawn_laden(&self) -> MonsterId {
         let id = self.spawn(100).await.id;
         self.cool(id, 1).await;
@@ -18,8 +18,8 @@ impl World {
         id
     }
 
-    /// What a service that follows the document and died left: a timer and markers of nobody, a record that is none, and
-    /// a monster in a field whose index was overwritten.
+    /// What a crashed external service left: a timer and markers without a monster, a corrupt record, and a
+    /// monster in a field whose index has a wrong type.
     async fn leave_external_rubbish(&self) {
         let nobody = MonsterId(1_234_567_890);
         let end = self.scope.store().now().await.unwrap() + 600_000;
@@ -50,7 +50,7 @@ pub async fn a_removal_takes_everything_of_a_monster(store: Store) {
     assert_eq!(world.free().await, [id.0]);
 }
 
-/// Hits, ticks and drops go on while somebody removes: no piece of the monster comes back.
+/// Hits, ticks and drops run during the removal. Nothing of the monster reappears.
 pub async fn nothing_brings_a_removed_monster_back(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
@@ -92,12 +92,12 @@ pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     world.external(&field_key(&world.field), Write::SAdd(members.to_vec())).await;
 
     let mut destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
-    let told: Vec<MonsterId> = destroyed.monsters.iter().map(|monster| monster.id).collect();
-    assert_eq!((told, &destroyed.stopped), (destroyed.ids.clone(), &None));
+    let reported: Vec<MonsterId> = destroyed.monsters.iter().map(|monster| monster.id).collect();
+    assert_eq!((reported, &destroyed.stopped), (destroyed.ids.clone(), &None));
     destroyed.ids.sort();
     assert_eq!(destroyed.ids, [laden, plain, corpse]);
-    let [told @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };
-    assert!(told.to_string().contains(&world.name_of(&MONSTER.key(corrupt))), "{told}");
+    let [reported @ HotError::Corrupt { .. }] = &destroyed.corrupt[..] else { panic!("{destroyed:?}") };
+    assert!(reported.to_string().contains(&world.name_of(&MONSTER.key(corrupt))), "{reported}");
     assert_eq!(world.indexed(world.field).await, [corrupt.0]);
     assert_eq!(world.listed_in(elsewhere).await, [stays.0]);
     assert!(world.is_cooling(stays, 1).await);
@@ -116,7 +116,7 @@ pub async fn a_field_of_more_than_a_transaction_reads_is_listed_and_destroyed(st
         world.spawn_id().await;
     }
     assert_eq!(world.listed().await.len(), MONSTERS);
-    // Two at once: each monster is removed by one of them.
+    // Two concurrent calls: each monster is removed by one of them.
     let (one, other) = tokio::join!(
         world.monsters.destroy_in_field(world.tenant, world.field),
         world.monsters.destroy_in_field(world.tenant, world.field),
@@ -126,7 +126,7 @@ pub async fn a_field_of_more_than_a_transaction_reads_is_listed_and_destroyed(st
     assert_eq!((world.listed().await.len(), free), (0, Ok(MONSTERS)));
 }
 
-/// Nothing of a tenant is left but what says which ids are in use.
+/// Only the id keys of a tenant are left.
 impl World {
     pub async fn assert_torn_down(&self) {
         let left = self.keys().await;
@@ -142,18 +142,18 @@ pub async fn a_teardown_leaves_nothing_of_a_tenant_and_others_alone(store: Store
     world.leave_external_rubbish().await;
     let stays = other.spawn_laden().await;
     let before = other.keys().await;
-    let torn = world.monsters.teardown(world.tenant).await.unwrap();
-    assert_eq!((torn.monsters, torn.cooldowns, torn.corrupt), (42, 82, vec![]));
-    let [discarded @ HotError::WrongType { .. }] = &torn.discarded[..] else {
-        panic!("{:?}", torn.discarded)
+    let report = world.monsters.teardown(world.tenant).await.unwrap();
+    assert_eq!((report.monsters, report.cooldowns, report.corrupt), (42, 82, vec![]));
+    let [discarded @ HotError::WrongType { .. }] = &report.discarded[..] else {
+        panic!("{:?}", report.discarded)
     };
     let corrupt = field_key(&Field { map: 1, ..world.field });
     assert!(discarded.to_string().contains(&world.name_of(&corrupt)), "{discarded}");
     world.assert_torn_down().await;
-    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TornDown::default()));
+    assert_eq!(world.monsters.teardown(world.tenant).await, Ok(TeardownReport::default()));
     assert_eq!(other.keys().await, before);
     assert_eq!(other.listed().await, [stays.0]);
-    // Ids go on where they were, and nothing else of old comes back.
+    // Ids continue, and nothing else reappears.
     let free = world.free().await;
     let id = world.spawn(10).await.id;
     assert_eq!(id.0, free[0]);
@@ -175,12 +175,12 @@ pub async fn a_teardown_of_all_leaves_nothing_of_any_tenant(store: Store) {
         world.spawn_laden().await;
         world.leave_external_rubbish().await;
     }
-    // Nothing but ids are left of the third.
+    // Only the id keys of the third are left.
     let id = worlds[2].spawn_id().await;
     assert!(worlds[2].remove(id).await);
-    let torn = worlds[0].monsters.teardown_all().await.unwrap();
-    assert!(torn.monsters >= 6 && torn.cooldowns >= 8 && torn.discarded.len() >= 2, "{torn:?}");
-    assert_eq!(torn.corrupt, []);
+    let report = worlds[0].monsters.teardown_all().await.unwrap();
+    assert!(report.monsters >= 6 && report.cooldowns >= 8 && report.discarded.len() >= 2, "{report:?}");
+    assert_eq!(report.corrupt, []);
     for world in &worlds {
         world.assert_torn_down().await;
     }

@@ -1,5 +1,6 @@
-//! Records as a Go service holds them: types, names and order of its structs, read as strictly as `encoding/json` reads
-//! (a number that does not fit and an object in the place of a list are errors), and written as it writes them.
+//! Records as the structs of a Go service: the same types, names and order. Reading is as strict as
+//! `encoding/json` (a number out of range and an object in the place of a list are errors), and so is the
+//! output.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Records in the exact shapes of the services beside us: either side reads what the other wrote.
+//! The exact record formats of other services: both sides read each other's records.
 
 use super::go::{GoMonster, GoTimer, written};
 use super::*;
@@ -72,7 +72,7 @@ pub async fn a_monsters_record_is_that_of_the_services_beside_us(store: Store) {
     assert_eq!(world.monster_text(id).await, format!("{head}{hurt}"));
 }
 
-/// A service beside us reads every monster and every timer of ours, and what it writes is what we would have written.
+/// An external service reads our monsters and timers, and its records equal ours.
 pub async fn a_service_beside_us_reads_every_record_of_ours(store: Store) {
     const MONSTERS: u32 = 1_000;
     let world = World::new(&store);
@@ -97,24 +97,24 @@ pub async fn a_service_beside_us_reads_every_record_of_ours(store: Store) {
     assert_eq!(read, MONSTERS);
 }
 
-/// Sums above 32 bits stay exact, in entries that the services can hold.
+/// Sums above 32 bits stay exact, in entries of 32 bits.
 pub async fn damage_above_32_bits_stays_exact_in_entries_of_32_bits(store: Store) {
     let world = World::new(&store);
     let id = world.spawn(u32::MAX).await.id;
-    let (mut told, hits) = (0, rules::DAMAGE_ENTRIES_MAX + 2);
+    let (mut reported, hits) = (0, rules::DAMAGE_ENTRIES_MAX + 2);
     for _ in 0..hits {
         let hit = world.monsters.damage(world.tenant, id, ALICE, i64::from(u32::MAX - 1)).await.unwrap();
-        told += u64::from(hit.actual);
+        reported += u64::from(hit.actual);
         world.monsters.heal(world.tenant, id, i64::MAX).await.unwrap();
     }
     let theirs = GoMonster::read(&world.monster_text(id).await).unwrap();
     assert!(theirs.damage_entries.iter().all(|entry| entry.character_id == ALICE.0));
     let sum: u64 = theirs.damage_entries.iter().map(|entry| u64::from(entry.damage)).sum();
-    assert_eq!((sum, told), (told, hits as u64 * u64::from(u32::MAX - 1)));
-    assert_eq!(world.monsters.damage_leader(world.tenant, id).await, Ok(Some((ALICE, told))));
+    assert_eq!((sum, reported), (reported, hits as u64 * u64::from(u32::MAX - 1)));
+    assert_eq!(world.monsters.damage_leader(world.tenant, id).await, Ok(Some((ALICE, reported))));
 }
 
-/// What a later version of the service wrote, with fields that we do not know, after our hit.
+/// A record of a later version with unknown fields, after our hit.
 pub async fn a_record_of_a_service_beside_us_survives_our_writes(store: Store) {
     let world = World::new(&store);
     let (id, tenant) = (MonsterId(1_000_000_007), world.tenant);
@@ -144,7 +144,7 @@ pub async fn a_record_of_a_service_beside_us_survives_our_writes(store: Store) {
     GoMonster::read(&world.monster_text(id).await).unwrap();
 }
 
-/// Records of our own former shape: the tenant an object, timers that do not name their monster.
+/// Records of an earlier version: the tenant as an object, timers without their monster.
 fn former(id: MonsterId, tenant: impl ToString) -> (String, String) {
     let tenant = tenant.to_string();
     let monster = format!(
@@ -203,8 +203,7 @@ pub async fn records_of_the_former_shape_are_read_and_written_in_the_present_one
     }
 }
 
-/// cjson writes an empty list as `{}`, and a service that reads it fails. A monster that stands idle is mended by the
-/// sweep.
+/// cjson writes an empty list as `{}`, which other services cannot read. The sweep repairs an idle monster.
 pub async fn a_sweep_mends_lists_that_a_script_left_as_objects(store: Store) {
     let world = World::new(&store);
     let (broken, fine) = (world.spawn(10).await.id, world.spawn_laden().await);
@@ -223,7 +222,7 @@ pub async fn a_sweep_mends_lists_that_a_script_left_as_objects(store: Store) {
     assert_eq!((again.rewritten, world.monster_text(fine).await), (0, untouched));
 }
 
-/// A service that goes on counting after a teardown must not meet a living id.
+/// A service that goes on counting after a teardown must not assign an id in use.
 pub async fn a_teardown_keeps_what_says_which_ids_are_in_use(store: Store) {
     let world = World::new(&store);
     let ids = [world.spawn_id().await, world.spawn_id().await, world.spawn_id().await];

@@ -1,14 +1,14 @@
-//! Monsters that are not there: another tenant's, one that vanished, an id that never was.
+//! Monsters that do not exist: another tenant's, a removed one, an id that was never assigned.
 
 use super::*;
 use emberkeep_games::monsters::{
-    DropTimerRequest, EffectRequest, Error, MONSTER, MonsterId, Position, SkillId, TornDown,
+    DropTimerRequest, EffectRequest, Error, MONSTER, MonsterId, Position, SkillId, TeardownReport,
 };
 use emberkeep_games::world::Tenant;
 use emberkeep_hot::Store;
 use uuid::Uuid;
 
-/// Whatever is done to it, there is no such monster.
+/// Every call fails with `NotFound`.
 async fn is_nowhere(world: &World, tenant: Tenant, id: MonsterId) {
     let (monsters, none) = (&world.monsters, Err(Error::NotFound { id }));
     assert_eq!(monsters.get(tenant, id).await.map(drop), none);
@@ -53,7 +53,7 @@ pub async fn a_monster_of_another_tenant_is_not_found(store: Store) {
     assert_eq!(world.monsters.due_drops(stranger.tenant, 100).await.unwrap().done, []);
     assert_eq!(world.monsters.run_due_effects(stranger.tenant, 100).await.unwrap().done, []);
     assert!(world.monsters.destroy_in_field(stranger.tenant, world.field).await.unwrap().ids.is_empty());
-    assert_eq!(world.monsters.teardown(stranger.tenant).await, Ok(TornDown::default()));
+    assert_eq!(world.monsters.teardown(stranger.tenant).await, Ok(TeardownReport::default()));
     assert_eq!(world.get(id).await, before);
     assert!(world.is_cooling(id, 1).await);
     assert_eq!(world.monsters.due_drops(world.tenant, 100).await.unwrap().done.len(), 1);
