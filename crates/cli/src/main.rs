@@ -1,16 +1,15 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
-mod bench;
 mod demo;
 mod duration;
-mod open;
 mod output;
+mod redact;
 mod repair;
 mod schema_keys;
-mod secret;
 mod serve;
 mod settings;
 mod size;
+mod store;
 mod token;
 
 use clap::{Parser, Subcommand};
@@ -45,8 +44,6 @@ enum Command {
     Schema(SchemaCommand),
     /// Players hit monsters for a while; then every count is checked against the store
     Demo(demo::Arguments),
-    /// Each workload beside its peer in one run, with ratios
-    Bench(bench::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -75,7 +72,6 @@ fn main() -> ExitCode {
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Bench(arguments) => bench::run(arguments),
     };
     outcome.unwrap_or_else(|error| failed(&error))
 }

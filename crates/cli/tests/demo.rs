@@ -42,11 +42,11 @@ fn counted(said: &str, word: &str) -> u64 {
 
 /// All that lives in a field happened, and every line of the check was said.
 fn lived(said: &str) {
-    for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "looks"] {
+    for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "inspections"] {
         assert!(counted(said, word) > 0, "no {word}: {said}");
     }
     for checked in
-        ["no ghosts, no orphans", "one winner", "exact sums", "unique ids", "deadlines", "hints agree"]
+        ["no ghosts, no orphans", "one winner", "exact sums", "unique ids", "deadlines", "auxiliary indexes agree"]
     {
         assert!(said.contains(&format!("checked {checked}")), "{checked} is missing: {said}");
     }

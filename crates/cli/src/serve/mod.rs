@@ -3,13 +3,13 @@
 mod log;
 mod open_files;
 
-use crate::demo;
-use crate::open::open;
 use crate::output::{Stream, offer};
 use crate::settings;
+use crate::store::open;
 use anyhow::{Context, bail};
 use emberkeep::hot::Store;
 use emberkeep_server::{Listening, listen};
+use emberkeep_sim::ServerDemo;
 use log::Log;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     let mut said = format!("emberkeep serves {} at {home}\n", store.name());
     said += &format!("  reference  {home}/docs\n  metrics    {home}/metrics\n");
     said += &format!("  rooms      {}/ws\n", home.replacen("http", "ws", 1));
-    let life = match demo {
+    let demo = match demo {
         true => Some(begin_demo(&store, &home, &mut said).await?),
         false => None,
     };
@@ -102,7 +102,7 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     };
     let _ = saying.await;
     tokio::select! {
-        ended = end(listening, life) => ended?,
+        ended = end(listening, demo) => ended?,
         () = signals.stop() => {
             tracing::warn!("asked to stop a second time: ending at once");
             log.flush();
@@ -113,10 +113,10 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
 }
 
 /// What becomes of requests in flight, life and the store.
-async fn end(listening: Listening, life: Option<demo::Life>) -> anyhow::Result<()> {
+async fn end(listening: Listening, demo: Option<ServerDemo>) -> anyhow::Result<()> {
     tracing::info!("ending: requests in flight finish, then the store is closed");
-    if let Some(life) = life {
-        life.end().await;
+    if let Some(demo) = demo {
+        demo.end().await;
     }
     listening.end().await.context("the store was not closed cleanly")
 }
@@ -130,12 +130,12 @@ fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
 }
 
 /// Life on the fields, and a room that waits for players.
-async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<demo::Life> {
-    let room = demo::open_room(store).await.context("cannot open the demo's room")?;
+async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<ServerDemo> {
+    let room = emberkeep_sim::open_room(store).await.context("cannot open the demo's room")?;
     let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
-    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", demo::TENANT);
+    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", emberkeep_sim::TENANT);
     *said += &format!("  room       {}, master key {}\n", room.room_code, room.master_key.as_str());
-    Ok(demo::Life::begin(store.clone()))
+    Ok(ServerDemo::start(store.clone()))
 }
 
 /// What a signal asks for.

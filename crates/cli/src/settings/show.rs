@@ -2,7 +2,7 @@
 
 use super::declared::{SETTINGS, Setting};
 use super::source::InForce;
-use crate::secret::masked;
+use crate::redact::masked;
 use std::fmt::Write as _;
 
 /// The settings in force, one line each, with who said so.

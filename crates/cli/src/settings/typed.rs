@@ -1,9 +1,9 @@
 //! Settings as what they mean. An error names the setting, who gave it, and what was expected.
 
 use super::source::InForce;
-use crate::open::StoreArguments;
-use crate::secret::masked;
+use crate::redact::masked;
 use crate::size;
+use crate::store::StoreArguments;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::games::monsters::PoisonRule;
 use emberkeep::games::reactors::HitRules;
