@@ -45,9 +45,14 @@ fn lived(said: &str) {
     for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "inspections"] {
         assert!(counted(said, word) > 0, "no {word}: {said}");
     }
-    for checked in
-        ["no ghosts, no orphans", "one winner", "exact sums", "unique ids", "deadlines", "auxiliary indexes agree"]
-    {
+    for checked in [
+        "no ghosts, no orphans",
+        "one winner",
+        "exact sums",
+        "unique ids",
+        "deadlines",
+        "auxiliary indexes agree",
+    ] {
         assert!(said.contains(&format!("checked {checked}")), "{checked} is missing: {said}");
     }
 }

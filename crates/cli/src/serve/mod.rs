@@ -6,9 +6,9 @@ mod open_files;
 use crate::output::{Stream, offer};
 use crate::settings;
 use crate::store::open;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use emberkeep::hot::Store;
-use emberkeep_server::{Listening, listen};
+use emberkeep_server::{ListenError, Listening, listen};
 use emberkeep_sim::ServerDemo;
 use log::Log;
 use std::io::IsTerminal as _;
@@ -23,7 +23,7 @@ const ENDED_AT_ONCE: i32 = 130;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: settings::Sources,
-    /// Fill the store with life: fields that are played on, and a room
+    /// Runs simulated players on a few fields, and opens a room to join
     #[arg(long)]
     demo: bool,
 }
@@ -75,7 +75,7 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
 async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let store = open(&settings.store).await?;
-    let mut listening = listen(store.clone(), &settings.listen).await?;
+    let mut listening = listen(store.clone(), &settings.listen).await.map_err(explained)?;
     let scheme = if settings.listen.tls.is_some() { "https" } else { "http" };
     let home = format!("{scheme}://{}", listening.address());
     tracing::info!("{} serving {} at {home}", env!("CARGO_PKG_VERSION"), store.name());
@@ -110,6 +110,19 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
         }
     }
     outcome(failure)
+}
+
+/// A taken port, with the flag that chooses another one.
+fn explained(error: ListenError) -> anyhow::Error {
+    match &error {
+        ListenError::Address { address, error } if error.kind() == std::io::ErrorKind::AddrInUse => anyhow!(
+            "cannot listen on {address}: another process listens there; end it, or choose another port with --http {}:{} \
+             (port 0 takes a free one)",
+            address.ip(),
+            address.port().wrapping_add(1)
+        ),
+        _ => error.into(),
+    }
 }
 
 /// What becomes of requests in flight, life and the store.

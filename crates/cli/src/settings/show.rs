@@ -6,7 +6,7 @@ use crate::redact::masked;
 use std::fmt::Write as _;
 
 /// The settings in force, one line each, with who said so.
-pub(crate) fn show(found: &InForce) -> String {
+pub(super) fn show(found: &InForce) -> String {
     let mut out = String::new();
     for setting in SETTINGS {
         let _ = match found.get(setting.name) {

@@ -95,7 +95,7 @@ fn same<K: Debug + Ord, V: Debug + PartialEq>(
     for key in keys {
         let (record, entry) = (records.get(key), entries.get(key));
         if record != entry {
-            wrong.push(format!("{what} {key:?}: by the records {record:?}, by the entry {entry:?}"));
+            wrong.push(format!("{what} {key:?}: by the records {record:?}, by the index {entry:?}"));
         }
     }
 }

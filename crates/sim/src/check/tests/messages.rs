@@ -196,14 +196,14 @@ fn keys_that_nobody_declared_or_can_read_are_told() {
 }
 
 #[test]
-fn hints_that_differ_from_the_records_are_told() {
+fn auxiliary_indexes_that_differ_from_the_records_are_told() {
     one("effects are due (tenant, monster) (0, 1000000000): by the records Some(", |game| {
         game.state.auxiliary.effects[0].2 += 1;
     });
     one("effects are due (tenant, monster) (0, 9): by the records None", |game| {
         game.state.auxiliary.effects.push((0, 9, NOW));
     });
-    one("by the hint None", |game| game.state.auxiliary.effects.clear());
+    one("by the index None", |game| game.state.auxiliary.effects.clear());
     one("drops are due (tenant, monster)", |game| game.state.auxiliary.drops.clear());
     one("drops are due (tenant, monster) (0, 9)", |game| game.state.auxiliary.drops.push((0, 9, NOW)));
     one("reactors stand (tenant, field, reactor)", |game| game.state.auxiliary.spots.clear());
