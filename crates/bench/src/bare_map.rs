@@ -1,4 +1,4 @@
-//! The peer in process: what somebody would write by hand. 64 locked maps, a copy on every read, nothing else:
+//! The peer in process: what one would write by hand. 64 locked maps, a copy on every read, nothing else:
 //! no deadlines, no types, no transactions, no journal.
 
 use foldhash::fast::RandomState;

@@ -57,7 +57,7 @@ impl FromIterator<f64> for Samples {
 pub(super) enum Counts {
     /// All of it: where a workload waits for others.
     Wall,
-    /// What this thread spent on a core: where a workload waits for nobody, and somebody else's load on the same
+    /// What this thread spent on a core: where a workload never waits, and other load on the same
     /// cores must not count. On an idle machine it is the same.
     Core,
 }

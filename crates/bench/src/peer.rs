@@ -1,4 +1,4 @@
-//! Redis, the peer beyond the process: started for the run, or somebody's own.
+//! Redis, the peer beyond the process: started for the run, or an existing one.
 
 use crate::suite::runtime;
 use crate::targets;
@@ -95,7 +95,7 @@ impl Peer {
         })
     }
 
-    /// Fails unless the monsters have lost exactly what the callers were told that they dealt.
+    /// Fails unless the monsters have lost exactly the damage that calls reported.
     pub(super) fn check_monsters(&self, count: u64, dealt: u64, kills: u64) -> Result<()> {
         let mut lost = kills * u64::from(targets::HP);
         for number in 0..count {
@@ -117,6 +117,6 @@ impl Peer {
 
 /// A pipelined connection, as a service would use it.
 pub(super) async fn connect(url: &str) -> Result<MultiplexedConnection> {
-    let client = Client::open(url).with_context(|| format!("{url} is no address of a Redis"))?;
+    let client = Client::open(url).with_context(|| format!("{url} is not the address of a Redis"))?;
     client.get_multiplexed_async_connection().await.with_context(|| format!("cannot reach {url}"))
 }

@@ -62,7 +62,7 @@ impl Drop for Child {
     }
 }
 
-/// A child is told all by its arguments: settings of whoever runs the benchmark, such as tokens, are not for it.
+/// A child gets everything by its arguments: variables with the user's settings, such as tokens, are not for it.
 fn forget_settings(command: &mut Command, variables: impl Iterator<Item = OsString>) {
     for name in variables.filter(|name| name.to_string_lossy().starts_with("EMBERKEEP_")) {
         command.env_remove(name);

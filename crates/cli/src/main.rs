@@ -129,11 +129,11 @@ fn explained(mut mistake: clap::Error) -> clap::Error {
 }
 
 /// Prints the help that was asked for, or what was wrong with the command line.
-fn help_or_usage(told: clap::Error) -> ExitCode {
-    match told.print() {
-        Err(error) if !told.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            failed(&anyhow::Error::new(error).context("cannot write to standard output"))
+fn help_or_usage(error: clap::Error) -> ExitCode {
+    match error.print() {
+        Err(broken) if !error.use_stderr() && broken.kind() != ErrorKind::BrokenPipe => {
+            failed(&anyhow::Error::new(broken).context("cannot write to standard output"))
         }
-        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(1)),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1)),
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn masked(text: &str) -> String {
         return format!("{scheme}{}", without_options(rest));
     };
     if credentials.contains('?') {
-        // A password with a `?`, or an option with an `@`: nobody can tell where it ends.
+        // A password with a `?`, or an option with an `@`: it is unclear where it ends.
         return format!("{scheme}***");
     }
     let user = credentials.split_once(':').map_or("", |(user, _)| user);

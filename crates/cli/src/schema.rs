@@ -85,7 +85,7 @@ const OWN_KEYS: [(&str, &str); 3] = [
 
 /// Commands of connecting, reading, writing, transactions and subscriptions.
 const COMMANDS: [&str; 5] = [
-    "auth hello select ping client|setinfo client|setname info role config|get time",
+    "auth hello select ping info role config|get time",
     "get mget exists type pexpiretime hget hgetall hlen scard smembers sismember sscan zcard zscore zcount zlexcount \
      zrange zrangebylex zrevrangebylex llen lrange scan",
     "set del incr incrby hset hdel sadd srem zadd zrem lpush rpush lpop rpop ltrim pexpireat persist publish",

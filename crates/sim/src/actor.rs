@@ -1,4 +1,4 @@
-//! Whoever does something in the world: a stream of chance, books of its own, and what all of them do alike.
+//! An actor of the simulation: a random number generator, a ledger of its own, and what all actors have in common.
 
 use crate::ledger::{Ledger, Quantity};
 use crate::plan::Ground;
@@ -49,8 +49,7 @@ impl Actor {
         self.world.plan.ground(number)
     }
 
-    /// What came of a call about a monster: `None` if it is gone or dead, or if the store refused for now. What else
-    /// went wrong is an error.
+    /// The result of a call about a monster: `None` if it is gone or dead, or if the store refused for now.
     pub(super) fn tolerate<T>(&self, outcome: monsters::Result<T>) -> anyhow::Result<Option<T>> {
         use monsters::Error::{AlreadyDead, NoDropTimer, NotFound};
         match outcome {
@@ -84,7 +83,7 @@ impl Actor {
         Ok(None)
     }
 
-    /// What kept a call of several transactions from doing all of its work. What it did is told; the rest is for another time.
+    /// Handles the error that stopped a call of several transactions. What it did before is entered already.
     pub(super) fn stopped(&self, why: Option<impl Retryable>) -> anyhow::Result<()> {
         why.map_or(Ok(()), |error| self.refused::<()>(error).map(drop))
     }
@@ -108,7 +107,7 @@ impl Actor {
         Ok(monster.id)
     }
 
-    /// Removes a monster that this actor killed, enters what its record says, and gives it. `None` if somebody tore down
+    /// Removes a monster that this actor killed, enters what its record says, and gives it. `None` if another actor tore down
     /// the field meanwhile: then the corpse was theirs, and so is its successor.
     pub(super) async fn bury(&mut self, tenant: u16, id: MonsterId) -> anyhow::Result<Option<Monster>> {
         let world = self.world.clone();

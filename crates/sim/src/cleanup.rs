@@ -1,4 +1,4 @@
-//! After the game: nothing of its tenants stays, but what is everybody's.
+//! After the simulation: removes everything of its tenants, except what all tenants share.
 
 use crate::check::keys_left;
 use crate::view::group_digits;
@@ -12,9 +12,9 @@ use emberkeep::schema::{Family, Topology};
 
 /// What the teardown came to.
 pub(super) struct CleanupReport {
-    /// What was removed and what stays, in words.
+    /// Describes what was removed and what stays.
     pub(super) summary: String,
-    /// Keys that should be gone, in words.
+    /// Describes keys that should be gone.
     pub(super) left: Vec<String>,
 }
 

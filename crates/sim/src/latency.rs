@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The longest latency that is told apart; a longer one counts as this.
+/// The longest latency; a longer one counts as this.
 const NANOS_MAX: u64 = 3_600_000_000_000;
 
 /// A histogram that travels as the buckets in use: few of them are.

@@ -1,6 +1,6 @@
-//! The books of one actor, one process, or all: what callers were *told*, beside what records *bear witness* to.
+//! Double-entry books of one actor, one process, or all: what calls *reported*, beside what records *contain*.
 //!
-//! Nobody arbitrates between processes, so each caller writes down what it was told: a monster was spawned, a hit took so
+//! No process coordinates the others, so each caller enters the result of its calls: a monster was spawned, a hit took so
 //! much, a tick was handed to it. The other side comes from records at their end. Exactly one caller is given the record that
 //! it removed, and enters what it says; what still lives when the game is over is entered by the check. Then both sides
 //! of every account are equal, whichever process entered what. A lost hit, a second killer, a tick handed out twice or an
@@ -71,18 +71,18 @@ pub(super) struct Sides {
 /// A drop timer from its registration to its end. The attack that it was registered with tells it from others.
 pub(super) type TimerKey = (u16, u32, u32);
 
-/// What was told of a drop timer.
+/// The reported life of a drop timer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimerBook {
-    /// When it was registered, if that was told.
+    /// When it was registered; `None` if no call reported that.
     pub(super) since: Option<i64>,
-    /// When it dropped, in the order in which callers were told.
+    /// When it dropped, in the order of the reports.
     pub(super) drops: Vec<i64>,
 }
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// The books.
+/// The ledger of one actor, one process, or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Written", from = "Written")]
 pub(super) struct Ledger {
@@ -91,12 +91,12 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Enters what a caller was told.
+    /// Enters the result of a call.
     pub(super) fn report(&mut self, tenant: u16, of: Quantity, amount: impl Into<i64>) {
         self.side(tenant, of, amount.into(), |sides| &mut sides.reported);
     }
 
-    /// Enters what a record says.
+    /// Enters what a record contains.
     pub(super) fn record(&mut self, tenant: u16, of: Quantity, amount: impl Into<i64>) {
         self.side(tenant, of, amount.into(), |sides| &mut sides.recorded);
     }
@@ -167,7 +167,7 @@ impl Ledger {
         self.timers.entry(key).or_default().drops.push(due.timer.last_drop_at_ms);
     }
 
-    /// Takes in the books of another actor or process.
+    /// Adds the ledger of another actor or process.
     pub(super) fn merge(&mut self, other: Ledger) {
         for (account, sides) in other.accounts {
             let sum = self.accounts.entry(account).or_default();
@@ -190,7 +190,7 @@ impl Ledger {
     }
 }
 
-/// The books as JSON: a map whose keys are no texts is a list there.
+/// The ledger as JSON, where a map whose keys are not texts is a list.
 #[derive(Serialize, Deserialize)]
 struct Written {
     accounts: Vec<(Account, i64, i64)>,
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn books_survive_the_way_to_another_process_and_add_up() {
+    fn ledgers_survive_the_way_to_another_process_and_add_up() {
         let mut one = Ledger::default();
         one.report(0, Quantity::Damage(7, 1), 4);
         one.record(0, Quantity::Lives(7), true);

@@ -33,12 +33,17 @@ use anyhow::Context;
 use check::judge;
 use cleanup::clean_up;
 use emberkeep::hot::Store;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use play::{PlayResult, play, populate};
 use std::future::Future;
 use std::process::Command;
 use std::sync::Arc;
 use view::View;
 use world::World;
+
+/// Gives the command of a child process.
+pub type ChildCommand = fn() -> std::io::Result<Command>;
 
 /// The result of a simulation.
 #[derive(Debug)]
@@ -53,12 +58,17 @@ pub struct Report {
 ///
 /// With more than one process, `child` gives the command of a process that calls [`run_child`] on the same store. Unless
 /// `keep` is set, everything that the simulation stored is removed at the end. Closes the store.
-pub async fn run(
+pub fn run(
     store: Store,
     plan: Plan,
     keep: bool,
-    child: impl Fn() -> std::io::Result<Command>,
-) -> anyhow::Result<Report> {
+    child: ChildCommand,
+) -> LocalBoxFuture<'static, anyhow::Result<Report>> {
+    // The body of an `async fn` is compiled in the crate that polls it. In a box it is compiled here, beside the server.
+    run_and_check(store, plan, keep, child).boxed_local()
+}
+
+async fn run_and_check(store: Store, plan: Plan, keep: bool, child: ChildCommand) -> anyhow::Result<Report> {
     let world = Arc::new(World::new(store.clone(), plan, 0));
     let spawned = populate(&world).await.context("cannot spawn the monsters")?;
     let mut played = play_with_view(&world, child).await?;
@@ -76,10 +86,7 @@ pub async fn run(
     Ok(Report { lines, violations })
 }
 
-async fn play_with_view(
-    world: &Arc<World>,
-    child: impl Fn() -> std::io::Result<Command>,
-) -> anyhow::Result<PlayResult> {
+async fn play_with_view(world: &Arc<World>, child: ChildCommand) -> anyhow::Result<PlayResult> {
     let plan = &world.plan;
     let mut view = View::new(plan.title(&world.store.name()), plan.length);
     let interrupted = interrupted();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Monsters that share a field, where nobody asks for another number of fields.
+/// Monsters that share a field, unless the number of fields is given.
 const MONSTERS_PER_FIELD: u32 = 200;
 /// Spots of a field on which a reactor stands, or will again when the spot has cooled down.
 pub(super) const SPOTS_PER_FIELD: usize = 12;
@@ -108,7 +108,7 @@ impl Plan {
         first..first + share + u32::from(process < rest)
     }
 
-    /// What is played, in words.
+    /// A one-line description.
     pub(super) fn title(&self, store: &str) -> String {
         let (players, monsters) = (several(self.players, "player"), several(self.monsters, "monster"));
         let (tenants, fields) = (several(self.tenants.len(), "tenant"), several(self.grounds(), "field"));

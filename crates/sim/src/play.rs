@@ -23,9 +23,9 @@ pub(super) struct PlayResult {
     pub(super) totals: Totals,
     /// Orphans that sweeps met.
     pub(super) orphans: usize,
-    /// What must not happen and did, in words.
+    /// Descriptions of violated invariants.
     pub(super) violations: Vec<String>,
-    /// Whether no books are missing. Without those of a process that died, sums prove nothing.
+    /// Whether the results of every process are here. Without those of a process that died, sums prove nothing.
     pub(super) complete: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn populate(world: &Arc<World>) -> anyhow::Result<Ledger> {
         });
     }
     while let Some(done) = workers.join_next().await {
-        ledger.merge(done.context("the one who spawns panicked")??);
+        ledger.merge(done.context("a task that spawns monsters panicked")??);
     }
     Ok(ledger)
 }

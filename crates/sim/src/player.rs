@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Turns between two pauses: a store in this process never makes a player wait, and others want a turn too.
 const TURNS_TOGETHER: u32 = 16;
-/// How long a player waits that found nobody.
+/// How long a player waits that found no monster.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Places that a player looks at before it waits.
 const PLACES_TRIED: usize = 8;
@@ -22,7 +22,7 @@ const DAMAGE_MAX: usize = 100;
 /// Of so many turns, some are something else than a hit: see [`Player::other_than_hit`].
 const TURNS: usize = 256;
 
-/// Plays until the game is over, and gives its books.
+/// Plays until the game is over, and returns its ledger.
 pub(super) async fn play(world: Arc<World>, who: u32) -> Ledger {
     let mut player = Player { who: CharacterId(who), actor: Actor::new(world.clone(), who as usize) };
     while !world.is_over() {
@@ -56,7 +56,7 @@ pub(super) struct Target {
 
 impl Player {
     async fn turn(&mut self) -> anyhow::Result<()> {
-        let Some(target) = self.somebody() else {
+        let Some(target) = self.pick_target() else {
             tokio::time::sleep(PAUSE).await;
             return Ok(());
         };
@@ -66,12 +66,12 @@ impl Player {
         }
     }
 
-    /// Somebody in a random field; nobody if many are being replaced.
-    fn somebody(&mut self) -> Option<Target> {
+    /// A monster in a random field; `None` if many are being replaced.
+    fn pick_target(&mut self) -> Option<Target> {
         (0..PLACES_TRIED).find_map(|_| {
             let ground = self.actor.somewhere();
             let world = &self.actor.world;
-            let (place, id) = world.roster(ground.number).somebody(&mut self.actor.random)?;
+            let (place, id) = world.roster(ground.number).pick(&mut self.actor.random)?;
             Some(Target { ground, tenant: world.plan.tenant(ground.tenant), place, id: MonsterId(id) })
         })
     }
@@ -97,7 +97,7 @@ impl Player {
         self.actor.count(Count::Kills, 1);
         self.actor.ledger.report(tenant, Quantity::Deaths(target.id.0), 1);
         let Some(corpse) = self.actor.bury(tenant, target.id).await? else { return Ok(()) };
-        // It may have walked on since it was found, and its id may be somebody else's by now: what counts is what was removed.
+        // It may have walked on since it was found, and its id may belong to another monster by now: what counts is what was removed.
         let ground = self.actor.world.plan.ground_of(tenant, &corpse.field());
         let next = self.actor.spawn(ground).await?;
         let roster = self.actor.world.roster(ground.number);

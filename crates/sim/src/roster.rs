@@ -13,7 +13,7 @@ const FRIENDS: usize = 4;
 
 /// One field.
 pub(super) struct Roster {
-    /// Ids of monsters; 0 is nobody.
+    /// Ids of monsters; 0 is an empty place.
     monsters: Vec<AtomicU32>,
     /// Ids of monsters that may have a drop timer.
     friends: [AtomicU32; FRIENDS],
@@ -41,14 +41,14 @@ impl Roster {
         }
     }
 
-    /// Somebody at a random place, with the place.
-    pub(super) fn somebody(&self, random: &mut Rng) -> Option<(usize, u32)> {
+    /// A monster at a random place, with the place.
+    pub(super) fn pick(&self, random: &mut Rng) -> Option<(usize, u32)> {
         let place = random.usize(..self.monsters.len());
         let id = self.monsters[place].load(Relaxed);
         (id != 0).then_some((place, id))
     }
 
-    /// Puts a monster at a place, whoever stood there.
+    /// Puts a monster at a place, whatever stood there.
     pub(super) fn put(&self, place: usize, id: u32) {
         self.monsters[place].store(id, Relaxed);
     }
@@ -77,7 +77,7 @@ impl Roster {
         missing.into_iter().for_each(|id| self.enter(random, id));
     }
 
-    /// Nobody is there any more.
+    /// Empties the field.
     pub(super) fn clear(&self) {
         self.monsters.iter().chain(&self.friends).for_each(|place| place.store(0, Relaxed));
         self.spots.iter().for_each(|spot| spot.reactor.store(0, Relaxed));
@@ -108,7 +108,7 @@ impl Roster {
         Some(self.spots[spot].reactor.load(Relaxed)).filter(|id| *id != 0)
     }
 
-    /// Somebody put a reactor on a spot.
+    /// A reactor stands on a spot.
     pub(super) fn stands(&self, spot: usize, id: u32) {
         self.spots[spot].reactor.store(id, Relaxed);
     }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(known(&roster), [8, 9]);
         assert_eq!(roster.monsters[1].load(Relaxed), 8);
         roster.strike_out(1, 9);
-        assert_eq!(known(&roster), [8, 9], "somebody else stands there");
+        assert_eq!(known(&roster), [8, 9], "another monster stands there");
         roster.strike_out(1, 8);
         assert_eq!(known(&roster), [9]);
     }

@@ -1,9 +1,9 @@
-//! ServerDemo in the store of a server: the same players and duties as in the demo, at a walking pace and without an end.
+//! The simulation inside a server: the same players and background tasks, at a low rate and without an end.
 //!
-//! Nothing is checked here: whoever calls the server may hit the same monsters, and nobody has books of that.
+//! Nothing is checked: clients of the server may hit the same monsters, and no ledger contains that.
 //!
-//! Budget: [`PLAYERS`] players with a turn every [`REST`], and the duties. Ends within a turn when it is told to. Goes on
-//! in rounds, so that books which nobody will read do not grow.
+//! Budget: [`PLAYERS`] players with a turn every [`REST`], and the background tasks. Ends within a turn when asked to.
+//! Runs in rounds, so that the unused ledger does not grow.
 
 use crate::background;
 use crate::plan::Plan;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-/// Whose worlds these are.
+/// The tenant of the simulated fields.
 pub const TENANT: Tenant = Tenant(Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0001));
 const FIELDS: u32 = 3;
 const MONSTERS: u32 = 60;
@@ -30,21 +30,21 @@ const ROUND: Duration = Duration::from_secs(60);
 /// Before the next round, when one could not be played.
 const PAUSE_AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
-/// ServerDemo that goes on until it is told to end.
+/// A simulation that runs until [`ServerDemo::end`].
 pub struct ServerDemo {
     end: watch::Sender<bool>,
     living: JoinHandle<()>,
 }
 
 impl ServerDemo {
-    /// Begins.
+    /// Starts the players and background tasks.
     pub fn start(store: Store) -> ServerDemo {
         let end = watch::Sender::new(false);
         let living = tokio::spawn(live(store, end.subscribe()));
         ServerDemo { end, living }
     }
 
-    /// Ends it, and waits until everybody has finished what they were doing.
+    /// Ends it, and waits until all players have finished their turns.
     pub async fn end(self) {
         self.end.send_replace(true);
         if let Err(error) = self.living.await {

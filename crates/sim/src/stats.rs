@@ -1,4 +1,4 @@
-//! What is counted for the view: by each process for itself, and added up by who shows it.
+//! Counters of a simulation: each process counts for itself, and the one with the view adds them up.
 
 use crate::latency::Latencies;
 use emberkeep::hot::engine::Stats;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) enum Count {
     /// Hits on monsters that took health.
     Hits,
-    /// Calls for something that somebody else killed, removed or took a moment ago.
+    /// Calls for something that another caller killed, removed or took a moment ago.
     Late,
     /// Calls that the store refused for now; nothing was written.
     Refused,
@@ -120,7 +120,7 @@ mod tests {
         counters[0].took(Duration::from_micros(5));
         let one = Totals::of(&counters, &Stats { conflicts: 2, ..Stats::default() });
         let text = serde_json::to_string(&one).unwrap();
-        assert!(text.len() < 200, "only what is there is told: {text}");
+        assert!(text.len() < 200, "only buckets in use are written: {text}");
         let mut sum: Totals = serde_json::from_str(&text).unwrap();
         sum.add(&one);
         assert_eq!((sum.get(Count::Hits), sum.get(Count::Looks), sum.conflicts), (14, 2, 4));

@@ -1,4 +1,4 @@
-//! What is shown while the game is played: redrawn in place on a terminal, else two lines per second.
+//! The progress of a simulation: redrawn in place on a terminal, else two lines per second.
 
 use crate::latency::Latencies;
 use crate::stats::{Count, Totals};
@@ -45,7 +45,7 @@ impl View {
         self.start = Instant::now();
         self.before.1 = self.start;
         if !self.terminal {
-            see(&format!("{}, for {}\n", self.title, format_duration(self.length)));
+            show(&format!("{}, for {}\n", self.title, format_duration(self.length)));
         }
     }
 
@@ -60,7 +60,7 @@ impl View {
             latency: latency(&totals.latency.since(&before.latency)),
         };
         let text = if self.terminal { self.screen(&window) } else { self.lines(&window) };
-        see(&text);
+        show(&text);
     }
 
     fn lines(&self, window: &Window) -> String {
@@ -118,7 +118,7 @@ impl View {
     pub(super) fn close(&self, totals: &Totals) {
         let seconds = self.start.elapsed().as_secs_f64();
         let hits = totals.get(Count::Hits);
-        see(&format!(
+        show(&format!(
             "{} hits in {seconds:.1} s: {} hits/s, {}\n{}\n",
             group_digits(hits),
             group_digits((hits as f64 / seconds.max(1e-9)) as u64),
@@ -128,8 +128,8 @@ impl View {
     }
 }
 
-/// A view that cannot be seen any more must not end the game before its check.
-fn see(text: &str) {
+/// Standard output that fails must not end the simulation before its check.
+fn show(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -186,8 +186,8 @@ mod tests {
             (group_digits(0), group_digits(999), group_digits(1_234_567)),
             ("0".into(), "999".into(), "1,234,567".into())
         );
-        let told = |ns| format_duration(Duration::from_nanos(ns));
-        assert_eq!([told(12), told(3_140), told(250_000)], ["12 ns", "3.1 µs", "250 µs"]);
-        assert_eq!([told(2_500_000), told(30_000_000_000)], ["2.5 ms", "30 s"]);
+        let shown = |ns| format_duration(Duration::from_nanos(ns));
+        assert_eq!([shown(12), shown(3_140), shown(250_000)], ["12 ns", "3.1 µs", "250 µs"]);
+        assert_eq!([shown(2_500_000), shown(30_000_000_000)], ["2.5 ms", "30 s"]);
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 const COUNTER_SETS: usize = 16;
 /// How long an actor keeps trying when the store refuses for now: what it began must not be left undone.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Drop timers that one process may register and still tell apart from those of others.
+/// Drop timers that one process may register and still distinguish from those of other processes.
 const TIMERS_BITS: u32 = 24;
 
 /// One process' part of the game.
@@ -99,7 +99,7 @@ impl World {
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// Something happened that must not. There is no use in playing on.
+    /// Notes a violation, and ends the game.
     pub(super) fn report_violation(&self, what: String) {
         self.violations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(what);
         self.end();

@@ -51,7 +51,7 @@ fn by_us(url: &str, time: Duration) -> Result<f64> {
         let (monsters, tenant) = (Monsters::new(store.clone()), Tenant(Uuid::new_v4()));
         let ours = monsters.clone();
         let rate = rate(time, move || live(ours.clone(), tenant)).await?;
-        ensure!(monsters.in_field(tenant, field()).await?.living.is_empty(), "somebody was left behind");
+        ensure!(monsters.in_field(tenant, field()).await?.living.is_empty(), "a monster was left behind");
         monsters.teardown(tenant).await?;
         store.close().await?;
         Ok(rate)
@@ -62,7 +62,7 @@ fn by_us(url: &str, time: Duration) -> Result<f64> {
 async fn live(monsters: Monsters, tenant: Tenant) -> Result<()> {
     let id = monsters.spawn(tenant, SpawnRequest::new(field(), 100_100, HP)).await?.id;
     let hit = monsters.damage(tenant, id, CharacterId(CALLER), i64::from(HP)).await?;
-    ensure!(hit.killed && monsters.remove(tenant, id).await?, "somebody else killed or removed {id}");
+    ensure!(hit.killed && monsters.remove(tenant, id).await?, "another caller killed or removed {id}");
     Ok(())
 }
 
@@ -118,7 +118,7 @@ impl Peer {
         let mut damage = redis::cmd("EVALSHA");
         damage.arg(&self.damage).arg(1).arg(&key).arg(CALLER).arg(HP).arg(0);
         let (_, killed): (u64, u64) = damage.query_async(&mut connection).await?;
-        ensure!(killed == 1, "somebody else killed {id}");
+        ensure!(killed == 1, "another caller killed {id}");
         let timer = format!("atlas:drop-timer:{}:{id}", self.tenant);
         let mut remove = redis::pipe();
         remove.del(&key).srem(&self.map, id).del(timer).lpush(&self.free, id);

@@ -1,7 +1,7 @@
 //! Damage on Redis: our transactions beside the document's own Lua script by EVALSHA, on the same server, in the same shape.
 //!
 //! Both sides run in processes of their own, on one pipelined connection each. After every sample the health that
-//! the monsters lost is compared with what the callers were told: a hit that was lost or counted twice fails the run.
+//! the monsters lost is compared with what calls reported: a hit that was lost or counted twice fails the run.
 
 use crate::measure::Samples;
 use crate::peer::Peer;

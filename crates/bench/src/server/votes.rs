@@ -139,7 +139,7 @@ async fn attend(
 ) -> Result<Histogram<u64>> {
     begin.wait().await;
     let mut heard = latencies();
-    // What a client is told of single votes. It may come after the end, which the last of them causes.
+    // What a client receives about single votes. It may come after the end, which the last of them causes.
     let (kind, each) = if is_master { ("PLAYER_VOTED", CLIENTS_PER_ROOM - 1) } else { ("VOTE_ACK", 1) };
     let mut votes_told = 0;
     for second in 0..seconds {
@@ -150,7 +150,7 @@ async fn attend(
         let end = format!("\"item_id\":\"i{second}\"");
         loop {
             let message = client.next().await?;
-            ensure!(!is(&message, "ERROR"), "a client was told {message}");
+            ensure!(!is(&message, "ERROR"), "a client received {message}");
             votes_told += usize::from(is(&message, kind));
             let is_end =
                 is(&message, "STATE_SYNC_RESPONSE") && message.contains("\"status\":\"reveal_wait\"");

@@ -73,7 +73,7 @@ impl WsClient {
                 return Ok(text);
             }
             if is(&text, "ERROR") {
-                bail!("expected {kinds:?}, and was told {text}");
+                bail!("expected {kinds:?}, received {text}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `emberkeep serve`: the games over HTTP and WebSocket, until somebody says stop.
+//! `emberkeep serve`: the games over HTTP and WebSocket, until a signal ends it.
 
 mod log;
 mod open_files;
@@ -134,11 +134,11 @@ async fn end(listening: Listening, demo: Option<ServerDemo>) -> anyhow::Result<(
     listening.end().await.context("the store was not closed cleanly")
 }
 
-/// Somebody said stop, or nobody can connect any more: whoever watches the process should start another one.
+/// A signal ended the server, or its listener failed: then a supervisor should start another process.
 fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
     match failure {
         None => Ok(ExitCode::SUCCESS),
-        Some(error) => bail!("the listener failed, nobody could connect any more: {error}"),
+        Some(error) => bail!("the listener failed, no client could connect any more: {error}"),
     }
 }
 
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_listener_that_failed_is_a_failure_of_the_process() {
-        let told = outcome(Some(std::io::Error::other("no more files"))).unwrap_err().to_string();
-        assert_eq!(told, "the listener failed, nobody could connect any more: no more files");
+        let error = outcome(Some(std::io::Error::other("no more files"))).unwrap_err().to_string();
+        assert_eq!(error, "the listener failed, no client could connect any more: no more files");
         assert_eq!(outcome(None).unwrap(), ExitCode::SUCCESS);
     }
 }

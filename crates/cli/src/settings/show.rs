@@ -5,7 +5,7 @@ use super::source::InForce;
 use crate::redact::masked;
 use std::fmt::Write as _;
 
-/// The settings in force, one line each, with who said so.
+/// The settings in force, one line each, with its source.
 pub(super) fn show(found: &InForce) -> String {
     let mut out = String::new();
     for setting in SETTINGS {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Settings by name.
 pub(crate) type Given = BTreeMap<&'static str, String>;
 
-/// Who said what a setting is.
+/// Where a setting was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -29,10 +29,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// The settings in force, each with who said so.
+/// The settings in force, each with its source.
 pub(crate) type InForce = BTreeMap<&'static str, (String, Source)>;
 
-/// Settings that are lists, and may be empty: nobody.
+/// Settings that are lists, and may be empty.
 const LISTS: [&str; 2] = ["origins", "ws-origins"];
 
 /// Puts the sources over one another.

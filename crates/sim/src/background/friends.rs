@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Time between two drops of a monster.
 pub(crate) const DROP_PERIOD: Duration = Duration::from_millis(100);
-/// Pause between two looks. It bounds how many timers are registered, and with it the books.
+/// Pause between two looks. It bounds how many timers are registered, and with it the ledger.
 const PAUSE: Duration = Duration::from_millis(30);
 /// One of so many looks hits a friend instead.
 const HIT_ONE_IN: usize = 4;

@@ -1,5 +1,5 @@
 //! Looks at whole fields while the game goes on: an index and its records, of one moment. An entry without a record is a ghost,
-//! however soon somebody would remove it.
+//! however soon a sweep would remove it.
 
 use crate::actor::Actor;
 use crate::plan::Ground;
@@ -21,10 +21,10 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
         let ground = actor.somewhere();
         let index = monsters::field_key(&ground.field);
         let ghosts = ghosts(actor, ground, index, |id: &MonsterId| MONSTER.key(id)).await;
-        told(actor, ground, "monster", ghosts)?;
+        report(actor, ground, "monster", ghosts)?;
         let index = reactors::field_key(&ground.field);
         let ghosts = self::ghosts(actor, ground, index, |id: &ReactorId| REACTOR.key(id)).await;
-        told(actor, ground, "reactor", ghosts)?;
+        report(actor, ground, "reactor", ghosts)?;
         actor.count(Count::Looks, 1);
     }
     Ok(())
@@ -53,7 +53,12 @@ where
     scope.transact(transaction).await
 }
 
-fn told(actor: &Actor, ground: Ground, what: &str, ghosts: Result<Vec<impl Display>>) -> anyhow::Result<()> {
+fn report(
+    actor: &Actor,
+    ground: Ground,
+    what: &str,
+    ghosts: Result<Vec<impl Display>>,
+) -> anyhow::Result<()> {
     match ghosts {
         Ok(ghosts) => {
             for id in ghosts {

@@ -2,7 +2,7 @@
 //! contended for: a tick, a drop, a spot, a field.
 //!
 //! Budget: each duty makes a few calls, then pauses. It stops when the game is over, at the end of what it is doing, and
-//! gives its books.
+//! returns its ledger.
 
 mod due;
 mod friends;
@@ -37,7 +37,7 @@ pub(super) enum BackgroundTask {
     Rosters,
     /// Tears a field down now and then, and brings it to life again.
     Teardown,
-    /// Looks for what nobody else would meet.
+    /// Runs the background sweeps.
     Sweep,
     /// Looks for ghosts while the game goes on.
     Inspect,
@@ -83,7 +83,7 @@ pub(super) async fn serve(world: Arc<World>, number: usize, duty: BackgroundTask
     Done { ledger: actor.ledger, orphans }
 }
 
-/// Everything that a listing could not read is a violation: nobody but the game writes there.
+/// Everything that a listing could not read is a violation: only the simulation writes there.
 fn readable(actor: &Actor, corrupt: &[emberkeep::hot::Error]) {
     for error in corrupt {
         actor.world.report_violation(format!("unreadable: {error}"));

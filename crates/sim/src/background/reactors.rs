@@ -25,8 +25,8 @@ const DESTROYED_ONE_IN: usize = 16;
 const SKILL: u32 = 1_001;
 /// One of so many hits is made without the skill.
 const CLUMSY_ONE_IN: usize = 4;
-/// Who hits when no player does. Nobody: characters are counted from 1.
-const NOBODY: CharacterId = CharacterId(0);
+/// The character of hits that no player made: players are counted from 1.
+const NO_PLAYER: CharacterId = CharacterId(0);
 
 pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
     let world = actor.world.clone();
@@ -38,7 +38,7 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
             }
         }
         for _ in 0..HITS {
-            hit(actor, ground, NOBODY).await?;
+            hit(actor, ground, NO_PLAYER).await?;
         }
         if actor.random.usize(..DESTROYED_ONE_IN) == 0 {
             destroy(actor, ground).await?;

@@ -1,4 +1,4 @@
-//! The background sweeps, at a low rate. While nobody but the games writes, they meet no orphan: a record and its entries
+//! The background sweeps, at a low rate. While only the games write, they find no orphan: a record and its entries
 //! change together.
 
 use crate::actor::Actor;
@@ -37,7 +37,7 @@ fn goes_on(turn: Result<bool, impl Retryable>) -> anyhow::Result<bool> {
     }
 }
 
-/// Sweeps everything once, when the game is over. Gives how many ghosts and orphans it mended: nobody else removes now.
+/// Sweeps everything once, when the game is over. Returns how many ghosts and orphans it repaired.
 pub(crate) async fn sweep_all(world: &World) -> anyhow::Result<usize> {
     let (mut of_monsters, mut of_reactors) = (world.monsters.sweep(), world.reactors.sweep());
     while goes_on(of_monsters.turn().await)? {}

@@ -1,5 +1,5 @@
 //! The end of a field, now and then: everything in it is destroyed at once, while players hit and other processes do the
-//! same. Whoever removed a monster brings another one to life.
+//! same. The actor that removed a monster spawns another one.
 
 use super::readable;
 use crate::actor::Actor;

@@ -1,4 +1,4 @@
-//! One winner and exact sums: what callers were told is what records bear witness to, the dead and the living.
+//! One winner and exact sums: what calls reported is what records contain, those that were removed and those that remain.
 
 use super::state::StoreState;
 use crate::ledger::{Account, Ledger, Quantity, Sides};
@@ -7,21 +7,21 @@ use std::collections::BTreeMap;
 
 /// Both sides of all accounts, after the living have been entered.
 pub(super) fn violations(plan: &Plan, ledger: &Ledger, state: &StoreState) -> Vec<String> {
-    let mut books = ledger.clone();
-    state.monsters.iter().for_each(|(tenant, monster)| books.monster_over(*tenant, monster));
-    state.reactors.iter().for_each(|(tenant, reactor)| books.reactor_over(*tenant, reactor));
+    let mut ledger = ledger.clone();
+    state.monsters.iter().for_each(|(tenant, monster)| ledger.monster_over(*tenant, monster));
+    state.reactors.iter().for_each(|(tenant, reactor)| ledger.reactor_over(*tenant, reactor));
     let mut unequal: Vec<_> =
-        books.accounts().filter(|(_, sides)| sides.reported != sides.recorded).collect();
+        ledger.accounts().filter(|(_, sides)| sides.reported != sides.recorded).collect();
     unequal.sort_by_key(|(account, _)| **account);
-    let told = |(account, sides): (&Account, &Sides)| {
-        format!("{account}: callers were told {}, records bear witness to {}", sides.reported, sides.recorded)
+    let describe = |(account, sides): (&Account, &Sides)| {
+        format!("{account}: calls reported {}, records contain {}", sides.reported, sides.recorded)
     };
-    let mut wrong: Vec<String> = unequal.into_iter().map(told).collect();
+    let mut wrong: Vec<String> = unequal.into_iter().map(describe).collect();
     population(plan, state, &mut wrong);
     wrong
 }
 
-/// Whoever removed a monster brought another one to life: as many live as in the beginning, and no corpse lies about.
+/// The actor that removed a monster spawned another one: as many live as in the beginning, and no dead one is left.
 fn population(plan: &Plan, state: &StoreState, wrong: &mut Vec<String>) {
     let mut living: BTreeMap<u16, usize> = plan.tenants().map(|(tenant, _)| (tenant, 0)).collect();
     for (tenant, monster) in &state.monsters {
@@ -41,7 +41,7 @@ fn population(plan: &Plan, state: &StoreState, wrong: &mut Vec<String>) {
     }
 }
 
-/// What callers were told in sum, by kind.
+/// Sums of what calls reported, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) accounts: u64,
@@ -59,16 +59,16 @@ impl Sums {
     pub(super) fn of(ledger: &Ledger) -> Sums {
         let mut sums = Sums::default();
         for (account, sides) in ledger.accounts() {
-            let (told, borne) = (sides.reported.unsigned_abs(), sides.recorded.unsigned_abs());
+            let (reported, recorded) = (sides.reported.unsigned_abs(), sides.recorded.unsigned_abs());
             match account.1 {
                 Quantity::Damage(..) => {
-                    (sums.damage, sums.accounts) = (sums.damage + told, sums.accounts + 1)
+                    (sums.damage, sums.accounts) = (sums.damage + reported, sums.accounts + 1)
                 }
-                Quantity::Lives(_) => sums.removals += borne,
-                Quantity::Deaths(_) => sums.kills += told,
-                Quantity::Healing(_) => sums.healing += told,
-                Quantity::Ticks(_) => sums.ticks += told,
-                Quantity::Reactors(..) => sums.reactors += borne,
+                Quantity::Lives(_) => sums.removals += recorded,
+                Quantity::Deaths(_) => sums.kills += reported,
+                Quantity::Healing(_) => sums.healing += reported,
+                Quantity::Ticks(_) => sums.ticks += reported,
+                Quantity::Reactors(..) => sums.reactors += recorded,
                 Quantity::Mana(_) | Quantity::Effects(_) | Quantity::States(..) => {}
             }
         }

@@ -25,7 +25,7 @@ pub(super) fn violations(state: &StoreState) -> Vec<String> {
     for (tenant, last) in &state.counted {
         let used = used.remove(tenant).unwrap_or_default();
         for id in (FIRST..=*last).filter(|id| !used.contains(&(*id as u32))) {
-            wrong.push(format!("id {id} of tenant {tenant} is lost: nobody has it, and it is not free"));
+            wrong.push(format!("id {id} of tenant {tenant} is lost: no monster has it, and it is not free"));
         }
         for id in used.iter().filter(|id| i64::from(**id) > *last) {
             wrong.push(format!(

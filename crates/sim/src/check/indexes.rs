@@ -42,8 +42,8 @@ fn fields(what: &str, homes: HashMap<Name, Field>, entries: &[(u16, Field, u32)]
     }
 }
 
-/// The index of all reactors. Where it is one for all tenants, an entry without any record is ours for sure only if nobody
-/// else uses the store.
+/// The index of all reactors. Where it is one for all tenants, an entry without any record is certainly ours only if no
+/// other tenant uses the store.
 fn all_reactors(state: &StoreState, wrong: &mut Vec<String>) {
     let ours: HashSet<Name> =
         state.reactors.iter().map(|(tenant, reactor)| (*tenant, reactor.id.0)).collect();

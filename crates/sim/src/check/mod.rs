@@ -1,4 +1,4 @@
-//! The judgement: what callers were told against what the store holds.
+//! The checker: compares what calls reported with what the store holds.
 //!
 //! One full scan finds what is there, also what should not be. Then a sweep goes over everything: it must find nothing to
 //! mend in the indexes, and after it, in a second scan, what stands under `ember:` must agree with the rest.
@@ -27,7 +27,7 @@ use state::StoreState;
 /// What was found.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// What was checked, in words.
+    /// Describes what was checked.
     pub(super) checked: Vec<String>,
     /// What is wrong.
     pub(super) wrong: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Verdict {
 pub(super) async fn judge(world: &World, played: &PlayResult) -> anyhow::Result<Verdict> {
     let scanned =
         StoreState::read(&world.store, &world.plan).await.context("cannot read back what the game left")?;
-    let mended = sweep_all(world).await.context("cannot sweep")?;
+    let repaired = sweep_all(world).await.context("cannot sweep")?;
     let swept =
         StoreState::read(&world.store, &world.plan).await.context("cannot read what the sweep left")?;
 
@@ -49,10 +49,10 @@ pub(super) async fn judge(world: &World, played: &PlayResult) -> anyhow::Result<
     }
     wrong.extend(ids::violations(&scanned));
     wrong.extend(deadlines::violations(&scanned));
-    wrong.extend(mended_by_sweeps(mended + played.orphans, &scanned));
+    wrong.extend(repaired_by_sweeps(repaired + played.orphans, &scanned));
     wrong.extend(auxiliary_indexes::violations(&swept));
     let mut checked = of_the_store(played, &scanned, &swept);
-    checked.extend(if played.complete { of_the_books(played) } else { vec![] });
+    checked.extend(if played.complete { of_the_ledger(played) } else { vec![] });
     Ok(Verdict { checked, wrong })
 }
 
@@ -67,9 +67,8 @@ pub(super) async fn keys_left(world: &World) -> anyhow::Result<(Vec<(&'static st
 }
 
 /// What a sweep mends was wrong before. Where others use the store, it may have been theirs.
-fn mended_by_sweeps(mended: usize, state: &StoreState) -> Option<String> {
-    (mended > 0 && state.alone)
-        .then(|| format!("the sweeps mended {mended} entries of indexes: somebody left them wrong"))
+fn repaired_by_sweeps(repaired: usize, state: &StoreState) -> Option<String> {
+    (repaired > 0 && state.alone).then(|| format!("the sweeps repaired {repaired} wrong entries of indexes"))
 }
 
 /// What was checked of the store alone, with counts. All of it holds also when a process dies at any moment.
@@ -103,8 +102,8 @@ fn of_the_store(played: &PlayResult, state: &StoreState, swept: &StoreState) -> 
     ]
 }
 
-/// What was checked of what callers were told, with counts.
-fn of_the_books(played: &PlayResult) -> Vec<String> {
+/// What was checked with the ledger, with counts.
+fn of_the_ledger(played: &PlayResult) -> Vec<String> {
     let sums = Sums::of(&played.ledger);
     let of = |what| group_digits(played.totals.get(what));
     vec![

@@ -16,9 +16,9 @@ const PAGE: usize = 500;
 pub(crate) struct KeyScan {
     /// Keys of declared families, with the family. Those that do not say whose they are are among them.
     pub(super) declared: BTreeMap<RawKey, &'static Declaration>,
-    /// The engine's own keys that speak of the game's tenants.
+    /// The engine's own keys that name the game's tenants.
     pub(super) engine: BTreeSet<RawKey>,
-    /// Keys that speak of the game's tenants and that nobody declared.
+    /// Keys that name the game's tenants and belong to no declared family.
     pub(super) undeclared: BTreeSet<String>,
     /// Other tenants' keys of the same families.
     pub(super) strangers: usize,
@@ -30,7 +30,7 @@ enum Standing {
     Engine,
     Undeclared,
     Stranger,
-    /// Nobody's whom the game knows.
+    /// Not related to the game.
     External,
 }
 

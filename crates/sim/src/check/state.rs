@@ -42,7 +42,7 @@ pub(crate) struct StoreState {
     pub(super) keys: Vec<KeyState>,
     pub(super) corrupt: Vec<String>,
     pub(super) undeclared: Vec<String>,
-    /// Whether the store holds nobody else's keys of these families.
+    /// Whether the store holds no other tenant's keys of these families.
     pub(super) alone: bool,
     /// The engine's time when all was read.
     pub(super) now_ms: i64,
@@ -93,21 +93,21 @@ impl StoreState {
         let texts = reader.texts::<MONSTER, _>().await?;
         self.monsters =
             texts.into_iter().filter_map(|(tenant, _, monster)| Some((tenant?, monster))).collect();
-        for (tenant, index, ids) in told(reader.sets::<MONSTER_MAP, _>().await?) {
+        for (tenant, index, ids) in with_tenant(reader.sets::<MONSTER_MAP, _>().await?) {
             let (world, channel, map, instance) = MONSTER_MAP.parts(&index);
             let field = Field { world, channel, map, instance };
             self.in_fields.extend(ids.into_iter().map(|id| (tenant, field, id.0)));
         }
-        for (tenant, _, next) in told(reader.texts::<MONSTER_ID_NEXT, _>().await?) {
+        for (tenant, _, next) in with_tenant(reader.texts::<MONSTER_ID_NEXT, _>().await?) {
             self.counted.push((tenant, next));
         }
-        for (tenant, _, free) in told(reader.lists::<MONSTER_ID_FREE, _>().await?) {
+        for (tenant, _, free) in with_tenant(reader.lists::<MONSTER_ID_FREE, _>().await?) {
             self.free.extend(free.into_iter().map(|id| (tenant, id.0)));
         }
-        for (tenant, key, timer) in told(reader.texts::<DROP_TIMER, _>().await?) {
+        for (tenant, key, timer) in with_tenant(reader.texts::<DROP_TIMER, _>().await?) {
             self.timers.push((tenant, DROP_TIMER.parts(&key).0.0, timer));
         }
-        for (tenant, key, _) in told(reader.texts::<MONSTER_COOLDOWN, _>().await?) {
+        for (tenant, key, _) in with_tenant(reader.texts::<MONSTER_COOLDOWN, _>().await?) {
             let (id, skill) = MONSTER_COOLDOWN.parts(&key);
             self.cooling.push((tenant, id.0, skill.0));
         }
@@ -121,7 +121,7 @@ impl StoreState {
                 None => drop(self.strange_reactors.insert(reactor.id.0)),
             }
         }
-        for (tenant, index, ids) in told(reader.sets::<REACTOR_MAP, _>().await?) {
+        for (tenant, index, ids) in with_tenant(reader.sets::<REACTOR_MAP, _>().await?) {
             let (world, channel, map, instance) = REACTOR_MAP.parts(&index);
             let field = Field { world, channel, map, instance };
             self.reactors_in_fields.extend(ids.into_iter().map(|id| (tenant, field, id.0)));
@@ -129,7 +129,7 @@ impl StoreState {
         for (tenant, _, ids) in reader.sets::<REACTORS_ALL, _>().await? {
             self.in_all.extend(ids.into_iter().map(|id| (tenant, id.0)));
         }
-        for (tenant, key, _) in told(reader.texts::<REACTOR_COOLDOWN, _>().await?) {
+        for (tenant, key, _) in with_tenant(reader.texts::<REACTOR_COOLDOWN, _>().await?) {
             let (world, channel, map, instance, classification, x, y) = REACTOR_COOLDOWN.parts(&key);
             let field = Field { world, channel, map, instance };
             self.cooling_spots.push((tenant, field, Spot { classification, x, y }));
@@ -163,25 +163,25 @@ impl StoreState {
 impl AuxiliaryIndexes {
     async fn read(reader: &mut Reader<'_>) -> Result<AuxiliaryIndexes> {
         let mut auxiliary = AuxiliaryIndexes::default();
-        for (tenant, _, ids) in told(reader.times::<MONSTER_ID_RESTING, _>().await?) {
+        for (tenant, _, ids) in with_tenant(reader.times::<MONSTER_ID_RESTING, _>().await?) {
             auxiliary.resting.extend(ids.into_iter().map(|(id, _)| (tenant, id.0)));
         }
-        for (tenant, _, due) in told(reader.times::<MONSTER_EFFECTS, _>().await?) {
+        for (tenant, _, due) in with_tenant(reader.times::<MONSTER_EFFECTS, _>().await?) {
             auxiliary.effects.extend(due.into_iter().map(|(id, at)| (tenant, id.0, at)));
         }
-        for (tenant, _, due) in told(reader.times::<DROP_TIMERS, _>().await?) {
+        for (tenant, _, due) in with_tenant(reader.times::<DROP_TIMERS, _>().await?) {
             auxiliary.drops.extend(due.into_iter().map(|(id, at)| (tenant, id.0, at)));
         }
-        for (tenant, key, skills) in told(reader.times::<MONSTER_COOLDOWNS, _>().await?) {
+        for (tenant, key, skills) in with_tenant(reader.times::<MONSTER_COOLDOWNS, _>().await?) {
             let id = MONSTER_COOLDOWNS.parts(&key).0.0;
             auxiliary.cooling.extend(skills.into_iter().map(|(skill, end)| (tenant, id, skill.0, end)));
         }
-        for (tenant, key, spots) in told(reader.hashes::<REACTOR_SPOTS, _, _>().await?) {
+        for (tenant, key, spots) in with_tenant(reader.hashes::<REACTOR_SPOTS, _, _>().await?) {
             let (world, channel, map, instance) = REACTOR_SPOTS.parts(&key);
             let field = Field { world, channel, map, instance };
             auxiliary.spots.extend(spots.into_iter().map(|(id, spot)| (tenant, field, id.0, spot)));
         }
-        for (tenant, key, spots) in told(reader.times::<REACTOR_COOLDOWNS, _>().await?) {
+        for (tenant, key, spots) in with_tenant(reader.times::<REACTOR_COOLDOWNS, _>().await?) {
             let (world, channel, map, instance) = REACTOR_COOLDOWNS.parts(&key);
             let field = Field { world, channel, map, instance };
             auxiliary.cooling_spots.extend(spots.into_iter().map(|(spot, end)| (tenant, field, spot, end)));
@@ -190,7 +190,7 @@ impl AuxiliaryIndexes {
     }
 }
 
-/// Keys that say whose they are, as those of these families do.
-fn told<K, V>(found: Vec<(Option<u16>, K, V)>) -> impl Iterator<Item = (u16, K, V)> {
+/// Keys that name their tenant, as those of these families do.
+fn with_tenant<K, V>(found: Vec<(Option<u16>, K, V)>) -> impl Iterator<Item = (u16, K, V)> {
     found.into_iter().filter_map(|(tenant, key, value)| Some((tenant?, key, value)))
 }

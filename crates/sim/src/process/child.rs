@@ -1,4 +1,4 @@
-//! The child's side: reads its brief, plays its part, tells its books.
+//! The child's side: reads its assignment, plays its part, sends its results.
 
 use super::{Assignment, ChildMessage, GO};
 use crate::background::list_all_fields;
@@ -6,6 +6,8 @@ use crate::play::play;
 use crate::world::World;
 use anyhow::{Context, bail};
 use emberkeep::hot::Store;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +17,19 @@ use tokio::sync::mpsc;
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
 /// Plays as a child process: reads its assignment from standard input, and writes its results to standard output.
-pub async fn run_child(store: Store) -> anyhow::Result<()> {
+pub fn run_child(store: Store) -> LocalBoxFuture<'static, anyhow::Result<()>> {
+    // In a box for the same reason as `run`.
+    play_assignment(store).boxed_local()
+}
+
+async fn play_assignment(store: Store) -> anyhow::Result<()> {
     let mut parent = listen();
-    let brief = parent.recv().await.context("the parent process said nothing")?;
-    let brief: Assignment =
-        serde_json::from_str(&brief).context("the parent process said something else than a brief")?;
-    let world = Arc::new(World::new(store.clone(), brief.plan, brief.process));
+    let assignment = parent.recv().await.context("the parent process sent nothing")?;
+    let assignment: Assignment = serde_json::from_str(&assignment)
+        .context("the parent process sent something other than an assignment")?;
+    let world = Arc::new(World::new(store.clone(), assignment.plan, assignment.process));
     list_all_fields(&world).await.context("cannot list the fields")?;
-    // From now on Ctrl-C, which a terminal sends to all of us, ends the game and not the books.
+    // From now on Ctrl-C, which a terminal sends to all of us, ends the simulation and not its report.
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
     tokio::select! {
@@ -51,16 +58,16 @@ pub async fn run_child(store: Store) -> anyhow::Result<()> {
 
 /// The parent's lines. Reading blocks, so a thread of its own does it; it ends with the process.
 fn listen() -> mpsc::UnboundedReceiver<String> {
-    let (tell, heard) = mpsc::unbounded_channel();
+    let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { return };
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
-    heard
+    lines
 }
 
 fn say(word: &ChildMessage) -> anyhow::Result<()> {

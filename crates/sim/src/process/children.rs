@@ -1,22 +1,23 @@
-//! The children as processes: started, spoken to, listened to, and never left behind.
+//! Child processes: started, sent lines, read from, and never left behind.
 
 use super::{Assignment, ChildMessage};
+use crate::ChildCommand;
 use anyhow::Context;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use tokio::sync::mpsc;
 
-/// Something that a child said, or that it says nothing more.
+/// A message of a child, or the end of its output.
 pub(super) enum ChildEvent {
-    Said(usize, ChildMessage),
-    /// Its output ended, or was no word of ours: what it was.
-    Silent(usize, Option<String>),
+    Message(usize, ChildMessage),
+    /// Its output ended, or was not a message: then the problem.
+    Ended(usize, Option<String>),
 }
 
 /// All children. Dropped, they are killed and waited for.
 pub(super) struct Children {
     running: Vec<Running>,
-    heard: mpsc::UnboundedReceiver<ChildEvent>,
+    events: mpsc::UnboundedReceiver<ChildEvent>,
 }
 
 struct Running {
@@ -26,15 +27,12 @@ struct Running {
 
 impl Children {
     /// Starts one child per assignment.
-    pub(super) fn start(
-        briefs: &[Assignment],
-        command: impl Fn() -> std::io::Result<Command>,
-    ) -> anyhow::Result<Children> {
-        let (tell, heard) = mpsc::unbounded_channel();
-        let mut children = Children { running: Vec::new(), heard };
-        for brief in briefs {
+    pub(super) fn start(assignments: &[Assignment], command: ChildCommand) -> anyhow::Result<Children> {
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut children = Children { running: Vec::new(), events };
+        for assignment in assignments {
             let running = children.running.len();
-            let child = Running::start(command()?, brief, running, tell.clone())
+            let child = Running::start(command()?, assignment, running, sender.clone())
                 .context("cannot start a further process")?;
             children.running.push(child);
         }
@@ -45,27 +43,27 @@ impl Children {
         self.running.len()
     }
 
-    /// What one of them says next.
-    pub(super) async fn hear(&mut self) -> ChildEvent {
-        // The readers end with their children, and each says so first: there is always another word to come.
-        self.heard.recv().await.unwrap_or(ChildEvent::Silent(0, None))
+    /// The next event of any of them.
+    pub(super) async fn next(&mut self) -> ChildEvent {
+        // Each reader sends `Ended` before it ends, so another event always comes.
+        self.events.recv().await.unwrap_or(ChildEvent::Ended(0, None))
     }
 
-    /// Says a line to all of them. Who is gone does not hear it, and is told by its silence.
-    pub(super) fn tell_all(&mut self, line: &str) {
+    /// Sends a line to all of them. The end of its output tells of a child that is gone.
+    pub(super) fn send_all(&mut self, line: &str) {
         for child in &mut self.running {
             let _ = writeln!(child.input, "{line}").and_then(|()| child.input.flush());
         }
     }
 
-    /// How a child ended, in words. Waits for it, so it must have closed its output.
+    /// Describes how a child ended. Waits for it, so it must have closed its output.
     pub(super) fn ended(&mut self, number: usize) -> String {
         let process = &mut self.running[number].process;
         let how = match process.wait() {
             Ok(status) => status.to_string(),
-            Err(error) => format!("nobody knows how: {error}"),
+            Err(error) => format!("its status is unknown: {error}"),
         };
-        format!("process {number} (pid {}) ended without its books: {how}", process.id())
+        format!("process {number} (pid {}) ended without its results: {how}", process.id())
     }
 
     /// Kills a child that does not end.
@@ -77,31 +75,31 @@ impl Children {
 impl Running {
     fn start(
         mut command: Command,
-        brief: &Assignment,
+        assignment: &Assignment,
         number: usize,
-        tell: mpsc::UnboundedSender<ChildEvent>,
+        sender: mpsc::UnboundedSender<ChildEvent>,
     ) -> anyhow::Result<Running> {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut input = process.stdin.take().context("its input is piped")?;
         let output = process.stdout.take().context("its output is piped")?;
         std::thread::spawn(move || {
-            let strange = listen(BufReader::new(output), number, &tell);
-            let _ = tell.send(ChildEvent::Silent(number, strange));
+            let strange = listen(BufReader::new(output), number, &sender);
+            let _ = sender.send(ChildEvent::Ended(number, strange));
         });
-        // A child that ended already is told by its silence, not by this write.
-        let _ = writeln!(input, "{}", serde_json::to_string(brief)?).and_then(|()| input.flush());
+        // The end of its output tells of a child that ended already, not this write.
+        let _ = writeln!(input, "{}", serde_json::to_string(assignment)?).and_then(|()| input.flush());
         Ok(Running { process, input })
     }
 }
 
-/// Passes on what a child says until its output ends. Gives what it could not understand.
-fn listen(output: impl BufRead, number: usize, tell: &mpsc::UnboundedSender<ChildEvent>) -> Option<String> {
+/// Passes on the messages of a child until its output ends. Returns what is not a message.
+fn listen(output: impl BufRead, number: usize, sender: &mpsc::UnboundedSender<ChildEvent>) -> Option<String> {
     for line in output.lines() {
-        let word = line
+        let message = line
             .map_err(|error| error.to_string())
             .and_then(|line| serde_json::from_str(&line).map_err(|error| format!("{error} in {:.80}", line)));
-        match word {
-            Ok(word) => drop(tell.send(ChildEvent::Said(number, word))),
+        match message {
+            Ok(message) => drop(sender.send(ChildEvent::Message(number, message))),
             Err(strange) => return Some(strange),
         }
     }

@@ -1,12 +1,12 @@
 //! Several processes on one store. The parent starts this program again, once for each, and talks to it in lines.
 //!
 //! ```text
-//! parent -> child   the brief, as JSON     which part of which plan it plays
+//! parent -> child   the assignment, JSON   which part of which plan it plays
 //! child  -> parent  "Ready"                it is connected, and knows who is where
 //! parent -> child   go                     all begin together
 //! child  -> parent  {"Progress":…}         its counters, several times a second
-//! parent -> child   stop                   somebody pressed Ctrl-C, or another child is gone
-//! child  -> parent  {"Done":…}             its books; the last line
+//! parent -> child   stop                   Ctrl-C, or another child is gone
+//! child  -> parent  {"Done":…}             its results; the last line
 //! ```
 //!
 //! A child whose parent is gone reads the end of its input, and stops too.
@@ -30,7 +30,7 @@ struct Assignment {
     process: u32,
 }
 
-/// What a child says, one line each.
+/// What a child sends, one line each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum ChildMessage {
     Ready,
@@ -38,6 +38,6 @@ enum ChildMessage {
     Done(Box<PlayResult>),
 }
 
-/// What a parent says after the brief.
+/// What a parent sends after the assignment.
 const GO: &str = "go";
 const STOP: &str = "stop";

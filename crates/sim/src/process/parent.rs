@@ -1,34 +1,34 @@
-//! The parent's side: lets all begin together, shows what they do as one game, and adds up their books.
+//! The parent's side: lets all begin together, shows what they do as one game, and adds up their results.
 
 use super::children::{ChildEvent, Children};
 use super::{Assignment, ChildMessage, GO, STOP};
+use crate::ChildCommand;
 use crate::plan::Plan;
 use crate::play::PlayResult;
 use crate::stats::Totals;
 use crate::view::View;
 use anyhow::bail;
 use std::future::Future;
-use std::process::Command;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a child may take to connect, or to finish its last turn and tell its books.
+/// How long a child may take to connect, or to finish its last turn and send its results.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Plays in as many processes as the plan says, and gives what all of them left behind. What was counted `before` counts too.
 pub(crate) async fn play_together(
     plan: &Plan,
     before: Totals,
-    command: impl Fn() -> std::io::Result<Command>,
+    command: ChildCommand,
     view: &mut View,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<PlayResult> {
-    let brief = |process| Assignment { plan: plan.clone(), process };
-    let briefs: Vec<Assignment> = (0..plan.processes).map(brief).collect();
-    let mut game = Game::new(Children::start(&briefs, command)?, before);
+    let assignment = |process| Assignment { plan: plan.clone(), process };
+    let assignments: Vec<Assignment> = (0..plan.processes).map(assignment).collect();
+    let mut game = Game::new(Children::start(&assignments, command)?, before);
     tokio::pin!(stop);
     game.gather().await?;
-    game.children.tell_all(GO);
+    game.children.send_all(GO);
     view.open();
     game.follow(plan.length, view, stop).await;
     Ok(game.played)
@@ -40,9 +40,9 @@ struct Game {
     before: Totals,
     /// The last counters of each.
     progress: Vec<Totals>,
-    /// Those who have told their books, or never will.
+    /// Children that sent their results, or never will.
     over: Vec<bool>,
-    /// When nobody is waited for any longer.
+    /// When waiting for children ends.
     deadline: Instant,
     played: PlayResult,
 }
@@ -59,12 +59,12 @@ impl Game {
     async fn gather(&mut self) -> anyhow::Result<()> {
         let mut ready = 0;
         while ready < self.children.count() {
-            match tokio::time::timeout_at(self.deadline, self.children.hear()).await {
-                Ok(ChildEvent::Said(_, ChildMessage::Ready)) => ready += 1,
-                Ok(ChildEvent::Said(number, word)) => {
-                    bail!("process {number} said {word:?}, expected that it is ready")
+            match tokio::time::timeout_at(self.deadline, self.children.next()).await {
+                Ok(ChildEvent::Message(_, ChildMessage::Ready)) => ready += 1,
+                Ok(ChildEvent::Message(number, message)) => {
+                    bail!("process {number} sent {message:?}, expected Ready")
                 }
-                Ok(ChildEvent::Silent(number, _)) => bail!("{}", self.children.ended(number)),
+                Ok(ChildEvent::Ended(number, _)) => bail!("{}", self.children.ended(number)),
                 Err(_) => {
                     bail!("only {ready} of {} processes are ready after {GRACE:?}", self.children.count())
                 }
@@ -82,7 +82,7 @@ impl Game {
         tokio::pin!(stop);
         while !self.over.iter().all(|over| *over) {
             tokio::select! {
-                heard = self.children.hear() => self.take_in(heard),
+                event = self.children.next() => self.take_in(event),
                 () = &mut stop, if !stopped => {
                     stopped = true;
                     self.stop();
@@ -93,43 +93,43 @@ impl Game {
         }
     }
 
-    fn take_in(&mut self, heard: ChildEvent) {
-        match heard {
-            ChildEvent::Said(number, ChildMessage::Progress(totals)) => self.progress[number] = *totals,
-            ChildEvent::Said(number, ChildMessage::Done(played)) => {
+    fn take_in(&mut self, event: ChildEvent) {
+        match event {
+            ChildEvent::Message(number, ChildMessage::Progress(totals)) => self.progress[number] = *totals,
+            ChildEvent::Message(number, ChildMessage::Done(played)) => {
                 self.progress[number] = played.totals.clone();
                 self.over[number] = true;
                 self.played.merge(*played);
             }
-            ChildEvent::Said(_, ChildMessage::Ready) => {}
-            ChildEvent::Silent(number, strange) if !self.over[number] => {
+            ChildEvent::Message(_, ChildMessage::Ready) => {}
+            ChildEvent::Ended(number, strange) if !self.over[number] => {
                 self.over[number] = true;
                 if strange.is_some() {
                     self.children.kill(number);
                 }
                 let how = self.children.ended(number);
-                let said = strange.map(|strange| format!("; it said {strange}")).unwrap_or_default();
+                let said = strange.map(|strange| format!("; it sent {strange}")).unwrap_or_default();
                 self.played.violations.push(format!("{how}{said}"));
                 self.played.complete = false;
-                // Without its books sums prove nothing: the others need not go on.
+                // Without its results the sums prove nothing: the others need not go on.
                 self.stop();
             }
-            ChildEvent::Silent(..) => {}
+            ChildEvent::Ended(..) => {}
         }
     }
 
-    /// Tells all to come to an end, and from now on waits only so long for them.
+    /// Asks all children to end, and waits only so long for them.
     fn stop(&mut self) {
         self.deadline = self.deadline.min(Instant::now() + GRACE);
-        self.children.tell_all(STOP);
+        self.children.send_all(STOP);
     }
 
-    /// Kills who does not come to an end.
+    /// Kills the children that do not end.
     fn give_up(&mut self) {
         for number in 0..self.over.len() {
             if !self.over[number] {
                 self.children.kill(number);
-                self.take_in(ChildEvent::Silent(number, None));
+                self.take_in(ChildEvent::Ended(number, None));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What is told of each kind of violation.
+//! The message of each kind of violation.
 
 use super::*;
 use emberkeep::games::reactors::REACTOR_COOLDOWN;
@@ -11,23 +11,20 @@ fn a_sound_game_has_no_violation() {
 #[test]
 fn a_lost_hit_is_told() {
     one(
-        "damage to monster 1000000000 by player 2 of tenant 0: callers were told 6, records bear witness to 5",
+        "damage to monster 1000000000 by player 2 of tenant 0: calls reported 6, records contain 5",
         |game| {
             game.ledger.report(0, Quantity::Damage(SEVEN, 2), 1);
         },
     );
     // A hit that took health and left no entry.
-    one(
-        "healing of monster 1000000000 of tenant 0: callers were told 1, records bear witness to 0",
-        |game| {
-            game.state.monsters[0].1.hp -= 1;
-        },
-    );
+    one("healing of monster 1000000000 of tenant 0: calls reported 1, records contain 0", |game| {
+        game.state.monsters[0].1.hp -= 1;
+    });
 }
 
 #[test]
 fn a_hit_that_counted_twice_is_told() {
-    one("by player 1 of tenant 0: callers were told 9, records bear witness to 13", |game| {
+    one("by player 1 of tenant 0: calls reported 9, records contain 13", |game| {
         let monster = &mut game.state.monsters[0].1;
         monster.damage.push(entry(1, 4));
         monster.hp -= 4;
@@ -36,14 +33,14 @@ fn a_hit_that_counted_twice_is_told() {
 
 #[test]
 fn a_second_killer_is_told() {
-    one("deaths of monster 1000000000 of tenant 0: callers were told 2, records bear witness to 1", |game| {
+    one("deaths of monster 1000000000 of tenant 0: calls reported 2, records contain 1", |game| {
         game.ledger.report(0, Quantity::Deaths(SEVEN), 1);
     });
 }
 
 #[test]
 fn a_second_remover_and_a_lost_monster_are_told() {
-    one("lives of monster 1000000000 of tenant 0: callers were told 2, records bear witness to 3", |game| {
+    one("lives of monster 1000000000 of tenant 0: calls reported 2, records contain 3", |game| {
         let again = Monster {
             damage: DamageEntries::default(),
             effects: Array::default(),
@@ -53,25 +50,20 @@ fn a_second_remover_and_a_lost_monster_are_told() {
         };
         game.ledger.monster_over(0, &again);
     });
-    among("callers were told 3, records bear witness to 2", |game| {
-        game.ledger.report(0, Quantity::Lives(SEVEN), 1)
-    });
+    among("calls reported 3, records contain 2", |game| game.ledger.report(0, Quantity::Lives(SEVEN), 1));
 }
 
 #[test]
 fn a_tick_that_was_handed_out_twice_or_to_nobody_is_told() {
-    one("ticks on monster 1000000000 of tenant 0: callers were told 3, records bear witness to 2", |game| {
+    one("ticks on monster 1000000000 of tenant 0: calls reported 3, records contain 2", |game| {
         game.ledger.report(0, Quantity::Ticks(SEVEN), 1);
     });
-    among("callers were told 2, records bear witness to 3", |game| {
+    among("calls reported 2, records contain 3", |game| {
         game.state.monsters[0].1.effects[0].last_tick_ms += 100;
     });
-    one(
-        "effects on monster 1000000000 of tenant 0: callers were told 2, records bear witness to 1",
-        |game| {
-            game.ledger.report(0, Quantity::Effects(SEVEN), 1);
-        },
-    );
+    one("effects on monster 1000000000 of tenant 0: calls reported 2, records contain 1", |game| {
+        game.ledger.report(0, Quantity::Effects(SEVEN), 1);
+    });
 }
 
 #[test]
@@ -93,9 +85,9 @@ fn a_drop_that_was_handed_out_twice_is_told() {
 
 #[test]
 fn a_drop_that_nobody_was_told_of_is_told() {
-    among("callers were told Some(1700000000150)", |game| game.state.timers[0].2.last_drop_at_ms += 100);
-    among("callers were told None", |game| game.state.timers[0].2.weapon_attack = 6);
-    among("nobody was told that it was registered", |game| {
+    among("calls reported Some(1700000000150)", |game| game.state.timers[0].2.last_drop_at_ms += 100);
+    among("calls reported None", |game| game.state.timers[0].2.weapon_attack = 6);
+    among("no call reported its registration", |game| {
         let timer = DropTimer { weapon_attack: 6, ..timer() };
         game.ledger.dropped(0, &DropDue { id: MonsterId(SEVEN), timer });
     });
@@ -104,16 +96,13 @@ fn a_drop_that_nobody_was_told_of_is_told() {
 #[test]
 fn a_reactor_that_triggered_twice_or_vanished_is_told() {
     let map = field().map;
-    one(
-        &format!("reactors at 3 of map {map} of tenant 0: callers were told 2, records bear witness to 3"),
-        |game| {
-            game.ledger.reactor_over(0, &Reactor { state: 0, ..reactor() });
-        },
-    );
-    one("callers were told 3, records bear witness to 2", |game| {
+    one(&format!("reactors at 3 of map {map} of tenant 0: calls reported 2, records contain 3"), |game| {
+        game.ledger.reactor_over(0, &Reactor { state: 0, ..reactor() });
+    });
+    one("calls reported 3, records contain 2", |game| {
         game.ledger.report(0, Quantity::Reactors(map, 3), 1);
     });
-    one(&format!("states of the reactors at 3 of map {map} of tenant 0: callers were told 4"), |game| {
+    one(&format!("states of the reactors at 3 of map {map} of tenant 0: calls reported 4"), |game| {
         game.ledger.report(0, Quantity::States(map, 3), 1);
     });
 }
@@ -135,11 +124,11 @@ fn ghosts_are_told() {
     one("lists reactor 9, which has no record", |game| game.state.reactors_in_fields.push((0, field(), 9)));
     one("ghost: the index of all reactors lists 9", |game| game.state.in_all.push((None, 9)));
     one("ghost: the index of all reactors of tenant 0 lists 9", |game| game.state.in_all.push((Some(0), 9)));
-    let others = told(|game| {
+    let others = violations_after(|game| {
         game.state.alone = false;
         game.state.in_all.push((None, 9));
     });
-    assert_eq!(others, [""; 0], "it may be somebody else's");
+    assert_eq!(others, [""; 0], "it may belong to another tenant");
 }
 
 #[test]
@@ -231,10 +220,10 @@ fn what_outlives_its_monster_is_told() {
 }
 
 #[test]
-fn what_a_sweep_mended_is_told_where_nobody_else_writes() {
+fn what_a_sweep_repaired_is_a_violation_where_only_the_game_writes() {
     let mut state = sound().state;
-    assert_eq!(super::super::mended_by_sweeps(0, &state), None);
-    assert!(super::super::mended_by_sweeps(1, &state).is_some());
+    assert_eq!(super::super::repaired_by_sweeps(0, &state), None);
+    assert!(super::super::repaired_by_sweeps(1, &state).is_some());
     state.alone = false;
-    assert_eq!(super::super::mended_by_sweeps(1, &state), None);
+    assert_eq!(super::super::repaired_by_sweeps(1, &state), None);
 }

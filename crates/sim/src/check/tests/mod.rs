@@ -1,4 +1,4 @@
-//! The check must fail for each kind of violation: a sound game, one thing changed, and what is told then.
+//! The check must fail for each kind of violation: a sound game, one thing changed, and the violation that is found then.
 
 mod messages;
 
@@ -106,10 +106,10 @@ fn key(text: &str, family: Option<&'static emberkeep::schema::Declaration>, dead
     KeyState { text: text.to_owned(), family, deadline_ms }
 }
 
-/// What callers were told, in a game of which monster seven, a corpse of the same id, and a reactor are left.
-fn books() -> Ledger {
-    let mut books = Ledger::default();
-    for (of, told) in [
+/// The ledger of a game of which monster seven, a corpse of the same id, and a reactor are left.
+fn ledger() -> Ledger {
+    let mut ledger = Ledger::default();
+    for (of, reported) in [
         (Quantity::Lives(SEVEN), 2),
         (Quantity::Deaths(SEVEN), 1),
         (Quantity::Damage(SEVEN, 1), 9),
@@ -121,7 +121,7 @@ fn books() -> Ledger {
         (Quantity::Reactors(field().map, 3), 2),
         (Quantity::States(field().map, 3), 3),
     ] {
-        books.report(0, of, told);
+        ledger.report(0, of, reported);
     }
     let corpse = Monster {
         hp: 0,
@@ -130,12 +130,12 @@ fn books() -> Ledger {
         effects: Array::default(),
         ..monster()
     };
-    books.monster_over(0, &corpse);
-    books.reactor_over(0, &Reactor { state: 2, ..reactor() });
+    ledger.monster_over(0, &corpse);
+    ledger.reactor_over(0, &Reactor { state: 2, ..reactor() });
     let began = DropTimer { last_drop_at_ms: NOW, ..timer() };
-    books.timer_began(0, MonsterId(SEVEN), &began);
-    books.dropped(0, &DropDue { id: MonsterId(SEVEN), timer: timer() });
-    books
+    ledger.timer_began(0, MonsterId(SEVEN), &began);
+    ledger.dropped(0, &DropDue { id: MonsterId(SEVEN), timer: timer() });
+    ledger
 }
 
 fn sound() -> Game {
@@ -170,10 +170,10 @@ fn sound() -> Game {
         now_ms: NOW,
         ..StoreState::default()
     };
-    Game { plan: Plan::new(1, Some(1), 1), ledger: books(), state }
+    Game { plan: Plan::new(1, Some(1), 1), ledger: ledger(), state }
 }
 
-/// Everything that is told of a game.
+/// All violations of a game.
 fn violations(game: &Game) -> Vec<String> {
     let mut wrong = super::indexes::violations(&game.state);
     wrong.extend(super::balances::violations(&game.plan, &game.ledger, &game.state));
@@ -184,23 +184,23 @@ fn violations(game: &Game) -> Vec<String> {
     wrong
 }
 
-/// What is told after a change to a sound game.
-fn told(change: impl FnOnce(&mut Game)) -> Vec<String> {
+/// The violations after a change to a sound game.
+fn violations_after(change: impl FnOnce(&mut Game)) -> Vec<String> {
     let mut game = sound();
     change(&mut game);
     violations(&game)
 }
 
-/// Exactly one thing is told, and it says this.
+/// There is exactly one violation, and it says this.
 #[track_caller]
 fn one(said: &str, change: impl FnOnce(&mut Game)) {
-    let wrong = told(change);
-    assert!(wrong.len() == 1 && wrong[0].contains(said), "expected {said:?}, told {wrong:#?}");
+    let wrong = violations_after(change);
+    assert!(wrong.len() == 1 && wrong[0].contains(said), "expected {said:?}, found {wrong:#?}");
 }
 
-/// Among what is told is this.
+/// One of the violations says this.
 #[track_caller]
 fn among(said: &str, change: impl FnOnce(&mut Game)) {
-    let wrong = told(change);
-    assert!(wrong.iter().any(|wrong| wrong.contains(said)), "expected {said:?}, told {wrong:#?}");
+    let wrong = violations_after(change);
+    assert!(wrong.iter().any(|wrong| wrong.contains(said)), "expected {said:?}, found {wrong:#?}");
 }
