@@ -1,19 +1,20 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
-mod bench;
 mod demo;
+mod diagnose;
 mod duration;
-mod open;
 mod output;
+mod redact;
 mod repair;
-mod schema_keys;
-mod secret;
+mod schema;
 mod serve;
 mod settings;
 mod size;
+mod store;
 mod token;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind as Mistake};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The state layer for multiplayer games.
+/// The state layer for multiplayer games: a server, and tools for its store
 #[derive(Parser)]
 #[command(name = "emberkeep", version, about, arg_required_else_help = true)]
 struct Arguments {
@@ -31,22 +32,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The games over HTTP and WebSocket
+    /// Serves the games over HTTP and WebSocket
+    #[command(after_help = store::URLS)]
     Serve(Box<serve::Arguments>),
-    /// The settings of `serve` that are in force, and who gave them; secrets are masked
+    /// Checks the settings of `serve`, and prints each with its source; secrets are masked
+    #[command(after_help = store::URLS)]
     Config(Box<settings::Sources>),
-    /// Tokens of those who may call the server
+    /// Tokens of the clients that may call the server
     #[command(subcommand)]
     Token(TokenCommand),
     /// Opens a damaged data folder: keeps what can be read, sets the rest aside
     Repair(repair::Arguments),
-    /// What is declared, in the form asked for
+    /// The declared keys, and the rights that a Redis user needs for them
     #[command(subcommand)]
     Schema(SchemaCommand),
-    /// Players hit monsters for a while; then every count is checked against the store
+    /// Simulates players on a store for a while, then checks every invariant
+    #[command(after_help = store::URLS)]
     Demo(demo::Arguments),
-    /// Each workload beside its peer in one run, with ratios
-    Bench(bench::Arguments),
+    /// Prints completions for a shell, as in: source <(emberkeep completions bash)
+    Completions { shell: clap_complete::Shell },
 }
 
 #[derive(Subcommand)]
@@ -58,26 +62,48 @@ enum TokenCommand {
 #[derive(Subcommand)]
 enum SchemaCommand {
     /// Every key family: pattern, type, TTL, owner, what it is an index of
-    Keys(schema_keys::Arguments),
+    Keys(schema::KeysArguments),
+    /// The ACL line of a Redis user with exactly the rights that the server needs
+    Acl(schema::AclArguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let mut command = command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
-        Err(told) => return help_or_usage(&told),
+        Err(mistake) => return help_or_usage(explained(mistake)),
     };
     let outcome = match arguments.command {
-        Command::Schema(SchemaCommand::Keys(arguments)) => schema_keys::run(&arguments),
+        Command::Schema(SchemaCommand::Keys(arguments)) => schema::print_keys(&arguments),
+        Command::Schema(SchemaCommand::Acl(arguments)) => schema::print_acl(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Config(arguments) => arguments
-            .in_force()
-            .and_then(|found| output::print(settings::show(&found)).map(|()| ExitCode::SUCCESS)),
+        Command::Config(arguments) => config(&arguments),
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Bench(arguments) => bench::run(arguments),
+        Command::Completions { shell } => completions(shell, &mut command),
     };
     outcome.unwrap_or_else(|error| failed(&error))
+}
+
+/// The command line, with the variables in the help of every setting.
+fn command() -> clap::Command {
+    let command = Arguments::command();
+    let command = command.mut_subcommand("serve", settings::with_variables);
+    command.mut_subcommand("config", settings::with_variables)
+}
+
+fn config(sources: &settings::Sources) -> anyhow::Result<ExitCode> {
+    let (shown, checked) = sources.show()?;
+    output::print(shown)?;
+    checked.map(|()| ExitCode::SUCCESS)
+}
+
+fn completions(shell: clap_complete::Shell, command: &mut clap::Command) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, "emberkeep", &mut script);
+    output::print(String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
@@ -85,12 +111,29 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The help that was asked for, or what was wrong with the command line.
-fn help_or_usage(told: &clap::Error) -> ExitCode {
-    match told.print() {
-        Err(error) if !told.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            failed(&anyhow::Error::new(error).context("cannot write to standard output"))
+/// Clap's error with the flag that other servers call differently, and without a password in a wrong place.
+fn explained(mut mistake: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(value)) = mistake.get(ContextKind::InvalidValue)
+        && value.contains('@')
+    {
+        let masked = redact::masked(value);
+        mistake.insert(ContextKind::InvalidValue, ContextValue::String(masked));
+    }
+    if mistake.kind() == Mistake::UnknownArgument
+        && let Some(ContextValue::String(flag)) = mistake.get(ContextKind::InvalidArg)
+        && let Some(meant) = settings::meant(flag.trim_start_matches('-'))
+    {
+        mistake.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{meant}")));
+    }
+    mistake
+}
+
+/// Prints the help that was asked for, or what was wrong with the command line.
+fn help_or_usage(error: clap::Error) -> ExitCode {
+    match error.print() {
+        Err(broken) if !error.use_stderr() && broken.kind() != ErrorKind::BrokenPipe => {
+            failed(&anyhow::Error::new(broken).context("cannot write to standard output"))
         }
-        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(1)),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1)),
     }
 }

@@ -1,6 +1,6 @@
 //! Standard output and standard error, neither of which may be there: closed, full, or a pipe that is never read.
 //!
-//! Commands print their result with [`print`]. A reader that has seen enough, such as `head`, ends the output quietly; any other
+//! Commands print their result with [`print`]. A reader that stops early, such as `head`, ends the output quietly; any other
 //! failure is the failure of the command. What is only good to know is [`offer`]ed: it is given up after a while.
 
 use anyhow::Context;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Time after which a line that is only good to know is given up.
 const OFFER_WAIT: Duration = Duration::from_secs(1);
 
-/// Prints the result of a command. A pipe whose reader has gone is no failure.
+/// Prints the result of a command. A pipe without a reader is not a failure.
 pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
     match show(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     tokens: PathBuf,
 }
 
-/// Makes a token, shows it, and keeps its hash. A token that could not be shown is not kept.
+/// Makes a token, shows it, and stores its hash. A token that could not be shown is not stored.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = Token::new().context("the system gives no randomness")?;
     let entry = Entry { name: arguments.name.clone(), role: arguments.role, hash: token.hash() };

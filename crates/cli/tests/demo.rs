@@ -42,12 +42,17 @@ fn counted(said: &str, word: &str) -> u64 {
 
 /// All that lives in a field happened, and every line of the check was said.
 fn lived(said: &str) {
-    for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "looks"] {
+    for word in ["hits", "spawns", "kills", "ticks", "drops", "triggered", "teardowns", "inspections"] {
         assert!(counted(said, word) > 0, "no {word}: {said}");
     }
-    for checked in
-        ["no ghosts, no orphans", "one winner", "exact sums", "unique ids", "deadlines", "hints agree"]
-    {
+    for checked in [
+        "no ghosts, no orphans",
+        "one winner",
+        "exact sums",
+        "unique ids",
+        "deadlines",
+        "auxiliary indexes agree",
+    ] {
         assert!(said.contains(&format!("checked {checked}")), "{checked} is missing: {said}");
     }
 }
@@ -143,7 +148,7 @@ fn await_end(pids: &[u32]) {
 }
 
 #[test]
-fn processes_that_are_interrupted_still_tell_their_books() {
+fn processes_that_are_interrupted_still_send_their_results() {
     let Some(server) = shared_redis() else { return };
     let (mut game, mut lines) = long_game(&server.fresh_db());
     let children = children_of(&game);
@@ -167,9 +172,9 @@ fn a_process_that_dies_is_named_and_the_others_stop() {
     let stderr = game.stderr.as_mut().expect("it is piped");
     stderr.read_to_string(&mut complaints).expect("it speaks until its end");
     assert_eq!(game.wait().expect("it ends").code(), Some(1), "{said}\n{complaints}");
-    let named = format!("(pid {}) ended without its books: signal: 9", children[1]);
+    let named = format!("(pid {}) ended without its results: signal: 9", children[1]);
     assert!(complaints.contains(&named) && !said.contains("invariants held"), "{said}\n{complaints}");
-    // What it did stands in whole transactions: nothing but its books is missed.
+    // What it did stands in whole transactions: only its results are missing.
     assert!(complaints.ends_with("invariants violated: 1 finding\n"), "{said}\n{complaints}");
     assert!(said.contains("checked no ghosts") && !said.contains("checked exact sums"), "{said}");
     await_end(&children);

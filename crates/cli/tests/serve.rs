@@ -6,6 +6,8 @@
 mod full_disk;
 #[path = "serve/log.rs"]
 mod log;
+#[path = "serve/mistakes.rs"]
+mod mistakes;
 #[path = "../../server/tests/party/phone.rs"]
 #[allow(dead_code)] // A part of it is for other tests.
 mod phone;
@@ -259,8 +261,13 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
 }
 
 fn status_and_body(server: &Server, path: &str) -> String {
+    request(server, &format!("GET {path}"))
+}
+
+/// The whole answer to a request without a body, such as `GET /healthz`.
+fn request(server: &Server, line: &str) -> String {
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

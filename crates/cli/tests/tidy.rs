@@ -11,6 +11,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("primitives", &["hot", "schema"]),
     ("games", &["hot", "schema", "primitives"]),
     ("server", &["games", "hot", "schema"]),
+    ("sim", &[]),
+    ("cli", &["server", "sim"]),
+    ("bench", &["server", "testkit"]),
     ("testkit", &[]),
 ];
 

@@ -37,7 +37,7 @@ impl Log {
         let log = Log::to(io::stderr())?;
         let lines = tracing_subscriber::fmt()
             .with_max_level(level)
-            // Otherwise a line that cannot be written is told by `eprintln!`, which panics then.
+            // Otherwise a line that cannot be written is reported by `eprintln!`, which panics then.
             .log_internal_errors(false)
             .with_writer(log.clone());
         match form {

@@ -1,15 +1,15 @@
-//! `emberkeep serve`: the games over HTTP and WebSocket, until somebody says stop.
+//! `emberkeep serve`: the games over HTTP and WebSocket, until a signal ends it.
 
 mod log;
 mod open_files;
 
-use crate::demo;
-use crate::open::open;
 use crate::output::{Stream, offer};
 use crate::settings;
-use anyhow::{Context, bail};
+use crate::store::open;
+use anyhow::{Context, anyhow, bail};
 use emberkeep::hot::Store;
-use emberkeep_server::{Listening, listen};
+use emberkeep_server::{ListenError, Listening, listen};
+use emberkeep_sim::ServerDemo;
 use log::Log;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ const ENDED_AT_ONCE: i32 = 130;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: settings::Sources,
-    /// Fill the store with life: fields that are played on, and a room
+    /// Runs simulated players on a few fields, and opens a room to join
     #[arg(long)]
     demo: bool,
 }
@@ -75,14 +75,14 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
 async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let store = open(&settings.store).await?;
-    let mut listening = listen(store.clone(), &settings.listen).await?;
+    let mut listening = listen(store.clone(), &settings.listen).await.map_err(explained)?;
     let scheme = if settings.listen.tls.is_some() { "https" } else { "http" };
     let home = format!("{scheme}://{}", listening.address());
     tracing::info!("{} serving {} at {home}", env!("CARGO_PKG_VERSION"), store.name());
     let mut said = format!("emberkeep serves {} at {home}\n", store.name());
     said += &format!("  reference  {home}/docs\n  metrics    {home}/metrics\n");
     said += &format!("  rooms      {}/ws\n", home.replacen("http", "ws", 1));
-    let life = match demo {
+    let demo = match demo {
         true => Some(begin_demo(&store, &home, &mut said).await?),
         false => None,
     };
@@ -102,7 +102,7 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     };
     let _ = saying.await;
     tokio::select! {
-        ended = end(listening, life) => ended?,
+        ended = end(listening, demo) => ended?,
         () = signals.stop() => {
             tracing::warn!("asked to stop a second time: ending at once");
             log.flush();
@@ -112,30 +112,43 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     outcome(failure)
 }
 
+/// A taken port, with the flag that chooses another one.
+fn explained(error: ListenError) -> anyhow::Error {
+    match &error {
+        ListenError::Address { address, error } if error.kind() == std::io::ErrorKind::AddrInUse => anyhow!(
+            "cannot listen on {address}: another process listens there; end it, or choose another port with --http {}:{} \
+             (port 0 takes a free one)",
+            address.ip(),
+            address.port().wrapping_add(1)
+        ),
+        _ => error.into(),
+    }
+}
+
 /// What becomes of requests in flight, life and the store.
-async fn end(listening: Listening, life: Option<demo::Life>) -> anyhow::Result<()> {
+async fn end(listening: Listening, demo: Option<ServerDemo>) -> anyhow::Result<()> {
     tracing::info!("ending: requests in flight finish, then the store is closed");
-    if let Some(life) = life {
-        life.end().await;
+    if let Some(demo) = demo {
+        demo.end().await;
     }
     listening.end().await.context("the store was not closed cleanly")
 }
 
-/// Somebody said stop, or nobody can connect any more: whoever watches the process should start another one.
+/// A signal ended the server, or its listener failed: then a supervisor should start another process.
 fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
     match failure {
         None => Ok(ExitCode::SUCCESS),
-        Some(error) => bail!("the listener failed, nobody could connect any more: {error}"),
+        Some(error) => bail!("the listener failed, no client could connect any more: {error}"),
     }
 }
 
 /// Life on the fields, and a room that waits for players.
-async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<demo::Life> {
-    let room = demo::open_room(store).await.context("cannot open the demo's room")?;
+async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<ServerDemo> {
+    let room = emberkeep_sim::open_room(store).await.context("cannot open the demo's room")?;
     let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
-    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", demo::TENANT);
+    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", emberkeep_sim::TENANT);
     *said += &format!("  room       {}, master key {}\n", room.room_code, room.master_key.as_str());
-    Ok(demo::Life::begin(store.clone()))
+    Ok(ServerDemo::start(store.clone()))
 }
 
 /// What a signal asks for.
@@ -183,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_listener_that_failed_is_a_failure_of_the_process() {
-        let told = outcome(Some(std::io::Error::other("no more files"))).unwrap_err().to_string();
-        assert_eq!(told, "the listener failed, nobody could connect any more: no more files");
+        let error = outcome(Some(std::io::Error::other("no more files"))).unwrap_err().to_string();
+        assert_eq!(error, "the listener failed, no client could connect any more: no more files");
         assert_eq!(outcome(None).unwrap(), ExitCode::SUCCESS);
     }
 }

@@ -1,6 +1,8 @@
 //! Every setting of the server, declared once: its flag, its variable, its key in a file and its help follow.
 
 use super::source::Given;
+use super::value;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 
 /// A setting, as tools show it.
 #[derive(Debug, Clone, Copy)]
@@ -11,27 +13,26 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The environment's variable.
+    /// The environment variable.
     pub(crate) fn variable(&self) -> String {
         format!("EMBERKEEP_{}", self.name.to_uppercase().replace('-', "_"))
     }
 }
 
 macro_rules! settings {
-    ($($(#[doc = $help:literal])+ $field:ident $name:literal <$value:literal> $(= $default:literal)?;)+) => {
-        /// What the command line says of the server. What it does not say, variables and a file may.
+    ($($(#[doc = $help:literal])+ $field:ident $name:literal <$value:literal> $parser:expr, $default:expr;)+) => {
+        /// The settings that the command line gives, as texts. Variables and a file may give the others.
         #[derive(clap::Args, Debug, Default)]
         pub(crate) struct Flags {
-            $($(#[doc = $help])+ #[arg(long = $name, value_name = $value, help_heading = "Settings")]
+            $($(#[doc = $help])+
+            #[arg(long = $name, value_name = $value, help_heading = "Settings", value_parser = $parser)]
             $field: Option<String>,)+
         }
 
         /// All of them, in the order in which they are shown.
-        pub(crate) const SETTINGS: &[Setting] =
-            &[$(Setting { name: $name, default: settings!(@default $($default)?) },)+];
+        pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default },)+];
 
         impl Flags {
-            /// What was given.
             pub(super) fn given(&self) -> Given {
                 let mut given = Given::new();
                 $(if let Some(text) = &self.$field {
@@ -41,45 +42,67 @@ macro_rules! settings {
             }
         }
     };
-    (@default $default:literal) => { Some($default) };
-    (@default) => { None };
 }
 
 settings! {
-    /// Where HTTP and WebSocket listen; without tokens only loopback [default: 127.0.0.1:7777]
-    http "http" <"ADDR"> = "127.0.0.1:7777";
-    /// Where hot state lives: embedded, redis://HOST:PORT/DB or redis+cluster://HOST:PORT,HOST:PORT [default: embedded]
-    hot "hot" <"URL"> = "embedded";
+    /// Address of HTTP and WebSocket: 127.0.0.1:7777, localhost:7777, or 0.0.0.0:7777 for every network, which needs --tokens
+    http "http" <"ADDR"> checked(value::address), Some("127.0.0.1:7777");
+    /// Where hot state lives: embedded, redis://…, rediss://… or redis+cluster://…; see below
+    hot "hot" <"URL"> ValueParser::string(), Some("embedded");
     /// Folder of the embedded store; without it nothing outlives the process
-    data "data" <"DIR">;
+    data "data" <"DIR"> ValueParser::string(), None;
     /// What survives in the folder of --data: always = every answer; everysec = every answer if the process dies, all but the last second if the power goes; no = no promise [default: everysec]
-    durability "durability" <"WHEN">;
-    /// Memory that keys and values of the embedded store may take: 512MiB, a share of the machine's memory or of its control group such as 50%, or none. Beyond it, what grows is refused with 507 [default: 50%]
-    memory_max "memory-max" <"SIZE"> = "50%";
+    durability "durability" <"WHEN"> one_of(&["always", "everysec", "no"]), None;
+    /// Memory that keys and values of the embedded store may take: 512MiB, a share of the machine's memory or of its control group such as 50%, or none. Writes that need more are refused with 507
+    memory_max "memory-max" <"SIZE"> checked(value::size), Some("50%");
     /// File of tokens, made by `emberkeep token new`; read again when it changes
-    tokens "tokens" <"FILE">;
-    /// Certificate in PEM, with those that lead to its root; needs --tls-key
-    tls_certificate "tls-certificate" <"FILE">;
+    tokens "tokens" <"FILE"> ValueParser::string(), None;
+    /// Certificate chain in PEM; needs --tls-key
+    tls_certificate "tls-certificate" <"FILE"> ValueParser::string(), None;
     /// Private key in PEM; needs --tls-certificate
-    tls_key "tls-key" <"FILE">;
-    /// Web pages that may call the server, separated by commas: https://game.example or *
-    origins "origins" <"ORIGINS">;
-    /// Web pages that may open a WebSocket, separated by commas, or * [default: *]
-    ws_origins "ws-origins" <"ORIGINS"> = "*";
-    /// Rooms that an address may create or set up per second without a token, 0 for any number [default: 5]
-    rooms_per_second "rooms-per-second" <"N"> = "5";
-    /// Rooms that do not exist which an address may name per minute without a token, 0 for any number, as behind a proxy that limits [default: 6]
-    missing_rooms_per_minute "missing-rooms-per-minute" <"N"> = "6";
-    /// Connections of all addresses; one more is closed at once. At most what the limit of open files allows [default: 16384]
-    connections_max "connections-max" <"N"> = "16384";
-    /// Connections of one address; loopback, where a proxy speaks for many, is bounded by --connections-max only [default: 4096]
-    connections_per_address "connections-per-address" <"N"> = "4096";
-    /// What a tick of POISON takes: value = the value of the status; share-of-max-hp = maxHp / (70 - level), rounded up. The same for all services of one store [default: value]
-    poison_rule "poison-rule" <"RULE"> = "value";
-    /// What becomes of a reactor without a way on: none = the hit that finds none destroys it; item-reactors-stay = item reactors stay in their last state; last-state-ends = it is destroyed when it enters its last state; both separated by a comma. The same for all services of one store [default: none]
-    reactor_rules "reactor-rules" <"RULES"> = "none";
-    /// Form of the log: text or json [default: text]
-    log "log" <"FORM"> = "text";
-    /// What is logged: error, warn, info, debug or trace [default: info]
-    log_level "log-level" <"LEVEL"> = "info";
+    tls_key "tls-key" <"FILE"> ValueParser::string(), None;
+    /// Origins of web pages that may call the server (CORS), separated by commas: https://game.example or *
+    origins "origins" <"ORIGINS"> ValueParser::string(), None;
+    /// Origins of web pages that may open a WebSocket, separated by commas, or *
+    ws_origins "ws-origins" <"ORIGINS"> ValueParser::string(), Some("*");
+    /// Rate limit: rooms that an address may create or set up per second without a token; 0 = no limit, for a proxy that has one
+    rooms_per_second "rooms-per-second" <"N"> checked(value::rate), Some("5");
+    /// Rate limit: rooms that do not exist which an address may name per minute without a token; 0 = no limit, for a proxy that has one
+    missing_rooms_per_minute "missing-rooms-per-minute" <"N"> checked(value::rate), Some("6");
+    /// Connections of all addresses; one more is closed at once. At most what the limit of open files allows
+    connections_max "connections-max" <"N"> checked(value::connections), Some("16384");
+    /// Connections of one address; loopback, where a proxy connects for many clients, is limited by --connections-max only
+    connections_per_address "connections-per-address" <"N"> checked(value::connections), Some("4096");
+    /// Damage of a POISON tick: value = the value of the status; share-of-max-hp = maxHp / (70 - level), rounded up. The same for all services of one store
+    poison_rule "poison-rule" <"RULE"> one_of(&["value", "share-of-max-hp"]), Some("value");
+    /// What happens to a reactor without a next state: none = the hit that finds none destroys it; item-reactors-stay = item reactors stay in their last state; last-state-ends = it is destroyed when it enters its last state; both separated by a comma. The same for all services of one store
+    reactor_rules "reactor-rules" <"RULES"> checked(value::hit_rules), Some("none");
+    /// Form of the log
+    log "log" <"FORM"> one_of(&["text", "json"]), Some("text");
+    /// Least severity that is logged
+    log_level "log-level" <"LEVEL"> one_of(&["error", "warn", "info", "debug", "trace"]), Some("info");
+}
+
+/// Lets clap refuse what `parse` refuses. The text goes on, because variables and a file give texts, too.
+fn checked<T>(parse: fn(&str) -> Result<T, String>) -> impl TypedValueParser<Value = String>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    clap::builder::NonEmptyStringValueParser::new().try_map(move |text| parse(&text).map(|_| text))
+}
+
+/// Lets clap refuse other words, and complete these.
+fn one_of(words: &'static [&'static str]) -> PossibleValuesParser {
+    PossibleValuesParser::new(words)
+}
+
+/// Puts variable and default into the help of every setting. Clap does not read them: `source` does, with their provenance.
+pub(crate) fn with_variables(command: clap::Command) -> clap::Command {
+    SETTINGS.iter().fold(command, |command, setting| {
+        command.mut_arg(setting.name.replace('-', "_"), |arg| {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let default = setting.default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
+            arg.help(format!("{help}{default} [env: {}]", setting.variable()))
+        })
+    })
 }

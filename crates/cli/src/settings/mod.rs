@@ -4,10 +4,11 @@ mod declared;
 mod show;
 mod source;
 mod typed;
+mod value;
 mod variables;
 
-pub(crate) use declared::Flags;
-pub(crate) use show::show;
+pub(crate) use declared::{Flags, with_variables};
+pub(crate) use source::meant;
 pub(crate) use typed::{LogForm, Settings};
 
 use source::InForce;
@@ -16,8 +17,8 @@ use std::path::PathBuf;
 /// Where settings are given.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct Sources {
-    /// File of settings in TOML; its keys are the names of the flags
-    #[arg(long, value_name = "FILE", env = "EMBERKEEP_CONFIG")]
+    /// File of settings in TOML; its keys are the names of the flags without --
+    #[arg(long, value_name = "FILE", env = "EMBERKEEP_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
@@ -25,7 +26,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// The settings in force, as texts.
-    pub(crate) fn in_force(&self) -> anyhow::Result<InForce> {
+    fn in_force(&self) -> anyhow::Result<InForce> {
         let variables = variables::from_variables(std::env::vars_os())?;
         let file = match &self.config {
             Some(path) => Some((path.clone(), source::from_file(path)?)),
@@ -39,5 +40,12 @@ impl Sources {
     /// The settings in force.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         Settings::read(&self.in_force()?)
+    }
+
+    /// The settings in force as a file that could be given back, and whether a server could run with them.
+    pub(crate) fn show(&self) -> anyhow::Result<(String, anyhow::Result<()>)> {
+        let found = self.in_force()?;
+        let checked = Settings::read(&found).and_then(|settings| settings.store.check());
+        Ok((show::show(&found), checked))
     }
 }

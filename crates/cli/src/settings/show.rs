@@ -2,11 +2,11 @@
 
 use super::declared::{SETTINGS, Setting};
 use super::source::InForce;
-use crate::secret::masked;
+use crate::redact::masked;
 use std::fmt::Write as _;
 
-/// The settings in force, one line each, with who said so.
-pub(crate) fn show(found: &InForce) -> String {
+/// The settings in force, one line each, with its source.
+pub(super) fn show(found: &InForce) -> String {
     let mut out = String::new();
     for setting in SETTINGS {
         let _ = match found.get(setting.name) {

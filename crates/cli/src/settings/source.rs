@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Settings by name.
 pub(crate) type Given = BTreeMap<&'static str, String>;
 
-/// Who said what a setting is.
+/// Where a setting was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -29,10 +29,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// The settings in force, each with who said so.
+/// The settings in force, each with its source.
 pub(crate) type InForce = BTreeMap<&'static str, (String, Source)>;
 
-/// Settings that are lists, and may be empty: nobody.
+/// Settings that are lists, and may be empty.
 const LISTS: [&str; 2] = ["origins", "ws-origins"];
 
 /// Puts the sources over one another.
@@ -81,7 +81,11 @@ fn from_text(text: &str) -> anyhow::Result<Given> {
 /// What is wrong and where, without the line itself: it may hold a password.
 fn unreadable(text: &str, error: &toml::de::Error) -> anyhow::Error {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    anyhow!("line {}: {}", before.matches('\n').count() + 1, error.message())
+    let line = before.matches('\n').count();
+    let value = text.lines().nth(line).and_then(|line| Some(line.split_once('=')?.1.trim_start()));
+    let unquoted = value.is_some_and(|value| !value.starts_with(['"', '\'', '[', '{']));
+    let advice = if unquoted { "; texts stand in quotes, as in http = \"127.0.0.1:7777\"" } else { "" };
+    anyhow!("line {}: {}{advice}", line + 1, error.message())
 }
 
 /// A value as a flag would spell it.
@@ -97,8 +101,27 @@ fn plain(key: &str, value: toml::Value) -> anyhow::Result<String> {
     })
 }
 
-/// What was probably meant.
+/// Names that other servers give to a setting of ours.
+const OTHER_NAMES: [(&str, &[&str]); 5] = [
+    ("http", &["port", "host", "listen", "bind", "addr", "address"]),
+    ("hot", &["redis", "redis-url", "url", "store", "backend"]),
+    ("data", &["dir", "data-dir", "folder", "path"]),
+    ("tls-certificate", &["cert", "tls-cert"]),
+    ("log-level", &["level", "verbosity"]),
+];
+
+/// The setting that another server's name for it stands for.
+pub(crate) fn meant(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase().replace('_', "-");
+    OTHER_NAMES.iter().find(|(_, others)| others.contains(&name.as_str())).map(|(setting, _)| *setting)
+}
+
+/// Suggests the setting that was probably meant, or lists all of them.
 pub(super) fn nearest(wrong: &str, name: impl Fn(&Setting) -> String) -> String {
+    let plain = wrong.trim_start_matches("EMBERKEEP_");
+    if let Some(setting) = meant(plain).and_then(|meant| SETTINGS.iter().find(|s| s.name == meant)) {
+        return format!("; did you mean {}?", name(setting));
+    }
     let candidates = SETTINGS.iter().map(|setting| {
         let name = name(setting);
         (strsim::jaro_winkler(&name.to_lowercase(), &wrong.to_lowercase()), name)
@@ -144,6 +167,8 @@ mod tests {
         assert_eq!(told, "unknown key \"tls_certificat\"; did you mean tls-certificate?");
         let told = from_text("zzz = 1").unwrap_err().to_string();
         assert!(told.contains("known are http, hot, data"), "{told}");
+        let told = from_text("port = 7777").unwrap_err().to_string();
+        assert_eq!(told, "unknown key \"port\"; did you mean http?");
     }
 
     #[test]
@@ -163,7 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_toml_is_refused_without_its_text() {
+    fn a_file_that_is_not_toml_is_refused_without_its_text() {
+        let told = from_text("http = 127.0.0.1:7777").unwrap_err().to_string();
+        assert!(told.starts_with("line 1: ") && told.ends_with("http = \"127.0.0.1:7777\""), "{told}");
         let told = from_text("log = \"text\"\nhot = \"redis://:s3cret@host\n").unwrap_err().to_string();
         assert!(told.starts_with("line 2: ") && !told.contains("s3cret"), "{told}");
     }

@@ -1,14 +1,11 @@
-//! Settings as what they mean. An error names the setting, who gave it, and what was expected.
+//! The settings in force, as what they mean. An error names the setting, its source, and what was expected.
 
 use super::source::InForce;
-use crate::open::StoreArguments;
-use crate::secret::masked;
-use crate::size;
-use anyhow::{Context, anyhow, bail};
-use emberkeep::games::monsters::PoisonRule;
-use emberkeep::games::reactors::HitRules;
+use super::value;
+use crate::redact::masked;
+use crate::store::StoreArguments;
+use anyhow::{anyhow, bail};
 use emberkeep_server::{Tls, Waits};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -30,21 +27,21 @@ pub(crate) enum LogForm {
 }
 
 impl FromStr for LogForm {
-    type Err = &'static str;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<LogForm, &'static str> {
+    fn from_str(text: &str) -> Result<LogForm, String> {
         match text {
             "text" => Ok(LogForm::Text),
             "json" => Ok(LogForm::Json),
-            _ => Err("expected text or json"),
+            _ => Err("expected text or json".to_owned()),
         }
     }
 }
 
 impl Settings {
     pub(super) fn read(found: &InForce) -> anyhow::Result<Settings> {
-        let http = address(found)?;
         let path = |name| text(found, name).map(PathBuf::from);
+        let list = |name| text(found, name).map(value::list).unwrap_or_default();
         let tls = match (path("tls-certificate"), path("tls-key")) {
             (Some(certificate), Some(key)) => Some(Tls { certificate, key }),
             (None, None) => None,
@@ -52,31 +49,28 @@ impl Settings {
             (None, Some(_)) => bail!("tls-key is given without tls-certificate; give both"),
         };
         let listen = emberkeep_server::Settings {
-            http,
+            http: required(found, "http", value::address)?,
             tls,
             tokens: path("tokens"),
-            origins: list(found, "origins"),
-            ws_origins: list(found, "ws-origins"),
-            rooms_per_second: required(found, "rooms-per-second", "a number of rooms, 0 for any number")?,
-            missing_rooms_per_minute: required(
-                found,
-                "missing-rooms-per-minute",
-                "a number of rooms, 0 for any number",
-            )?,
-            connections_max: count(found, "connections-max")?,
-            connections_per_address: count(found, "connections-per-address")?,
+            origins: list("origins"),
+            ws_origins: list("ws-origins"),
+            rooms_per_second: required(found, "rooms-per-second", value::rate)?,
+            missing_rooms_per_minute: required(found, "missing-rooms-per-minute", value::rate)?,
+            connections_max: required(found, "connections-max", value::connections)?,
+            connections_per_address: required(found, "connections-per-address", value::connections)?,
             waits: Waits::default(),
-            poison_rule: poison_rule(found)?,
-            hit_rules: hit_rules(found)?,
+            poison_rule: required(found, "poison-rule", value::poison_rule)?,
+            hit_rules: required(found, "reactor-rules", value::hit_rules)?,
             log_lines_dropped: Arc::default(),
         };
-        let durability = text(found, "durability").map(str::parse).transpose();
-        let durability = durability.map_err(|error: String| wrong(found, "durability", &error))?;
         let hot = text(found, "hot").unwrap_or("embedded").to_owned();
-        let memory_max = required(found, "memory-max", size::EXPECTED)?;
-        let store = StoreArguments::of(hot, path("data"), durability, Some(memory_max));
-        let log = required(found, "log", "text or json")?;
-        let log_level = required(found, "log-level", "error, warn, info, debug or trace")?;
+        let durability = optional(found, "durability", str::parse)?;
+        let store =
+            StoreArguments::of(hot, path("data"), durability, optional(found, "memory-max", value::size)?);
+        let log = required(found, "log", str::parse)?;
+        let log_level = required(found, "log-level", |text| {
+            text.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned())
+        })?;
         Ok(Settings { store, listen, log, log_level })
     }
 }
@@ -85,60 +79,21 @@ fn text<'a>(found: &'a InForce, name: &str) -> Option<&'a str> {
     found.get(name).map(|(text, _)| text.as_str()).filter(|text| !text.is_empty())
 }
 
-fn list(found: &InForce, name: &str) -> Vec<String> {
-    let items = text(found, name).unwrap_or("").split(',').map(str::trim);
-    items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
-}
-
-fn required<T: FromStr>(found: &InForce, name: &str, expected: &str) -> anyhow::Result<T> {
-    let text = text(found, name).with_context(|| format!("{name} is empty, expected {expected}"))?;
-    text.parse().map_err(|_| wrong(found, name, &format!("expected {expected}")))
-}
-
-/// Where to listen. `localhost` is an address of this machine; other names are none, because they may stand for several.
-fn address(found: &InForce) -> anyhow::Result<SocketAddr> {
-    let given = text(found, "http").unwrap_or_default();
-    let given =
-        given.strip_prefix("localhost:").map_or_else(|| given.to_owned(), |port| format!("127.0.0.1:{port}"));
-    let expected = "expected an address and a port: 127.0.0.1:7777 for this machine, 0.0.0.0:7777 for every network (needs tokens)";
-    given.parse().map_err(|_| wrong(found, "http", expected))
-}
-
-fn poison_rule(found: &InForce) -> anyhow::Result<PoisonRule> {
-    match text(found, "poison-rule") {
-        Some("value") => Ok(PoisonRule::Value),
-        Some("share-of-max-hp") => Ok(PoisonRule::ShareOfMaxHp),
-        _ => Err(wrong(found, "poison-rule", "expected value or share-of-max-hp")),
-    }
-}
-
-fn hit_rules(found: &InForce) -> anyhow::Result<HitRules> {
-    let (mut rules, names) = (HitRules::default(), list(found, "reactor-rules"));
-    for name in names.iter().filter(|_| names != ["none"]) {
-        match name.as_str() {
-            "item-reactors-stay" => rules.item_reactors_stay = true,
-            "last-state-ends" => rules.last_state_ends = true,
-            _ => {
-                let expected = "expected none, item-reactors-stay, last-state-ends, or both with a comma";
-                return Err(wrong(found, "reactor-rules", expected));
-            }
-        }
-    }
-    Ok(rules)
-}
-
-/// A number of connections.
-fn count(found: &InForce, name: &str) -> anyhow::Result<usize> {
-    let expected = "a number of connections from 1 on";
-    match required(found, name, expected)? {
-        0 => Err(wrong(found, name, &format!("expected {expected}"))),
-        count => Ok(count),
-    }
-}
-
-fn wrong(found: &InForce, name: &str, problem: &str) -> anyhow::Error {
-    match found.get(name) {
+fn optional<T>(
+    found: &InForce,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> anyhow::Result<Option<T>> {
+    text(found, name).map(parse).transpose().map_err(|problem| match found.get(name) {
         Some((text, source)) => anyhow!("{name} is {:?} ({source}), {problem}", masked(text)),
         None => anyhow!("{name}: {problem}"),
-    }
+    })
+}
+
+fn required<T>(
+    found: &InForce,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> anyhow::Result<T> {
+    optional(found, name, parse)?.ok_or_else(|| anyhow!("{name} is empty; give it a value, or leave it out"))
 }

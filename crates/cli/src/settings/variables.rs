@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 
 const PREFIX: &str = "EMBERKEEP_";
 
-/// Ours, and no settings: the file's name, which the command line reads, and what only tests read.
+/// Variables of ours that are not settings: the file's name, which the command line reads, and those of tests.
 const NO_SETTINGS: &[&str] = &[
     "EMBERKEEP_CONFIG",
     "EMBERKEEP_CASE",
@@ -29,7 +29,7 @@ pub(super) fn from_variables(variables: impl Iterator<Item = (OsString, OsString
         }
         match SETTINGS.iter().find(|setting| setting.variable() == name) {
             Some(setting) => {
-                let text = text.into_string().map_err(|_| anyhow!("the variable {name} is no UTF-8"))?;
+                let text = text.into_string().map_err(|_| anyhow!("the variable {name} is not UTF-8"))?;
                 given.insert(setting.name, text);
             }
             None if is_of_tests(&name) || is_of_kubernetes(&name, &text) => {}
@@ -43,8 +43,8 @@ fn is_of_tests(name: &str) -> bool {
     NO_SETTINGS.contains(&name) || TEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Kubernetes tells every container of every service in its namespace. A service named `emberkeep`, or `emberkeep-` and
-/// something, is told like this: `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_SERVICE_PORT_HTTP`, `…_PORT` with a URL,
+/// Kubernetes names every service of a namespace in the variables of every container. A service named `emberkeep`, or `emberkeep-` and
+/// something, appears like this: `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_SERVICE_PORT_HTTP`, `…_PORT` with a URL,
 /// `…_PORT_7777_TCP`, `…_PORT_7777_TCP_ADDR`.
 fn is_of_kubernetes(name: &str, text: &OsStr) -> bool {
     if name.ends_with("_SERVICE_HOST") || name.ends_with("_SERVICE_PORT") || name.contains("_SERVICE_PORT_") {
@@ -110,11 +110,11 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_text_that_is_no_utf_8_is_refused_and_not_dropped() {
+    fn a_text_that_is_not_utf_8_is_refused_and_not_dropped() {
         use std::os::unix::ffi::OsStringExt as _;
         let broken = || OsString::from_vec(b"/srv/\xff".to_vec());
         let told = from_variables([("EMBERKEEP_TOKENS".into(), broken())].into_iter()).unwrap_err();
-        assert_eq!(told.to_string(), "the variable EMBERKEEP_TOKENS is no UTF-8");
+        assert_eq!(told.to_string(), "the variable EMBERKEEP_TOKENS is not UTF-8");
         assert_eq!(from_variables([("PATH".into(), broken())].into_iter()).unwrap(), Given::new());
     }
 }

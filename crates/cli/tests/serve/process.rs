@@ -129,5 +129,5 @@ fn a_store_that_is_full_says_so() {
     assert!(full.starts_with("HTTP/1.1 507") && full.contains("\"store_full\""), "{full}");
     let refused = super::run(&["serve", "--memory-max", "lots"]);
     let said = super::text(&refused.stderr);
-    assert!(said.contains("memory-max is \"lots\" (flag), expected a size such as 512MiB"), "{said}");
+    assert!(said.contains("'lots' for '--memory-max <SIZE>': expected a size such as 512MiB"), "{said}");
 }

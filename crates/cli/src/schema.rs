@@ -1,0 +1,158 @@
+//! `emberkeep schema`: the declared key families, the engine's own keys, and the Redis ACL that they need.
+
+use crate::output::print;
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use emberkeep::schema::{KeyLayout, Schema, Topology};
+use std::process::ExitCode;
+
+/// How keys are written.
+#[derive(clap::Args, Debug)]
+struct LayoutArguments {
+    /// Layout of keys: as the games' documents write them, or for a Cluster
+    #[arg(long, value_enum, default_value = "single")]
+    layout: LayoutName,
+    /// Text in front of every key, as in ?prefix= of the store's URL
+    #[arg(long, default_value = "")]
+    prefix: String,
+}
+
+impl LayoutArguments {
+    fn read(&self) -> anyhow::Result<KeyLayout> {
+        let topology = match self.layout {
+            LayoutName::Single => Topology::Single,
+            LayoutName::Cluster => Topology::Cluster,
+        };
+        Ok(KeyLayout::new(self.prefix.as_str(), topology)?)
+    }
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct KeysArguments {
+    #[command(flatten)]
+    layout: LayoutArguments,
+    /// How the list is written
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct AclArguments {
+    #[command(flatten)]
+    layout: LayoutArguments,
+    /// Name of the user
+    #[arg(long, default_value = "emberkeep")]
+    user: String,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum LayoutName {
+    /// One server: the plain keys
+    Single,
+    /// A Cluster: each key behind its partition in braces
+    Cluster,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    /// For a terminal, the most important columns
+    Table,
+    /// For documents, all columns
+    Markdown,
+    /// For programs, all columns
+    Json,
+}
+
+/// What stands above the Markdown table: `docs/keys.md` is this output.
+const MARKDOWN_HEAD: &str = "# Keys
+
+Every key family of every game. Made by `emberkeep schema keys --format markdown`; change the declarations, not this page.
+
+";
+
+/// The engine's own keys: what stands behind `ember:`, and what it is. All of them are strings.
+const OWN_KEYS: [(&str, &str); 3] = [
+    ("turn:<key>", "fairness lease: reserves a key for a process that loses many conflicts; ends by itself"),
+    (
+        "r:<partition>:<process>:<number>",
+        "commit receipt: tells whether a commit with a lost reply was applied",
+    ),
+    (
+        "wait:<process>",
+        "with ?wait= only: a write whose replication tells that those before it are replicated",
+    ),
+];
+
+/// Commands of connecting, reading, writing, transactions and subscriptions.
+const COMMANDS: [&str; 5] = [
+    "auth hello select ping info role config|get time",
+    "get mget exists type pexpiretime hget hgetall hlen scard smembers sismember sscan zcard zscore zcount zlexcount \
+     zrange zrangebylex zrevrangebylex llen lrange scan",
+    "set del incr incrby hset hdel sadd srem zadd zrem lpush rpush lpop rpop ltrim pexpireat persist publish",
+    "eval evalsha multi exec wait",
+    "subscribe psubscribe unsubscribe punsubscribe",
+];
+/// Further commands on a Cluster.
+const CLUSTER_COMMANDS: &str = "cluster|slots cluster|nodes asking";
+
+/// Prints the schema of all games.
+pub(crate) fn print_keys(arguments: &KeysArguments) -> anyhow::Result<ExitCode> {
+    let (schema, layout) = (emberkeep::games::schema(), arguments.layout.read()?);
+    match arguments.format {
+        Format::Table => print(format_args!("{}\n\n{}", table(&schema, &layout), own_keys(&layout, "  "))),
+        Format::Markdown => {
+            let families = schema.to_markdown(&layout);
+            print(format_args!("{MARKDOWN_HEAD}{families}\n{}", own_keys(&layout, "- ")))
+        }
+        Format::Json => print(format_args!("{}\n", schema.to_json(&layout))),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The engine's own keys, and where to find the commands.
+fn own_keys(layout: &KeyLayout, bullet: &str) -> String {
+    let mut text = "Keys of the engine itself, strings:\n\n".to_owned();
+    for (name, meaning) in OWN_KEYS {
+        text += &format!("{bullet}`{}`: {meaning}\n", own_key(layout, "<partition>", name));
+    }
+    text + "\nThe commands and keys that a Redis user needs: `emberkeep schema acl`.\n"
+}
+
+fn own_key(layout: &KeyLayout, partition: &str, name: &str) -> String {
+    let mut key = Vec::new();
+    layout.write_own(partition.as_bytes(), name.as_bytes(), &mut key);
+    String::from_utf8_lossy(&key).into_owned()
+}
+
+/// Prints a line for the server's `aclfile`; without the word `user` it is the arguments of `ACL SETUSER`.
+pub(crate) fn print_acl(arguments: &AclArguments) -> anyhow::Result<ExitCode> {
+    let (schema, layout) = (emberkeep::games::schema(), arguments.layout.read()?);
+    let mut commands = COMMANDS.to_vec();
+    let mut own = layout.prefix().chars().fold(String::new(), |glob, c| match c {
+        '*' | '?' | '[' | ']' | '\\' => format!("{glob}\\{c}"),
+        _ => format!("{glob}{c}"),
+    });
+    if layout.topology() == Topology::Cluster {
+        own += "{*}";
+        commands.push(CLUSTER_COMMANDS);
+    }
+    let mut keys: Vec<String> = schema.families().iter().map(|family| family.glob(&layout)).collect();
+    keys.push(own + "ember:*");
+    keys.sort();
+    keys.dedup();
+    let keys = keys.iter().map(|glob| format!("~{glob}"));
+    let commands = commands.iter().flat_map(|names| names.split(' ')).map(|name| format!("+{name}"));
+    let rights: Vec<String> = keys.chain(commands).collect();
+    print(format_args!("user {} on >PASSWORD &* {}\n", arguments.user, rights.join(" ")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(schema: &Schema, layout: &KeyLayout) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["Key", "Type", "Value", "TTL", "Owner", "Index of"]);
+    for row in schema.to_table(layout) {
+        table.add_row([row.key, row.redis_type, row.value, row.ttl, row.owner, row.index_of]);
+    }
+    table
+}

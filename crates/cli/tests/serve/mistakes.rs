@@ -1,0 +1,140 @@
+//! Common mistakes on the command line, and the advice that users get.
+
+use super::{Server, emberkeep, run, text};
+use emberkeep_testkit::{RedisServer, require, scratch, shared_redis};
+use std::process::Output;
+
+/// Exit code, and what was printed on standard error.
+fn refused(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn other_servers_names_of_a_setting_lead_to_ours() {
+    for (flag, meant) in [("--port", "--http"), ("--redis-url", "--hot"), ("--dir", "--data")] {
+        let (code, said) = refused(&run(&["serve", flag, "7777"]));
+        assert!(code == Some(2) && said.contains(&format!("'{meant}'")), "{flag}: {said}");
+    }
+    let (code, said) = refused(&emberkeep(&["serve"]).env("EMBERKEEP_PORT", "7777").output().unwrap());
+    assert!(code == Some(1) && said.contains("did you mean EMBERKEEP_HTTP?"), "{said}");
+}
+
+#[test]
+fn a_wrong_value_is_refused_by_flag_by_variable_and_by_config() {
+    for (name, value, expected) in [
+        ("http", "game.example:7777", "expected an address and a port"),
+        ("memory-max", "lots", "expected a size such as 512MiB"),
+        ("connections-max", "0", "expected a number of connections from 1 on"),
+        ("rooms-per-second", "many", "expected a number of rooms"),
+        ("log-level", "silly", "debug"),
+        ("durability", "often", "everysec"),
+    ] {
+        for command in ["serve", "config"] {
+            let (code, said) = refused(&run(&[command, &format!("--{name}"), value]));
+            assert!(code == Some(2) && said.contains(expected), "{command} {name}: {said}");
+            let variable = format!("EMBERKEEP_{}", name.to_uppercase().replace('-', "_"));
+            let (code, said) = refused(&emberkeep(&[command]).env(variable, value).output().unwrap());
+            assert!(code == Some(1) && said.contains(expected), "{command} {name}: {said}");
+            assert!(said.contains(&format!("{name} is {value:?} (variable)")), "{command} {name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn config_refuses_what_serve_would_refuse() {
+    for (arguments, expected) in [
+        (&["--tls-key", "only.pem"][..], "without tls-certificate"),
+        (&["--hot", "redis://127.0.0.1:1", "--data", "x"], "leave it out"),
+        (&["--hot", "redis://127.0.0.1:1?wiat=1"], "the option wiat is not known"),
+        (&["--durability", "always"], "name one with --data"),
+    ] {
+        let ran = run(&[&["config"], arguments].concat());
+        let (code, said) = refused(&ran);
+        assert!(code == Some(1) && said.contains(expected), "{arguments:?}: {said}");
+        assert!(text(&ran.stdout).contains("log-level = \"info\""), "the settings are shown all the same");
+    }
+    assert!(run(&["config", "--http", "localhost:7777"]).status.success());
+}
+
+#[test]
+fn a_password_in_the_wrong_place_is_not_shown() {
+    let (code, said) = refused(&run(&["serve", "--http", "redis://joe:s3cret@host:1"]));
+    assert!(code == Some(2) && said.contains("--http") && !said.contains("s3cret"), "{said}");
+}
+
+#[test]
+fn a_data_folder_that_is_a_file_is_named() {
+    let folder = scratch();
+    let file = folder.join("data").display().to_string();
+    std::fs::write(&file, "not a folder").unwrap();
+    for command in ["serve", "demo", "config"] {
+        let (code, said) = refused(&run(&[command, "--data", &file]));
+        let expected = format!("--data is {file}, which is a file; name a folder");
+        assert!(code == Some(1) && said.contains(&expected), "{command}: {said}");
+    }
+}
+
+#[test]
+fn an_http_port_is_not_redis() {
+    let server = Server::start(&[]);
+    let (code, said) = refused(&run(&["demo", "--hot", &format!("redis://{}", server.address)]));
+    assert!(code == Some(1) && said.contains("an HTTP server answers there, not Redis"), "{said}");
+}
+
+#[test]
+fn a_plain_redis_is_neither_a_cluster_nor_tls() {
+    let Some(server) = shared_redis() else { return };
+    for (scheme, expected) in [
+        ("redis+cluster", "write redis:// instead of redis+cluster://"),
+        ("rediss", "write redis:// instead of rediss://"),
+    ] {
+        let (code, said) = refused(&run(&["demo", "--hot", &format!("{scheme}://{}", server.address())]));
+        assert!(code == Some(1) && said.contains(expected), "{scheme}: {said}");
+    }
+}
+
+#[test]
+fn help_names_every_variable_and_the_options_of_a_url() {
+    let (serve, config) = (text(&run(&["serve", "--help"]).stdout), text(&run(&["config"]).stdout));
+    let names =
+        config.lines().map(|line| line.trim_start_matches("# ").split(' ').next().unwrap_or_default());
+    for name in names {
+        let variable = format!("[env: EMBERKEEP_{}]", name.to_uppercase().replace('-', "_"));
+        assert!(serve.contains(&variable), "{variable} is missing: {serve}");
+    }
+    for command in ["serve", "config", "demo"] {
+        let help = text(&run(&[command, "--help"]).stdout);
+        for word in
+            ["rediss://", "redis+cluster://", "wait=1", "ca=/path/ca.pem", "prefix=eu:", "EMBERKEEP_HOT"]
+        {
+            assert!(help.contains(word), "{command}: {word} is missing: {help}");
+        }
+    }
+}
+
+#[test]
+fn completions_know_commands_and_flags() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&run(&["completions", shell]).stdout);
+        for word in ["serve", "demo", "repair", "memory-max", "everysec"] {
+            assert!(script.contains(word), "{shell}: {word} is missing");
+        }
+    }
+}
+
+#[test]
+fn the_acl_line_is_enough_for_the_demo_and_for_rooms() {
+    let line = text(&run(&["schema", "acl"]).stdout).replace("PASSWORD", "s3cret");
+    let options = RedisServer::options().acl("user default on nopass ~* &* +@all").acl(line.trim_end());
+    let Some(redis) = require(options.start()) else { return };
+    let url = format!("redis://emberkeep:s3cret@{}/0", redis.address());
+    let ran = run(&["demo", "--for", "1s", "--players", "8", "--monsters", "60", "--hot", &url]);
+    assert!(ran.status.success(), "{}{}", text(&ran.stdout), text(&ran.stderr));
+    let server = Server::start(&["--hot", &url]);
+    let created = super::request(&server, "POST /room");
+    assert!(created.starts_with("HTTP/1.1 201"), "{created}");
+    let denied = redis.client().call(&["ACL", "LOG"]);
+    // Newer clients name themselves where they may, and go on where they may not.
+    let needed = denied.items().iter().filter(|entry| !format!("{entry:?}").contains("setinfo")).count();
+    assert_eq!(needed, 0, "{denied:?}");
+}
