@@ -1,7 +1,7 @@
 //! Rooms through sockets, as clients see them: the protocol's own examples, races, bad clients, two servers on one store.
 
-#[path = "party/endings.rs"]
-mod endings;
+#[path = "party/closing.rs"]
+mod closing;
 #[path = "party/phone.rs"]
 mod phone;
 #[path = "party/replay.rs"]

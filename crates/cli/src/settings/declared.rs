@@ -66,6 +66,8 @@ settings! {
     origins "origins" <"ORIGINS">;
     /// Web pages that may open a WebSocket, separated by commas, or * [default: *]
     ws_origins "ws-origins" <"ORIGINS"> = "*";
+    /// Reverse proxies whose X-Forwarded-For names the client, as addresses or networks separated by commas: 10.0.0.7,fd00::/8
+    trusted_proxies "trusted-proxies" <"NETWORKS">;
     /// Rooms that an address may create or set up per second without a token, 0 for any number [default: 5]
     rooms_per_second "rooms-per-second" <"N"> = "5";
     /// Rooms that do not exist which an address may name per minute without a token, 0 for any number, as behind a proxy that limits [default: 6]

@@ -7,7 +7,7 @@ use crate::size;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::games::monsters::PoisonRule;
 use emberkeep::games::reactors::HitRules;
-use emberkeep_server::{Tls, Waits};
+use emberkeep_server::{Timeouts, Tls};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -57,6 +57,7 @@ impl Settings {
             tokens: path("tokens"),
             origins: list(found, "origins"),
             ws_origins: list(found, "ws-origins"),
+            trusted_proxies: list(found, "trusted-proxies"),
             rooms_per_second: required(found, "rooms-per-second", "a number of rooms, 0 for any number")?,
             missing_rooms_per_minute: required(
                 found,
@@ -65,7 +66,7 @@ impl Settings {
             )?,
             connections_max: count(found, "connections-max")?,
             connections_per_address: count(found, "connections-per-address")?,
-            waits: Waits::default(),
+            timeouts: Timeouts::default(),
             poison_rule: poison_rule(found)?,
             hit_rules: hit_rules(found)?,
             log_lines_dropped: Arc::default(),

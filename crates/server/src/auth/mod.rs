@@ -13,6 +13,7 @@ pub use file::{Entry, FileError};
 pub(crate) use file::{read_entries, read_text};
 pub use token::{Token, TokenHash};
 
+use axum::http::{HeaderMap, header::AUTHORIZATION};
 use parking_lot::RwLock;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,13 @@ pub struct Caller {
     pub role: Role,
 }
 
-/// The tokens in force. Cheap to clone; can be replaced while the server runs.
+/// The token of an `Authorization: Bearer` header.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The accepted tokens. Cheap to clone; can be replaced while the server runs.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<RwLock<Option<Known>>>);
 

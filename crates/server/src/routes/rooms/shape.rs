@@ -32,7 +32,7 @@ pub(super) struct Joined {
     my_player_id: Option<String>,
     /// The newest event of the room's log.
     sequence: u64,
-    /// With it the device proves itself, in `X-Reconnect-Token` or in `JOIN_ROOM`.
+    /// With it the device proves itself, in `X-Reconnect-ReconnectToken` or in `JOIN_ROOM`.
     #[schema(example = "dGhpcyBpcyBhbiBleGFtcGxlIHRva2Vu")]
     reconnect_token: String,
 }
