@@ -226,6 +226,7 @@ pub struct Followed {
 }
 
 /// Events from a place on.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
     /// In order, without holes.

@@ -9,6 +9,8 @@ mod error;
 mod event;
 pub mod limits;
 pub mod model;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod request;
 pub mod rules;
 mod schema;

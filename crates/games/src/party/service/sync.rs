@@ -10,6 +10,8 @@ use emberkeep_hot::Tx;
 use serde::Serialize;
 
 /// A device that is in a room.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Joined))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Joined {
     /// The room.

@@ -6,6 +6,7 @@ use crate::party::rules::next_item;
 use serde::Serialize;
 
 /// The state of a room for its master: what everybody sees, and more.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MasterSync {
     /// What everybody sees.
@@ -21,16 +22,20 @@ pub struct MasterSync {
     pub bans: Vec<VisibleBan>,
     /// While a vote is open: who has voted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub votes_received_player_ids: Option<Vec<PlayerId>>,
     /// From the end of a vote until its item is left behind: what came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub current_vote_results: Option<VoteResults>,
     /// The item that can be opened now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub next_item: Option<NextItem>,
 }
 
 /// A banned device, without its id.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleBan {
     /// The id with which the ban is lifted.
@@ -44,6 +49,7 @@ pub struct VisibleBan {
 }
 
 /// An item that was not opened yet.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextItem {
     /// Its round.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The state of a room for a client.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlayerSync {
     /// The room.
@@ -40,6 +41,7 @@ pub struct PlayerSync {
 }
 
 /// Whether a device has a player.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerStatus {
@@ -50,6 +52,7 @@ pub enum PlayerStatus {
 }
 
 /// A player as everybody sees it.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisiblePlayer {
     /// Its id.
@@ -67,6 +70,7 @@ pub struct VisiblePlayer {
 }
 
 /// A sender as everybody sees it.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleSender {
     /// Its id.
@@ -80,6 +84,7 @@ pub struct VisibleSender {
 }
 
 /// The game as everybody sees it.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GameView {
     /// What it waits for.
@@ -107,6 +112,7 @@ pub struct GameView {
 }
 
 /// The item that is on.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentItem {
     /// Its id.
@@ -120,6 +126,8 @@ pub struct CurrentItem {
 }
 
 /// A place in a ranking. Who has as many points has the same rank.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Ranked))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranked {
     /// 1 is the best.
@@ -131,6 +139,8 @@ pub struct Ranked {
 }
 
 /// The result of an item that was shown to everybody.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Revealed))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revealed {
     /// The round.
@@ -144,6 +154,7 @@ pub struct Revealed {
 }
 
 /// What came of one player's vote.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedPlayer {
     /// The player.

@@ -4,7 +4,6 @@ use super::credentials::{
     MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath, RoomRateLimit,
 };
 use super::responses::{DeviceErrors, MasterErrors, RateLimitErrors, RoomErrors};
-use super::shape;
 use crate::error::ApiError;
 use crate::extract::{ClientAddress, Json, Path, Query};
 use crate::routes::responses::Created;
@@ -80,7 +79,7 @@ pub(super) struct Viewer {
 
 /// Returns the state of a room. With its reconnect token a device sees its own player and extends the life of the room.
 #[utoipa::path(get, path = "/v1/rooms/{code}", tag = "rooms", params(RoomPath, Viewer, ReconnectTokenParam),
-    responses((status = 200, description = "The state", body = shape::PlayerSync), RoomErrors))]
+    responses((status = 200, description = "The state", body = PlayerSync), RoomErrors))]
 pub(super) async fn get_room(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
@@ -96,7 +95,7 @@ pub(super) async fn get_room(
 
 /// Returns the state of a room for its master. It extends the life of the room by a day.
 #[utoipa::path(get, path = "/v1/rooms/{code}/master", tag = "rooms", params(RoomPath, MasterKeyParam, Viewer),
-    responses((status = 200, description = "The state", body = shape::MasterSync), RoomErrors, MasterErrors))]
+    responses((status = 200, description = "The state", body = MasterSync), RoomErrors, MasterErrors))]
 pub(super) async fn get_room_as_master(
     State(app): State<AppState>,
     Query(viewer): Query<Viewer>,
@@ -130,7 +129,7 @@ pub(super) struct Entrance {
 
 /// Joins a device to a room, or reconnects it with its token. It extends the life of the room by a day.
 #[utoipa::path(post, path = "/v1/rooms/{code}/join", tag = "rooms", params(RoomPath, ReconnectTokenParam),
-    responses((status = 200, description = "The device has joined", body = shape::Joined), RoomErrors, DeviceErrors))]
+    responses((status = 200, description = "The device has joined", body = Joined), RoomErrors, DeviceErrors))]
 pub(super) async fn join_room(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
@@ -158,7 +157,7 @@ pub(super) struct Since {
 
 /// Lists the events of a room after a sequence that the caller may see. Single votes are not listed.
 #[utoipa::path(get, path = "/v1/rooms/{code}/events", tag = "rooms", params(RoomPath, Since, ReconnectTokenParam),
-    responses((status = 200, description = "A page", body = shape::EventPage), RoomErrors))]
+    responses((status = 200, description = "A page", body = EventPage), RoomErrors))]
 pub(super) async fn list_room_events(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,

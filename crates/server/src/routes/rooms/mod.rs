@@ -7,7 +7,6 @@ mod lobby;
 mod moderation;
 mod responses;
 mod setup;
-mod shape;
 
 use super::public;
 use crate::openapi;
