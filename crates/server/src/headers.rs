@@ -1,10 +1,10 @@
-//! Headers of our own.
+//! Names of custom headers.
 
 use axum::http::HeaderName;
 
-/// The key of a room's master.
+/// The master key of a room.
 pub(crate) const MASTER_KEY: HeaderName = HeaderName::from_static("x-master-key");
-/// The token with which a device proves itself.
+/// The secret of a device in a room.
 pub(crate) const RECONNECT_TOKEN: HeaderName = HeaderName::from_static("x-reconnect-token");
-/// What a request is called in the log; callers may choose it.
+/// Identifies a request in the log; clients may choose it.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

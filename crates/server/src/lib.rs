@@ -1,39 +1,34 @@
 //! Games over HTTP and WebSocket.
 //!
-//! **Responsible for**: routes, their document, who may call them, what is counted, sockets, listening and ending. The only
-//! crate that knows HTTP.
+//! **Responsible for**: routes, the OpenAPI document, authentication, limits, metrics, WebSockets, listening
+//! and shutdown. The only crate that uses HTTP.
 //!
-//! **Not responsible for**: any rule of a game, any engine by name, reading settings from anywhere.
+//! **Not responsible for**: rules of a game, a concrete engine, reading settings.
 //!
-//! The order in which a request passes: `observe` (request id, counters, log line) → `local` (only without tokens: this
-//! machine) → `origins` (external pages) → `access` (token and role) → `room_codes` (guesses of room codes) →
-//! `extract` (path, query, body, within the bounds of `bodies`) → a handler in `routes` → the game. What a body still has when its
-//! request is answered is read by `drain`. Whatever goes wrong on the way becomes a [`problem::Problem`], in one shape.
+//! A request passes: `listen` (TLS, connection limits) → `middleware` (request log, host check,
+//! CORS, role) → `extract` (path, query, body within `limit`) → a handler in `routes` → the game. A WebSocket
+//! goes on in `ws`. Every failure becomes an [`error::ApiError`]. Top-level modules do not import each other
+//! in cycles.
 
-mod access;
-mod app;
 pub mod auth;
-mod bodies;
-mod brake;
-mod census;
-mod drain;
+mod duration;
+pub mod error;
 mod extract;
-mod guard;
 mod headers;
+mod limit;
 pub mod limits;
 mod listen;
-mod local;
+mod liveness;
 mod metrics;
-mod observe;
-mod origins;
-mod pace;
-pub mod problem;
-mod room_codes;
+mod middleware;
+mod openapi;
 mod routes;
+mod security;
+mod state;
 mod supervise;
-mod throttle;
 mod ws;
 
-pub use listen::{ListenError, Listening, Settings, Tls, Waits, listen};
-pub use origins::OriginError;
+pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen};
 pub use routes::document;
+pub use security::client_ip::ProxyError;
+pub use security::cors::OriginError;

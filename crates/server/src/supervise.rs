@@ -1,4 +1,4 @@
-//! Background tasks that must not be missing: a task that ends or panics is logged, counted and started again.
+//! Restarts background tasks that end or panic, and counts the restarts.
 
 use crate::limits::TASK_RESTART_PAUSE;
 use crate::metrics::Metrics;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Runs what `start` makes, again and again, until the handle is aborted. What the tasks share must be sound after a panic.
+/// Runs the future of `start` again and again until the handle is aborted. State that the futures share must
+/// be valid after a panic.
 pub(crate) fn supervise<F>(
     name: &'static str,
     metrics: Arc<Metrics>,
@@ -18,10 +19,10 @@ pub(crate) fn supervise<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    supervise_after(TASK_RESTART_PAUSE, name, metrics, start)
+    supervise_with_pause(TASK_RESTART_PAUSE, name, metrics, start)
 }
 
-fn supervise_after<F>(
+fn supervise_with_pause<F>(
     pause: Duration,
     name: &'static str,
     metrics: Arc<Metrics>,
@@ -37,7 +38,7 @@ where
                 Err(_) => "panicked",
             };
             metrics.count_restart(name);
-            tracing::error!(task = name, "a background task {how}; it is started again");
+            tracing::error!(task = name, "a background task {how}; it is restarted");
             tokio::time::sleep(pause).await;
         }
     })
@@ -50,11 +51,11 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     #[tokio::test]
-    async fn a_task_that_panics_or_ends_is_started_again_and_counted() {
+    async fn a_task_that_panics_or_ends_is_restarted_and_counted() {
         let (metrics, started) = (Arc::new(Metrics::default()), Arc::new(AtomicU32::new(0)));
         let (counter, running) = (started.clone(), Arc::new(tokio::sync::Notify::new()));
         let third = running.clone();
-        let task = supervise_after(Duration::ZERO, "test", metrics.clone(), move || {
+        let task = supervise_with_pause(Duration::ZERO, "test", metrics.clone(), move || {
             let (number, third) = (counter.fetch_add(1, Relaxed), third.clone());
             async move {
                 match number {

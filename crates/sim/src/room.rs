@@ -1,7 +1,7 @@
 //! A room that waits for players, so that a new server has something to join.
 
 use emberkeep::games::party::{
-    NewRoom, ItemId, PlayerId, Rooms, RoundId, SenderId, Setup, SetupItem, SetupPlayer, SetupRound,
+    ItemId, NewRoom, PlayerId, Rooms, RoundId, SenderId, Setup, SetupItem, SetupPlayer, SetupRound,
     SetupSender,
 };
 use emberkeep::hot::Store;

@@ -65,6 +65,8 @@ settings! {
     origins "origins" <"ORIGINS"> ValueParser::string(), None;
     /// Origins of web pages that may open a WebSocket, separated by commas, or *
     ws_origins "ws-origins" <"ORIGINS"> ValueParser::string(), Some("*");
+    /// Reverse proxies whose X-Forwarded-For names the client, as addresses or networks separated by commas: 10.0.0.7,fd00::/8
+    trusted_proxies "trusted-proxies" <"NETWORKS"> ValueParser::string(), None;
     /// Rate limit: rooms that an address may create or set up per second without a token; 0 = no limit, for a proxy that has one
     rooms_per_second "rooms-per-second" <"N"> checked(value::rate), Some("5");
     /// Rate limit: rooms that do not exist which an address may name per minute without a token; 0 = no limit, for a proxy that has one

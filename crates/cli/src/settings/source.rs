@@ -33,7 +33,7 @@ impl fmt::Display for Source {
 pub(crate) type InForce = BTreeMap<&'static str, (String, Source)>;
 
 /// Settings that are lists, and may be empty.
-const LISTS: [&str; 2] = ["origins", "ws-origins"];
+const LISTS: [&str; 3] = ["origins", "trusted-proxies", "ws-origins"];
 
 /// Puts the sources over one another.
 pub(crate) fn in_force(flags: Given, variables: Given, file: Option<(PathBuf, Given)>) -> InForce {

@@ -5,7 +5,7 @@ use super::value;
 use crate::redact::masked;
 use crate::store::StoreArguments;
 use anyhow::{anyhow, bail};
-use emberkeep_server::{Tls, Waits};
+use emberkeep_server::{Timeouts, Tls};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -54,11 +54,12 @@ impl Settings {
             tokens: path("tokens"),
             origins: list("origins"),
             ws_origins: list("ws-origins"),
+            trusted_proxies: list("trusted-proxies"),
             rooms_per_second: required(found, "rooms-per-second", value::rate)?,
             missing_rooms_per_minute: required(found, "missing-rooms-per-minute", value::rate)?,
             connections_max: required(found, "connections-max", value::connections)?,
             connections_per_address: required(found, "connections-per-address", value::connections)?,
-            waits: Waits::default(),
+            timeouts: Timeouts::default(),
             poison_rule: required(found, "poison-rule", value::poison_rule)?,
             hit_rules: required(found, "reactor-rules", value::hit_rules)?,
             log_lines_dropped: Arc::default(),

@@ -227,6 +227,7 @@ pub struct RoomUpdate {
 }
 
 /// A page of events after a position.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
     /// Consecutive events.

@@ -10,6 +10,8 @@ mod error;
 mod event;
 pub mod limits;
 pub mod model;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod random;
 mod request;
 pub mod rules;

@@ -1,11 +1,13 @@
-//! Connections are counted: in sum and by address. One too many is closed at once, before anything of it is read.
+//! Limits open connections, in total and per address. A connection over the limit is closed before anything
+//! is read.
 //!
-//! A proxy on this machine speaks for all of its clients, so that loopback is bounded by the sum only. Connections that the system
-//! cannot give us, such as for want of file descriptors, are counted and logged, at most once in a while.
+//! Loopback and trusted proxies are limited by the total only, because a proxy connects for all of its
+//! clients. Failed accepts, for example without a free file descriptor, are counted, and logged at most once
+//! in a while.
 
-use crate::extract::household;
 use crate::limits::ACCEPT_LOGGED_EVERY;
 use crate::metrics::Metrics;
+use crate::security::client_ip::{TrustedProxies, rate_limit_key};
 use axum::extract::connect_info::Connected;
 use axum_server::{AddrListener, Address};
 use parking_lot::Mutex;
@@ -17,16 +19,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::net::{TcpListener, TcpStream};
 
-/// How many connections there may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bound {
-    pub(super) sum: usize,
+pub(super) struct ConnectionLimits {
+    pub(super) total: usize,
     pub(super) per_address: usize,
 }
 
-/// The open connections.
 pub(super) struct Connections {
-    bound: Bound,
+    limits: ConnectionLimits,
+    trusted_proxies: TrustedProxies,
     metrics: Arc<Metrics>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     logged: Mutex<Option<Instant>>,
@@ -39,28 +40,39 @@ pub(super) struct Permit {
 }
 
 impl Connections {
-    pub(super) fn new(bound: Bound, metrics: Arc<Metrics>) -> Arc<Connections> {
-        Arc::new(Connections { bound, metrics, by_address: Mutex::default(), logged: Mutex::default() })
+    pub(super) fn new(
+        limits: ConnectionLimits,
+        trusted_proxies: TrustedProxies,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Connections> {
+        Arc::new(Connections {
+            limits,
+            trusted_proxies,
+            metrics,
+            by_address: Mutex::default(),
+            logged: Mutex::default(),
+        })
     }
 
-    fn admit(self: &Arc<Connections>, peer: SocketAddr) -> Option<Permit> {
-        let (address, bounds) = (household(peer.ip()), &self.metrics.bounds);
+    fn acquire(self: &Arc<Connections>, peer: SocketAddr) -> Option<Permit> {
+        let (address, counters) = (rate_limit_key(peer.ip()), &self.metrics.limits);
         let mut by_address = self.by_address.lock();
         let open = by_address.get(&address).copied().unwrap_or(0);
-        let is_over = !address.is_loopback() && open >= self.bound.per_address;
-        if is_over || bounds.connections.load(Relaxed) >= self.bound.sum as i64 {
+        let is_exempt = address.is_loopback() || self.trusted_proxies.contains(peer.ip());
+        let is_over = !is_exempt && open >= self.limits.per_address;
+        if is_over || counters.connections.load(Relaxed) >= self.limits.total as i64 {
             drop(by_address);
-            bounds.connections_refused.fetch_add(1, Relaxed);
-            self.log(|| tracing::warn!(%address, bound = ?self.bound, "too many connections: some are closed at once"));
+            counters.connections_refused.fetch_add(1, Relaxed);
+            self.log(|| tracing::warn!(%address, limits = ?self.limits, "too many connections: new ones are closed at once"));
             return None;
         }
         by_address.insert(address, open + 1);
-        bounds.connections.fetch_add(1, Relaxed);
+        counters.connections.fetch_add(1, Relaxed);
         Some(Permit { connections: self.clone(), address })
     }
 
-    fn failed(&self, error: &io::Error) {
-        self.metrics.bounds.accept_errors.fetch_add(1, Relaxed);
+    fn record_accept_error(&self, error: &io::Error) {
+        self.metrics.limits.accept_errors.fetch_add(1, Relaxed);
         self.log(|| {
             tracing::error!(
                 "cannot accept connections: {error}; raise the limit of open files, or lower connections-max"
@@ -68,7 +80,7 @@ impl Connections {
         });
     }
 
-    /// Logs, unless it did so a moment ago.
+    /// Logs at most once per [`ACCEPT_LOGGED_EVERY`].
     fn log(&self, line: impl FnOnce()) {
         let (mut logged, now) = (self.logged.lock(), Instant::now());
         if logged.is_none_or(|last| now.duration_since(last) >= ACCEPT_LOGGED_EVERY) {
@@ -80,7 +92,7 @@ impl Connections {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.connections.metrics.bounds.connections.fetch_sub(1, Relaxed);
+        self.connections.metrics.limits.connections.fetch_sub(1, Relaxed);
         let mut by_address = self.connections.by_address.lock();
         match by_address.get_mut(&self.address) {
             Some(open) if *open > 1 => *open -= 1,
@@ -89,19 +101,19 @@ impl Drop for Permit {
     }
 }
 
-/// A listener that counts.
-pub(super) struct Counting {
+/// A listener that limits its connections.
+pub(super) struct LimitedListener {
     pub(super) listener: TcpListener,
     pub(super) connections: Arc<Connections>,
 }
 
-/// The address of a client, and of a listener that counts.
+/// The address of a peer, and of the listener.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(SocketAddr);
 
 impl Address for Peer {
     type Stream = (TcpStream, Permit);
-    type Listener = Counting;
+    type Listener = LimitedListener;
 }
 
 impl Connected<Peer> for SocketAddr {
@@ -110,17 +122,20 @@ impl Connected<Peer> for SocketAddr {
     }
 }
 
-impl AddrListener<(TcpStream, Permit), Peer> for Counting {
-    async fn bind_to(_: Peer) -> io::Result<Counting> {
-        // It would not know its bounds. The server is only ever given a listener.
+impl AddrListener<(TcpStream, Permit), Peer> for LimitedListener {
+    async fn bind_to(_: Peer) -> io::Result<LimitedListener> {
+        // The server is only ever given a listener, because binding here could not set the limits.
         Err(io::ErrorKind::Unsupported.into())
     }
 
     async fn accept_stream(&self) -> io::Result<((TcpStream, Permit), Peer)> {
         loop {
-            let (stream, peer) =
-                self.listener.accept().await.inspect_err(|error| self.connections.failed(error))?;
-            if let Some(permit) = self.connections.admit(peer) {
+            let (stream, peer) = self
+                .listener
+                .accept()
+                .await
+                .inspect_err(|error| self.connections.record_accept_error(error))?;
+            if let Some(permit) = self.connections.acquire(peer) {
                 return Ok(((stream, permit), Peer(peer)));
             }
         }
@@ -136,22 +151,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_its_share_and_loopback_is_bounded_by_the_sum() {
+    fn an_address_has_its_share_and_loopback_is_limited_by_the_total() {
         let metrics = Arc::new(Metrics::default());
-        let connections = Connections::new(Bound { sum: 10, per_address: 4 }, metrics.clone());
-        let admit = |ip: [u8; 4]| {
+        let (limits, proxies) = (
+            ConnectionLimits { total: 10, per_address: 4 },
+            TrustedProxies::parse(&["10.0.0.9".into()]).unwrap(),
+        );
+        let connections = Connections::new(limits, proxies, metrics.clone());
+        let acquire = |ip: [u8; 4]| {
             let found: Vec<Permit> =
-                (0..20).map_while(|_| connections.admit(SocketAddr::from((ip, 1)))).collect();
+                (0..20).map_while(|_| connections.acquire(SocketAddr::from((ip, 1)))).collect();
             found
         };
-        let (far, here) = (admit([10, 0, 0, 1]), admit([127, 0, 0, 1]));
+        let (far, here) = (acquire([10, 0, 0, 1]), acquire([127, 0, 0, 1]));
         assert_eq!((far.len(), here.len()), (4, 6));
-        assert!(admit([10, 0, 0, 2]).is_empty(), "the sum is used up");
+        assert!(acquire([10, 0, 0, 2]).is_empty(), "the total is used up");
         drop(here);
-        assert_eq!(admit([10, 0, 0, 2]).len(), 4, "loopback has left");
-        drop(far);
-        assert_eq!(metrics.bounds.connections.load(Relaxed), 0);
-        assert_eq!(metrics.bounds.connections_refused.load(Relaxed), 4);
+        assert_eq!(acquire([10, 0, 0, 2]).len(), 4, "loopback has left");
+        let proxied = acquire([10, 0, 0, 9]);
+        assert_eq!(proxied.len(), 6, "a trusted proxy connects for many");
+        drop((far, proxied));
+        assert_eq!(metrics.limits.connections.load(Relaxed), 0);
+        assert_eq!(metrics.limits.connections_refused.load(Relaxed), 5);
         assert!(connections.by_address.lock().is_empty(), "addresses without a connection are forgotten");
     }
 }

@@ -1,25 +1,28 @@
-//! Listening, over TLS where asked for, and ending: requests in flight finish, then the store is closed.
+//! The listener with optional TLS, background tasks, and graceful shutdown.
 
 mod connections;
-mod prompt;
+mod first_byte_timeout;
+mod reload;
 mod settings;
-mod watch;
 
-pub use settings::{ListenError, Settings, Tls, Waits};
+pub use settings::{ListenError, Settings, Timeouts, Tls};
 
-use crate::app::{App, Doors};
 use crate::auth::Tokens;
+use crate::limit::per_ip::PerIpLimiter;
 use crate::limits::*;
-use crate::origins::Origins;
+use crate::metrics::key_counts;
+use crate::routes;
+use crate::security::client_ip::TrustedProxies;
+use crate::security::cors::AllowedOrigins;
+use crate::state::{AccessPolicy, AppState};
 use crate::supervise::supervise;
-use crate::throttle::Throttle;
-use crate::{census, routes};
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use axum_server::{Handle, Server};
-use connections::{Bound, Connections, Counting, Peer};
+use connections::{ConnectionLimits, Connections, LimitedListener, Peer};
 use emberkeep_hot::Store;
+use first_byte_timeout::FirstByteTimeout;
 use hyper_util::rt::TokioTimer;
-use prompt::Prompt;
+use reload::{CertificateFiles, ReloadableFiles, TokenFile, watch};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -27,18 +30,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::{JoinError, JoinHandle};
-use watch::{CertificateFiles, TokenFile, Watched, watch};
 
-/// A server that listens.
+/// A running server.
 pub struct Listening {
     address: SocketAddr,
     handle: Handle<Peer>,
-    /// `None` = it has failed.
+    /// `None` once it has failed.
     serving: Option<JoinHandle<io::Result<()>>>,
-    /// What watches files, listens to the rooms' channels, and counts keys. All end with the server.
+    /// File reload, room signals and key counts. They end with the server.
     background: [JoinHandle<()>; 3],
     reload: Arc<Notify>,
-    app: App,
+    app: AppState,
 }
 
 /// Listens and serves until [`Listening::end`].
@@ -49,10 +51,12 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         None if settings.is_loopback() => Tokens::open(),
         None => return Err(ListenError::OpenToAll { address: settings.http }),
     };
-    let (origins, ws_origins) = (Origins::read(&settings.origins)?, Origins::read(&settings.ws_origins)?);
+    let (origins, ws_origins) =
+        (AllowedOrigins::parse(&settings.origins)?, AllowedOrigins::parse(&settings.ws_origins)?);
     if tokens.is_open() && origins.is_all() {
         return Err(ListenError::OpenToAllPages);
     }
+    let trusted_proxies = TrustedProxies::parse(&settings.trusted_proxies)?;
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
@@ -62,64 +66,70 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         Some(files) => Some(CertificateFiles::open(files).await?),
         None => None,
     };
-    let throttle = Throttle::new(settings.rooms_per_second);
-    let missing_rooms_per_minute = settings.missing_rooms_per_minute;
-    let doors =
-        Doors { tokens, origins, ws_origins, throttle, missing_rooms_per_minute, waits: settings.waits };
-    let app = App::new(store, doors, (settings.poison_rule, settings.hit_rules));
-    // Only the first counts, and this is the first.
-    let _ = app.metrics.bounds.log_lines_dropped.set(settings.log_lines_dropped.clone());
-    let bound = Bound { sum: settings.connections_max, per_address: settings.connections_per_address };
-    let listener = Counting { listener, connections: Connections::new(bound, app.metrics.clone()) };
+    let access = AccessPolicy {
+        tokens,
+        origins,
+        ws_origins,
+        trusted_proxies: trusted_proxies.clone(),
+        room_rate: PerIpLimiter::new(settings.rooms_per_second),
+        missing_rooms_per_minute: settings.missing_rooms_per_minute,
+        body_timeout: settings.timeouts.body,
+    };
+    let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules));
+    // The metrics are new, so that the cell is empty.
+    let _ = app.metrics.limits.log_lines_dropped.set(settings.log_lines_dropped.clone());
+    let limits =
+        ConnectionLimits { total: settings.connections_max, per_address: settings.connections_per_address };
+    let connections = Connections::new(limits, trusted_proxies, app.metrics.clone());
+    let listener = LimitedListener { listener, connections };
     let (handle, reload) = (Handle::new(), Arc::new(Notify::new()));
     let tls = certificate.as_ref().map(CertificateFiles::config);
-    let serving = serve(listener, tls, &app, handle.clone());
-    let background = supervised(&app, Watched { tokens: token_file, certificate }, &reload);
+    let serving = serve(listener, tls, &app, settings.timeouts.head, handle.clone());
+    let background = spawn_background(&app, ReloadableFiles { tokens: token_file, certificate }, &reload);
     Ok(Listening { address, handle, serving: Some(serving), background, reload, app })
 }
 
-/// Begins what goes on beside the requests, for as long as the server runs.
-fn supervised(app: &App, files: Watched, reload: &Arc<Notify>) -> [JoinHandle<()>; 3] {
+/// Starts the background tasks.
+fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 3] {
     let (files, reload) = (Arc::new(Mutex::new(files)), reload.clone());
-    let (sockets, counted) = (app.sockets.clone(), app.clone());
+    let (hubs, store, metrics) = (app.hubs.clone(), app.store.clone(), app.metrics.clone());
     [
         supervise("files", app.metrics.clone(), move || watch(files.clone(), reload.clone())),
-        supervise("rooms", app.metrics.clone(), move || sockets.clone().listen()),
-        supervise("keys", app.metrics.clone(), move || census::run(counted.clone())),
+        supervise("rooms", app.metrics.clone(), move || hubs.clone().listen()),
+        supervise("keys", app.metrics.clone(), move || key_counts::run(store.clone(), metrics.clone())),
     ]
 }
 
-/// Begins to serve, over TLS where there is a certificate.
 fn serve(
-    listener: Counting,
+    listener: LimitedListener,
     tls: Option<RustlsConfig>,
-    app: &App,
+    app: &AppState,
+    head_timeout: Duration,
     handle: Handle<Peer>,
 ) -> JoinHandle<io::Result<()>> {
     let service = routes::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let wait = app.doors.waits.head;
     let server = Server::<Peer>::from_listener(listener).handle(handle);
     match tls {
-        None => tokio::spawn(bounded(server, wait).serve(service)),
+        None => tokio::spawn(bounded(server, head_timeout).serve(service)),
         Some(tls) => {
             let server = server.acceptor(RustlsAcceptor::new(tls));
-            tokio::spawn(bounded(server, wait).serve(service))
+            tokio::spawn(bounded(server, head_timeout).serve(service))
         }
     }
 }
 
-/// The same server, which bounds what a connection may take in memory, and ends one whose requests do not arrive, or whose peer is
-/// gone.
-fn bounded<A>(server: Server<Peer, A>, head_wait: Duration) -> Server<Peer, Prompt<A>> {
-    let mut server = server.map(|inner| Prompt { inner, wait: head_wait.min(FIRST_HEAD_WAIT) });
+/// Limits memory and idle time of each connection.
+fn bounded<A>(server: Server<Peer, A>, head_timeout: Duration) -> Server<Peer, FirstByteTimeout<A>> {
+    let mut server =
+        server.map(|inner| FirstByteTimeout { inner, wait: head_timeout.min(FIRST_HEAD_TIMEOUT) });
     let builder = server.http_builder();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_wait).max_buf_size(HEAD_BYTES_MAX);
-    // A connection of HTTP/2 rests between its requests for as long as its peer answers.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(HEAD_BYTES_MAX);
+    // An idle HTTP/2 connection stays open for as long as its peer answers pings.
     builder
         .http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(head_wait)
-        .keep_alive_timeout(head_wait)
+        .keep_alive_interval(head_timeout)
+        .keep_alive_timeout(head_timeout)
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
         .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
@@ -128,40 +138,45 @@ fn bounded<A>(server: Server<Peer, A>, head_wait: Duration) -> Server<Peer, Prom
 }
 
 impl Listening {
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Reads tokens and certificate again, at once.
+    /// Reloads token file, certificate and key at once.
     pub fn reload(&self) {
         self.reload.notify_one();
     }
 
-    /// Waits until the listener fails, and says how: nobody can connect any more. While it works, this does not end.
-    pub async fn failed(&mut self) -> io::Error {
-        let Some(serving) = &mut self.serving else { return std::future::pending().await };
-        let how = ended(serving.await);
-        self.serving = None;
-        how.err().unwrap_or_else(|| io::Error::other("it ended, and nobody told it to"))
+    /// Adds a link to the start page, beside those that every server has.
+    pub fn add_home_link(&self, label: impl Into<String>, url: impl Into<String>) {
+        self.app.home_links.lock().push((label.into(), url.into()));
     }
 
-    /// Takes no more connections, lets requests in flight finish for a while, and closes the store.
+    /// Waits until the listener fails. Pending while it works.
+    pub async fn failed(&mut self) -> io::Error {
+        let Some(serving) = &mut self.serving else { return std::future::pending().await };
+        let outcome = flatten(serving.await);
+        self.serving = None;
+        outcome.err().unwrap_or_else(|| io::Error::other("it ended without a shutdown"))
+    }
+
+    /// Graceful shutdown: refuses new connections, waits for requests in flight, and closes the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
-        self.app.sockets.end();
+        self.app.hubs.shutdown();
         self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
         if let Some(serving) = self.serving.take()
-            && let Err(error) = ended(serving.await)
+            && let Err(error) = flatten(serving.await)
         {
             tracing::error!("the listener failed: {error}");
         }
-        self.until_sockets_ended().await;
+        self.wait_for_websockets().await;
         self.background.iter().for_each(JoinHandle::abort);
         self.app.store.close().await
     }
 
-    /// Sockets have left the listener's connections, so it does not wait for them.
-    async fn until_sockets_ended(&self) {
+    /// The listener does not wait for upgraded connections.
+    async fn wait_for_websockets(&self) {
         let deadline = Instant::now() + SHUTDOWN_GRACE;
         while self.app.metrics.sockets.load(Relaxed) > 0 && Instant::now() < deadline {
             tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
@@ -169,8 +184,7 @@ impl Listening {
     }
 }
 
-/// How the listener's task ended.
-fn ended(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
+fn flatten(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
     task.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 

@@ -1,8 +1,9 @@
-//! Where and how to listen, and why it may not be possible.
+//! Settings of the listener, and its errors.
 
 use crate::auth;
 use crate::limits::*;
-use crate::origins::OriginError;
+use crate::security::client_ip::ProxyError;
+use crate::security::cors::OriginError;
 use emberkeep_games::monsters::PoisonRule;
 use emberkeep_games::reactors::HitRules;
 use std::io;
@@ -12,44 +13,49 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// Where and how to listen.
+/// Settings of the server.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address; port 0 takes a free one.
     pub http: SocketAddr,
     /// Certificate and key; without them the server speaks plain HTTP.
     pub tls: Option<Tls>,
-    /// The file of tokens; without one everybody who reaches the server may use it.
+    /// The file of tokens; without it every client may do everything.
     pub tokens: Option<PathBuf>,
-    /// Origins of pages whose scripts may call the server, such as `https://play.example`; `*` is every page.
+    /// Origins of web pages that may call the API, such as `https://play.example`; `*` is every page.
     pub origins: Vec<String>,
-    /// Origins of pages whose scripts may open a WebSocket; `*` is every page.
+    /// Origins of web pages that may open a WebSocket; `*` is every page.
     pub ws_origins: Vec<String>,
-    /// Rooms that an address may create or set up per second without a token; 0 is without a bound, as behind a proxy that has one.
+    /// Addresses or networks of reverse proxies whose `X-Forwarded-For` names the client, such as
+    /// `10.0.0.0/8`.
+    pub trusted_proxies: Vec<String>,
+    /// Rooms that an address may create or set up per second without a token; 0 is unlimited.
     pub rooms_per_second: u32,
-    /// Rooms that do not exist which an address may name per minute without a token; 0 is without a bound, as behind a proxy that has one.
+    /// Missing rooms that an address may name per minute without a token; 0 is unlimited.
     pub missing_rooms_per_minute: u32,
-    /// Connections of all addresses, sockets included. One more is closed at once.
+    /// Open connections, WebSockets included. One more is closed at once.
     pub connections_max: usize,
-    /// Connections of one address, sockets included. Loopback is bounded by the sum only.
+    /// Open connections of one address. Loopback and trusted proxies are exempt.
     pub connections_per_address: usize,
     /// How long a request may take to arrive.
-    pub waits: Waits,
-    /// What a tick of POISON takes. All services that share a store should say the same.
+    pub timeouts: Timeouts,
+    /// The damage of a POISON tick. All services that share a store must use the same rule.
     pub poison_rule: PoisonRule,
-    /// What becomes of a reactor without a way on. All services that share a store should say the same.
+    /// What happens to a reactor without a next state. All services that share a store must use the same
+    /// rules.
     pub hit_rules: HitRules,
-    /// Lines that the log could not write, for `/metrics`.
+    /// Log lines that could not be written, for `/metrics`.
     pub log_lines_dropped: Arc<AtomicU64>,
 }
 
 impl Settings {
-    /// Whether only this machine can reach it.
+    /// Whether only this machine can connect.
     pub fn is_loopback(&self) -> bool {
         self.http.ip().to_canonical().is_loopback()
     }
 
-    /// Plain HTTP on an address, without tokens; sockets for every page, all else for no external one.
+    /// Plain HTTP without tokens. Every web page may open a WebSocket; only same-origin pages may call the
+    /// API.
     pub fn new(http: SocketAddr) -> Settings {
         Settings {
             http,
@@ -57,11 +63,12 @@ impl Settings {
             tokens: None,
             origins: Vec::new(),
             ws_origins: vec!["*".to_owned()],
+            trusted_proxies: Vec::new(),
             rooms_per_second: ROOMS_PER_SECOND_DEFAULT,
             missing_rooms_per_minute: MISSING_ROOMS_PER_MINUTE_DEFAULT,
             connections_max: CONNECTIONS_MAX_DEFAULT,
             connections_per_address: CONNECTIONS_PER_ADDRESS_DEFAULT,
-            waits: Waits::default(),
+            timeouts: Timeouts::default(),
             poison_rule: PoisonRule::default(),
             hit_rules: HitRules::default(),
             log_lines_dropped: Arc::default(),
@@ -78,49 +85,53 @@ pub struct Tls {
     pub key: PathBuf,
 }
 
-/// How long a request may take to arrive. A connection whose peer is gone without a word ends with them.
+/// How long a request may take to arrive. They also end connections whose peer has disappeared.
 #[derive(Debug, Clone, Copy)]
-pub struct Waits {
-    /// For its head, from the answer before; for the first one from the beginning of the connection, and 15 s at most.
+pub struct Timeouts {
+    /// For the head, from the previous response. The first head has at most 15 s from the start of the
+    /// connection.
     pub head: Duration,
-    /// For its body, from the head.
+    /// For the body, from the head.
     pub body: Duration,
 }
 
-impl Default for Waits {
-    fn default() -> Waits {
-        Waits { head: HEAD_WAIT, body: BODY_WAIT }
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts { head: HEAD_TIMEOUT, body: BODY_TIMEOUT }
     }
 }
 
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Everybody could reach it, and nobody would be asked for a token.
+    /// Other machines could connect, and no token is required.
     #[error(
-        "refusing to listen on {address} without tokens: everybody who reaches it could change everything; configure tokens (`emberkeep token new`), or listen on 127.0.0.1"
+        "refusing to listen on {address} without tokens: every client that reaches it could change everything; configure tokens (`emberkeep token new`), or listen on 127.0.0.1"
     )]
     OpenToAll {
-        /// Where.
+        /// The setting `http`.
         address: SocketAddr,
     },
-    /// Every web page could call it, and nobody would be asked for a token.
+    /// Every web page could call the API, and no token is required.
     #[error(
-        "refusing origins * without tokens: every web page that somebody on this machine opens could change everything; configure tokens (`emberkeep token new`), or name the origins"
+        "refusing origins * without tokens: every web page that is opened on this machine could change everything; configure tokens (`emberkeep token new`), or name the origins"
     )]
     OpenToAllPages,
     /// The tokens cannot be read.
     #[error(transparent)]
     Tokens(#[from] auth::FileError),
-    /// An origin of external pages is none.
+    /// An origin is invalid.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// The address cannot be had.
+    /// A trusted proxy is invalid.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}{}", remedy(error))]
     Address {
-        /// Where.
+        /// The setting `http`.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// Certificate or key cannot be used.
@@ -130,12 +141,11 @@ pub enum ListenError {
         certificate: String,
         /// The key's file.
         key: String,
-        /// What is wrong.
+        /// Why.
         error: io::Error,
     },
 }
 
-/// What to do about an address that cannot be had.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {

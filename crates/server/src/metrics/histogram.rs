@@ -1,4 +1,4 @@
-//! A histogram of times, in steps of two from 64 µs to a second.
+//! A latency histogram with buckets of powers of two from 64 µs to a second.
 
 use super::text::Page;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,6 @@ use std::time::Duration;
 const FIRST_BOUND_US: u64 = 64;
 const BOUNDS: usize = 15;
 
-/// Times, counted by how long they were.
 #[derive(Default)]
 pub(super) struct Histogram {
     buckets: [AtomicU64; BOUNDS],
@@ -18,7 +17,7 @@ pub(super) struct Histogram {
 impl Histogram {
     pub(super) fn record(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        // The first bound that is not below it; beyond the last one only the count knows of it.
+        // The first bound that is not below it; beyond the last one only the count includes it.
         let bucket = us.div_ceil(FIRST_BOUND_US).max(1).next_power_of_two().trailing_zeros() as usize;
         if let Some(bucket) = self.buckets.get(bucket) {
             bucket.fetch_add(1, Relaxed);
@@ -35,7 +34,8 @@ impl Histogram {
             let bound = (FIRST_BOUND_US << index) as f64 / 1e6;
             page.line(&bucket_name, &[labels, &[("le", bound.to_string().as_str())]].concat(), below as f64);
         }
-        // Read after the buckets, and never below them: a scrape beside a call stays a histogram.
+        // Read after the buckets and never below them, so that a concurrent request does not make the
+        // histogram inconsistent.
         let count = self.count.load(Relaxed).max(below);
         page.line(&bucket_name, &[labels, &[("le", "+Inf")]].concat(), count as f64);
         page.line(&format!("{name}_sum"), labels, self.sum_us.load(Relaxed) as f64 / 1e6);

@@ -1,63 +1,60 @@
-//! What the server counted, in Prometheus' text form.
+//! Metrics in the Prometheus text format.
 //!
-//! Counters are plain atomics on the way of a request, and are read when somebody asks. An operation is a method and the
-//! pattern of its path, never the path itself, so that their number is bounded.
+//! Requests update plain atomics; a scrape reads them. An operation is a method and the pattern of a path,
+//! never the path itself, so that the number of series is bounded.
 
-mod bounds;
 mod histogram;
+pub(crate) mod key_counts;
+mod limit_counters;
 mod text;
 
 pub(crate) use text::Page;
 
 use axum::http::Method;
-use bounds::Bounds;
 use emberkeep_hot::engine::Stats;
 use histogram::Histogram;
+use limit_counters::LimitCounters;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Counters of the server.
 #[derive(Default)]
 pub(crate) struct Metrics {
     routes: RwLock<HashMap<Box<str>, Route>>,
-    /// Messages of clients through sockets, by their type. Types are those that we know, so there are few.
+    /// Client messages over WebSocket by type; only known types, so they are few.
     messages: RwLock<HashMap<&'static str, Operation>>,
-    /// Keys by family, as of the last census.
+    /// Keys by family, from the last count.
     pub(crate) families: Mutex<BTreeMap<&'static str, u64>>,
-    /// Open sockets.
+    /// Open WebSockets.
     pub(crate) sockets: AtomicI64,
-    /// Rooms with a socket on this server.
+    /// Rooms with a WebSocket on this server.
     pub(crate) rooms: AtomicI64,
-    /// Messages that left through sockets.
+    /// Messages sent over WebSocket.
     pub(crate) messages_sent: AtomicU64,
-    /// Sockets that were closed because they did not keep up.
+    /// WebSockets that were closed because the client was too slow.
     pub(crate) sockets_too_slow: AtomicU64,
-    /// What is bounded and supervised.
-    pub(crate) bounds: Bounds,
+    pub(crate) limits: LimitCounters,
 }
 
-/// Methods that are counted by name. All others are one: callers can make up as many as they like.
+/// Methods that are counted by name. All others share one series, because clients can invent methods.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS];
 const OTHER: &str = "other";
 
-/// Counters of a path's operations, by method.
+/// Operations of a path by method.
 type Route = [OnceLock<Box<Operation>>; METHODS.len() + 1];
 
-/// Counters of an operation.
 #[derive(Default)]
 struct Operation {
     latency: Histogram,
-    /// By the stable word of the problem.
+    /// By error code.
     errors: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Metrics {
-    /// Counts a call of a path's pattern. Patterns are ours, so there are few, and after the first call of each there is
-    /// only a shared lock and an atomic or two.
+    /// Counts a request. After the first request of a pattern it takes only a shared lock and a few atomics.
     pub(crate) fn count(&self, method: &Method, path: &str, took: Duration, error: Option<&'static str>) {
         if let Some(route) = self.routes.read().get(path) {
             return count(route, method, took, error);
@@ -65,7 +62,7 @@ impl Metrics {
         count(self.routes.write().entry(path.into()).or_default(), method, took, error);
     }
 
-    /// Counts a message of a client through a socket, by its type.
+    /// Counts a client message over WebSocket.
     pub(crate) fn count_message(&self, kind: &'static str, took: Duration, error: Option<&'static str>) {
         if let Some(operation) = self.messages.read().get(kind) {
             return operation.count(took, error);
@@ -73,58 +70,58 @@ impl Metrics {
         self.messages.write().entry(kind).or_default().count(took, error);
     }
 
-    /// Counts a background task that was started again.
+    /// Counts a restart of a background task.
     pub(crate) fn count_restart(&self, task: &'static str) {
-        self.bounds.count_restart(task);
+        self.limits.count_restart(task);
     }
 
-    /// All of it, as it is scraped.
+    /// The whole exposition.
     pub(crate) fn page(&self, stats: &Stats) -> String {
         let mut page = Page::default();
-        self.operations_on(&mut page);
-        self.messages_on(&mut page);
-        engine_on(stats, &mut page);
-        page.family("emberkeep_keys_by_family", "gauge", "Keys of a family, as of the last census");
+        self.write_operations(&mut page);
+        self.write_messages(&mut page);
+        write_engine(stats, &mut page);
+        page.family("emberkeep_keys_by_family", "gauge", "Keys of a family, from the last count");
         for (family, keys) in &*self.families.lock() {
             page.line("emberkeep_keys_by_family", &[("family", family)], *keys as f64);
         }
-        let of_sockets = [
-            ("emberkeep_sockets", "gauge", "Open sockets", self.sockets.load(Relaxed) as f64),
+        let websocket_metrics = [
+            ("emberkeep_sockets", "gauge", "Open WebSockets", self.sockets.load(Relaxed) as f64),
             (
                 "emberkeep_rooms",
                 "gauge",
-                "Rooms with a socket on this server",
+                "Rooms with a WebSocket on this server",
                 self.rooms.load(Relaxed) as f64,
             ),
             (
                 "emberkeep_socket_messages_total",
                 "counter",
-                "Messages that left through sockets",
+                "Messages sent over WebSocket",
                 self.messages_sent.load(Relaxed) as f64,
             ),
             (
                 "emberkeep_sockets_too_slow_total",
                 "counter",
-                "Sockets that were closed because they did not keep up",
+                "WebSockets closed because the client was too slow",
                 self.sockets_too_slow.load(Relaxed) as f64,
             ),
         ];
-        for (name, kind, help, value) in of_sockets {
+        for (name, kind, help, value) in websocket_metrics {
             page.single(name, kind, help, value);
         }
-        self.bounds.write(&mut page);
+        self.limits.write(&mut page);
         page.text()
     }
 
-    fn messages_on(&self, page: &mut Page) {
+    fn write_messages(&self, page: &mut Page) {
         let messages = self.messages.read();
         let sorted: BTreeMap<_, _> = messages.iter().collect();
-        let help = "Time from a client's message through a socket to what came of it";
+        let help = "Time to handle a client message over WebSocket";
         page.family("emberkeep_socket_message_seconds", "histogram", help);
         for (kind, operation) in &sorted {
             operation.latency.write(page, "emberkeep_socket_message_seconds", &[("type", kind)]);
         }
-        let help = "Messages of clients that were answered with a problem";
+        let help = "Client messages over WebSocket that failed";
         page.family("emberkeep_socket_message_errors_total", "counter", help);
         for (kind, operation) in &sorted {
             for (error, count) in &*operation.errors.lock() {
@@ -134,7 +131,7 @@ impl Metrics {
         }
     }
 
-    fn operations_on(&self, page: &mut Page) {
+    fn write_operations(&self, page: &mut Page) {
         let routes = self.routes.read();
         let mut operations: Vec<(&str, &str, &Operation)> = Vec::new();
         for (path, route) in &*routes {
@@ -143,12 +140,12 @@ impl Metrics {
             operations.extend(called.map(|(method, operation)| (&**path, method, &**operation)));
         }
         operations.sort_unstable_by_key(|(path, method, _)| (*path, *method));
-        let help = "Time from a request's arrival to its answer";
+        let help = "Time from the arrival of a request to its response";
         page.family("emberkeep_request_seconds", "histogram", help);
         for (path, method, operation) in &operations {
             operation.latency.write(page, "emberkeep_request_seconds", &[("method", method), ("path", path)]);
         }
-        let help = "Requests that were answered with a problem";
+        let help = "Requests that failed, by error code";
         page.family("emberkeep_request_errors_total", "counter", help);
         for (path, method, operation) in &operations {
             for (error, count) in &*operation.errors.lock() {
@@ -160,8 +157,8 @@ impl Metrics {
 }
 
 fn count(route: &Route, method: &Method, took: Duration, error: Option<&'static str>) {
-    let place = METHODS.iter().position(|known| known == method).unwrap_or(METHODS.len());
-    route[place].get_or_init(Box::default).count(took, error);
+    let index = METHODS.iter().position(|known| known == method).unwrap_or(METHODS.len());
+    route[index].get_or_init(Box::default).count(took, error);
 }
 
 impl Operation {
@@ -173,23 +170,23 @@ impl Operation {
     }
 }
 
-fn engine_on(stats: &Stats, page: &mut Page) {
+fn write_engine(stats: &Stats, page: &mut Page) {
     let counters = [
-        ("committed", "Transactions that were committed", stats.committed),
-        ("conflicts", "Runs of a transaction that were repeated", stats.conflicts),
+        ("committed", "Committed transactions", stats.committed),
+        ("conflicts", "Retries of transactions after a conflict", stats.conflicts),
         ("combined_commits", "Commits that carried more than one transaction", stats.combined_commits),
         ("combined_transactions", "Transactions in those commits", stats.combined_transactions),
         ("commit_calls", "Calls to the backend for commits", stats.commit_calls),
         ("read_calls", "Calls to the backend for reads of transactions", stats.read_calls),
-        ("lease_waits", "Times a commit waited for another process' turn", stats.lease_waits),
-        ("receipts_asked", "Lost replies whose outcome was asked for", stats.receipts_asked),
-        ("expired", "Keys removed because their deadline passed", stats.expired),
+        ("lease_waits", "Commits that waited for the fairness lease of another process", stats.lease_waits),
+        ("receipts_asked", "Commit receipts read after a lost reply", stats.receipts_asked),
+        ("expired", "Expired keys", stats.expired),
     ];
     for (name, help, value) in counters {
         page.single(&format!("emberkeep_engine_{name}_total"), "counter", help, value as f64);
     }
     let gauges = [
-        ("keys", "Living keys of the embedded engine", stats.keys),
+        ("keys", "Keys of the embedded engine", stats.keys),
         ("memory_bytes", "Bytes that keys and values use in the embedded engine", stats.memory_bytes),
         (
             "journal_pending_bytes",

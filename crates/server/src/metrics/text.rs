@@ -1,18 +1,18 @@
-//! Prometheus' text form.
+//! The Prometheus text format.
 
 use std::fmt::Write as _;
 
-/// A page that is scraped.
+/// An exposition.
 #[derive(Default)]
 pub(crate) struct Page(String);
 
 impl Page {
-    /// Says what the lines that follow are.
+    /// The header of the samples that follow.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// One value.
+    /// One sample.
     pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         self.0.push_str(name);
         for (index, (label, text)) in labels.iter().enumerate() {
@@ -26,7 +26,7 @@ impl Page {
         let _ = writeln!(self.0, " {value}");
     }
 
-    /// A family of one value.
+    /// A family with one sample.
     pub(super) fn single(&mut self, name: &str, kind: &str, help: &str, value: f64) {
         self.family(name, kind, help);
         self.line(name, &[], value);

@@ -1,280 +1,288 @@
-//! A room in this process: its seats, and how far they have heard.
+//! A room in this process: its subscribers, and its position in the room's log.
 //!
-//! 1. A seat enters with the sequence of the state that its socket was sent; it hears everything after that, once.
-//! 2. Signals are only reasons to look, also that of a room's end: the log and the state say what happened. Reasons that come
-//!    in a burst are one look.
-//! 3. A look is one transaction of the store: what is due happens, and what is new comes with the state that it led to. Where the
-//!    news are not whole, or signals were lost, every seat is sent the state.
-//! 4. Every [`LOOK_EVERY`](crate::limits::LOOK_EVERY) the room is looked at without a reason, and every seat is told what it
-//!    was sent last: a lost message is found, by a server and by a client.
-//! 5. Events go out at once, states at a rate: the first change at once, later ones merged into one state every
-//!    [`ROOM_STATE_EVERY`](crate::limits::ROOM_STATE_EVERY), less often where all states of the room together are large. Votes are
-//!    told by messages, so that states with them wait for the next change or the next time.
-//! 6. A vote whose deadline passes is settled by whichever hub is first; the others hear of it through the log.
+//! 1. A subscriber starts with the sequence of the state that its client was sent. It gets every later event
+//!    once.
+//! 2. Signals only wake the hub, also the signal of a room's end: log and state say what happened. Signals in
+//!    a burst cause one read.
+//! 3. A read is one transaction: due events happen, and new events come with the state after them. If the
+//!    events are not complete, or signals were lost, every subscriber is sent the state.
+//! 4. Every [`ROOM_POLL_EVERY`](crate::limits::ROOM_POLL_EVERY) the room is read without a signal, and every
+//!    subscriber is sent its last sequence. So server and client detect a lost message.
+//! 5. Events are sent at once, states at a limited rate: the first change at once, later ones merged into one
+//!    state every [`ROOM_STATE_EVERY`](crate::limits::ROOM_STATE_EVERY), less often if the states of the room
+//!    are large. A vote is sent as a message; its state waits for the next change or the next interval.
+//! 6. A vote whose deadline passes is closed by whichever hub is first; the others read it from the log.
 //!
-//! Budget: one transaction per look. Ends with its last seat, with its room, or with the server.
+//! Budget: one transaction per read. The hub ends with its last subscriber, its room, or the server.
 
-use super::ending::Ending;
-use super::message::News;
-use super::registry::{Registry, Which};
-use super::seat::{Need, Seat, SeatId, Sent};
-use super::view::Views;
-use crate::limits::{ROOM_BYTES_PER_SECOND, ROOM_SOCKETS_MAX, ROOMS_RETRY, SEATS_TOLD_AT_ONCE};
-use emberkeep_games::party::{Error, RoomUpdate, RoomSnapshot};
+use super::close::CloseReason;
+use super::hubs::{Hubs, RoomKey};
+use super::server_message::EventMessage;
+use super::state_cache::StateCache;
+use super::subscriber::{SentBytes, StateNeed, Subscriber, SubscriberId};
+use crate::limits::{ROOM_BYTES_PER_SECOND, ROOM_SOCKETS_MAX, ROOMS_RETRY, SUBSCRIBERS_PER_YIELD};
+use emberkeep_games::party::{Error, RoomSnapshot, RoomUpdate};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-/// What a hub is told.
-pub(super) enum Told {
-    Enter(Box<Seat>),
-    Leave(SeatId),
-    /// A seat asks for the state.
-    Show(SeatId),
-    /// A test wants to see what becomes of a hub that panics.
+/// A command to a hub.
+pub(super) enum HubCommand {
+    Subscribe(Box<Subscriber>),
+    Unsubscribe(SubscriberId),
+    SendState(SubscriberId),
     #[cfg(test)]
     Panic,
 }
 
 pub(super) struct Hub {
-    which: Which,
-    registry: Registry,
-    told: mpsc::UnboundedReceiver<Told>,
-    heard: watch::Receiver<()>,
-    seats: HashMap<SeatId, Seat>,
-    /// The event after which the next look begins.
-    at: u64,
-    /// When something is due, or the store is asked again.
-    look_at: Option<Instant>,
-    /// Before it no state is sent.
+    room: RoomKey,
+    hubs: Hubs,
+    commands: mpsc::UnboundedReceiver<HubCommand>,
+    signals: watch::Receiver<()>,
+    subscribers: HashMap<SubscriberId, Subscriber>,
+    /// The sequence after which the next read begins.
+    position: u64,
+    /// When something is due in the room, or a failed read is repeated.
+    read_at: Option<Instant>,
+    /// No state is sent before it.
     states_from: Instant,
-    /// When states are sent that wait.
+    /// When pending states are sent.
     states_at: Option<Instant>,
-    /// Bytes of events since the last states. The interval after the next states pays for them.
+    /// Bytes of events since the last states. They extend the interval after the next states.
     event_bytes: usize,
 }
 
 impl Hub {
     pub(super) fn new(
-        which: Which,
-        registry: Registry,
-        told: mpsc::UnboundedReceiver<Told>,
-        heard: watch::Receiver<()>,
+        room: RoomKey,
+        hubs: Hubs,
+        commands: mpsc::UnboundedReceiver<HubCommand>,
+        signals: watch::Receiver<()>,
     ) -> Hub {
-        let (seats, states_from) = (HashMap::new(), Instant::now());
+        let (subscribers, states_from) = (HashMap::new(), Instant::now());
         Hub {
-            which,
-            registry,
-            told,
-            heard,
-            seats,
-            at: 0,
-            look_at: None,
+            room,
+            hubs,
+            commands,
+            signals,
+            subscribers,
+            position: 0,
+            read_at: None,
             states_from,
             states_at: None,
             event_bytes: 0,
         }
     }
 
-    /// Lives until its last seat leaves, its room ends, or the server does.
+    /// Runs until the last subscriber leaves, the room ends, or the server shuts down.
     pub(super) async fn run(mut self) {
-        let every = self.registry.rhythm().look_every;
+        let every = self.hubs.timing().poll_every;
         let mut tick = interval_at(Instant::now() + every, every);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let (look_at, states_at) = (self.look_at, self.states_at);
-            let turn = tokio::select! {
-                told = self.told.recv() => match told {
-                    Some(told) => self.seat(told).await,
+            let (read_at, states_at) = (self.read_at, self.states_at);
+            let outcome = tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(command) => self.execute(command).await,
                     None => return,
                 },
-                changed = self.heard.changed() => match changed {
+                changed = self.signals.changed() => match changed {
                     Ok(()) => self.catch_up().await,
                     Err(_) => return,
                 },
-                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => self.catch_up().await,
+                () = sleep_until(read_at.unwrap_or_else(Instant::now)), if read_at.is_some() => self.catch_up().await,
                 () = sleep_until(states_at.unwrap_or_else(Instant::now)), if states_at.is_some() => self.catch_up().await,
-                _ = tick.tick() => self.look_around().await,
+                _ = tick.tick() => self.poll().await,
             };
-            if let Err(ending) = turn {
-                self.registry.forget(self.which);
-                return self.end(ending);
+            if let Err(reason) = outcome {
+                self.hubs.remove(self.room);
+                return self.close(reason);
             }
-            if self.seats.is_empty() && self.registry.forget_if_idle(self.which, &self.told) {
+            if self.subscribers.is_empty() && self.hubs.remove_if_idle(self.room, &self.commands) {
                 return;
             }
         }
     }
 
-    /// Who came, went or asked since the last turn. Then everybody is told what is new: a seat may have entered after the
-    /// signal of what happened since its state.
-    async fn seat(&mut self, told: Told) -> Result<(), Ending> {
-        let mut next = Some(told);
-        while let Some(told) = next {
-            match told {
-                Told::Enter(seat) => self.enter(*seat),
-                Told::Leave(id) => drop(self.seats.remove(&id)),
+    /// Executes all pending commands, then reads the room: a new subscriber may have missed the signal of a
+    /// change after its state.
+    async fn execute(&mut self, command: HubCommand) -> Result<(), CloseReason> {
+        let mut next = Some(command);
+        while let Some(command) = next {
+            match command {
+                HubCommand::Subscribe(subscriber) => self.subscribe(*subscriber),
+                HubCommand::Unsubscribe(id) => drop(self.subscribers.remove(&id)),
                 #[cfg(test)]
-                Told::Panic => panic!("as the test asked"),
-                Told::Show(id) => {
-                    if let Some(seat) = self.seats.get_mut(&id) {
-                        seat.need = Need::Now;
+                HubCommand::Panic => panic!("as the test asked"),
+                HubCommand::SendState(id) => {
+                    if let Some(subscriber) = self.subscribers.get_mut(&id) {
+                        subscriber.need = StateNeed::Now;
                     }
                 }
             }
-            next = self.told.try_recv().ok();
+            next = self.commands.try_recv().ok();
         }
         self.catch_up().await
     }
 
-    fn enter(&mut self, seat: Seat) {
-        let older = self.seats.values().find(|held| held.device == seat.device).map(|held| held.id);
-        if let Some(older) = older.and_then(|id| self.seats.remove(&id)) {
-            older.outbox.end(Ending::Replaced);
+    fn subscribe(&mut self, mut subscriber: Subscriber) {
+        let replaced =
+            self.subscribers.values().find(|other| other.device == subscriber.device).map(|other| other.id);
+        if let Some(replaced) = replaced.and_then(|id| self.subscribers.remove(&id)) {
+            replaced.queue.close(CloseReason::Replaced);
         }
-        if self.seats.len() >= ROOM_SOCKETS_MAX {
-            let looking_on = self.seats.values().filter(|held| !held.is_reserved()).map(|held| held.id).max();
-            match looking_on.filter(|_| seat.is_reserved()).and_then(|id| self.seats.remove(&id)) {
-                Some(looking_on) => looking_on.outbox.end(Ending::Full),
-                None => return seat.refuse(),
+        if self.subscribers.len() >= ROOM_SOCKETS_MAX {
+            let spectators = self.subscribers.values().filter(|other| !other.has_priority());
+            let newest = spectators.map(|other| other.id).max().filter(|_| subscriber.has_priority());
+            match newest.and_then(|id| self.subscribers.remove(&id)) {
+                Some(spectator) => spectator.queue.close(CloseReason::Full),
+                None => return subscriber.refuse(),
             }
         }
-        let mut seat = seat;
-        if let Some(admitted) = seat.admitted.take() {
-            // Its connection may be gone: then it says that it leaves.
-            let _ = admitted.send(true);
+        if let Some(accepted) = subscriber.accepted.take() {
+            // If the connection is gone, its session unsubscribes.
+            let _ = accepted.send(true);
         }
-        // Whoever has heard less than the others gets the rest; those pass over what they know.
-        self.at = if self.seats.is_empty() { seat.seen } else { self.at.min(seat.seen) };
-        self.seats.insert(seat.id, seat);
+        // The hub goes back to the subscriber that is furthest behind; the others skip events that they
+        // already have.
+        self.position = match self.subscribers.is_empty() {
+            true => subscriber.position,
+            false => self.position.min(subscriber.position),
+        };
+        self.subscribers.insert(subscriber.id, subscriber);
     }
 
-    async fn look_around(&mut self) -> Result<(), Ending> {
+    async fn poll(&mut self) -> Result<(), CloseReason> {
         self.catch_up().await?;
-        self.seats.values().for_each(Seat::ping);
+        self.subscribers.values().for_each(Subscriber::ping);
         Ok(())
     }
 
-    /// Looks at the room, and hands what is new to the seats.
-    async fn catch_up(&mut self) -> Result<(), Ending> {
-        if self.seats.is_empty() {
+    /// Reads the room, and sends what is new to the subscribers.
+    async fn catch_up(&mut self) -> Result<(), CloseReason> {
+        if self.subscribers.is_empty() {
             return Ok(());
         }
-        let gaps = self.registry.gaps();
-        match self.registry.rooms().follow(self.which.code, self.at).await {
-            // The code was used again.
-            Ok(followed) if followed.snapshot.created_at() != self.which.created_at => Err(Ending::RoomClosed),
+        let gaps = self.hubs.gaps();
+        match self.hubs.rooms().follow(self.room.code, self.position).await {
+            // Another room has the code now.
+            Ok(followed) if followed.snapshot.created_at() != self.room.created_at => {
+                Err(CloseReason::RoomClosed)
+            }
             Ok(followed) => {
-                self.look_at = due(&followed.snapshot);
-                self.hand_out(&followed, gaps).await;
+                self.read_at = due(&followed.snapshot);
+                self.send(&followed, gaps).await;
                 Ok(())
             }
-            Err(Error::RoomNotFound(_)) => Err(Ending::RoomClosed),
-            Err(Error::RoomExpired(_)) => Err(Ending::RoomExpired),
-            Err(Error::ProtocolVersion { .. }) => Err(Ending::OtherVersion),
+            Err(Error::RoomNotFound(_)) => Err(CloseReason::RoomClosed),
+            Err(Error::RoomExpired(_)) => Err(CloseReason::RoomExpired),
+            Err(Error::ProtocolVersion { .. }) => Err(CloseReason::OtherVersion),
             Err(error) => {
-                tracing::warn!(room = %self.which.code, "cannot follow a room: {error}");
-                self.look_at = Some(Instant::now() + ROOMS_RETRY);
+                tracing::warn!(room = %self.room.code, "cannot follow a room: {error}");
+                self.read_at = Some(Instant::now() + ROOMS_RETRY);
                 Ok(())
             }
         }
     }
 
-    /// Tells every seat, in which others get their turn now and then.
-    async fn hand_out(&mut self, followed: &RoomUpdate, gaps: u64) {
-        let news: Vec<News<'_>> = followed.events.iter().map(News::of).collect();
-        let (look, worth, mut views) = (&followed.snapshot, self.worth(), Views::of(&followed.snapshot));
-        self.at = look.sequence();
-        let (mut ended, mut too_slow, mut all) = (Vec::new(), 0, Sent::default());
-        for (number, seat) in (1..).zip(self.seats.values_mut()) {
-            if !followed.is_whole || seat.gaps != gaps {
-                seat.need = Need::Now;
+    /// Updates every subscriber, and yields to other tasks in between.
+    async fn send(&mut self, followed: &RoomUpdate, gaps: u64) {
+        let events: Vec<EventMessage<'_>> = followed.events.iter().map(EventMessage::new).collect();
+        let (look, minimum, mut states) =
+            (&followed.snapshot, self.minimum_need(), StateCache::new(&followed.snapshot));
+        self.position = look.sequence();
+        let (mut closed, mut too_slow, mut total) = (Vec::new(), 0, SentBytes::default());
+        for (number, subscriber) in (1..).zip(self.subscribers.values_mut()) {
+            if !followed.is_whole || subscriber.gaps != gaps {
+                subscriber.need = StateNeed::Now;
             }
-            seat.gaps = gaps;
-            let is_banned = look.is_banned(&seat.device) && !seat.is_master;
-            let ending = match seat.tell(&news, &mut views, worth) {
+            subscriber.gaps = gaps;
+            let is_banned = look.is_banned(&subscriber.device) && !subscriber.is_master;
+            let reason = match subscriber.update(&events, &mut states, minimum) {
                 Ok(sent) => {
-                    all.event_bytes += sent.event_bytes;
-                    all.state_bytes += sent.state_bytes;
-                    is_banned.then_some(Ending::Banned)
+                    total.events += sent.events;
+                    total.state += sent.state;
+                    is_banned.then_some(CloseReason::Banned)
                 }
                 Err(_) => {
                     too_slow += 1;
-                    Some(Ending::TooSlow)
+                    Some(CloseReason::TooSlow)
                 }
             };
-            if let Some(ending) = ending {
-                seat.outbox.end(ending);
-                ended.push(seat.id);
+            if let Some(reason) = reason {
+                subscriber.queue.close(reason);
+                closed.push(subscriber.id);
             }
-            if number % SEATS_TOLD_AT_ONCE == 0 {
+            if number % SUBSCRIBERS_PER_YIELD == 0 {
                 tokio::task::yield_now().await;
             }
         }
-        self.registry.metrics().sockets_too_slow.fetch_add(too_slow, Relaxed);
-        self.seats.retain(|id, _| !ended.contains(id));
-        self.pace(all);
+        self.hubs.metrics().sockets_too_slow.fetch_add(too_slow, Relaxed);
+        self.subscribers.retain(|id, _| !closed.contains(id));
+        self.schedule_states(total);
     }
 
-    /// What a seat must need to be sent its state now; `None` if it is too early for any.
-    fn worth(&self) -> Option<Need> {
+    /// The need from which on a state is sent now; `None` if it is too early for any.
+    fn minimum_need(&self) -> Option<StateNeed> {
         let now = Instant::now();
         match self.states_at {
             _ if now < self.states_from => None,
-            Some(at) if at <= now => Some(Need::Soon),
-            _ => Some(Need::Now),
+            Some(at) if at <= now => Some(StateNeed::Soon),
+            _ => Some(StateNeed::Now),
         }
     }
 
-    /// Sets when the next states may leave, and when those leave that wait.
-    fn pace(&mut self, sent: Sent) {
-        let (now, every) = (Instant::now(), self.registry.rhythm().state_every);
-        self.event_bytes += sent.event_bytes;
-        // Events alone never put off a state that waits.
-        if sent.state_bytes > 0 {
-            let bytes = sent.state_bytes + std::mem::take(&mut self.event_bytes);
-            let of_bytes = Duration::from_secs(1).mul_f64(bytes as f64 / ROOM_BYTES_PER_SECOND as f64);
-            self.states_from = self.states_from.max(now + every.max(of_bytes));
+    /// Sets when the next states may be sent, and when pending ones are.
+    fn schedule_states(&mut self, sent: SentBytes) {
+        let (now, every) = (Instant::now(), self.hubs.timing().state_every);
+        self.event_bytes += sent.events;
+        // Events alone never delay a pending state.
+        if sent.state > 0 {
+            let bytes = sent.state + std::mem::take(&mut self.event_bytes);
+            let transfer = Duration::from_secs(1).mul_f64(bytes as f64 / ROOM_BYTES_PER_SECOND as f64);
+            self.states_from = self.states_from.max(now + every.max(transfer));
         }
-        let need = self.seats.values().map(|seat| seat.need).max().unwrap_or(Need::Nothing);
+        let need =
+            self.subscribers.values().map(|subscriber| subscriber.need).max().unwrap_or(StateNeed::None);
         self.states_at = match (need, self.states_at) {
-            (Need::Nothing, _) => None,
-            (Need::Now, _) => Some(self.states_from),
-            // The first of them sets the time, so that further votes do not put it off.
-            (Need::Soon, Some(at)) if at > now => Some(at),
-            (Need::Soon, _) => Some(self.states_from.max(now + every)),
+            (StateNeed::None, _) => None,
+            (StateNeed::Now, _) => Some(self.states_from),
+            // The first vote sets the time, so that further votes do not delay it.
+            (StateNeed::Soon, Some(at)) if at > now => Some(at),
+            (StateNeed::Soon, _) => Some(self.states_from.max(now + every)),
         };
     }
 
-    /// The last word to everybody, also to those on their way in.
-    fn end(&mut self, ending: Ending) {
-        // A seat that comes later gets a new hub.
-        self.told.close();
-        while let Ok(told) = self.told.try_recv() {
-            if let Told::Enter(seat) = told {
-                seat.outbox.end(ending);
+    /// Closes all subscribers, also those whose command is still in the channel.
+    fn close(&mut self, reason: CloseReason) {
+        // A later subscriber starts a new hub.
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let HubCommand::Subscribe(subscriber) = command {
+                subscriber.queue.close(reason);
             }
         }
-        self.seats.values().for_each(|seat| seat.outbox.end(ending));
+        self.subscribers.values().for_each(|subscriber| subscriber.queue.close(reason));
     }
 }
 
 impl Drop for Hub {
-    /// A hub that panics ends its sockets: clients connect again and find a new one.
+    /// A hub that panics closes its connections, so that clients connect again and get a new hub.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.end(Ending::ServerEnds);
+            self.close(CloseReason::Shutdown);
         }
     }
 }
 
-/// When the next thing happens in a room by itself, its end included. What was due at the moment of the look has happened;
-/// a deadline that still stands then is none that passes.
+/// When the next deadline of a room passes, its expiry included. A deadline in the past is ignored: the read
+/// has already handled what was due.
 fn due(look: &RoomSnapshot) -> Option<Instant> {
     let moments = [look.next_deadline(), Some(look.expires_at())].into_iter().flatten();
     let wait = moments.filter_map(|at| at.checked_sub(look.now())).filter(|ms| *ms > 0).min()?;
-    // One more, because both ends of the wait were cut to whole milliseconds.
+    // One more, because both times are truncated to milliseconds.
     Instant::now().checked_add(Duration::from_millis(wait as u64 + 1))
 }

@@ -1,34 +1,32 @@
 //! Rooms over WebSocket.
 //!
-//! A room's log and its state are the truth; its channel only wakes. Every process has one [`hub`](hub) per room in which it
-//! has sockets: it reads the log from where it is and hands each event to the seats that may know of it. In any doubt (a
-//! gap, a log that was set back, an event of a later version, more news than fit) it hands out the state and goes on from its
-//! sequence.
+//! A room's log and its state are the source of truth; its pub/sub channel only wakes. Every process has one
+//! [`hub`] per room with local connections. The hub reads the log from its position and sends each event to
+//! the subscribers that may see it. If the log cannot be followed (a gap, a rollback, an event of a later
+//! version, a full queue), it sends the state and goes on from the state's sequence.
 //!
-//! A socket is a task of its own. Everything that it sends waits in one [`outbox`](outbox), in order and bounded, so that a
-//! client which does not keep up never slows its room. Every state that a socket is sent comes from its hub, so that they
-//! never go backwards.
+//! A connection is a task: [`connection`] → [`join`] → [`session`]. All its messages pass one bounded
+//! [`send_queue`], so that a slow client never slows down its room. Every state comes from the hub, so that
+//! states never go backwards.
 //!
-//! Nothing here decides anything about a game: commands go to [`Rooms`](emberkeep_games::party::Rooms), and what comes of
-//! them comes back through the log, whichever server it was written on.
+//! Nothing here decides about the game: client messages go to [`Rooms`](emberkeep_games::party::Rooms), and
+//! their effects come back through the log, also from other servers.
 
-mod client;
-mod command;
-mod crowd;
-mod ending;
-mod entrance;
+mod client_message;
+mod close;
+mod connection;
 mod hub;
-mod manners;
-mod message;
-mod outbox;
-mod registry;
-mod rhythm;
-mod seat;
-mod socket;
-mod view;
+mod hubs;
+mod join;
+mod send_queue;
+mod server_message;
+mod session;
+mod state_cache;
+mod subscriber;
+mod timing;
 
-pub(crate) use registry::Registry;
-pub(crate) use socket::routes;
+pub(crate) use connection::{Gateway, serve};
+pub(crate) use hubs::Hubs;
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,19 @@
 //! The server as a caller meets it: over real connections to a free loopback port.
 
 mod auth;
-mod bounds;
 mod docs_page;
 mod document;
-mod ending;
 mod fuzz;
-mod guesses;
+mod home;
 mod input;
+mod limits;
 mod monsters;
-mod observe;
-mod pages;
+mod origins;
+mod proxies;
 mod reactors;
+mod request_log;
+mod room_codes;
 mod rooms;
+mod shutdown;
 mod support;
-mod waits;
+mod timeouts;

@@ -135,7 +135,7 @@ async fn effects_are_applied_run_and_cancelled() {
     (of_a_monster["sourceType"], of_a_monster["sourceSkillId"]) = (json!("MONSTER_SKILL"), json!(65_536));
     let refused = server.post(&format!("{path}/effects"), of_a_monster).await;
     assert_eq!(refused.problem(422), "invalid");
-    assert!(refused.json(422)["message"].as_str().unwrap().contains("65535"), "{:?}", refused.json(422));
+    assert!(refused.json(422)["detail"].as_str().unwrap().contains("65535"), "{:?}", refused.json(422));
     let mut of_the_game = poison.clone();
     (of_the_game["sourceType"], of_the_game["statuses"]) = (json!("GM_COMMAND"), json!({"FREEZE": 1}));
     let frozen = server.post(&format!("{path}/effects"), of_the_game.clone()).await.json(201);
@@ -174,7 +174,7 @@ async fn skills_cool_down() {
     let skill = format!("{path}/cooldowns/126");
     let beyond = server.put(&format!("{path}/cooldowns/65536"), json!({"durationMs": 5_000})).await;
     assert_eq!(beyond.problem(422), "invalid");
-    assert!(beyond.json(422)["message"].as_str().unwrap().contains("65536"), "{:?}", beyond.json(422));
+    assert!(beyond.json(422)["detail"].as_str().unwrap().contains("65536"), "{:?}", beyond.json(422));
     assert_eq!(server.get(&skill).await.json(200), json!({"cooling": false, "remainingMs": null}));
     assert_eq!(server.put(&skill, json!({"durationMs": 60_000})).await.status, 204);
     let cooling = server.get(&skill).await.json(200);

@@ -315,7 +315,7 @@ async fn a_master_locks_bans_and_plays_again() {
     assert_eq!(lifted().await.status, 204);
     assert_eq!(lifted().await.problem(404), "ban_not_found");
     let no_key = server.put(&format!("{}/locked", room.path), json!({"locked": false})).await;
-    assert!(no_key.json(403)["message"].as_str().unwrap().contains("send the master key"));
+    assert!(no_key.json(403)["detail"].as_str().unwrap().contains("send the master key"));
 }
 
 #[tokio::test]

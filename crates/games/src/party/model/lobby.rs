@@ -5,6 +5,7 @@ use emberkeep_schema::{Array, record};
 use serde::{Deserialize, Serialize};
 
 /// The phase of a room.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

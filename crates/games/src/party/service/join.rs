@@ -44,6 +44,8 @@ pub struct Admission {
 }
 
 /// The reply to a join over HTTP.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Joined))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinReply {
     /// The code of the room.

@@ -7,6 +7,7 @@ use crate::party::rules::next_item;
 use serde::Serialize;
 
 /// The state of a room for its master: the view of a player, and more.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MasterSync {
     /// The view of a player.
@@ -22,16 +23,20 @@ pub struct MasterSync {
     pub bans: Vec<VisibleBan>,
     /// While a vote is open: the players that have voted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub votes_received_player_ids: Option<Vec<PlayerId>>,
     /// From the close of a vote to its reveal: the result.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub current_vote_results: Option<VoteResults>,
     /// The item that can be opened next.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub next_item: Option<NextItem>,
 }
 
 /// A banned device, without its id.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleBan {
     /// The id to lift the ban with.
@@ -45,6 +50,7 @@ pub struct VisibleBan {
 }
 
 /// An item that is not open yet.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextItem {
     /// The round.

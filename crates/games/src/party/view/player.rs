@@ -7,6 +7,7 @@ use crate::party::rules::{current, ranking};
 use serde::{Deserialize, Serialize};
 
 /// The state of a room for a client.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlayerSync {
     /// The code of the room.
@@ -40,6 +41,7 @@ pub struct PlayerSync {
 }
 
 /// Whether a device has a player.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerStatus {
@@ -50,6 +52,7 @@ pub enum PlayerStatus {
 }
 
 /// A player in a view.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisiblePlayer {
     /// The id.
@@ -67,6 +70,7 @@ pub struct VisiblePlayer {
 }
 
 /// A sender in a view.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleSender {
     /// The id.
@@ -80,6 +84,7 @@ pub struct VisibleSender {
 }
 
 /// The game in a view.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GameView {
     /// What the game waits for.
@@ -107,6 +112,7 @@ pub struct GameView {
 }
 
 /// The current item.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentItem {
     /// The id.
@@ -120,6 +126,8 @@ pub struct CurrentItem {
 }
 
 /// An entry of a ranking. Players with equal points have the same rank.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Ranked))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankingEntry {
     /// The rank; 1 is the best.
@@ -131,6 +139,8 @@ pub struct RankingEntry {
 }
 
 /// The revealed result of an item.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Revealed))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedItem {
     /// The round.
@@ -144,6 +154,7 @@ pub struct RevealedItem {
 }
 
 /// The result of one player's vote.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedPlayer {
     /// The player.

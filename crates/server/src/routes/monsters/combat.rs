@@ -1,10 +1,10 @@
-//! Hits, and who moves a monster.
+//! Damage and control of a monster.
 
-use crate::app::App;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Absent, Conflict};
-use crate::routes::place::{ControllerPath, MonsterPath};
+use crate::routes::path::{ControllerPath, MonsterPath};
+use crate::routes::responses::{Conflict, NotFound};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::monsters;
@@ -17,20 +17,20 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7, "amount": 15}))]
 pub(super) struct Damage {
-    /// Who hits; 0 is nobody.
+    /// The attacking character; 0 is none.
     character_id: u32,
-    /// How much, at least 1.
+    /// Damage, at least 1.
     #[schema(minimum = 1)]
     amount: i64,
 }
 
-/// What a hit did.
+/// The effect of a hit.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Hit {
-    /// Health that it took.
+    /// Health that the hit took.
     #[schema(example = 15)]
     actual: u32,
-    /// Health that is left.
+    /// Health after the hit.
     #[schema(example = 35)]
     hp: u32,
     /// Whether this hit killed the monster. True for exactly one hit.
@@ -43,108 +43,108 @@ impl From<monsters::Hit> for Hit {
     }
 }
 
-/// Hits a monster. More than the health that is left kills; `already_dead` for those who come later.
+/// Damages a monster. Damage of at least its health kills it; later hits get `already_dead`.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "What the hit did", body = Hit), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The effect of the hit", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Damage>,
-) -> Result<Answer<Hit>, Problem> {
+) -> Result<Answer<Hit>, ApiError> {
     let (tenant, id) = path.parts();
     let hit = app.monsters.damage(tenant, id, CharacterId(body.character_id), body.amount).await?;
     Ok(Answer(hit.into()))
 }
 
-/// Hurts a monster as poison does: never takes the last point of health.
+/// Damages a monster like poison, which never takes the last point of health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage-over-time", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "What it did", body = Hit), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The effect of the damage", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster_over_time(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Damage>,
-) -> Result<Answer<Hit>, Problem> {
+) -> Result<Answer<Hit>, ApiError> {
     let (tenant, id) = path.parts();
     let character = CharacterId(body.character_id);
     Ok(Answer(app.monsters.damage_over_time(tenant, id, character, body.amount).await?.into()))
 }
 
-/// Who did most damage.
+/// The character that did most damage.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DamageLeader {
-    /// `null` if nobody hit it.
+    /// `null` if the monster was not hit.
     leader: Option<Leader>,
 }
 
-/// Who, and how much.
+/// A character and its damage.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Leader {
-    /// Who.
+    /// The character.
     #[schema(example = 7)]
     character_id: u32,
-    /// The sum of all hits.
+    /// The sum of all its hits.
     #[schema(example = 120)]
     damage: u64,
 }
 
-/// Tells who did most damage to a monster, in sum. Of equals, who hit first.
+/// Returns the character that did most damage to a monster. Of equals, the one that hit first.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}/damage-leader", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "Who it was", body = DamageLeader), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The leader", body = DamageLeader), NotFound))]
 pub(super) async fn get_damage_leader(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<DamageLeader>, Problem> {
+) -> Result<Answer<DamageLeader>, ApiError> {
     let (tenant, id) = path.parts();
     let leader = app.monsters.damage_leader(tenant, id).await?;
     let leader = leader.map(|(character, damage)| Leader { character_id: character.0, damage });
     Ok(Answer(DamageLeader { leader }))
 }
 
-/// Whose client moves a monster.
+/// The character whose client controls a monster.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7}))]
 pub(super) struct Controller {
-    /// Who; never 0, which is nobody.
+    /// The character, at least 1.
     #[schema(minimum = 1)]
     character_id: u32,
 }
 
-/// Who had control before.
+/// The previous controller.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FormerController {
-    /// Who; 0 is nobody.
+    /// The character; 0 is none.
     former: u32,
 }
 
 /// Gives control of a living monster to a character.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/control", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "Who had it before", body = FormerController), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The previous controller", body = FormerController), NotFound, Conflict))]
 pub(super) async fn control_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Controller>,
-) -> Result<Answer<FormerController>, Problem> {
+) -> Result<Answer<FormerController>, ApiError> {
     let (tenant, id) = path.parts();
     let former = app.monsters.control(tenant, id, CharacterId(body.character_id)).await?;
     Ok(Answer(FormerController { former: former.0 }))
 }
 
-/// Whether control ended.
+/// The effect of a release.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Released {
-    /// `false` if somebody else has control by now, and keeps it.
+    /// `false` if another character controls the monster.
     released: bool,
 }
 
-/// Ends a character's control of a monster. Only the controller's own release counts.
+/// Ends a character's control of a monster. It has no effect if another character controls the monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/control/{character}", tag = "monsters",
-    params(ControllerPath), responses((status = 200, description = "Whether it ended", body = Released), Absent))]
+    params(ControllerPath), responses((status = 200, description = "Whether the control ended", body = Released), NotFound))]
 pub(super) async fn release_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<ControllerPath>,
-) -> Result<Answer<Released>, Problem> {
+) -> Result<Answer<Released>, ApiError> {
     let (tenant, id, character) = path.parts();
     Ok(Answer(Released { released: app.monsters.release_control(tenant, id, character).await? }))
 }

@@ -1,69 +1,69 @@
-//! Cooldowns of monsters' skills.
+//! Cooldowns of monster skills.
 
-use crate::app::App;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Absent, Cleared, Conflict, Cooldown, ms};
-use crate::routes::place::{MonsterPath, SkillPath};
+use crate::routes::path::{MonsterPath, SkillPath};
+use crate::routes::responses::{Cleared, Conflict, Cooldown, NotFound, from_ms};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// How long a skill cools down.
+/// A cooldown of a skill.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"durationMs": 5_000}))]
 pub(super) struct SkillCooldown {
-    /// 1 ms to 7 days.
+    /// Milliseconds: 1 to 7 days.
     #[schema(minimum = 1, maximum = 604_800_000)]
     duration_ms: u64,
 }
 
-/// Lets a skill of a living monster cool down from now on, whether or not it did before.
+/// Starts the cooldown of a living monster's skill. An earlier cooldown is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
-    params(SkillPath), responses((status = 204, description = "It cools down"), Absent, Conflict))]
+    params(SkillPath), responses((status = 204, description = "The cooldown has started"), NotFound, Conflict))]
 pub(super) async fn start_monster_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SkillPath>,
     Json(body): Json<SkillCooldown>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let (tenant, id, skill) = path.parts();
-    app.monsters.start_cooldown(tenant, id, skill, ms(body.duration_ms)).await?;
+    app.monsters.start_cooldown(tenant, id, skill, from_ms(body.duration_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tells whether a skill cools down, and for how long.
+/// Returns the cooldown of a skill.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
-    params(SkillPath), responses((status = 200, description = "Whether it does", body = Cooldown), Absent))]
+    params(SkillPath), responses((status = 200, description = "The cooldown", body = Cooldown), NotFound))]
 pub(super) async fn get_monster_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SkillPath>,
-) -> Result<Answer<Cooldown>, Problem> {
+) -> Result<Answer<Cooldown>, ApiError> {
     let (tenant, id, skill) = path.parts();
     Ok(Answer(app.monsters.cooldown_remaining(tenant, id, skill).await?.into()))
 }
 
-/// Ends a skill's cooldown.
+/// Clears the cooldown of a skill.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
-    params(SkillPath), responses((status = 200, description = "Whether there was one", body = Cleared), Absent))]
+    params(SkillPath), responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared), NotFound))]
 pub(super) async fn clear_monster_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SkillPath>,
-) -> Result<Answer<Cleared>, Problem> {
+) -> Result<Answer<Cleared>, ApiError> {
     let (tenant, id, skill) = path.parts();
     let cleared = usize::from(app.monsters.clear_cooldown(tenant, id, skill).await?);
     Ok(Answer(Cleared { cleared }))
 }
 
-/// Ends all known cooldowns of a monster.
+/// Clears all known cooldowns of a monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "How many there were", body = Cleared), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The number of cleared cooldowns", body = Cleared), NotFound))]
 pub(super) async fn clear_monster_cooldowns(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<Cleared>, Problem> {
+) -> Result<Answer<Cleared>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(Cleared { cleared: app.monsters.clear_cooldowns(tenant, id).await? }))
 }

@@ -2,11 +2,11 @@
 
 use super::effects::DueRequest;
 use super::shape;
-use crate::app::App;
+use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
-use crate::problem::{Body, Problem};
-use crate::routes::answers::{Absent, Conflict, ms, told};
-use crate::routes::place::{MonsterPath, TenantPath};
+use crate::routes::path::{MonsterPath, TenantPath};
+use crate::routes::responses::{Conflict, NotFound, from_ms, problems};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,50 +14,51 @@ use emberkeep_games::monsters::{self, DropTimer, DropTimerRequest, Error};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a monster drops by.
+/// A drop timer.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"dropPeriodMs": 15_000, "weaponAttack": 30}))]
 pub(super) struct TimerRequest {
-    /// Time between two drops: 1 ms to 7 days.
+    /// Milliseconds between two drops: 1 to 7 days.
     #[schema(minimum = 1, maximum = 604_800_000)]
     drop_period_ms: u64,
-    /// Its attack, which decides about what it drops.
+    /// The monster's attack, from which the game derives the drop.
     #[serde(default)]
     weapon_attack: u32,
 }
 
-/// Lets a living monster drop something every now and then, from now on. An earlier timer is replaced.
+/// Starts the drop timer of a living monster. An earlier timer is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound, Conflict))]
 pub(super) async fn register_drop_timer(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<TimerRequest>,
-) -> Result<Answer<DropTimer>, Problem> {
+) -> Result<Answer<DropTimer>, ApiError> {
     let (tenant, id) = path.parts();
-    let request = DropTimerRequest { period: ms(body.drop_period_ms), weapon_attack: body.weapon_attack };
+    let request =
+        DropTimerRequest { period: from_ms(body.drop_period_ms), weapon_attack: body.weapon_attack };
     Ok(Answer(app.monsters.register_drop_timer(tenant, id, request).await?))
 }
 
-/// Reads a monster's drop timer.
+/// Returns the drop timer of a monster.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound))]
 pub(super) async fn get_drop_timer(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<DropTimer>, Problem> {
+) -> Result<Answer<DropTimer>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.drop_timer(tenant, id).await?.ok_or(Error::NoDropTimer { id })?))
 }
 
-/// Ends a monster's drop timer, also one whose monster is gone.
+/// Removes the drop timer of a monster, also if the monster no longer exists.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
-    params(MonsterPath), responses((status = 204, description = "It ended"), Absent))]
+    params(MonsterPath), responses((status = 204, description = "The timer was removed"), NotFound))]
 pub(super) async fn unregister_drop_timer(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let (tenant, id) = path.parts();
     if app.monsters.unregister_drop_timer(tenant, id).await? {
         return Ok(StatusCode::NO_CONTENT);
@@ -65,25 +66,25 @@ pub(super) async fn unregister_drop_timer(
     Err(Error::NoDropTimer { id }.into())
 }
 
-/// Notes that a monster was hit, which puts its next drop off to a period from now.
+/// Records a hit on a monster: the next drop is one period from now.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer/hit", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound))]
 pub(super) async fn record_drop_hit(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<DropTimer>, Problem> {
+) -> Result<Answer<DropTimer>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.record_drop_hit(tenant, id).await?))
 }
 
-/// A drop, handed to one caller.
+/// A due drop.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Drop {
-    /// The monster.
+    /// The id of the monster.
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
-    /// Its timer, which runs for the next drop already.
+    /// Its timer, already set to the next drop.
     #[schema(value_type = shape::DropTimer)]
     timer: DropTimer,
 }
@@ -94,29 +95,29 @@ impl From<monsters::DropDue> for Drop {
     }
 }
 
-/// Drops that came due.
+/// Due drops.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DueDrops {
-    /// The drops, the longest overdue first. Nobody else gets them.
+    /// The drops, the longest overdue first. No other caller gets them.
     done: Vec<Drop>,
     /// Records that could not be read.
-    corrupt: Vec<Body>,
-    /// What kept the call from going on: call again for the rest.
-    stopped: Option<Body>,
+    corrupt: Vec<ProblemDetails>,
+    /// The error that stopped the call: call again for the rest.
+    stopped: Option<ProblemDetails>,
 }
 
-/// Hands out the drops of a tenant whose time has come, each to one caller.
+/// Returns the due drops of a tenant. Each drop is returned to one caller.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/due-drops", tag = "monsters",
     params(TenantPath), responses((status = 200, description = "The drops", body = DueDrops)))]
 pub(super) async fn run_due_drops(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<TenantPath>,
     Json(body): Json<DueRequest>,
-) -> Result<Answer<DueDrops>, Problem> {
+) -> Result<Answer<DueDrops>, ApiError> {
     let due = app.monsters.due_drops(path.tenant(), body.limit()?).await?;
     Ok(Answer(DueDrops {
         done: due.done.into_iter().map(Drop::from).collect(),
-        corrupt: told(due.corrupt),
-        stopped: due.stopped.map(|error| Problem::from(error).into_body()),
+        corrupt: problems(due.corrupt),
+        stopped: due.stopped.map(|error| ApiError::from(error).into_details()),
     }))
 }

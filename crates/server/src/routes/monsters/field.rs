@@ -1,12 +1,12 @@
-//! Monsters of a field: spawning, listing, moving, ending all.
+//! Monsters of a field: spawn, list, move, remove all.
 
 use super::shape;
-use crate::app::App;
+use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
-use crate::problem::{Body, Problem};
-use crate::routes::answers::{Absent, Conflict, Created, told};
 use crate::routes::paging::{self, PageQuery};
-use crate::routes::place::{FieldPath, MonsterPath};
+use crate::routes::path::{FieldPath, MonsterPath};
+use crate::routes::responses::{Conflict, Created, NotFound, problems};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,27 +21,27 @@ use uuid::Uuid;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"monsterId": 100_100, "maxHp": 50, "maxMp": 100, "x": -120, "y": 45}))]
 pub(super) struct Spawn {
-    /// What kind of monster.
+    /// The template of the monster.
     monster_id: u32,
-    /// Full health, at least 1.
+    /// Maximum health, at least 1.
     #[schema(minimum = 1)]
     max_hp: u32,
-    /// Full mana.
+    /// Maximum mana.
     #[serde(default)]
     max_mp: u32,
-    /// Where in the field.
+    /// Position.
     #[serde(default)]
     x: i16,
-    /// Where in the field.
+    /// Position.
     #[serde(default)]
     y: i16,
-    /// On which foothold.
+    /// The foothold.
     #[serde(default)]
     fh: i16,
-    /// How it stands.
+    /// The stance.
     #[serde(default)]
     stance: u8,
-    /// Its team; -1 is none.
+    /// The team; -1 is none.
     #[serde(default = "no_team")]
     team: i8,
     /// Region of the tenant's client.
@@ -78,30 +78,30 @@ impl Spawn {
     }
 }
 
-/// Brings a monster into a field.
+/// Spawns a monster in a field.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
     params(FieldPath), responses((status = 201, description = "The monster", body = shape::Monster,
-        headers(("Location" = String, description = "Where it is read"))), Conflict))]
+        headers(("Location" = String, description = "The URL of the monster"))), Conflict))]
 pub(super) async fn spawn_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
     Json(body): Json<Spawn>,
-) -> Result<Created<Monster>, Problem> {
+) -> Result<Created<Monster>, ApiError> {
     let tenant = path.tenant();
     let monster = app.monsters.spawn(tenant, body.at(path.field())).await?;
     let location = format!("/v1/tenants/{}/monsters/{}", tenant.0, monster.id);
     Ok(Created { location, body: monster })
 }
 
-/// Some monsters of a field.
+/// A page of the monsters of a field.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonsterPage {
-    /// Those that are there, dead ones that were not removed included. One may stand on two pages.
+    /// The monsters, including dead ones that are not removed. A monster may be on two pages.
     #[schema(value_type = Vec<shape::Monster>)]
     monsters: Vec<Monster>,
-    /// Records that could not be read. They do not hide the others.
-    corrupt: Vec<Body>,
-    /// The `cursor` of the next page; `null` at the end.
+    /// Records that could not be read; the others are listed.
+    corrupt: Vec<ProblemDetails>,
+    /// The `cursor` of the next page; `null` on the last page.
     next: Option<String>,
 }
 
@@ -109,28 +109,28 @@ pub(super) struct MonsterPage {
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
     params(FieldPath, PageQuery), responses((status = 200, description = "A page", body = MonsterPage)))]
 pub(super) async fn list_monsters(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
     Query(query): Query<PageQuery>,
-) -> Result<Answer<MonsterPage>, Problem> {
-    let (from, limit) = query.read()?;
-    let page = app.monsters.field_page(path.tenant(), path.field(), from, limit).await?;
-    let (monsters, corrupt) = (page.listing.living, told(page.listing.corrupt));
+) -> Result<Answer<MonsterPage>, ApiError> {
+    let (cursor, limit) = query.parse()?;
+    let page = app.monsters.field_page(path.tenant(), path.field(), cursor, limit).await?;
+    let (monsters, corrupt) = (page.listing.living, problems(page.listing.corrupt));
     Ok(Answer(MonsterPage { monsters, corrupt, next: paging::next(page.next) }))
 }
 
-/// What became of a field's monsters.
+/// The monsters that were removed from a field.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonstersDestroyed {
-    /// Those that this call removed, as they were at their end.
+    /// The monsters that this call removed.
     #[schema(value_type = Vec<shape::Monster>)]
     removed: Vec<Monster>,
-    /// Cooldowns that went with them.
+    /// Cooldowns that were removed with them.
     cooldowns: usize,
-    /// Records that could not be read, and were left as they are.
-    corrupt: Vec<Body>,
-    /// What kept the call from going on: call again for the rest.
-    stopped: Option<Body>,
+    /// Records that could not be read and were left unchanged.
+    corrupt: Vec<ProblemDetails>,
+    /// The error that stopped the call: call again for the rest.
+    stopped: Option<ProblemDetails>,
 }
 
 impl From<FieldDestruction> for MonstersDestroyed {
@@ -138,52 +138,52 @@ impl From<FieldDestruction> for MonstersDestroyed {
         MonstersDestroyed {
             removed: destroyed.monsters,
             cooldowns: destroyed.cooldowns,
-            corrupt: told(destroyed.corrupt),
-            stopped: destroyed.stopped.map(|error| Problem::from(error).into_body()),
+            corrupt: problems(destroyed.corrupt),
+            stopped: destroyed.stopped.map(|error| ApiError::from(error).into_details()),
         }
     }
 }
 
-/// Removes all monsters of a field, each one whole.
+/// Removes all monsters of a field. Each one is removed atomically.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
-    params(FieldPath), responses((status = 200, description = "Those that this call removed", body = MonstersDestroyed)))]
+    params(FieldPath), responses((status = 200, description = "The removed monsters", body = MonstersDestroyed)))]
 pub(super) async fn destroy_monsters(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
-) -> Result<Answer<MonstersDestroyed>, Problem> {
+) -> Result<Answer<MonstersDestroyed>, ApiError> {
     Ok(Answer(app.monsters.destroy_in_field(path.tenant(), path.field()).await?.into()))
 }
 
-/// Where a monster moves in its field, and how it stands there.
+/// A position in a field.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"x": -120, "y": 45, "fh": 3, "stance": 2}))]
 pub(super) struct Place {
-    /// Where.
+    /// Position.
     x: i16,
-    /// Where.
+    /// Position.
     y: i16,
-    /// On which foothold; without it that stays as it is.
+    /// The foothold; unchanged if absent.
     fh: Option<i16>,
-    /// How it stands; without it that stays as it is.
+    /// The stance; unchanged if absent.
     stance: Option<u8>,
 }
 
 /// Moves a living monster within its field.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/position", tag = "monsters",
-    params(MonsterPath), responses((status = 204, description = "It stands there"), Absent, Conflict))]
+    params(MonsterPath), responses((status = 204, description = "The monster was moved"), NotFound, Conflict))]
 pub(super) async fn move_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Place>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let (tenant, id) = path.parts();
     let to = Position { x: body.x, y: body.y, fh: body.fh, stance: body.stance };
     app.monsters.move_to(tenant, id, to).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Another field, and where in it.
+/// A field, and a position in it.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"worldId": 0, "channelId": 1, "mapId": 100_000_001, "x": 10, "y": 20}))]
@@ -194,18 +194,18 @@ pub(super) struct Destination {
     channel_id: u8,
     /// The map.
     map_id: u32,
-    /// The instance of the map; all zeros if not given.
+    /// The instance of the map; all zeros if absent.
     #[serde(default)]
     instance: Uuid,
-    /// Where in the field.
+    /// Position.
     #[serde(default)]
     x: i16,
-    /// Where in the field.
+    /// Position.
     #[serde(default)]
     y: i16,
-    /// On which foothold; without it that stays as it is.
+    /// The foothold; unchanged if absent.
     fh: Option<i16>,
-    /// How it stands; without it that stays as it is.
+    /// The stance; unchanged if absent.
     stance: Option<u8>,
 }
 
@@ -221,14 +221,14 @@ impl Destination {
     }
 }
 
-/// Moves a living monster to another field, with its drop timer. Nobody controls it afterwards.
+/// Moves a living monster to another field, with its drop timer. It has no controller afterwards.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/field", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), NotFound, Conflict))]
 pub(super) async fn move_monster_to_field(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Destination>,
-) -> Result<Answer<Monster>, Problem> {
+) -> Result<Answer<Monster>, ApiError> {
     let ((tenant, id), (field, to)) = (path.parts(), body.parts());
     Ok(Answer(app.monsters.move_to_field(tenant, id, field, to).await?))
 }

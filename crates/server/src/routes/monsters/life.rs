@@ -1,11 +1,11 @@
-//! A monster itself: reading it, its end, its health and mana.
+//! One monster: read, remove, health and mana.
 
 use super::shape;
-use crate::app::App;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Absent, Conflict};
-use crate::routes::place::MonsterPath;
+use crate::routes::path::MonsterPath;
+use crate::routes::responses::{Conflict, NotFound};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,24 +13,24 @@ use emberkeep_games::monsters::{Error, Monster};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Reads a monster; dead ones that were not removed are there too.
+/// Returns a monster, also a dead one that is not removed.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), NotFound))]
 pub(super) async fn get_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<Monster>, Problem> {
+) -> Result<Answer<Monster>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.get(tenant, id).await?))
 }
 
-/// Removes a monster, dead or alive, with all that belongs to it. One caller gets 204, all others 404.
+/// Removes a monster, dead or alive, and everything that belongs to it. One caller gets 204, all others 404.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}", tag = "monsters",
-    params(MonsterPath), responses((status = 204, description = "It is gone"), Absent))]
+    params(MonsterPath), responses((status = 204, description = "The monster was removed"), NotFound))]
 pub(super) async fn remove_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let (tenant, id) = path.parts();
     if app.monsters.remove(tenant, id).await? {
         return Ok(StatusCode::NO_CONTENT);
@@ -38,18 +38,18 @@ pub(super) async fn remove_monster(
     Err(Error::NotFound { id }.into())
 }
 
-/// Removes a monster, and gives it as it was at its end: who hurt it, what weighed on it.
+/// Removes a monster and returns its last state, with its damage entries and effects.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/take", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The monster at its end", body = shape::Monster), Absent))]
+    params(MonsterPath), responses((status = 200, description = "The removed monster", body = shape::Monster), NotFound))]
 pub(super) async fn take_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-) -> Result<Answer<Monster>, Problem> {
+) -> Result<Answer<Monster>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.take(tenant, id).await?.ok_or(Error::NotFound { id })?))
 }
 
-/// How much.
+/// An amount.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"amount": 10}))]
@@ -59,49 +59,49 @@ pub(super) struct Amount {
     amount: i64,
 }
 
-/// What healing did.
+/// The effect of healing.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Healed {
-    /// Health that it gave.
+    /// Health that was restored.
     #[schema(example = 10)]
     actual: u32,
-    /// Health now.
+    /// Health afterwards.
     #[schema(example = 45)]
     hp: u32,
 }
 
-/// Heals a living monster, up to its full health.
+/// Heals a living monster, up to its maximum health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/heal", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "What it did", body = Healed), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The effect", body = Healed), NotFound, Conflict))]
 pub(super) async fn heal_monster(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Amount>,
-) -> Result<Answer<Healed>, Problem> {
+) -> Result<Answer<Healed>, ApiError> {
     let (tenant, id) = path.parts();
     let healed = app.monsters.heal(tenant, id, body.amount).await?;
     Ok(Answer(Healed { actual: healed.actual, hp: healed.hp }))
 }
 
-/// What a spell cost.
+/// The effect of using mana.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MpUsed {
-    /// Mana that it took.
+    /// Mana that was used.
     #[schema(example = 10)]
     actual: u32,
-    /// Mana left.
+    /// Mana afterwards.
     #[schema(example = 90)]
     mp: u32,
 }
 
-/// Takes mana of a living monster, as much as is left.
+/// Uses mana of a living monster, at most what it has.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/use-mp", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "What it took", body = MpUsed), Absent, Conflict))]
+    params(MonsterPath), responses((status = 200, description = "The effect", body = MpUsed), NotFound, Conflict))]
 pub(super) async fn use_monster_mp(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
     Json(body): Json<Amount>,
-) -> Result<Answer<MpUsed>, Problem> {
+) -> Result<Answer<MpUsed>, ApiError> {
     let (tenant, id) = path.parts();
     let used = app.monsters.use_mp(tenant, id, body.amount).await?;
     Ok(Answer(MpUsed { actual: used.actual, mp: used.mp }))

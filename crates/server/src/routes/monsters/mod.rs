@@ -1,4 +1,4 @@
-//! Monsters over HTTP, one file per kind of thing that one can do with them.
+//! Routes of monsters.
 
 mod combat;
 mod cooldowns;
@@ -9,16 +9,18 @@ mod life;
 mod shape;
 mod tenant;
 
-use super::{PLAY, READ, RULE};
-use crate::access::fenced;
-use crate::app::App;
+use super::require_role;
+use crate::auth::Role;
+use crate::state::AppState;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
-    fenced(app, READ, reads()).merge(fenced(app, PLAY, plays())).merge(fenced(app, RULE, rules()))
+pub(super) fn routes(app: &AppState) -> OpenApiRouter<AppState> {
+    require_role(app, Role::ReadOnly, read_routes())
+        .merge(require_role(app, Role::Service, service_routes()))
+        .merge(require_role(app, Role::Admin, admin_routes()))
 }
 
-fn reads() -> OpenApiRouter<App> {
+fn read_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(life::get_monster))
         .routes(routes!(field::list_monsters))
@@ -27,7 +29,7 @@ fn reads() -> OpenApiRouter<App> {
         .routes(routes!(drops::get_drop_timer))
 }
 
-fn plays() -> OpenApiRouter<App> {
+fn service_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(field::spawn_monster, field::destroy_monsters))
         .routes(routes!(field::move_monster))
@@ -51,7 +53,7 @@ fn plays() -> OpenApiRouter<App> {
         .routes(routes!(drops::run_due_drops))
 }
 
-fn rules() -> OpenApiRouter<App> {
+fn admin_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(tenant::tear_down_monsters))
         .routes(routes!(tenant::tear_down_all_monsters))

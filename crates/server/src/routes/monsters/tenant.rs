@@ -1,75 +1,75 @@
-//! All monsters of a tenant, and of all.
+//! All monsters of one tenant or of all tenants: teardown and sweep.
 
-use crate::app::App;
+use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
-use crate::problem::{Body, Problem};
-use crate::routes::answers::told;
-use crate::routes::place::TenantPath;
-use crate::routes::sweeping::Turns;
+use crate::routes::path::TenantPath;
+use crate::routes::responses::problems;
+use crate::routes::sweep::Turns;
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::monsters;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a teardown removed.
+/// The result of a teardown.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonstersTornDown {
-    /// Monsters, and records that could not be read.
+    /// Removed monsters, including records that could not be read.
     monsters: usize,
-    /// Cooldowns.
+    /// Removed cooldowns.
     cooldowns: usize,
-    /// Keys that held something else than an index, a counter or a list of ids, and were deleted with it.
-    discarded: Vec<Body>,
-    /// What could not be read and was left as it is.
-    corrupt: Vec<Body>,
+    /// Keys of a wrong type, which were deleted.
+    discarded: Vec<ProblemDetails>,
+    /// Records that could not be read and were left unchanged.
+    corrupt: Vec<ProblemDetails>,
 }
 
 impl From<monsters::TeardownReport> for MonstersTornDown {
     fn from(torn: monsters::TeardownReport) -> MonstersTornDown {
         let monsters::TeardownReport { monsters, cooldowns, discarded, corrupt } = torn;
-        MonstersTornDown { monsters, cooldowns, discarded: told(discarded), corrupt: told(corrupt) }
+        MonstersTornDown { monsters, cooldowns, discarded: problems(discarded), corrupt: problems(corrupt) }
     }
 }
 
-/// Removes everything of a tenant's monsters, also what other services left. What says which ids are in use stays.
+/// Removes all monster data of a tenant, also that of external services. The allocation of ids stays.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters", tag = "monsters",
-    params(TenantPath), responses((status = 200, description = "What was removed", body = MonstersTornDown)))]
+    params(TenantPath), responses((status = 200, description = "The number of removed records", body = MonstersTornDown)))]
 pub(super) async fn tear_down_monsters(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<TenantPath>,
-) -> Result<Answer<MonstersTornDown>, Problem> {
+) -> Result<Answer<MonstersTornDown>, ApiError> {
     Ok(Answer(app.monsters.teardown(path.tenant()).await?.into()))
 }
 
-/// Removes everything of all tenants' monsters.
+/// Removes all monster data of all tenants.
 #[utoipa::path(delete, path = "/v1/monsters", tag = "monsters",
-    responses((status = 200, description = "What was removed", body = MonstersTornDown)))]
+    responses((status = 200, description = "The number of removed records", body = MonstersTornDown)))]
 pub(super) async fn tear_down_all_monsters(
-    State(app): State<App>,
-) -> Result<Answer<MonstersTornDown>, Problem> {
+    State(app): State<AppState>,
+) -> Result<Answer<MonstersTornDown>, ApiError> {
     Ok(Answer(app.monsters.teardown_all().await?.into()))
 }
 
-/// What a sweep found and set right so far.
+/// The repairs of a sweep so far.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonstersSwept {
-    /// Whether the sweep is at its end. The next call begins another one.
+    /// Whether the sweep is complete. The next call starts another one.
     over: bool,
-    /// Entries of fields' indexes without a monster, removed.
+    /// Removed index entries without a monster.
     ghosts: usize,
-    /// Monsters that their field's index did not know, entered.
+    /// Monsters that were missing in the index of their field and were added.
     orphans: usize,
-    /// Drop timers whose monster died or is gone, removed.
+    /// Removed drop timers of dead or missing monsters.
     timers: usize,
-    /// Cooldowns whose monster is gone, removed.
+    /// Removed cooldowns of missing monsters.
     cooldowns: usize,
-    /// Effects, timers and cooldowns of other services that were not known yet.
+    /// Effects, timers and cooldowns of external services that were added to auxiliary indexes.
     hints: usize,
-    /// Records that other services could not read, written anew in the present shape.
+    /// Records that were rewritten in the current format.
     rewritten: usize,
     /// Records that could not be read.
-    corrupt: Vec<Body>,
+    corrupt: Vec<ProblemDetails>,
 }
 
 impl MonstersSwept {
@@ -82,18 +82,18 @@ impl MonstersSwept {
             cooldowns: swept.cooldowns,
             hints: swept.hints,
             rewritten: swept.rewritten,
-            corrupt: told(swept.corrupt),
+            corrupt: problems(swept.corrupt),
         }
     }
 }
 
-/// Goes on with this server's sweep over all monsters, or begins one: sets right what nobody meets by himself.
+/// Continues this server's sweep over all monsters, or starts one. It repairs indexes and removes orphaned records.
 #[utoipa::path(post, path = "/v1/monsters/sweep", tag = "monsters",
-    responses((status = 200, description = "What was found so far", body = MonstersSwept)))]
+    responses((status = 200, description = "The repairs so far", body = MonstersSwept)))]
 pub(super) async fn sweep_monsters(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Json(body): Json<Turns>,
-) -> Result<Answer<MonstersSwept>, Problem> {
+) -> Result<Answer<MonstersSwept>, ApiError> {
     let turns = body.turns()?;
     let mut place = app.sweeps.monsters.lock().await;
     let sweep = place.get_or_insert_with(|| app.monsters.sweep());

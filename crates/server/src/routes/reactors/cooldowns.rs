@@ -1,67 +1,67 @@
-//! Spots that cool down.
+//! Cooldowns of spots.
 
-use crate::app::App;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Cleared, Cooldown, ms};
-use crate::routes::place::{FieldPath, SpotPath};
+use crate::routes::path::{FieldPath, SpotPath};
+use crate::routes::responses::{Cleared, Cooldown, from_ms};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// How long a spot cools down.
+/// A cooldown of a spot.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"durationMs": 60_000}))]
 pub(super) struct SpotCooldown {
-    /// Up to 49.7 days; 0 starts nothing.
+    /// Milliseconds, up to 49.7 days; 0 starts no cooldown.
     #[schema(maximum = 4_294_967_295_u64)]
     duration_ms: u64,
 }
 
-/// Lets a spot cool down from now on, also if it does already.
+/// Starts the cooldown of a spot. An earlier cooldown is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 204, description = "It cools down")))]
+    tag = "reactors", params(SpotPath), responses((status = 204, description = "The cooldown has started")))]
 pub(super) async fn start_spot_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SpotPath>,
     Json(body): Json<SpotCooldown>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let (tenant, field, spot) = path.parts()?;
-    app.reactors.start_cooldown(tenant, field, spot, ms(body.duration_ms)).await?;
+    app.reactors.start_cooldown(tenant, field, spot, from_ms(body.duration_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tells whether a spot cools down, and for how long.
+/// Returns the cooldown of a spot.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 200, description = "Whether it does", body = Cooldown)))]
+    tag = "reactors", params(SpotPath), responses((status = 200, description = "The cooldown", body = Cooldown)))]
 pub(super) async fn get_spot_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SpotPath>,
-) -> Result<Answer<Cooldown>, Problem> {
+) -> Result<Answer<Cooldown>, ApiError> {
     let (tenant, field, spot) = path.parts()?;
     Ok(Answer(app.reactors.cooldown_remaining(tenant, field, spot).await?.into()))
 }
 
-/// Ends a spot's cooldown.
+/// Clears the cooldown of a spot.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 200, description = "Whether there was one", body = Cleared)))]
+    tag = "reactors", params(SpotPath), responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared)))]
 pub(super) async fn clear_spot_cooldown(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<SpotPath>,
-) -> Result<Answer<Cleared>, Problem> {
+) -> Result<Answer<Cleared>, ApiError> {
     let (tenant, field, spot) = path.parts()?;
     Ok(Answer(Cleared { cleared: usize::from(app.reactors.clear_cooldown(tenant, field, spot).await?) }))
 }
 
-/// Ends all known cooldowns of a field.
+/// Clears all known cooldowns of a field.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns",
-    tag = "reactors", params(FieldPath), responses((status = 200, description = "How many there were", body = Cleared)))]
+    tag = "reactors", params(FieldPath), responses((status = 200, description = "The number of cleared cooldowns", body = Cleared)))]
 pub(super) async fn clear_field_cooldowns(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
-) -> Result<Answer<Cleared>, Problem> {
+) -> Result<Answer<Cleared>, ApiError> {
     Ok(Answer(Cleared { cleared: app.reactors.clear_cooldowns(path.tenant(), path.field()).await? }))
 }

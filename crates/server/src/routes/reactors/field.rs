@@ -1,12 +1,12 @@
-//! Reactors of a field: creating, listing, ending all.
+//! Reactors of a field: create, list, destroy all.
 
 use super::kind::Kind;
 use super::shape;
-use crate::app::App;
+use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
-use crate::problem::{Body, Problem};
-use crate::routes::answers::{Conflict, Cooling, Created, told};
-use crate::routes::place::FieldPath;
+use crate::routes::path::FieldPath;
+use crate::routes::responses::{Conflict, Created, OnCooldown, problems};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{CreateRequest, Reactor, ReactorId};
@@ -20,33 +20,33 @@ use utoipa::{IntoParams, ToSchema};
 #[schema(example = json!({"classification": 2001, "name": "box", "x": -315, "y": 88, "delay": 60_000,
     "data": {"stateInfo": {"0": [{"type": 0, "nextState": 1}], "1": []}}}))]
 pub(super) struct NewReactor {
-    /// An id that was allocated before; without it the next one.
+    /// An allocated id; the next free one if absent.
     #[schema(minimum = 1_000_000_001, maximum = 2_000_000_000)]
     id: Option<u32>,
-    /// What kind of reactor, at least 1.
+    /// The classification, at least 1.
     #[schema(minimum = 1)]
     classification: u32,
-    /// What scripts call it.
+    /// The name that scripts use.
     #[serde(default)]
     name: String,
-    /// What it does, state by state.
+    /// Its behaviour in each state.
     #[serde(default)]
     data: Kind,
-    /// The state it begins in.
+    /// The initial state.
     #[serde(default)]
     state: i8,
-    /// What its event is up to.
+    /// The state of its event.
     #[serde(default)]
     event_state: u8,
-    /// Milliseconds for which its spot cools down after it; 0 is not at all.
+    /// Cooldown of its spot after its destruction, in milliseconds; 0 is none.
     #[serde(default)]
     delay: u32,
-    /// Which way it faces.
+    /// The direction that it faces.
     #[serde(default)]
     direction: u8,
-    /// Where in the field.
+    /// Position.
     x: i16,
-    /// Where in the field.
+    /// Position.
     y: i16,
     /// Region of the tenant's client.
     #[serde(default)]
@@ -80,15 +80,15 @@ impl NewReactor {
     }
 }
 
-/// Brings a reactor into a field. `spot_taken` if one of its kind stands there, 423 while the spot cools down.
+/// Creates a reactor in a field. A taken spot gives `spot_taken`, a spot on cooldown 423.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
     params(FieldPath), responses((status = 201, description = "The reactor", body = shape::Reactor,
-        headers(("Location" = String, description = "Where it is read"))), Conflict, Cooling))]
+        headers(("Location" = String, description = "The URL of the reactor"))), Conflict, OnCooldown))]
 pub(super) async fn create_reactor(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
     Json(body): Json<NewReactor>,
-) -> Result<Created<Reactor>, Problem> {
+) -> Result<Created<Reactor>, ApiError> {
     let tenant = path.tenant();
     let reactor = app.reactors.create(tenant, body.at(path.field())).await?;
     let location = format!("/v1/tenants/{}/reactors/{}", tenant.0, reactor.id);
@@ -99,8 +99,8 @@ pub(super) async fn create_reactor(
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Named {
-    /// Only those of this name.
+pub(super) struct NameQuery {
+    /// Only reactors with this name.
     #[param(example = "box")]
     name: Option<String>,
 }
@@ -108,55 +108,55 @@ pub(super) struct Named {
 /// The reactors of a field.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FieldReactors {
-    /// Those that stand there, in the order of their ids.
+    /// The reactors in the order of their ids.
     #[schema(value_type = Vec<shape::Reactor>)]
     reactors: Vec<Reactor>,
-    /// Records that could not be read. They do not hide the others.
-    corrupt: Vec<Body>,
+    /// Records that could not be read; the others are listed.
+    corrupt: Vec<ProblemDetails>,
 }
 
-/// Lists the reactors of a field. A field takes at most 1,000.
+/// Lists the reactors of a field, which has at most 1,000.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
-    params(FieldPath, Named), responses((status = 200, description = "The reactors", body = FieldReactors)))]
+    params(FieldPath, NameQuery), responses((status = 200, description = "The reactors", body = FieldReactors)))]
 pub(super) async fn list_field_reactors(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
-    Query(query): Query<Named>,
-) -> Result<Answer<FieldReactors>, Problem> {
+    Query(query): Query<NameQuery>,
+) -> Result<Answer<FieldReactors>, ApiError> {
     let (tenant, field) = (path.tenant(), path.field());
     let listing = match query.name {
         Some(name) => app.reactors.named_in_field(tenant, field, &name).await?,
         None => app.reactors.in_field(tenant, field).await?,
     };
-    Ok(Answer(FieldReactors { reactors: listing.living, corrupt: told(listing.corrupt) }))
+    Ok(Answer(FieldReactors { reactors: listing.living, corrupt: problems(listing.corrupt) }))
 }
 
-/// What became of a field's reactors.
+/// The reactors of a field that were destroyed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorsDestroyed {
-    /// Those that this call destroyed, as they were at their end.
+    /// The reactors that this call destroyed.
     #[schema(value_type = Vec<shape::Reactor>)]
     destroyed: Vec<Reactor>,
     /// Cooldowns that were cleared.
     cooldowns: usize,
-    /// Records that could not be read, and were left as they are.
-    corrupt: Vec<Body>,
-    /// What kept the call from going on: call again for the rest.
-    stopped: Option<Body>,
+    /// Records that could not be read and were left unchanged.
+    corrupt: Vec<ProblemDetails>,
+    /// The error that stopped the call: call again for the rest.
+    stopped: Option<ProblemDetails>,
 }
 
 /// Destroys every reactor of a field and clears its cooldowns.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
-    params(FieldPath), responses((status = 200, description = "Those that this call destroyed", body = ReactorsDestroyed)))]
+    params(FieldPath), responses((status = 200, description = "The destroyed reactors", body = ReactorsDestroyed)))]
 pub(super) async fn destroy_field_reactors(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<FieldPath>,
-) -> Result<Answer<ReactorsDestroyed>, Problem> {
+) -> Result<Answer<ReactorsDestroyed>, ApiError> {
     let destroyed = app.reactors.destroy_in_field(path.tenant(), path.field()).await?;
     Ok(Answer(ReactorsDestroyed {
         destroyed: destroyed.reactors,
         cooldowns: destroyed.cooldowns,
-        corrupt: told(destroyed.corrupt),
-        stopped: destroyed.stopped.map(|error| Problem::from(error).into_body()),
+        corrupt: problems(destroyed.corrupt),
+        stopped: destroyed.stopped.map(|error| ApiError::from(error).into_details()),
     }))
 }

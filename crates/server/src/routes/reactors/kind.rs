@@ -1,4 +1,4 @@
-//! What a reactor does, as a request says it: stricter than what is read from the store.
+//! The behaviour of a new reactor: stricter than what is read from the store.
 
 use emberkeep_games::reactors::{Event, PerState, Point, ReactorData, ReactorItem};
 use emberkeep_schema::Extra;
@@ -8,24 +8,24 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema as _, ToSchema};
 
-/// What a kind of reactor does.
+/// The behaviour of a reactor.
 #[derive(Deserialize, ToSchema, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Kind {
-    /// The kind's name.
+    /// The name of the template.
     #[serde(default)]
     name: String,
-    /// Top left of the area in which it can be reached, as seen from where it stands.
+    /// Top left of its area, relative to its position.
     #[serde(default)]
     tl: Corner,
-    /// Bottom right of that area.
+    /// Bottom right of its area.
     #[serde(default)]
     br: Corner,
-    /// What may happen in each state, what is tried first first. The names are states, -128 to 127.
+    /// Transitions of each state, in the order in which they are tried. The names are states, -128 to 127.
     #[serde(default)]
     #[schema(schema_with = states)]
-    state_info: BTreeMap<i8, Vec<Transaction>>,
-    /// Milliseconds after which a state ends by itself. The names are states, -128 to 127.
+    state_info: BTreeMap<i8, Vec<Transition>>,
+    /// Timeouts of states in milliseconds. The names are states, -128 to 127.
     #[serde(default)]
     #[schema(schema_with = timeouts)]
     timeout_info: BTreeMap<i8, i32>,
@@ -40,14 +40,14 @@ fn per_state(what: &str, each: impl Into<AdditionalProperties<Schema>>) -> Schem
 }
 
 fn states() -> Schema {
-    per_state("What may happen in each state, what is tried first first", <Vec<Transaction>>::schema())
+    per_state("Transitions of each state, in the order in which they are tried", <Vec<Transition>>::schema())
 }
 
 fn timeouts() -> Schema {
-    per_state("Milliseconds after which a state ends by itself", i32::schema())
+    per_state("Timeouts of states in milliseconds", i32::schema())
 }
 
-/// A place.
+/// A point.
 #[derive(Deserialize, ToSchema, Default)]
 #[serde(deny_unknown_fields)]
 struct Corner {
@@ -57,42 +57,43 @@ struct Corner {
     y: i16,
 }
 
-/// What leads from a state to another.
+/// A transition to another state.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Transaction {
-    /// What kind of event; the game's own numbers.
+#[schema(as = Step)]
+struct Transition {
+    /// The type of the event, as numbered by the game.
     #[serde(default)]
     r#type: i32,
-    /// What has to be dropped for it.
+    /// The item that must be dropped on the reactor.
     reactor_item: Option<Item>,
-    /// Skills that cause it; none means that any hit does.
+    /// Skills that cause it; empty means any hit.
     #[serde(default)]
     active_skills: Vec<u32>,
-    /// The state that it leads to. One that the reactor does not have ends it.
+    /// The next state. An undefined state destroys the reactor.
     next_state: i8,
 }
 
-/// Schemas that [`Kind`]'s own refers to, and that nothing else would put into the document.
+/// Schemas that [`Kind`] refers to and that utoipa does not collect.
 pub(super) fn schemas() -> [(String, RefOr<Schema>); 1] {
     [(Item::name().into_owned(), Item::schema())]
 }
 
-/// What has to be dropped on a reactor.
+/// An item that must be dropped on a reactor.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = RequiredItem)]
 struct Item {
-    /// Which item.
+    /// The item.
     item_id: u32,
-    /// How many.
+    /// The quantity.
     quantity: u16,
 }
 
 impl From<Kind> for ReactorData {
     fn from(kind: Kind) -> ReactorData {
-        let events = |transactions: Vec<Transaction>| {
-            transactions.into_iter().map(Event::from).collect::<Vec<_>>().into()
+        let events = |transitions: Vec<Transition>| {
+            transitions.into_iter().map(Event::from).collect::<Vec<_>>().into()
         };
         ReactorData {
             name: kind.name,
@@ -101,7 +102,7 @@ impl From<Kind> for ReactorData {
             states: kind
                 .state_info
                 .into_iter()
-                .map(|(state, transactions)| (state, events(transactions)))
+                .map(|(state, transitions)| (state, events(transitions)))
                 .collect(),
             timeouts: PerState(kind.timeout_info),
             extra: Extra::default(),
@@ -115,14 +116,14 @@ impl From<Corner> for Point {
     }
 }
 
-impl From<Transaction> for Event {
-    fn from(transaction: Transaction) -> Event {
+impl From<Transition> for Event {
+    fn from(transition: Transition) -> Event {
         let item = |Item { item_id: item, quantity }| ReactorItem { item, quantity, extra: Extra::default() };
         Event {
-            kind: transaction.r#type,
-            item: transaction.reactor_item.map(item),
-            skills: transaction.active_skills.into(),
-            next: transaction.next_state,
+            kind: transition.r#type,
+            item: transition.reactor_item.map(item),
+            skills: transition.active_skills.into(),
+            next: transition.next_state,
             extra: Extra::default(),
         }
     }

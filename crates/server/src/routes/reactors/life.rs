@@ -1,11 +1,12 @@
-//! A reactor itself: its id, reading, changing, hitting and destroying it.
+//! One reactor: allocate an id, read, update, hit, destroy.
 
 use super::shape;
-use crate::app::App;
+use crate::duration::ceil_ms;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Absent, Conflict, Created, whole_ms};
-use crate::routes::place::{ReactorPath, TenantPath};
+use crate::routes::path::{ReactorPath, TenantPath};
+use crate::routes::responses::{Conflict, Created, NotFound};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{Outcome, Reactor};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// An id that was allocated.
+/// An allocated id.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorNumber {
     /// The id.
@@ -22,45 +23,45 @@ pub(super) struct ReactorNumber {
     id: u32,
 }
 
-/// Takes the next free id, for a reactor that is created later.
+/// Allocates the next free id, for a reactor that is created later.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/reactor-ids", tag = "reactors",
     params(TenantPath), responses((status = 201, description = "The id", body = ReactorNumber,
-        headers(("Location" = String, description = "Where its reactor will be read"))), Conflict))]
+        headers(("Location" = String, description = "The URL of the future reactor"))), Conflict))]
 pub(super) async fn allocate_reactor_id(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<TenantPath>,
-) -> Result<Created<ReactorNumber>, Problem> {
+) -> Result<Created<ReactorNumber>, ApiError> {
     let tenant = path.tenant();
     let id = app.reactors.allocate_id(tenant).await?;
     let location = format!("/v1/tenants/{}/reactors/{id}", tenant.0);
     Ok(Created { location, body: ReactorNumber { id: id.0 } })
 }
 
-/// Reads a reactor.
+/// Returns a reactor.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), Absent))]
+    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), NotFound))]
 pub(super) async fn get_reactor(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<ReactorPath>,
-) -> Result<Answer<Reactor>, Problem> {
+) -> Result<Answer<Reactor>, ApiError> {
     let (tenant, id) = path.parts();
     Ok(Answer(app.reactors.get(tenant, id).await?))
 }
 
-/// A change of a reactor.
+/// A conditional update of a reactor.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"seen": example("box"), "next": example("crate")}))]
 pub(super) struct Change {
-    /// The reactor as it was read, with every field.
+    /// The reactor as it was read, with all fields.
     #[schema(value_type = shape::Reactor)]
     seen: Reactor,
-    /// The reactor as it shall be. Id, tenant, field and spot do not change.
+    /// The new version. Id, tenant, field and spot must not change.
     #[schema(value_type = shape::Reactor)]
     next: Reactor,
 }
 
-/// A reactor of the document.
+/// The example of a reactor.
 fn example(name: &str) -> Value {
     json!({"tenant": {"id": "550e8400-e29b-41d4-a716-446655440000", "region": "GMS", "majorVersion": 83,
         "minorVersion": 1}, "id": 1_000_000_001, "worldId": 0, "channelId": 1, "mapId": 100_000_000,
@@ -68,18 +69,18 @@ fn example(name: &str) -> Value {
         "state": 0, "eventState": 0, "delay": 60_000, "direction": 0, "x": -315, "y": 88, "updateTime": null})
 }
 
-/// Replaces a reactor if it is still as it was seen. Otherwise `changed`, and `details.current` is how it is.
+/// Replaces a reactor if it still equals `seen`. Otherwise the error is `changed`, and `details.current` is the reactor.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), Absent, Conflict))]
+    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), NotFound, Conflict))]
 pub(super) async fn update_reactor(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<ReactorPath>,
     Json(body): Json<Change>,
-) -> Result<Answer<Reactor>, Problem> {
+) -> Result<Answer<Reactor>, ApiError> {
     let (tenant, id) = path.parts();
     if body.seen.id != id {
         let message = format!("`seen` is reactor {}, expected {id} as in the path", body.seen.id);
-        return Err(Problem::invalid(message).with("what", "seen"));
+        return Err(ApiError::invalid(message).with("what", "seen"));
     }
     Ok(Answer(app.reactors.update(tenant, &body.seen, body.next).await?))
 }
@@ -89,43 +90,43 @@ pub(super) async fn update_reactor(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7, "skillId": 0}))]
 pub(super) struct Strike {
-    /// Who hits.
+    /// The character.
     character_id: u32,
-    /// With which skill; 0 is none.
+    /// The skill; 0 is none.
     #[serde(default)]
     skill_id: u32,
 }
 
-/// A hit that counted.
+/// The effect of a hit.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReactorHit {
-    /// Who hit.
+    /// The character.
     #[schema(example = 7)]
     character_id: u32,
-    /// With which skill; 0 is none.
+    /// The skill; 0 is none.
     skill_id: u32,
-    /// The reactor after the hit; as it was at its end, if it triggered.
+    /// The reactor after the hit, or its last state if it was destroyed.
     #[schema(value_type = shape::Reactor)]
     reactor: Reactor,
-    /// Whether it triggered.
+    /// Whether the reactor triggered.
     triggered: bool,
-    /// Whether it is destroyed. Exactly one hit on a reactor does this.
+    /// Whether the hit destroyed the reactor. True for exactly one hit.
     destroyed: bool,
-    /// The state it was in, if it went on to another.
+    /// The previous state, if it changed.
     from: Option<i8>,
-    /// How long its spot cools down, if it triggered and the spot does.
+    /// The cooldown of its spot, if one started.
     cooldown_ms: Option<u64>,
 }
 
-/// Hits a reactor: it goes on to its next state, or triggers and is destroyed.
+/// Hits a reactor: it changes to its next state, or triggers and is destroyed.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/reactors/{reactor}/hit", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "What became of it", body = ReactorHit), Absent))]
+    params(ReactorPath), responses((status = 200, description = "The effect of the hit", body = ReactorHit), NotFound))]
 pub(super) async fn hit_reactor(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<ReactorPath>,
     Json(body): Json<Strike>,
-) -> Result<Answer<ReactorHit>, Problem> {
+) -> Result<Answer<ReactorHit>, ApiError> {
     let (tenant, id) = path.parts();
     let hit = app.reactors.hit(tenant, id, CharacterId(body.character_id), body.skill_id).await?;
     let (triggered, destroyed, from, cooldown) = match hit.outcome {
@@ -140,30 +141,30 @@ pub(super) async fn hit_reactor(
         triggered,
         destroyed,
         from,
-        cooldown_ms: cooldown.and_then(whole_ms),
+        cooldown_ms: cooldown.and_then(ceil_ms),
     }))
 }
 
-/// A reactor that is no more.
+/// A reactor that was destroyed.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReactorDestroyed {
-    /// As it was at its end.
+    /// Its last state.
     #[schema(value_type = shape::Reactor)]
     reactor: Reactor,
-    /// How long its spot cools down; `null` if it does not.
+    /// The cooldown of its spot; `null` if none started.
     cooldown_ms: Option<u64>,
 }
 
-/// Destroys a reactor and lets its spot cool down. One caller gets it, all others 404.
+/// Destroys a reactor and starts the cooldown of its spot. One caller gets the reactor, all others 404.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The reactor at its end", body = ReactorDestroyed), Absent))]
+    params(ReactorPath), responses((status = 200, description = "The destroyed reactor", body = ReactorDestroyed), NotFound))]
 pub(super) async fn destroy_reactor(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<ReactorPath>,
-) -> Result<Answer<ReactorDestroyed>, Problem> {
+) -> Result<Answer<ReactorDestroyed>, ApiError> {
     let (tenant, id) = path.parts();
     let destroyed = app.reactors.destroy(tenant, id).await?;
-    let cooldown_ms = destroyed.cooldown.and_then(whole_ms);
+    let cooldown_ms = destroyed.cooldown.and_then(ceil_ms);
     Ok(Answer(ReactorDestroyed { reactor: destroyed.reactor, cooldown_ms }))
 }

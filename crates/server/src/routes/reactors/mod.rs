@@ -1,4 +1,4 @@
-//! Reactors over HTTP, one file per kind of thing that one can do with them.
+//! Routes of reactors.
 
 mod cooldowns;
 mod field;
@@ -7,16 +7,18 @@ mod life;
 mod shape;
 mod tenant;
 
-use super::{PLAY, READ, RULE};
-use crate::access::fenced;
-use crate::app::App;
+use super::require_role;
+use crate::auth::Role;
+use crate::state::AppState;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
-    fenced(app, READ, reads()).merge(fenced(app, PLAY, plays())).merge(fenced(app, RULE, rules()))
+pub(super) fn routes(app: &AppState) -> OpenApiRouter<AppState> {
+    require_role(app, Role::ReadOnly, read_routes())
+        .merge(require_role(app, Role::Service, service_routes()))
+        .merge(require_role(app, Role::Admin, admin_routes()))
 }
 
-fn reads() -> OpenApiRouter<App> {
+fn read_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(life::get_reactor))
         .routes(routes!(field::list_field_reactors))
@@ -24,7 +26,7 @@ fn reads() -> OpenApiRouter<App> {
         .routes(routes!(cooldowns::get_spot_cooldown))
 }
 
-fn plays() -> OpenApiRouter<App> {
+fn service_routes() -> OpenApiRouter<AppState> {
     let mut routes = OpenApiRouter::new();
     routes.get_openapi_mut().components.get_or_insert_default().schemas.extend(kind::schemas());
     routes
@@ -36,7 +38,7 @@ fn plays() -> OpenApiRouter<App> {
         .routes(routes!(cooldowns::clear_field_cooldowns))
 }
 
-fn rules() -> OpenApiRouter<App> {
+fn admin_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(tenant::tear_down_reactors))
         .routes(routes!(tenant::tear_down_all_reactors))

@@ -1,28 +1,28 @@
-//! All reactors of a tenant, and of all.
+//! All reactors of one tenant or of all tenants: list, teardown and sweep.
 
 use super::shape;
-use crate::app::App;
+use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
-use crate::problem::{Body, Problem};
-use crate::routes::answers::told;
 use crate::routes::paging::{self, PageQuery};
-use crate::routes::place::TenantPath;
-use crate::routes::sweeping::Turns;
+use crate::routes::path::TenantPath;
+use crate::routes::responses::problems;
+use crate::routes::sweep::Turns;
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{self, Reactor};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Some reactors of a tenant.
+/// A page of the reactors of a tenant.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorPage {
-    /// Those of the tenant; possibly none although more follow. One may stand on two pages.
+    /// The reactors; may be empty although more follow. A reactor may be on two pages.
     #[schema(value_type = Vec<shape::Reactor>)]
     reactors: Vec<Reactor>,
-    /// Records that could not be read. They do not hide the others.
-    corrupt: Vec<Body>,
-    /// The `cursor` of the next page; `null` at the end.
+    /// Records that could not be read; the others are listed.
+    corrupt: Vec<ProblemDetails>,
+    /// The `cursor` of the next page; `null` on the last page.
     next: Option<String>,
 }
 
@@ -30,70 +30,70 @@ pub(super) struct ReactorPage {
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/reactors", tag = "reactors",
     params(TenantPath, PageQuery), responses((status = 200, description = "A page", body = ReactorPage)))]
 pub(super) async fn list_reactors(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<TenantPath>,
     Query(query): Query<PageQuery>,
-) -> Result<Answer<ReactorPage>, Problem> {
-    let (from, limit) = query.read()?;
-    let page = app.reactors.page(path.tenant(), from, limit).await?;
-    let (reactors, corrupt) = (page.listing.living, told(page.listing.corrupt));
+) -> Result<Answer<ReactorPage>, ApiError> {
+    let (cursor, limit) = query.parse()?;
+    let page = app.reactors.page(path.tenant(), cursor, limit).await?;
+    let (reactors, corrupt) = (page.listing.living, problems(page.listing.corrupt));
     Ok(Answer(ReactorPage { reactors, corrupt, next: paging::next(page.next) }))
 }
 
-/// What a teardown removed.
+/// The result of a teardown.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorsTornDown {
-    /// Reactors, and records that could not be read.
+    /// Removed reactors, including records that could not be read.
     reactors: usize,
-    /// Cooldowns.
+    /// Removed cooldowns.
     cooldowns: usize,
-    /// Keys that held something else than an index, and were deleted with it.
-    discarded: Vec<Body>,
-    /// Records that cannot be read and do not say whose they are. They were left.
-    corrupt: Vec<Body>,
+    /// Keys of a wrong type, which were deleted.
+    discarded: Vec<ProblemDetails>,
+    /// Records that could not be read, do not name their tenant, and were left unchanged.
+    corrupt: Vec<ProblemDetails>,
 }
 
 impl From<reactors::TeardownReport> for ReactorsTornDown {
     fn from(torn: reactors::TeardownReport) -> ReactorsTornDown {
         let reactors::TeardownReport { reactors, cooldowns, discarded, corrupt } = torn;
-        ReactorsTornDown { reactors, cooldowns, discarded: told(discarded), corrupt: told(corrupt) }
+        ReactorsTornDown { reactors, cooldowns, discarded: problems(discarded), corrupt: problems(corrupt) }
     }
 }
 
-/// Removes every reactor and every cooldown of a tenant.
+/// Removes all reactors and cooldowns of a tenant.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/reactors", tag = "reactors",
-    params(TenantPath), responses((status = 200, description = "What was removed", body = ReactorsTornDown)))]
+    params(TenantPath), responses((status = 200, description = "The number of removed records", body = ReactorsTornDown)))]
 pub(super) async fn tear_down_reactors(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<TenantPath>,
-) -> Result<Answer<ReactorsTornDown>, Problem> {
+) -> Result<Answer<ReactorsTornDown>, ApiError> {
     Ok(Answer(app.reactors.teardown(path.tenant()).await?.into()))
 }
 
-/// Removes every reactor and every cooldown of all tenants.
+/// Removes all reactors and cooldowns of all tenants.
 #[utoipa::path(delete, path = "/v1/reactors", tag = "reactors",
-    responses((status = 200, description = "What was removed", body = ReactorsTornDown)))]
+    responses((status = 200, description = "The number of removed records", body = ReactorsTornDown)))]
 pub(super) async fn tear_down_all_reactors(
-    State(app): State<App>,
-) -> Result<Answer<ReactorsTornDown>, Problem> {
+    State(app): State<AppState>,
+) -> Result<Answer<ReactorsTornDown>, ApiError> {
     Ok(Answer(app.reactors.teardown_all().await?.into()))
 }
 
-/// What a sweep found and set right so far.
+/// The repairs of a sweep so far.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorsSwept {
-    /// Whether the sweep is at its end. The next call begins another one.
+    /// Whether the sweep is complete. The next call starts another one.
     over: bool,
-    /// Entries of indexes without a reactor, removed.
+    /// Removed index entries without a reactor.
     ghosts: usize,
-    /// Reactors that an index did not know, entered.
+    /// Reactors that were missing in an index and were added.
     orphans: usize,
-    /// Cooldowns that others started, now known to their field.
+    /// Cooldowns of external services that were added to the index of their field.
     cooldowns: usize,
-    /// Reactors of which something else was remembered than their records say.
+    /// Corrected auxiliary entries of reactors.
     spots: usize,
     /// Records that could not be read.
-    corrupt: Vec<Body>,
+    corrupt: Vec<ProblemDetails>,
 }
 
 impl ReactorsSwept {
@@ -105,18 +105,18 @@ impl ReactorsSwept {
             orphans: swept.fields.orphans + swept.all.orphans,
             cooldowns: swept.cooldowns,
             spots: swept.spots,
-            corrupt: told(corrupt),
+            corrupt: problems(corrupt),
         }
     }
 }
 
-/// Goes on with this server's sweep over all reactors, or begins one: sets right what nobody meets by himself.
+/// Continues this server's sweep over all reactors, or starts one. It repairs indexes and removes orphaned records.
 #[utoipa::path(post, path = "/v1/reactors/sweep", tag = "reactors",
-    responses((status = 200, description = "What was found so far", body = ReactorsSwept)))]
+    responses((status = 200, description = "The repairs so far", body = ReactorsSwept)))]
 pub(super) async fn sweep_reactors(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Json(body): Json<Turns>,
-) -> Result<Answer<ReactorsSwept>, Problem> {
+) -> Result<Answer<ReactorsSwept>, ApiError> {
     let turns = body.turns()?;
     let mut place = app.sweeps.reactors.lock().await;
     let sweep = place.get_or_insert_with(|| app.reactors.sweep());

@@ -1,11 +1,11 @@
-//! The game in a room: items, votes, results, rounds.
+//! The game in a room: items, votes, results and rounds.
 
-use super::leader::{Key, KeyHeader, RoomPath, Token, TokenHeader};
-use super::problems::{OfDevice, OfMaster, OfRoom};
-use crate::app::App;
+use super::credentials::{MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath};
+use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::Conflict;
+use crate::routes::responses::Conflict;
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,10 +13,13 @@ use emberkeep_games::party::{DeviceId, ItemId, PlayerId, RoundId, SenderId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Starts the game: the room is set up, two players at least take part, and all of them are taken.
-#[utoipa::path(post, path = "/v1/rooms/{code}/start", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "It has begun"), OfRoom, OfMaster, Conflict))]
-pub(super) async fn start_game(State(app): State<App>, Key(master): Key) -> Result<StatusCode, Problem> {
+/// Starts the game. The room must be set up, and at least two players take part, all of them claimed.
+#[utoipa::path(post, path = "/v1/rooms/{code}/start", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The game has started"), RoomErrors, MasterErrors, Conflict))]
+pub(super) async fn start_game(
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
+) -> Result<StatusCode, ApiError> {
     app.rooms.start_game(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -34,14 +37,14 @@ pub(super) struct OneItem {
     item_id: ItemId,
 }
 
-/// Opens an item for the vote. It must be the next one of the round.
-#[utoipa::path(post, path = "/v1/rooms/{code}/open", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The vote is open"), OfRoom, OfMaster, Conflict))]
+/// Opens the next item of the round for votes.
+#[utoipa::path(post, path = "/v1/rooms/{code}/open", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The vote is open"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn open_item(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Json(body): Json<OneItem>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.open_item(&master, &body.round_id, &body.item_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -51,7 +54,7 @@ pub(super) async fn open_item(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "round_id": "r1", "item_id": "i1", "selections": ["kim"]}))]
 pub(super) struct Vote {
-    /// The device, whose player votes.
+    /// The device whose player votes.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
     /// The round.
@@ -65,64 +68,67 @@ pub(super) struct Vote {
     selections: Vec<SenderId>,
 }
 
-/// A vote that counts.
+/// An accepted vote.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Voted {
-    /// Whose it is.
+    /// The player.
     #[schema(value_type = String, example = "ann")]
     player_id: PlayerId,
-    /// Whether it was the last one that was waited for.
+    /// Whether it was the last missing vote, which closes the vote.
     closed: bool,
 }
 
-/// Votes for the player of a device. The first vote counts; with the last one the vote ends.
-#[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, TokenHeader),
-    responses((status = 200, description = "The vote counts", body = Voted), OfRoom, OfDevice, Conflict))]
+/// Submits the vote of a device's player. Only the first vote counts; the last missing vote closes the vote.
+#[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    responses((status = 200, description = "The vote is accepted", body = Voted), RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn submit_vote(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-    token: Token,
+    token: ReconnectToken,
     Json(body): Json<Vote>,
-) -> Result<Answer<Voted>, Problem> {
+) -> Result<Answer<Voted>, ApiError> {
     let Vote { device_id, round_id, item_id, selections } = body;
-    let code = token.prove(&app, &path, &device_id).await?;
+    let code = token.verify(&app, &path, &device_id).await?;
     let voted = app.rooms.submit_vote(code, &device_id, &round_id, &item_id, selections).await?;
     Ok(Answer(Voted { player_id: voted.player_id, closed: voted.closed }))
 }
 
-/// When a vote closes.
+/// The end of a vote.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Closes {
-    /// Milliseconds since 1970.
+    /// When it closes, in milliseconds since 1970.
     #[schema(example = 1_700_000_010_000_i64)]
     closes_at: i64,
 }
 
-/// Lets the vote end in ten seconds. Said again, the first countdown goes on.
-#[utoipa::path(post, path = "/v1/rooms/{code}/force-close", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 200, description = "When it ends", body = Closes), OfRoom, OfMaster, Conflict))]
+/// Closes the vote in ten seconds. A second call does not restart the countdown.
+#[utoipa::path(post, path = "/v1/rooms/{code}/force-close", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 200, description = "When the vote closes", body = Closes), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn force_close_vote(
-    State(app): State<App>,
-    Key(master): Key,
-) -> Result<Answer<Closes>, Problem> {
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
+) -> Result<Answer<Closes>, ApiError> {
     Ok(Answer(Closes { closes_at: app.rooms.force_close_vote(&master).await? }))
 }
 
-/// Shows everybody the result of the item whose vote is over, and adds its points.
-#[utoipa::path(post, path = "/v1/rooms/{code}/reveal", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "It is shown"), OfRoom, OfMaster, Conflict))]
-pub(super) async fn reveal_item(State(app): State<App>, Key(master): Key) -> Result<StatusCode, Problem> {
+/// Reveals the result of the closed vote to all clients, and adds the points.
+#[utoipa::path(post, path = "/v1/rooms/{code}/reveal", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The result is revealed"), RoomErrors, MasterErrors, Conflict))]
+pub(super) async fn reveal_item(
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
+) -> Result<StatusCode, ApiError> {
     app.rooms.reveal(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Goes on after the last item of a round: to its points, then to the next round, after the last one to the end.
-#[utoipa::path(post, path = "/v1/rooms/{code}/next-round", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The game goes on"), OfRoom, OfMaster, Conflict))]
+/// Continues after the last item of a round: first to its ranking, then to the next round or the end of the game.
+#[utoipa::path(post, path = "/v1/rooms/{code}/next-round", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The game continues"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn start_next_round(
-    State(app): State<App>,
-    Key(master): Key,
-) -> Result<StatusCode, Problem> {
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
+) -> Result<StatusCode, ApiError> {
     app.rooms.start_next_round(&master).await?;
     Ok(StatusCode::NO_CONTENT)
 }

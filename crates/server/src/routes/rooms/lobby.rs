@@ -1,12 +1,12 @@
-//! Players of a room, and which device has which.
+//! Players of a room, and claims of devices on them.
 
-use super::leader::{Key, KeyHeader, RoomPath, Token, TokenHeader};
-use super::problems::{OfDevice, OfMaster, OfRoom};
+use super::credentials::{MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath};
+use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
 use super::setup::RoomPlayer;
-use crate::app::App;
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Cleared, Conflict, Created, encoded};
+use crate::routes::responses::{Cleared, Conflict, Created, percent_encode};
+use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -23,7 +23,7 @@ pub(super) struct PlayerPath {
     pub(super) player: PlayerId,
 }
 
-/// Which player it was.
+/// A player.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OfPlayer {
     /// The player.
@@ -32,82 +32,82 @@ pub(super) struct OfPlayer {
 }
 
 /// Adds a player to the lobby of a room.
-#[utoipa::path(post, path = "/v1/rooms/{code}/players", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 201, description = "The player is there", body = OfPlayer,
-        headers(("Location" = String, description = "The player's place"))), OfRoom, OfMaster, Conflict))]
+#[utoipa::path(post, path = "/v1/rooms/{code}/players", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 201, description = "The player was added", body = OfPlayer,
+        headers(("Location" = String, description = "The URL of the player"))), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn add_player(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Json(body): Json<RoomPlayer>,
-) -> Result<Created<OfPlayer>, Problem> {
+) -> Result<Created<OfPlayer>, ApiError> {
     let player = SetupPlayer::from(body);
     let player_id = player.player_id.clone();
     app.rooms.add_player(&master, player).await?;
-    let location = format!("/v1/rooms/{}/players/{}", master.room_code(), encoded(player_id.as_str()));
+    let location = format!("/v1/rooms/{}/players/{}", master.room_code(), percent_encode(player_id.as_str()));
     Ok(Created { location, body: OfPlayer { player_id } })
 }
 
-/// Removes a player from a room, with its points and its vote. The device that has it is told.
+/// Removes a player with its points and its vote. Its device is notified.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/players/{player}", tag = "rooms",
-    params(RoomPath, PlayerPath, KeyHeader),
-    responses((status = 204, description = "The player is gone"), OfRoom, OfMaster, Conflict))]
+    params(RoomPath, PlayerPath, MasterKeyParam),
+    responses((status = 204, description = "The player was removed"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn delete_player(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Path(path): Path<PlayerPath>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.delete_player(&master, &path.player).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A name.
+/// A player name.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"name": "Anna"}))]
 pub(super) struct PlayerName {
-    /// What people read.
+    /// The displayed name.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
 }
 
-/// Gives a player another name.
+/// Renames a player.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/name", tag = "rooms",
-    params(RoomPath, PlayerPath, KeyHeader),
-    responses((status = 204, description = "The player has it"), OfRoom, OfMaster, Conflict))]
+    params(RoomPath, PlayerPath, MasterKeyParam),
+    responses((status = 204, description = "The player was renamed"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn rename_player(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Path(path): Path<PlayerPath>,
     Json(body): Json<PlayerName>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.rename_player(&master, &path.player, &body.name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether a player takes part.
+/// The participation of a player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"active": false}))]
 pub(super) struct PlayerActive {
-    /// Whether.
+    /// `true` if the player takes part.
     active: bool,
 }
 
-/// Lets a player take part, or not. The device of one that does not is told, and has none.
+/// Sets whether a player takes part. The device of an inactive player loses it and is notified.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/active", tag = "rooms",
-    params(RoomPath, PlayerPath, KeyHeader),
-    responses((status = 204, description = "It is so"), OfRoom, OfMaster, Conflict))]
+    params(RoomPath, PlayerPath, MasterKeyParam),
+    responses((status = 204, description = "The player was updated"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn toggle_player(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Path(path): Path<PlayerPath>,
     Json(body): Json<PlayerActive>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.toggle_player(&master, &path.player, body.active).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A device's own name.
+/// A new name for the player of a device.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "name": "Anna"}))]
@@ -115,26 +115,26 @@ pub(super) struct MyName {
     /// The device.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
-    /// What people read.
+    /// The displayed name.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
 }
 
-/// Gives the player of a device another name.
-#[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath, TokenHeader),
-    responses((status = 200, description = "Whose name it is", body = OfPlayer), OfRoom, OfDevice, Conflict))]
+/// Renames the player of a device.
+#[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    responses((status = 200, description = "The renamed player", body = OfPlayer), RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn rename_own_player(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-    token: Token,
+    token: ReconnectToken,
     Json(body): Json<MyName>,
-) -> Result<Answer<OfPlayer>, Problem> {
-    let code = token.prove(&app, &path, &body.device_id).await?;
+) -> Result<Answer<OfPlayer>, ApiError> {
+    let code = token.verify(&app, &path, &body.device_id).await?;
     let player_id = app.rooms.rename_own_player(code, &body.device_id, None, &body.name).await?;
     Ok(Answer(OfPlayer { player_id }))
 }
 
-/// Who wants which player.
+/// A claim of a device on a player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "player_id": "ann"}))]
@@ -147,27 +147,27 @@ pub(super) struct Claim {
     player_id: PlayerId,
 }
 
-/// Takes a free player for a device that has none. Of several devices one gets it.
-#[utoipa::path(post, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, TokenHeader),
-    responses((status = 204, description = "The device has it"), OfRoom, OfDevice, Conflict))]
+/// Claims a free player for a device without one. If several devices try, one succeeds.
+#[utoipa::path(post, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    responses((status = 204, description = "The device has the player"), RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn take_player(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-    token: Token,
+    token: ReconnectToken,
     Json(body): Json<Claim>,
-) -> Result<StatusCode, Problem> {
-    let code = token.prove(&app, &path, &body.device_id).await?;
+) -> Result<StatusCode, ApiError> {
+    let code = token.verify(&app, &path, &body.device_id).await?;
     app.rooms.take_player(code, &body.device_id, &body.player_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Makes all players of a room free. Each device that had one is told.
-#[utoipa::path(delete, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 200, description = "How many were taken", body = Cleared), OfRoom, OfMaster, Conflict))]
+/// Releases all players of a room. Each device that had one is notified.
+#[utoipa::path(delete, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 200, description = "The number of released players", body = Cleared), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn reset_claims(
-    State(app): State<App>,
-    Key(master): Key,
-) -> Result<Answer<Cleared>, Problem> {
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
+) -> Result<Answer<Cleared>, ApiError> {
     Ok(Answer(Cleared { cleared: app.rooms.reset_claims(&master).await? }))
 }
 
@@ -181,16 +181,16 @@ pub(super) struct Device {
     device_id: DeviceId,
 }
 
-/// Gives a device's player up. Its vote stays: it is the player's.
-#[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath, TokenHeader),
-    responses((status = 200, description = "Which player it was", body = OfPlayer), OfRoom, OfDevice, Conflict))]
+/// Releases the player of a device. The player's vote stays.
+#[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    responses((status = 200, description = "The released player", body = OfPlayer), RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn release_player(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-    token: Token,
+    token: ReconnectToken,
     Json(body): Json<Device>,
-) -> Result<Answer<OfPlayer>, Problem> {
-    let code = token.prove(&app, &path, &body.device_id).await?;
+) -> Result<Answer<OfPlayer>, ApiError> {
+    let code = token.verify(&app, &path, &body.device_id).await?;
     let player_id = app.rooms.release_player(code, &body.device_id).await?;
     Ok(Answer(OfPlayer { player_id }))
 }

@@ -1,21 +1,20 @@
-//! Rooms of the party game over HTTP. The game's own clients call them: a room's master shows the room's key, a device its
-//! reconnect token.
+//! Routes of the party game's rooms. They are public: a room's master sends the room's key, a device its reconnect token.
 
+mod credentials;
 mod game;
-mod leader;
 mod life;
 mod lobby;
 mod moderation;
-mod problems;
+mod responses;
 mod setup;
-mod shape;
 
-use crate::access::public;
-use crate::app::App;
+use super::public;
+use crate::openapi;
+use crate::state::AppState;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    let routes = OpenApiRouter::new()
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    let mut routes = OpenApiRouter::new()
         .routes(routes!(life::create_room))
         .routes(routes!(life::create_room_of_client))
         .routes(routes!(life::get_room, life::close_room))
@@ -42,5 +41,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(moderation::ban_player))
         .routes(routes!(moderation::unban))
         .routes(routes!(moderation::play_again));
+    openapi::describe_errors(routes.get_openapi_mut());
     public(routes)
 }

@@ -1,34 +1,34 @@
-//! Who may come in, and another game in the same room.
+//! Lobby lock, bans, and another game in the same room.
 
-use super::leader::{Key, KeyHeader, RoomPath};
+use super::credentials::{MasterKeyParam, RoomMaster, RoomPath};
 use super::lobby::PlayerPath;
-use super::problems::{OfMaster, OfRoom};
-use crate::app::App;
+use super::responses::{MasterErrors, RoomErrors};
+use crate::error::ApiError;
 use crate::extract::{Json, Path};
-use crate::problem::Problem;
-use crate::routes::answers::{Conflict, Created};
+use crate::routes::responses::{Conflict, Created};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// Whether the lobby is locked.
+/// The lock of a lobby.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"locked": true}))]
 pub(super) struct Lock {
-    /// While it is `true`, a device that has not joined before neither joins nor takes a player.
+    /// While it is `true`, new devices can neither join nor claim a player.
     locked: bool,
 }
 
 /// Locks or unlocks the lobby of a room.
-#[utoipa::path(put, path = "/v1/rooms/{code}/locked", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The lock is set"), OfRoom, OfMaster, Conflict))]
+#[utoipa::path(put, path = "/v1/rooms/{code}/locked", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The lock is set"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn lock_lobby(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Json(body): Json<Lock>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.lock_lobby(&master, body.locked).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -36,21 +36,21 @@ pub(super) async fn lock_lobby(
 /// A ban.
 #[derive(Serialize, ToSchema)]
 pub(super) struct NewBan {
-    /// The id with which it is lifted.
+    /// The id for lifting the ban.
     #[schema(example = "b1")]
     ban_id: String,
 }
 
-/// Bans the device that has a player: the player is free, the device may neither join nor take a player.
+/// Bans the device of a player. The player becomes free; the device can neither join nor claim a player.
 #[utoipa::path(post, path = "/v1/rooms/{code}/players/{player}/ban", tag = "rooms",
-    params(RoomPath, PlayerPath, KeyHeader),
+    params(RoomPath, PlayerPath, MasterKeyParam),
     responses((status = 201, description = "The device is banned", body = NewBan,
-        headers(("Location" = String, description = "The ban's place"))), OfRoom, OfMaster, Conflict))]
+        headers(("Location" = String, description = "The URL of the ban"))), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn ban_player(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Path(path): Path<PlayerPath>,
-) -> Result<Created<NewBan>, Problem> {
+) -> Result<Created<NewBan>, ApiError> {
     let ban_id = app.rooms.ban_player(&master, &path.player).await?;
     let location = format!("/v1/rooms/{}/bans/{ban_id}", master.room_code());
     Ok(Created { location, body: NewBan { ban_id } })
@@ -60,40 +60,40 @@ pub(super) async fn ban_player(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct BanPath {
-    /// The id of the ban, as the master's state lists it.
+    /// The id of the ban, from the master's state.
     #[param(example = "b1")]
     ban: String,
 }
 
 /// Lifts a ban.
-#[utoipa::path(delete, path = "/v1/rooms/{code}/bans/{ban}", tag = "rooms", params(RoomPath, BanPath, KeyHeader),
-    responses((status = 204, description = "The ban is lifted"), OfRoom, OfMaster, Conflict))]
+#[utoipa::path(delete, path = "/v1/rooms/{code}/bans/{ban}", tag = "rooms", params(RoomPath, BanPath, MasterKeyParam),
+    responses((status = 204, description = "The ban is lifted"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn unban(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Path(path): Path<BanPath>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.unban(&master, &path.ban).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// How the next game begins.
+/// Options of the next game.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"keep_rounds": true}))]
 pub(super) struct Again {
-    /// Whether the same rounds are played; otherwise the room is set up again.
+    /// Whether to play the same rounds; otherwise the room must be set up again.
     keep_rounds: bool,
 }
 
-/// Brings a room back to the lobby: players keep their devices, points begin at 0.
-#[utoipa::path(post, path = "/v1/rooms/{code}/play-again", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The room is in the lobby"), OfRoom, OfMaster, Conflict))]
+/// Returns a room to the lobby. Devices keep their players; points restart at 0.
+#[utoipa::path(post, path = "/v1/rooms/{code}/play-again", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The room is in the lobby"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn play_again(
-    State(app): State<App>,
-    Key(master): Key,
+    State(app): State<AppState>,
+    RoomMaster(master): RoomMaster,
     Json(body): Json<Again>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.play_again(&master, body.keep_rounds).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,12 +1,11 @@
-//! What is played in a room, and by whom.
+//! Setup of a room: senders, rounds and players.
 
-use super::leader::{Key, KeyHeader, RoomPath};
-use super::problems::{OfMaster, OfRoom};
-use crate::access::Paced;
-use crate::app::App;
+use super::credentials::{MasterKeyParam, RoomMaster, RoomPath, RoomRateLimit};
+use super::responses::{MasterErrors, RoomErrors};
+use crate::error::ApiError;
 use crate::extract::Json;
-use crate::problem::Problem;
-use crate::routes::answers::Conflict;
+use crate::routes::responses::Conflict;
+use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::party::{
@@ -15,7 +14,7 @@ use emberkeep_games::party::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// What is played, and by whom.
+/// The setup of a room.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
@@ -24,34 +23,34 @@ use utoipa::ToSchema;
         "true_sender_ids": ["kim"]}]}],
     "players": [{"player_id": "ann", "name": "Ann"}, {"player_id": "ben", "name": "Ben"}]}))]
 pub(super) struct RoomSetup {
-    /// Whose reels are shown.
+    /// The people whose reels are shown.
     senders: Vec<RoomSender>,
-    /// What is played, in order.
+    /// The rounds in order.
     rounds: Vec<RoomRound>,
-    /// Who guesses; more can be added.
+    /// The players; more can be added later.
     #[serde(default)]
     players: Vec<RoomPlayer>,
 }
 
-/// Whose reels are shown.
+/// A person whose reels are shown.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RoomSender {
     /// Its id.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     sender_id: SenderId,
-    /// What people read.
+    /// The displayed name.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
-    /// Whether it can be chosen; yes if not given.
+    /// Whether it can be chosen; `true` if absent.
     #[serde(default = "yes")]
     active: bool,
-    /// How many reels it sent.
+    /// The number of its reels.
     #[serde(default)]
     reels_count: u32,
 }
 
-/// One round.
+/// A round.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RoomRound {
@@ -62,25 +61,25 @@ struct RoomRound {
     items: Vec<RoomItem>,
 }
 
-/// One reel.
+/// A reel to guess.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RoomItem {
     /// Its id, unique in its round.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     item_id: ItemId,
-    /// Where the reel is.
+    /// The URL of the reel.
     #[schema(max_length = 1024)]
     reel_url: String,
-    /// How many senders a player may choose.
+    /// The maximum number of senders that a player may choose.
     #[schema(minimum = 1)]
     k: u32,
-    /// Who sent it.
+    /// The actual senders.
     #[schema(value_type = Vec<String>)]
     true_sender_ids: Vec<SenderId>,
 }
 
-/// Who guesses.
+/// A player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"player_id": "cem", "name": "Cem"}))]
@@ -88,16 +87,16 @@ pub(super) struct RoomPlayer {
     /// Its id.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     player_id: PlayerId,
-    /// The sender that the player is, if it is one.
+    /// The sender that this player is, if any.
     #[schema(value_type = Option<String>)]
     sender_id: Option<SenderId>,
-    /// What people read.
+    /// The displayed name.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
-    /// Whether the player takes part; yes if not given.
+    /// Whether the player takes part; `true` if absent.
     #[serde(default = "yes")]
     active: bool,
-    /// A picture.
+    /// The URL of a picture.
     avatar_url: Option<String>,
 }
 
@@ -138,27 +137,27 @@ impl From<RoomSetup> for Setup {
     }
 }
 
-/// Says what is played in a room and by whom, once per room.
-#[utoipa::path(post, path = "/v1/rooms/{code}/setup", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The room is set up"), OfRoom, OfMaster, Conflict))]
+/// Sets up a room: senders, rounds and players. Possible once per game.
+#[utoipa::path(post, path = "/v1/rooms/{code}/setup", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The room is set up"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn set_up_room(
-    State(app): State<App>,
-    _: Paced,
-    Key(master): Key,
+    State(app): State<AppState>,
+    _: RoomRateLimit,
+    RoomMaster(master): RoomMaster,
     Json(body): Json<RoomSetup>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     app.rooms.setup(&master, body.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Says what is played in a room, where the game's clients expect it.
-#[utoipa::path(post, path = "/room/{code}/setup", tag = "rooms", params(RoomPath, KeyHeader),
-    responses((status = 204, description = "The room is set up"), OfRoom, OfMaster, Conflict))]
+/// Sets up a room, at the path of the game's clients.
+#[utoipa::path(post, path = "/room/{code}/setup", tag = "rooms", params(RoomPath, MasterKeyParam),
+    responses((status = 204, description = "The room is set up"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn set_up_room_of_client(
-    app: State<App>,
-    paced: Paced,
-    key: Key,
+    app: State<AppState>,
+    limit: RoomRateLimit,
+    master: RoomMaster,
     body: Json<RoomSetup>,
-) -> Result<StatusCode, Problem> {
-    set_up_room(app, paced, key, body).await
+) -> Result<StatusCode, ApiError> {
+    set_up_room(app, limit, master, body).await
 }

@@ -1,7 +1,7 @@
-//! Hubs and connections without a network: what a room tells its seats, and how a connection ends.
+//! Hubs and connections without a network: what a room tells its subscribers, and how a connection ends.
 
-mod connections;
-mod doubts;
+mod fixture;
 mod rates;
-mod seats;
-mod table;
+mod recovery;
+mod sessions;
+mod subscribers;

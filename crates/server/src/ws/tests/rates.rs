@@ -1,20 +1,20 @@
 //! How much a room sends to its sockets.
 
-use super::table::*;
+use super::fixture::*;
 use crate::limits::{ROOM_BYTES_PER_SECOND, ROOM_STATE_EVERY};
-use crate::ws::outbox::{Outbox, Outgoing};
-use crate::ws::rhythm::Rhythm;
+use crate::ws::send_queue::{Outgoing, SendQueue};
+use crate::ws::timing::Timing;
 use emberkeep_games::party::*;
 use futures_util::FutureExt;
 use std::time::{Duration, Instant};
 
 const STATE: &str = "STATE_SYNC_RESPONSE";
-const RATED: Rhythm = Rhythm { state_every: ROOM_STATE_EVERY, ..CALM };
+const RATED: Timing = Timing { state_every: ROOM_STATE_EVERY, ..CALM };
 
 /// Takes what waits for a socket: states, and bytes of all messages.
-fn taken(outbox: &Outbox) -> (usize, usize) {
+fn taken(queue: &SendQueue) -> (usize, usize) {
     let (mut states, mut bytes) = (0, 0);
-    while let Some(Outgoing::Text(text)) = outbox.next().now_or_never() {
+    while let Some(Outgoing::Text(text)) = queue.next().now_or_never() {
         states += usize::from(text.contains(STATE));
         bytes += text.len();
     }
@@ -22,30 +22,30 @@ fn taken(outbox: &Outbox) -> (usize, usize) {
 }
 
 /// As many players as fit, with long names.
-async fn fill(table: &Table) {
+async fn fill(room: &Fixture) {
     for n in 10..70 {
         let player = SetupPlayer {
             avatar_url: Some(format!("https://avatars.example/{}", "y".repeat(300))),
             ..SetupPlayer::new(player(n), format!("{n}{}", "n".repeat(50)))
         };
-        table.rooms.add_player(&table.master, player).await.unwrap();
+        room.rooms.add_player(&room.master, player).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn many_changes_are_few_states_and_the_last_one_arrives() {
-    let table = Table::set(RATED).await;
-    fill(&table).await;
-    let mut outboxes = Vec::new();
+    let room = Fixture::new(RATED).await;
+    fill(&room).await;
+    let mut queues = Vec::new();
     for n in 0..32 {
-        outboxes.push(table.sit(&format!("phone-{n}"), false).await);
+        queues.push(room.subscribe(&format!("phone-{n}"), false).await);
     }
     let (began, mut states, mut bytes) = (Instant::now(), 0, 0);
     for n in 0..60 {
-        table.rename(&format!("Name {n}")).await;
-        table.wake();
+        room.rename(&format!("Name {n}")).await;
+        room.wake();
         tokio::time::sleep(Duration::from_millis(10)).await;
-        for (of_states, of_bytes) in outboxes.iter().map(taken) {
+        for (of_states, of_bytes) in queues.iter().map(taken) {
             (states, bytes) = (states + of_states, bytes + of_bytes);
         }
     }
@@ -57,19 +57,19 @@ async fn many_changes_are_few_states_and_the_last_one_arrives() {
         (bytes as f64) < seconds * ROOM_BYTES_PER_SECOND as f64 + largest,
         "{bytes} bytes in {seconds} s"
     );
-    table.rename("Last").await;
-    table.wake();
-    for outbox in &outboxes {
-        while until(outbox, STATE).await["payload"]["players_visible"][0]["name"] != "Last" {}
+    room.rename("Last").await;
+    room.wake();
+    for queue in &queues {
+        while expect(queue, STATE).await["payload"]["players_visible"][0]["name"] != "Last" {}
     }
 }
 
 #[tokio::test]
 async fn sockets_that_see_the_same_share_its_bytes() {
-    let table = Table::set(RATED).await;
-    let (one, two) = (table.sit("one", false).await, table.sit("two", false).await);
-    table.rename("Ann").await;
-    table.wake();
+    let room = Fixture::new(RATED).await;
+    let (one, two) = (room.subscribe("one", false).await, room.subscribe("two", false).await);
+    room.rename("Ann").await;
+    room.wake();
     let (Outgoing::Text(one), Outgoing::Text(two)) = (one.next().await, two.next().await) else {
         panic!("two states")
     };
@@ -78,46 +78,53 @@ async fn sockets_that_see_the_same_share_its_bytes() {
 
 #[tokio::test]
 async fn a_state_after_a_vote_reaches_the_master_and_the_voter_and_nobody_else() {
-    let table = Table::voting(RATED).await;
-    let [tv, ann, ben] =
-        [table.sit("tv", true).await, table.sit("ann", false).await, table.sit("ben", false).await];
+    let room = Fixture::voting(RATED).await;
+    let [tv, ann, ben] = [
+        room.subscribe("tv", true).await,
+        room.subscribe("ann", false).await,
+        room.subscribe("ben", false).await,
+    ];
     let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
     let chosen = vec![SenderId::new("s1").unwrap()];
-    table.rooms.submit_vote(table.code, &device("ann"), &round, &item, chosen).await.unwrap();
-    table.wake();
-    assert_eq!(hears(&tv, "PLAYER_VOTED").await["payload"]["player_id"], "p1");
-    assert_eq!(hears(&tv, STATE).await["payload"]["votes_received_player_ids"], serde_json::json!(["p1"]));
-    assert_eq!(hears(&ann, STATE).await["payload"]["game"]["voted"], true);
+    room.rooms.submit_vote(room.code, &device("ann"), &round, &item, chosen).await.unwrap();
+    room.wake();
+    assert_eq!(expect_next(&tv, "PLAYER_VOTED").await["payload"]["player_id"], "p1");
+    assert_eq!(
+        expect_next(&tv, STATE).await["payload"]["votes_received_player_ids"],
+        serde_json::json!(["p1"])
+    );
+    assert_eq!(expect_next(&ann, STATE).await["payload"]["game"]["voted"], true);
     assert_eq!(taken(&ben), (0, 0), "not even that somebody has voted");
 }
 
 #[tokio::test]
 async fn the_first_change_goes_out_at_once() {
-    let table = Table::set(Rhythm { state_every: NEVER, ..CALM }).await;
-    let outbox = table.sit("phone", false).await;
-    table.rename("Ann").await;
-    table.wake();
-    assert_eq!(hears(&outbox, STATE).await["payload"]["players_visible"][0]["name"], "Ann");
+    let room = Fixture::new(Timing { state_every: NEVER, ..CALM }).await;
+    let queue = room.subscribe("phone", false).await;
+    room.rename("Ann").await;
+    room.wake();
+    assert_eq!(expect_next(&queue, STATE).await["payload"]["players_visible"][0]["name"], "Ann");
 }
 
 #[tokio::test]
 async fn events_do_not_put_off_the_states_of_the_master() {
-    let table = Table::set(RATED).await;
-    fill(&table).await;
+    let room = Fixture::new(RATED).await;
+    fill(&room).await;
     for n in [1, 2].into_iter().chain(10..70) {
-        table.rooms.take_player(table.code, &device(&format!("phone-{n}")), &player(n)).await.unwrap();
+        room.rooms.take_player(room.code, &device(&format!("phone-{n}")), &player(n)).await.unwrap();
     }
-    table.rooms.start_game(&table.master).await.unwrap();
+    room.rooms.start_game(&room.master).await.unwrap();
     let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
-    table.rooms.open_item(&table.master, &round, &item).await.unwrap();
-    let tv = table.sit("tv", true).await;
-    // Counted in votes, which a slow machine does not change: two of them fall into the time between two states.
+    room.rooms.open_item(&room.master, &round, &item).await.unwrap();
+    let tv = room.subscribe("tv", true).await;
+    // Counted in votes, room a slow machine does not change: two of them fall into the time between two
+    // states.
     let (mut in_a_row, mut longest) = (0, 0);
     for n in 10..39 {
         let chosen = vec![SenderId::new("s1").unwrap()];
         let phone = device(&format!("phone-{n}"));
-        table.rooms.submit_vote(table.code, &phone, &round, &item, chosen).await.unwrap();
-        table.wake();
+        room.rooms.submit_vote(room.code, &phone, &round, &item, chosen).await.unwrap();
+        room.wake();
         tokio::time::sleep(ROOM_STATE_EVERY / 2).await;
         in_a_row = if taken(&tv).0 > 0 { 0 } else { in_a_row + 1 };
         longest = longest.max(in_a_row);

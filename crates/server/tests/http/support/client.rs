@@ -101,17 +101,22 @@ impl Answer {
         if self.body.is_empty() {
             return Value::Null;
         }
-        assert_eq!(self.header("content-type"), Some("application/json"));
+        let media_type = if status < 400 { "application/json" } else { "application/problem+json" };
+        assert_eq!(self.header("content-type"), Some(media_type));
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
     }
 
-    /// The word of a problem, after a look at status and shape.
+    /// The code of an error, after a check of status and members.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16) -> String {
         let body = self.json(status);
-        let fields: Vec<&String> = body.as_object().expect("a problem is an object").keys().collect();
-        assert_eq!(fields, ["details", "error", "message"], "{body}");
-        assert!(body["details"].is_object() && body["message"].as_str().is_some_and(|text| !text.is_empty()));
-        body["error"].as_str().expect("a word").to_owned()
+        let members: Vec<&String> = body.as_object().expect("a problem is an object").keys().collect();
+        assert_eq!(members, ["detail", "details", "error", "status", "title", "type"], "{body}");
+        let is_text = |name: &str| body[name].as_str().is_some_and(|text| !text.is_empty());
+        assert!(body["details"].is_object() && is_text("detail") && is_text("title"), "{body}");
+        assert_ne!(body["title"], "Error", "the code has no title: {body}");
+        let code = body["error"].as_str().expect("a code");
+        assert_eq!((&body["status"], &body["type"]), (&status.into(), &format!("/docs#error-{code}").into()));
+        code.to_owned()
     }
 }

@@ -1,0 +1,265 @@
+//! Which error of the store and of the games has which status, code and details.
+
+use super::ApiError;
+use crate::duration::ceil_ms;
+use crate::limits::STORE_RETRY;
+use axum::http::StatusCode;
+use emberkeep_games::party::{PlayerId, RoomCode};
+use emberkeep_games::{monsters, party, reactors};
+use emberkeep_hot as hot;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+impl From<hot::Error> for ApiError {
+    fn from(error: hot::Error) -> ApiError {
+        use hot::Error as E;
+        let (status, code) = match &error {
+            E::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
+            E::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            E::TooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "too_large"),
+            E::OutOfMemory { .. } | E::LogFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            E::OutcomeUnknown { .. } => (StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown"),
+            E::Unavailable { .. } | E::Denied { .. } | E::Closed | E::JournalStopped { .. } => {
+                (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
+            }
+            E::WrongType { .. } | E::Corrupt { .. } => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "stored_value_spoiled")
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        let api = ApiError::new(status, code, public_text(&error)).with_reason(error.to_string());
+        match &error {
+            E::WrongType { key, .. } | E::Corrupt { key, .. } => api.with("key", key.as_str()),
+            E::Conflict { .. } | E::Unavailable { .. } => api.retry_after(STORE_RETRY),
+            _ => api,
+        }
+    }
+}
+
+/// The text of a store error for clients. The backend's address and the system's messages are only logged,
+/// because the routes of rooms are public.
+pub(crate) fn public_text(error: &hot::Error) -> String {
+    use hot::Error as E;
+    let text = match error {
+        E::Unavailable { .. } => "the store cannot be reached; nothing was written, try again",
+        E::OutcomeUnknown { .. } => {
+            "the store did not answer: it may or may not have been written; read it before you try again"
+        }
+        E::Denied { .. } | E::Closed | E::JournalStopped { .. } => {
+            "the store takes no writes at the moment; nothing was written, try again later"
+        }
+        E::OutOfMemory { .. } => "the store is full; nothing was written",
+        E::PartialCommit { .. } | E::Panicked { .. } => {
+            "the server is at fault; its log has the reason under the X-Request-Id of this answer"
+        }
+        error => return error.to_string(),
+    };
+    text.to_owned()
+}
+
+impl From<monsters::Error> for ApiError {
+    fn from(error: monsters::Error) -> ApiError {
+        use monsters::Error as E;
+        let detail = error.to_string();
+        let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, detail.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => ApiError::invalid(detail).with("what", what),
+            E::NotFound { id } => ApiError::not_found(detail).with("monster", id.0),
+            E::NoDropTimer { id } => {
+                ApiError::new(StatusCode::NOT_FOUND, "no_drop_timer", detail).with("monster", id.0)
+            }
+            E::AlreadyDead { id } => conflict("already_dead").with("monster", id.0),
+            E::TooMany { id, what, max } => {
+                conflict("too_many").with("monster", id.0).with("what", what).with("max", max)
+            }
+            E::Exhausted(_) => conflict("exhausted"),
+            _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail),
+        }
+    }
+}
+
+impl From<reactors::Error> for ApiError {
+    fn from(error: reactors::Error) -> ApiError {
+        use reactors::Error as E;
+        let detail = error.to_string();
+        let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, detail.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => ApiError::invalid(detail).with("what", what),
+            E::NotFound { id } => ApiError::not_found(detail).with("reactor", id.0),
+            E::OnCooldown { remaining } => on_cooldown(detail, remaining),
+            E::SpotTaken { id } => conflict("spot_taken").with("reactor", id.0),
+            E::FieldFull { max } => conflict("field_full").with("max", max),
+            E::Exhausted(_) => conflict("exhausted"),
+            E::Conflict { current } => conflict("changed").with("current", json!(current)),
+            _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail),
+        }
+    }
+}
+
+impl From<party::Error> for ApiError {
+    fn from(error: party::Error) -> ApiError {
+        use party::Error as E;
+        let (code, detail) = (error.code(), error.to_string());
+        let new = |status| ApiError::new(status, code, detail.clone());
+        let room = |status, room: RoomCode| new(status).with("room", room.to_string());
+        let player = |status, player: PlayerId| new(status).with("player", player.as_str());
+        match error {
+            E::Store(error) => error.into(),
+            E::RoomNotFound(code) => room(StatusCode::NOT_FOUND, code),
+            E::RoomExpired(code) => room(StatusCode::GONE, code),
+            E::NotMaster(code) | E::MasterOnly(code) | E::Banned(code) | E::RoomLocked(code) => {
+                room(StatusCode::FORBIDDEN, code)
+            }
+            E::PlayerNotFound(id) => player(StatusCode::NOT_FOUND, id),
+            E::NotYourPlayer(id) => player(StatusCode::FORBIDDEN, id),
+            E::DeviceAlreadyHasPlayer(id) | E::TakenNow(id) | E::Inactive(id) | E::AlreadyVoted(id) => {
+                player(StatusCode::CONFLICT, id)
+            }
+            E::BanNotFound(_) => new(StatusCode::NOT_FOUND),
+            E::NotThisDevice => new(StatusCode::FORBIDDEN),
+            E::Invalid { what, .. } => new(StatusCode::UNPROCESSABLE_ENTITY).with("what", what),
+            E::InvalidSelection { .. } => new(StatusCode::UNPROCESSABLE_ENTITY),
+            E::ProtocolVersion { found, expected } => {
+                new(StatusCode::UNPROCESSABLE_ENTITY).with("found", found).with("expected", expected)
+            }
+            E::RoomFull { what, max } => new(StatusCode::CONFLICT).with("what", what).with("max", max),
+            E::NotEnoughPlayers { active, needed } => {
+                new(StatusCode::CONFLICT).with("active", active).with("needed", needed)
+            }
+            E::NotInPhase { .. } | E::NotClaimed { .. } | E::Conflict { .. } | E::Late => {
+                new(StatusCode::CONFLICT)
+            }
+            E::NoRandomness(_) => new(StatusCode::SERVICE_UNAVAILABLE),
+            _ => new(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+}
+
+/// A cooldown without an end, which only external services set, has no `Retry-After`.
+fn on_cooldown(detail: String, remaining: Duration) -> ApiError {
+    let error = ApiError::new(StatusCode::LOCKED, "on_cooldown", detail);
+    match ceil_ms(remaining) {
+        Some(ms) => error.with("remainingMs", ms).retry_after(remaining),
+        None => error.with("remainingMs", Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LoggedError, titles};
+    use super::*;
+    use axum::http::header::RETRY_AFTER;
+    use axum::response::{IntoResponse as _, Response};
+    use emberkeep_games::{monsters::MonsterId, reactors::ReactorId};
+
+    #[track_caller]
+    fn check(error: impl Into<ApiError>, status: u16, code: &str) -> Response {
+        let error = error.into();
+        assert!(!error.body.detail.is_empty());
+        assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error:?}");
+        assert!(titles::title(code).is_some(), "{code} has no title");
+        error.into_response()
+    }
+
+    #[test]
+    fn errors_of_the_store_have_their_status() {
+        use hot::Error as E;
+        let text = || String::from("x");
+        let retried = |response: Response| response.headers().contains_key(RETRY_AFTER);
+        assert!(retried(check(E::Conflict { waited: Duration::ZERO, attempts: 1 }, 409, "conflict")));
+        let unavailable = E::Unavailable { backend: text(), reason: text(), advice: "x" };
+        assert!(retried(check(unavailable, 503, "store_unavailable")));
+        check(E::Invalid { what: "x", problem: text() }, 422, "invalid");
+        let large = E::TooLarge { key: text(), what: "x", found: 2, unit: "bytes", max: 1 };
+        check(large, 422, "too_large");
+        check(E::OutOfMemory { detail: text() }, 507, "store_full");
+        check(E::LogFull { partition: text(), max: 1 }, 507, "store_full");
+        check(E::OutcomeUnknown { backend: text(), reason: text() }, 503, "outcome_unknown");
+        check(E::Denied { backend: text(), reason: text(), advice: "x" }, 503, "store_unavailable");
+        check(E::Closed, 503, "store_unavailable");
+        check(E::JournalStopped { reason: text() }, 503, "store_unavailable");
+        check(E::Corrupt { key: text(), reason: text() }, 500, "stored_value_spoiled");
+        check(E::Panicked { message: text() }, 500, "internal");
+        check(E::PartialCommit { reason: text(), keys: vec![] }, 500, "internal");
+    }
+
+    #[test]
+    fn clients_do_not_learn_where_the_store_is() {
+        use hot::Error as E;
+        let (place, advice) = (|| String::from("redis://10.0.0.9:6379"), "x");
+        for error in [
+            E::Unavailable { backend: place(), reason: place(), advice },
+            E::OutcomeUnknown { backend: place(), reason: place() },
+            E::Denied { backend: place(), reason: place(), advice },
+            E::JournalStopped { reason: place() },
+            E::OutOfMemory { detail: place() },
+            E::PartialCommit { reason: place(), keys: vec![] },
+            E::Panicked { message: place() },
+        ] {
+            let reason = error.to_string();
+            let error = ApiError::from(error);
+            let sent = serde_json::to_string(&error.body).unwrap();
+            assert!(!sent.contains("10.0.0.9"), "{sent}");
+            let response = error.into_response();
+            let logged = response.extensions().get::<LoggedError>().expect("what the log says");
+            assert_eq!(logged.reason.as_ref(), Some(&reason), "the log has all of it");
+        }
+    }
+
+    #[test]
+    fn errors_of_monsters_and_reactors_have_their_status() {
+        use monsters::Error as M;
+        let id = MonsterId(7);
+        check(M::Invalid { what: "x", problem: "y".into() }, 422, "invalid");
+        check(M::NotFound { id }, 404, "not_found");
+        check(M::NoDropTimer { id }, 404, "no_drop_timer");
+        check(M::AlreadyDead { id }, 409, "already_dead");
+        check(M::TooMany { id, what: "x", max: 1 }, 409, "too_many");
+        check(M::Store(hot::Error::Closed), 503, "store_unavailable");
+        use reactors::Error as R;
+        let id = ReactorId(7);
+        check(R::Invalid { what: "x", problem: "y".into() }, 422, "invalid");
+        check(R::NotFound { id }, 404, "not_found");
+        check(R::SpotTaken { id }, 409, "spot_taken");
+        check(R::FieldFull { max: 1 }, 409, "field_full");
+        let cooling = check(R::OnCooldown { remaining: Duration::from_millis(1_001) }, 423, "on_cooldown");
+        assert_eq!(cooling.headers()[RETRY_AFTER], "2", "rounded up");
+        let endless = check(R::OnCooldown { remaining: Duration::MAX }, 423, "on_cooldown");
+        assert!(!endless.headers().contains_key(RETRY_AFTER));
+        check(R::Store(hot::Error::Closed), 503, "store_unavailable");
+    }
+
+    #[test]
+    fn errors_of_rooms_have_their_status() {
+        use party::Error as E;
+        let (code, player) = (RoomCode::new("AB23CD").unwrap(), PlayerId::new("ann").unwrap());
+        let problem = || String::from("x");
+        check(E::RoomNotFound(code), 404, "room_not_found");
+        check(E::PlayerNotFound(player.clone()), 404, "player_not_found");
+        check(E::RoomExpired(code), 410, "room_expired");
+        check(E::NotMaster(code), 403, "not_master");
+        check(E::MasterOnly(code), 403, "not_master");
+        check(E::NotYourPlayer(player.clone()), 403, "not_master");
+        check(E::NotThisDevice, 403, "not_this_device");
+        check(E::Banned(code), 403, "banned");
+        check(E::RoomLocked(code), 403, "room_locked");
+        check(E::BanNotFound(problem()), 404, "ban_not_found");
+        check(E::ProtocolVersion { found: 2, expected: 1 }, 422, "invalid_protocol_version");
+        check(E::Invalid { what: "x", problem: problem() }, 422, "invalid_payload");
+        check(E::InvalidSelection { problem: problem() }, 422, "invalid_selection");
+        check(E::NotInPhase { problem: problem() }, 409, "not_in_phase");
+        check(E::NotClaimed { problem: problem() }, 409, "not_claimed");
+        check(E::Conflict { problem: problem() }, 409, "conflict");
+        check(E::DeviceAlreadyHasPlayer(player.clone()), 409, "device_already_has_player");
+        check(E::TakenNow(player.clone()), 409, "taken_now");
+        check(E::Inactive(player.clone()), 409, "inactive");
+        check(E::AlreadyVoted(player), 409, "already_voted");
+        check(E::Late, 409, "late");
+        check(E::RoomFull { what: "players", max: 1 }, 409, "room_full");
+        check(E::NotEnoughPlayers { active: 1, needed: 2 }, 409, "not_enough_players");
+        check(E::NoRandomness(problem()), 503, "unavailable");
+        check(E::Store(hot::Error::Closed), 503, "store_unavailable");
+    }
+}

@@ -1,0 +1,78 @@
+//! Every error code of the API with its title. The reference page lists them at `/docs#error-CODE`.
+
+/// Code and title, by code.
+pub(crate) const TITLES: &[(&str, &str)] = &[
+    ("already_dead", "The monster is already dead"),
+    ("already_voted", "The player has already voted"),
+    ("ban_not_found", "Ban not found"),
+    ("banned", "The device is banned from the room"),
+    ("body_broke_off", "The connection ended inside the body"),
+    ("body_too_large", "The body is too large"),
+    ("body_too_late", "The body did not arrive in time"),
+    ("busy", "The server has too many unfinished requests"),
+    ("changed", "The record has changed since it was read"),
+    ("conflict", "Conflict with the current state"),
+    ("device_already_has_player", "The device already has a player"),
+    ("exhausted", "No id is free"),
+    ("field_full", "The field is full"),
+    ("forbidden", "The token's role does not allow this"),
+    ("host_not_allowed", "The Host header does not name this machine"),
+    ("inactive", "The player does not take part"),
+    ("internal", "Internal error"),
+    ("invalid", "Invalid request"),
+    ("invalid_payload", "Invalid request"),
+    ("invalid_protocol_version", "The protocol version is not supported"),
+    ("invalid_selection", "Invalid vote"),
+    ("journal_stopped", "The journal has stopped"),
+    ("late", "The vote is closed"),
+    ("malformed_json", "The body is not JSON"),
+    ("method_not_allowed", "Method not allowed"),
+    ("no_drop_timer", "The monster has no drop timer"),
+    ("no_effect", "The monster does not have this effect"),
+    ("no_such_route", "No such route"),
+    ("not_claimed", "The player is not claimed"),
+    ("not_enough_players", "Not enough players take part"),
+    ("not_found", "Not found"),
+    ("not_in_phase", "Not possible in this phase of the game"),
+    ("not_master", "The master key is missing or wrong"),
+    ("not_ready", "The store is not ready"),
+    ("not_this_device", "The reconnect token is missing or wrong"),
+    ("on_cooldown", "The spot is on cooldown"),
+    ("origin_not_allowed", "The Origin header is not allowed"),
+    ("outcome_unknown", "It is unknown whether the write was committed"),
+    ("player_not_found", "Player not found"),
+    ("proxy_not_allowed", "A server without tokens does not accept proxied requests"),
+    ("rate_limited", "Too many requests"),
+    ("room_expired", "The room has expired"),
+    ("room_full", "The room is full"),
+    ("room_locked", "The room is locked"),
+    ("room_not_found", "Room not found"),
+    ("spot_taken", "Another reactor stands on the spot"),
+    ("store_full", "The store is full"),
+    ("store_unavailable", "The store is unavailable"),
+    ("stored_value_spoiled", "A stored value is corrupt"),
+    ("taken_now", "Another device has the player"),
+    ("too_large", "A value is too large"),
+    ("too_many", "A limit of the monster is reached"),
+    ("too_many_sockets", "Too many WebSockets from one address"),
+    ("unauthorized", "A known token is required"),
+    ("unavailable", "Temporarily unavailable"),
+    ("unsupported_media_type", "The body must be application/json"),
+    ("upgrade_required", "A WebSocket handshake is required"),
+];
+
+/// `None` for a code that is not in [`TITLES`].
+pub(super) fn title(code: &str) -> Option<&'static str> {
+    let index = TITLES.binary_search_by_key(&code, |(known, _)| known).ok()?;
+    Some(TITLES[index].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_sorted_for_the_binary_search() {
+        assert!(TITLES.is_sorted_by_key(|(code, _)| code));
+    }
+}

@@ -1,0 +1,47 @@
+//! The start page and the protocol page.
+
+use crate::support::Server;
+use emberkeep_testkit::{open_page, require};
+
+#[tokio::test]
+async fn the_start_page_links_to_everything_and_loads_nothing_from_elsewhere() {
+    let server = Server::open().await;
+    server.listening.add_home_link("Demo <room>", "/v1/rooms/AB23CD?a=\"b\"");
+    let page = server.get("/").await;
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let policy = page.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    let text = page.text();
+    assert!(
+        text.contains("Demo &lt;room>") && text.contains("\"/v1/rooms/AB23CD?a=&quot;b&quot;\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("prefers-color-scheme: dark") && !text.contains("https://") && !text.contains("{{")
+    );
+    for link in text.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let answer = server.get(&format!("/{}", link.split('?').next().unwrap_or_default())).await;
+        assert!(answer.status == 200 || link.starts_with("v1/rooms"), "/{link}: {}", answer.status);
+    }
+    let metrics = server.get("/metrics").await.text();
+    for metric in text.split('"').filter(|word| word.starts_with("emberkeep_")) {
+        let sample = |line: &str| line.strip_prefix(metric).is_some_and(|rest| rest.starts_with([' ', '{']));
+        assert!(metrics.lines().any(sample), "{metric} is not in the metrics");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_counters_are_live() {
+    let server = Server::open().await;
+    let url = format!("http://{}/", server.address());
+    let opened = tokio::task::spawn_blocking(move || open_page(&url)).await.expect("no panic");
+    let Some(page) = require(opened) else { return };
+    assert!(page.dom.contains("Updated every two seconds."), "{}", page.dom);
+}
+
+#[tokio::test]
+async fn the_protocol_page_is_the_one_of_the_documentation() {
+    let page = Server::open().await.get("/protocol").await;
+    assert_eq!(page.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(page.text(), include_str!("../../../../docs/party-protocol.md"));
+}
