@@ -1,7 +1,8 @@
 //! API errors as RFC 9457 problem details (`application/problem+json`).
 //!
-//! `error` is the stable code for programs. `type` points to its entry on the reference page, `detail` is for people, and
-//! `details` holds values that belong to the code, such as ids. [`convert`] decides which error has which status.
+//! `error` is the stable code for programs. `type` points to its entry on the reference page, `detail` is for
+//! people, and `details` holds values that belong to the code, such as ids. `convert` decides which error
+//! has which status.
 
 mod convert;
 mod titles;

@@ -1,7 +1,8 @@
 //! Extractors of client address, path, query and body, whose rejections are [`ApiError`]s.
 //!
-//! A body that is not JSON is 400; one that does not arrive in time is 408. A body of the wrong shape is 422, and so is an
-//! invalid path or query. Requests have `deny_unknown_fields`, so that a misspelt field is an error.
+//! A body that is not JSON is 400; one that does not arrive in time is 408. A body of the wrong shape is 422,
+//! and so is an invalid path or query. Requests have `deny_unknown_fields`, so that a misspelt field is an
+//! error.
 
 use crate::error::ApiError;
 use crate::limit::bodies::{BodyLimit, BodyReservation};

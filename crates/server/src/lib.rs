@@ -1,13 +1,14 @@
 //! Games over HTTP and WebSocket.
 //!
-//! **Responsible for**: routes, the OpenAPI document, authentication, limits, metrics, WebSockets, listening and shutdown. The
-//! only crate that uses HTTP.
+//! **Responsible for**: routes, the OpenAPI document, authentication, limits, metrics, WebSockets, listening
+//! and shutdown. The only crate that uses HTTP.
 //!
 //! **Not responsible for**: rules of a game, a concrete engine, reading settings.
 //!
-//! A request passes: [`listen`](mod@listen) (TLS, connection limits) → `middleware` (request log, host check, CORS, role) →
-//! `extract` (path, query, body within `limit`) → a handler in `routes` → the game. A WebSocket goes on in `ws`. Every failure
-//! becomes an [`error::ApiError`]. Top-level modules do not import each other in cycles.
+//! A request passes: `listen` (TLS, connection limits) → `middleware` (request log, host check,
+//! CORS, role) → `extract` (path, query, body within `limit`) → a handler in `routes` → the game. A WebSocket
+//! goes on in `ws`. Every failure becomes an [`error::ApiError`]. Top-level modules do not import each other
+//! in cycles.
 
 pub mod auth;
 mod duration;

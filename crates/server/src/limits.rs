@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// Bytes of a request's body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-/// Time for the head of a request, counted from the previous response. It is also how long a connection may be idle, so
-/// it is longer than the minute after which load balancers commonly close one.
+/// Time for the head of a request, counted from the previous response. It is also how long a connection may
+/// be idle, so it is longer than the minute after which load balancers commonly close one.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// Time for the body of a request.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,7 +33,8 @@ pub const STORE_RETRY: Duration = Duration::from_secs(1);
 pub const ROOM_RATE_RETRY: Duration = Duration::from_secs(1);
 /// Default maximum of open connections.
 pub const CONNECTIONS_MAX_DEFAULT: usize = 16_384;
-/// Default maximum of open connections of one address; loopback is exempt. Many clients may share one address.
+/// Default maximum of open connections of one address; loopback is exempt. Many clients may share one
+/// address.
 pub const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 4_096;
 /// Minimum time between two log lines about refused or failed connections.
 pub const ACCEPT_LOGGED_EVERY: Duration = Duration::from_secs(10);
@@ -88,12 +89,14 @@ pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 64;
 pub const SOCKET_QUEUE_BYTES_MAX: usize = 256 * 1024;
 /// WebSockets of one address; loopback is exempt. Many clients may share one address.
 pub const SOCKETS_PER_ADDRESS_MAX: usize = 4_096;
-/// WebSockets of one room on this server. In a full room, a master or a device with a player replaces a connection that
-/// has neither.
+/// WebSockets of one room on this server. In a full room, a master or a device with a player replaces a
+/// connection that has neither.
 pub const ROOM_SOCKETS_MAX: usize = 256;
-/// Minimum time between two states to the same connection. The first change is sent at once, later ones are merged.
+/// Minimum time between two states to the same connection. The first change is sent at once, later ones are
+/// merged.
 pub const ROOM_STATE_EVERY: Duration = Duration::from_millis(100);
-/// Bytes per second that one room sends to all its connections on this server. Beyond it states are sent less often.
+/// Bytes per second that one room sends to all its connections on this server. Beyond it states are sent less
+/// often.
 pub const ROOM_BYTES_PER_SECOND: usize = 8 * 1024 * 1024;
 /// Subscribers that a hub serves before it yields to other tasks.
 pub const SUBSCRIBERS_PER_YIELD: usize = 16;

@@ -51,7 +51,8 @@ impl AccessPolicy {
     }
 }
 
-/// Sweeps in progress, one per game: each call of the sweep route continues it. A sweep holds nothing between two calls.
+/// Sweeps in progress, one per game: each call of the sweep route continues it. A sweep holds nothing between
+/// two calls.
 #[derive(Default)]
 pub(crate) struct Sweeps {
     pub(crate) monsters: Mutex<Option<monsters::Sweep>>,

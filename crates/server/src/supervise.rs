@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Runs the future of `start` again and again until the handle is aborted. State that the futures share must be valid
-/// after a panic.
+/// Runs the future of `start` again and again until the handle is aborted. State that the futures share must
+/// be valid after a panic.
 pub(crate) fn supervise<F>(
     name: &'static str,
     metrics: Arc<Metrics>,

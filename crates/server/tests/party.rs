@@ -11,6 +11,7 @@ mod servers;
 
 use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_hot_redis::RedisEngine;
+use emberkeep_server::limits::*;
 use emberkeep_server::{Listening, Settings, listen};
 use emberkeep_testkit::report;
 use futures_util::SinkExt;
@@ -40,6 +41,35 @@ async fn on_redis(url: &str) -> Listening {
 
 fn take_answers() -> [&'static str; 2] {
     ["TAKE_PLAYER_OK", "TAKE_PLAYER_FAIL"]
+}
+
+#[test]
+fn the_page_names_the_limits_of_the_server() {
+    let page = PAGE.replace('\n', " ");
+    let (secs, kib) = (Duration::as_secs, |bytes: usize| bytes / 1024);
+    for expected in [
+        format!("at most {ROOM_SOCKETS_MAX} connections on a server"),
+        format!("text frame of at most {} KiB", kib(SOCKET_MESSAGE_BYTES_MAX)),
+        format!(
+            "within {} seconds and among the first {SOCKET_JOIN_ATTEMPTS_MAX} messages",
+            secs(&SOCKET_JOIN_TIMEOUT)
+        ),
+        format!("missing rooms: {MISSING_ROOMS_BURST}, then {MISSING_ROOMS_PER_MINUTE_DEFAULT} a minute"),
+        format!("at most {} states a second", 1_000 / ROOM_STATE_EVERY.as_millis()),
+        format!("at most {} MiB a second", kib(kib(ROOM_BYTES_PER_SECOND))),
+        format!("Every {} seconds the server sends a WebSocket ping", secs(&SOCKET_PING_EVERY)),
+        format!("silent for {} seconds", secs(&SOCKET_IDLE_MAX)),
+        format!("Every {} seconds the server sends `PING`", secs(&ROOM_POLL_EVERY)),
+        format!("more than {SOCKET_MESSAGES_PER_SECOND} messages a second"),
+        format!("read nothing for {} seconds", secs(&SOCKET_WRITE_TIMEOUT)),
+        format!(
+            "An address with {},{:03} WebSockets",
+            SOCKETS_PER_ADDRESS_MAX / 1_000,
+            SOCKETS_PER_ADDRESS_MAX % 1_000
+        ),
+    ] {
+        assert!(page.contains(&expected), "the page does not say {expected:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

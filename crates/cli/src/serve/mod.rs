@@ -83,7 +83,7 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     said += &format!("  reference  {home}/docs\n  metrics    {home}/metrics\n");
     said += &format!("  rooms      {}/ws\n", home.replacen("http", "ws", 1));
     let life = match demo {
-        true => Some(begin_demo(&store, &home, &mut said).await?),
+        true => Some(begin_demo(&store, &listening, &home, &mut said).await?),
         false => None,
     };
     // Not on this thread: a pipe that is never read may take a second to give up.
@@ -130,11 +130,19 @@ fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
 }
 
 /// Life on the fields, and a room that waits for players.
-async fn begin_demo(store: &Store, home: &str, said: &mut String) -> anyhow::Result<demo::Life> {
+async fn begin_demo(
+    store: &Store,
+    listening: &Listening,
+    home: &str,
+    said: &mut String,
+) -> anyhow::Result<demo::Life> {
     let room = demo::open_room(store).await.context("cannot open the demo's room")?;
     let field = "0/1/100000000/00000000-0000-0000-0000-000000000000";
-    *said += &format!("  monsters   {home}/v1/tenants/{}/fields/{field}/monsters\n", demo::TENANT);
+    let monsters = format!("/v1/tenants/{}/fields/{field}/monsters", demo::TENANT);
+    *said += &format!("  monsters   {home}{monsters}\n");
     *said += &format!("  room       {}, master key {}\n", room.room_code, room.master_key.as_str());
+    listening.add_home_link("Monsters of the demo", monsters);
+    listening.add_home_link("Room of the demo", format!("/v1/rooms/{}", room.room_code));
     Ok(demo::Life::begin(store.clone()))
 }
 

@@ -31,7 +31,8 @@ text_schemas! {
 impl PartialSchema for Points {
     fn schema() -> RefOr<Schema> {
         let player = ObjectBuilder::new().schema_type(Type::String);
-        let points = ObjectBuilder::new().property_names(Some(player)).additional_properties(Some(i64::schema()));
+        let points =
+            ObjectBuilder::new().property_names(Some(player)).additional_properties(Some(i64::schema()));
         points.examples([serde_json::json!({"ann": 1})]).into()
     }
 }

@@ -1,7 +1,8 @@
 //! Adds a token to a file, which is made if there is none.
 //!
-//! Whoever adds holds a lock beside the file, so that none of several at once is lost. The new file is written beside the old
-//! one and renamed over it: a server that looks meanwhile sees one or the other, whole.
+//! Whoever adds holds a lock beside the file, so that none of several at once is lost. The new file is
+//! written beside the old one and renamed over it: a server that looks meanwhile sees one or the other,
+//! whole.
 
 use super::Entry;
 use super::file::{FileError, read_entries};
@@ -40,7 +41,8 @@ pub fn write_entry_after(
     replace(&target, &text, show).map_err(unusable)
 }
 
-/// Held until it is dropped. Its file stays: who waits for it must not wait for one that another does not see.
+/// Held until it is dropped. Its file stays: who waits for it must not wait for one that another does not
+/// see.
 fn lock(path: &Path) -> io::Result<File> {
     let file = private().create(true).truncate(false).open(beside(path, "lock"))?;
     file.lock()?;
@@ -65,7 +67,8 @@ fn write(new: &Path, old: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Owner and mode of the old file. Only an administrator may give a file away: for all others it stays their own.
+/// Owner and mode of the old file. Only an administrator may give a file away: for all others it stays their
+/// own.
 fn take_rights(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! The file of tokens: TOML, one `[[token]]` per token with its name, role and hash.
+//! The token file: TOML with one `[[token]]` per token, with name, role and hash.
 
 use super::{Role, TokenHash};
 use crate::limits::{TOKEN_NAME_CHARS_MAX, TOKENS_MAX};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A token as it stands in the file.
+/// An entry of the token file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Whose it is: a service's name, as it appears in logs.
+    /// The name of the service, as it appears in logs.
     pub name: String,
-    /// What it allows.
+    /// The role.
     pub role: Role,
-    /// What is stored of it.
+    /// The hash of the token.
     pub hash: TokenHash,
 }
 
@@ -25,45 +25,42 @@ struct File {
     token: Vec<Entry>,
 }
 
-/// Why a file of tokens cannot be used.
+/// An error of the token file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("cannot use the token file {path}: {error}")]
     Unusable {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// It holds something else.
+    /// The content is invalid.
     #[error("the token file {path} cannot be read: {problem}")]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong.
         problem: String,
     },
 }
 
 impl FileError {
-    /// What the system said of it.
     pub(super) fn unusable(path: &Path, error: std::io::Error) -> FileError {
         FileError::Unusable { path: path.display().to_string(), error }
     }
 
-    /// What is wrong with what it holds.
     pub(crate) fn unreadable(path: &Path, problem: impl Into<String>) -> FileError {
         FileError::Unreadable { path: path.display().to_string(), problem: problem.into() }
     }
 }
 
-/// What a file holds.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     std::fs::read_to_string(path).map_err(|error| FileError::unusable(path, error))
 }
 
-/// The tokens of a file that holds this text.
+/// Parses the text of a token file.
 pub(crate) fn read_entries(path: &Path, text: &str) -> Result<Vec<Entry>, FileError> {
     parse(text).map_err(|problem| FileError::unreadable(path, problem))
 }
@@ -73,9 +70,9 @@ fn parse(text: &str) -> Result<Vec<Entry>, String> {
     if file.token.len() > TOKENS_MAX {
         return Err(format!("{} tokens, at most {TOKENS_MAX} are read", file.token.len()));
     }
-    if let Some(unfit) = file.token.iter().map(|entry| &entry.name).find(|name| !is_fit(name)) {
+    if let Some(invalid) = file.token.iter().map(|entry| &entry.name).find(|name| !is_valid_name(name)) {
         return Err(format!(
-            "a token is named {unfit:?}, expected 1 to {TOKEN_NAME_CHARS_MAX} characters, none of them a control character"
+            "a token is named {invalid:?}, expected 1 to {TOKEN_NAME_CHARS_MAX} characters, none of them a control character"
         ));
     }
     let mut names = BTreeSet::new();
@@ -85,8 +82,8 @@ fn parse(text: &str) -> Result<Vec<Entry>, String> {
     }
 }
 
-/// Whether a name can stand in a log.
-fn is_fit(name: &str) -> bool {
+/// Whether a name is printable and not too long.
+fn is_valid_name(name: &str) -> bool {
     !name.trim().is_empty()
         && name.chars().count() <= TOKEN_NAME_CHARS_MAX
         && !name.chars().any(char::is_control)
@@ -98,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused() {
-        let told = parse("[[token]]\nname = \"a\"\nrole = \"admin\"\nhsah = \"x\"\n").unwrap_err();
-        assert!(told.contains("hsah"), "{told}");
+        let error = parse("[[token]]\nname = \"a\"\nrole = \"admin\"\nhsah = \"x\"\n").unwrap_err();
+        assert!(error.contains("hsah"), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! Who calls: bearer tokens and what they allow.
+//! Bearer tokens and roles.
 //!
-//! A token is 32 random bytes, so a plain SHA-256 of it cannot be turned back; only hashes are stored. A token is compared
-//! with every stored hash in constant time. Without any token configured everybody may do everything, and the server
-//! listens on loopback only.
+//! A token is 32 random bytes, so that a plain SHA-256 hash cannot be reversed; only hashes are stored. A
+//! token is compared with every hash in constant time. Without configured tokens every client may do
+//! everything, and the server listens on loopback only.
 
 mod add;
 mod file;
@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a token allows; each role may do what the ones before it may.
+/// The role of a token. Each role includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Reads.
+    /// Read.
     ReadOnly,
-    /// Reads, and the operations of the games.
+    /// Operations of the games.
     Service,
-    /// All of it, and what concerns whole tenants.
+    /// Operations on whole tenants.
     Admin,
 }
 
-/// By the word that stands for it in the file of tokens, too.
+/// The same names as in the token file.
 impl FromStr for Role {
     type Err = serde::de::value::Error;
 
@@ -41,12 +41,12 @@ impl FromStr for Role {
     }
 }
 
-/// Who calls.
+/// An authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The token's name.
+    /// The name of the token.
     pub name: Arc<str>,
-    /// What it may do.
+    /// The role of the token.
     pub role: Role,
 }
 
@@ -56,37 +56,37 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The accepted tokens. Cheap to clone; can be replaced while the server runs.
+/// The accepted tokens. Cheap to clone; can be replaced at run time.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<RwLock<Option<Known>>>);
 
 type Known = Vec<(TokenHash, Caller)>;
 
-/// Whether a caller showed a token that is known.
+/// The result of a token lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// No tokens are configured: whoever reaches the server may use it.
+    /// No tokens are configured: every client may do everything.
     Open,
-    /// A known one.
+    /// The token is known.
     Known(Caller),
-    /// None, or one that nobody knows.
+    /// The token is missing or unknown.
     Unknown,
 }
 
 impl Tokens {
-    /// Nobody needs a token.
+    /// No token is required.
     pub fn open() -> Tokens {
         Tokens::default()
     }
 
-    /// Only these are known. An empty list lets nobody in.
+    /// Accepts these tokens. An empty list refuses every request.
     pub fn of(entries: &[Entry]) -> Tokens {
         let tokens = Tokens::default();
         tokens.replace(entries);
         tokens
     }
 
-    /// Puts others in force.
+    /// Replaces the tokens.
     pub fn replace(&self, entries: &[Entry]) {
         let known = entries
             .iter()
@@ -94,23 +94,23 @@ impl Tokens {
         *self.0.write() = Some(known.collect());
     }
 
-    /// Whether everybody may call.
+    /// Whether no token is required.
     pub fn is_open(&self) -> bool {
         self.0.read().is_none()
     }
 
-    /// Whether tokens are asked for, and none is known.
+    /// Whether tokens are required and none is accepted.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.read().as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Who shows this token.
+    /// The caller of a token.
     pub fn look_up(&self, shown: Option<&str>) -> Shown {
         let known = self.0.read();
         let Some(known) = &*known else { return Shown::Open };
         let Some(shown) = shown else { return Shown::Unknown };
         let hash = TokenHash::of(shown);
-        // All are looked at, so that the time says nothing about which one it was.
+        // All hashes are compared, so that the time does not reveal which one matched.
         let found = known.iter().fold(
             None,
             |found, (candidate, caller)| {

@@ -9,33 +9,33 @@ use subtle::ConstantTimeEq;
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
-/// What every token begins with, so that it is found when it leaks into a log or a repository.
+/// The prefix of every token, so that secret scanners find leaked ones.
 const TOKEN_PREFIX: &str = "ek_";
 const HASH_PREFIX: &str = "sha256:";
 
-/// A token. Shown once, to whoever made it.
+/// A token. It is shown once, when it is created.
 pub struct Token(String);
 
 impl Token {
-    /// A new one from the system's randomness.
+    /// A new random token.
     pub fn new() -> Result<Token, getrandom::Error> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes)?;
         Ok(Token(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
     }
 
-    /// Its text, for the one who asked for it.
+    /// The text of the token.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What is stored of it.
+    /// The stored form.
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }
 }
 
-/// What is stored of a token: `sha256:` and 64 hex digits.
+/// The stored form of a token: `sha256:` and 64 hex digits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TokenHash([u8; 32]);
@@ -46,7 +46,7 @@ impl TokenHash {
         TokenHash(Sha256::digest(token.as_bytes()).into())
     }
 
-    /// Whether both are the same, in a time that does not depend on where they differ.
+    /// Compares in constant time.
     pub fn is(&self, other: &TokenHash) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn a_text_that_is_no_hash_is_refused_and_not_repeated() {
         for text in ["", "sha256:", "sha256:12", &format!("sha256:{}", "g".repeat(64)), &"a".repeat(71)] {
-            let told = TokenHash::try_from(text.to_owned()).unwrap_err();
-            assert!(told.contains("64 hex digits"), "{told}");
+            let error = TokenHash::try_from(text.to_owned()).unwrap_err();
+            assert!(error.contains("64 hex digits"), "{error}");
         }
     }
 }

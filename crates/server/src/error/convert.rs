@@ -36,8 +36,8 @@ impl From<hot::Error> for ApiError {
     }
 }
 
-/// The text of a store error for clients. The backend's address and the system's messages are only logged, because the
-/// routes of rooms are public.
+/// The text of a store error for clients. The backend's address and the system's messages are only logged,
+/// because the routes of rooms are public.
 pub(crate) fn public_text(error: &hot::Error) -> String {
     use hot::Error as E;
     let text = match error {

@@ -1,7 +1,7 @@
 //! Memory of request bodies that have arrived in part, limited in total and per client address.
 //!
-//! A body that arrives in one piece is never counted: it is handled before anything else is read. Loopback is limited by
-//! the total only, because a proxy on this machine forwards for all of its clients.
+//! A body that arrives in one piece is never counted: it is handled before anything else is read. Loopback is
+//! limited by the total only, because a proxy on this machine forwards for all of its clients.
 
 use crate::limits::{BODIES_BYTES_MAX, BODIES_BYTES_PER_ADDRESS_MAX};
 use crate::metrics::Metrics;

@@ -17,8 +17,8 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionLimiter {
-    /// `None` if the address has reached [`SOCKETS_PER_ADDRESS_MAX`]. Loopback is exempt: a proxy on this machine
-    /// connects for all of its clients.
+    /// `None` if the address has reached [`SOCKETS_PER_ADDRESS_MAX`]. Loopback is exempt: a proxy on this
+    /// machine connects for all of its clients.
     pub(crate) fn acquire(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let mut open = self.0.lock();
         let count = open.get(&address).copied().unwrap_or(0);

@@ -1,7 +1,8 @@
 //! Exponential backoff after wrong master keys, against brute force.
 //!
-//! A correct key passes at once, also when other clients behind the same router send wrong ones. One wrong key of an
-//! address and room at a time waits for its answer; those that arrive meanwhile are refused at once.
+//! A correct key passes at once, also when other clients behind the same router send wrong ones. One wrong
+//! key of an address and room at a time waits for its answer; those that arrive meanwhile are refused at
+//! once.
 
 use crate::limits::*;
 use emberkeep_games::party::{Error, Master, MasterKey, RoomCode, Rooms};

@@ -1,4 +1,5 @@
-//! Rate limits and resource limits. Each returns plain values; callers turn a refusal into an HTTP or WebSocket error.
+//! Rate limits and resource limits. Each returns plain values; callers turn a refusal into an HTTP or
+//! WebSocket error.
 
 pub(crate) mod bodies;
 pub(crate) mod connections;

@@ -1,9 +1,10 @@
 //! Limit of wrong room codes per client address: codes are short, so guessing must be slow.
 //!
-//! A token bucket per address pays for each missing room. A request takes its token before it is served, so that parallel
-//! guesses do not pass the limit, and returns it unless the room is missing. While all tokens are taken and some may be
-//! returned, requests wait. While the bucket is empty, the address reaches only rooms that it has found or created
-//! before, so that players behind the same router go on. Services with a token are not limited.
+//! A token bucket per address pays for each missing room. A request takes its token before it is served, so
+//! that parallel guesses do not pass the limit, and returns it unless the room is missing. While all tokens
+//! are taken and some may be returned, requests wait. While the bucket is empty, the address reaches only
+//! rooms that it has found or created before, so that players behind the same router go on. Services with a
+//! token are not limited.
 
 use super::token_bucket::TokenBucket;
 use crate::limits::*;
@@ -94,8 +95,8 @@ impl RoomCodeLimiter {
         RoomCodeLimiter { interval, state: Mutex::default() }
     }
 
-    /// Takes a token, unless the address knows the room. `code` is `None` for a text that is not a code. The error is how
-    /// long to wait.
+    /// Takes a token, unless the address knows the room. `code` is `None` for a text that is not a code. The
+    /// error is how long to wait.
     pub(crate) async fn check(&self, address: IpAddr, code: Option<RoomCode>) -> Result<Guess<'_>, Duration> {
         let Some(interval) = self.interval else {
             return Ok(Guess { limiter: self, address, code, has_token: false });
@@ -171,7 +172,7 @@ impl State {
         }
     }
 
-    /// Ends a request that held a token.
+    /// Ends a request with a token.
     fn finish(&mut self, address: IpAddr, refund: bool, now: Instant) {
         let Some(client) = self.clients.get_mut(&address) else { return };
         client.in_flight = client.in_flight.saturating_sub(1);

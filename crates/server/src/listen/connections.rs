@@ -1,7 +1,9 @@
-//! Limits open connections, in total and per address. A connection over the limit is closed before anything is read.
+//! Limits open connections, in total and per address. A connection over the limit is closed before anything
+//! is read.
 //!
-//! Loopback and trusted proxies are limited by the total only, because a proxy connects for all of its clients. Failed
-//! accepts, for example without a free file descriptor, are counted, and logged at most once in a while.
+//! Loopback and trusted proxies are limited by the total only, because a proxy connects for all of its
+//! clients. Failed accepts, for example without a free file descriptor, are counted, and logged at most once
+//! in a while.
 
 use crate::limits::ACCEPT_LOGGED_EVERY;
 use crate::metrics::Metrics;

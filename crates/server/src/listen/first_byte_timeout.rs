@@ -1,7 +1,9 @@
-//! Closes connections whose first request does not arrive in time, and holds each connection's permit until it ends.
+//! Closes connections whose first request does not arrive in time, and holds each connection's permit until
+//! it ends.
 //!
-//! Hyper's own timeout of heads begins once it knows the HTTP version, and is as long as a connection may be idle between
-//! two requests. Therefore the stream itself enforces a shorter time for the first head. After that it only passes bytes on.
+//! Hyper's own timeout of heads begins once it knows the HTTP version, and is as long as a connection may be
+//! idle between two requests. Therefore the stream itself enforces a shorter time for the first head. After
+//! that it only passes bytes on.
 
 use super::connections::Permit;
 use axum_server::accept::Accept;

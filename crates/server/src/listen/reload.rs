@@ -1,7 +1,7 @@
 //! Hot reload of token file, certificate and key.
 //!
-//! The content of a file is compared with the content in use. A difference is tried at every check until it is usable; until
-//! then the old content stays in use. Each error is logged once.
+//! The content of a file is compared with the content in use. A difference is tried at every check until it
+//! is usable; until then the old content stays in use. Each error is logged once.
 
 use super::settings::{ListenError, Tls};
 use crate::auth::{self, Entry, FileError, Tokens};
@@ -227,7 +227,7 @@ mod tests {
         let path = folder.join("tokens.toml");
         std::fs::write(&path, text_with("one", &token)).unwrap();
         let mut file = TokenFile::open(&path).unwrap();
-        for empty in ["", "# nobody\n"] {
+        for empty in ["", "# empty\n"] {
             std::fs::write(&path, text_with("one", &token)).unwrap();
             assert_eq!(file.check(), Outcome::Unchanged);
             std::fs::write(&path, empty).unwrap();

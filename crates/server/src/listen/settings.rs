@@ -26,7 +26,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Origins of web pages that may open a WebSocket; `*` is every page.
     pub ws_origins: Vec<String>,
-    /// Addresses or networks of reverse proxies whose `X-Forwarded-For` names the client, such as `10.0.0.0/8`.
+    /// Addresses or networks of reverse proxies whose `X-Forwarded-For` names the client, such as
+    /// `10.0.0.0/8`.
     pub trusted_proxies: Vec<String>,
     /// Rooms that an address may create or set up per second without a token; 0 is unlimited.
     pub rooms_per_second: u32,
@@ -40,7 +41,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The damage of a POISON tick. All services that share a store must use the same rule.
     pub poison_rule: PoisonRule,
-    /// What happens to a reactor without a next state. All services that share a store must use the same rules.
+    /// What happens to a reactor without a next state. All services that share a store must use the same
+    /// rules.
     pub hit_rules: HitRules,
     /// Log lines that could not be written, for `/metrics`.
     pub log_lines_dropped: Arc<AtomicU64>,
@@ -52,7 +54,8 @@ impl Settings {
         self.http.ip().to_canonical().is_loopback()
     }
 
-    /// Plain HTTP without tokens. Every web page may open a WebSocket; only same-origin pages may call the API.
+    /// Plain HTTP without tokens. Every web page may open a WebSocket; only same-origin pages may call the
+    /// API.
     pub fn new(http: SocketAddr) -> Settings {
         Settings {
             http,
@@ -85,7 +88,8 @@ pub struct Tls {
 /// How long a request may take to arrive. They also end connections whose peer has disappeared.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// For the head, from the previous response. The first head has at most 15 s from the start of the connection.
+    /// For the head, from the previous response. The first head has at most 15 s from the start of the
+    /// connection.
     pub head: Duration,
     /// For the body, from the head.
     pub body: Duration,

@@ -34,7 +34,8 @@ impl Histogram {
             let bound = (FIRST_BOUND_US << index) as f64 / 1e6;
             page.line(&bucket_name, &[labels, &[("le", bound.to_string().as_str())]].concat(), below as f64);
         }
-        // Read after the buckets and never below them, so that a concurrent request does not make the histogram inconsistent.
+        // Read after the buckets and never below them, so that a concurrent request does not make the
+        // histogram inconsistent.
         let count = self.count.load(Relaxed).max(below);
         page.line(&bucket_name, &[labels, &[("le", "+Inf")]].concat(), count as f64);
         page.line(&format!("{name}_sum"), labels, self.sum_us.load(Relaxed) as f64 / 1e6);

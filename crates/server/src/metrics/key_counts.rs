@@ -1,7 +1,7 @@
 //! Counts keys by family in the background.
 //!
-//! Budget: one scan of the store in pages with a pause after each, then a longer pause. An error ends the scan; the numbers
-//! of the previous scan stay until the next one succeeds.
+//! Budget: one scan of the store in pages with a pause after each, then a longer pause. An error ends the
+//! scan; the numbers of the previous scan stay until the next one succeeds.
 
 use super::Metrics;
 use crate::limits::{KEY_COUNT_EVERY, KEY_COUNT_PAGE_KEYS, KEY_COUNT_PAUSE};

@@ -1,7 +1,7 @@
 //! Metrics in the Prometheus text format.
 //!
-//! Requests update plain atomics; a scrape reads them. An operation is a method and the pattern of a path, never the path
-//! itself, so that the number of series is bounded.
+//! Requests update plain atomics; a scrape reads them. An operation is a method and the pattern of a path,
+//! never the path itself, so that the number of series is bounded.
 
 mod histogram;
 pub(crate) mod key_counts;

@@ -1,8 +1,8 @@
 //! Reads the rest of a body whose request was answered early.
 //!
-//! On HTTP/1 the unread rest of a body precedes the next request, so hyper closes such a connection and the client's next
-//! request is lost. Here a small rest is read and discarded before the response is sent, within limits of bytes and time.
-//! If that is not possible, the response says `Connection: close`.
+//! On HTTP/1 the unread rest of a body precedes the next request, so hyper closes such a connection and the
+//! client's next request is lost. Here a small rest is read and discarded before the response is sent, within
+//! limits of bytes and time. If that is not possible, the response says `Connection: close`.
 
 use crate::limits::{BODY_BYTES_MAX, DRAIN_TIMEOUT};
 use axum::body::{Body, Bytes, HttpBody};

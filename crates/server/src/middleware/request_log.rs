@@ -162,7 +162,8 @@ fn request_id(given: Option<&HeaderValue>) -> HeaderValue {
     }
 }
 
-/// A keyed hash of a counter: unique across servers, does not reveal the number of requests, and needs no system call.
+/// A keyed hash of a counter: unique across servers, does not reveal the number of requests, and needs no
+/// system call.
 fn new_id() -> HeaderValue {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,10 +1,10 @@
-//! Parts of stored records that several games have, for the document.
+//! Schemas of parts of stored records that several games share.
 #![expect(dead_code, reason = "only their schemas are used")]
 
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// The tenant as it stands in a record.
+/// The tenant of a record.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct TenantFields {
@@ -21,7 +21,7 @@ pub(super) struct TenantFields {
     minor_version: u16,
 }
 
-/// A field as it stands in a record.
+/// The field of a record.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct FieldFields {

@@ -1,8 +1,8 @@
 //! The address of a client, through trusted reverse proxies.
 //!
-//! `X-Forwarded-For` is a list that every proxy appends to, so only its right end can be believed: entries are read from
-//! the right while they are addresses of trusted proxies, and the first other one is the client. From a peer that is not
-//! a trusted proxy the header is ignored, because any client can send it.
+//! `X-Forwarded-For` is a list that every proxy appends to, so only its right end can be believed: entries
+//! are read from the right while they are addresses of trusted proxies, and the first other one is the
+//! client. From a peer that is not a trusted proxy the header is ignored, because any client can send it.
 
 use axum::extract::ConnectInfo;
 use axum::http::{Extensions, HeaderMap};
@@ -14,7 +14,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrustedProxies(Arc<[Network]>);
 
-/// An address range in CIDR notation. IPv4 is stored as its IPv6-mapped form, so that one comparison serves both.
+/// An address range in CIDR notation. IPv4 is stored as its IPv6-mapped form, so that one comparison serves
+/// both.
 #[derive(Debug, Clone, Copy)]
 struct Network {
     bits: u128,
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn the_header_counts_from_trusted_proxies_only() {
         let chain = ["198.51.100.1, 203.0.113.9", "10.0.0.8"];
-        assert_eq!(client(&[], "10.0.0.7", &chain), "10.0.0.7", "nobody is trusted by default");
+        assert_eq!(client(&[], "10.0.0.7", &chain), "10.0.0.7", "no proxy is trusted by default");
         assert_eq!(
             client(&["10.0.0.0/8"], "192.0.2.1", &chain),
             "192.0.2.1",

@@ -1,4 +1,5 @@
-//! Checks of where a request comes from: host, origin, proxies. They return plain values; `middleware` answers.
+//! Checks of where a request comes from: host, origin, proxies. They return plain values; `middleware`
+//! answers.
 
 pub(crate) mod client_ip;
 pub(crate) mod cors;

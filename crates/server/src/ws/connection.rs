@@ -67,11 +67,12 @@ async fn close(socket: &mut impl Connection, reason: Option<CloseReason>) {
     if let Some(reason) = reason {
         let _ = socket.send(Message::Close(Some(reason.frame()))).await;
     }
-    // Closing a TCP connection with unread bytes resets it, and the client would lose the last messages. These reads also
-    // send the answer to a close frame of the client.
+    // Closing a TCP connection with unread bytes resets it, and the client would lose the last messages.
+    // These reads also send the answer to a close frame of the client.
     while let Some(Ok(_)) = socket.next().await {}
     if reason.is_some_and(CloseReason::is_bad_frame) {
-        // The rest of a bad frame cannot be read. Wait for the timeout, so that the client can read the close frame.
+        // The rest of a bad frame cannot be read. Wait for the timeout, so that the client can read the close
+        // frame.
         std::future::pending::<()>().await;
     }
 }

@@ -1,15 +1,16 @@
 //! A room in this process: its subscribers, and its position in the room's log.
 //!
-//! 1. A subscriber starts with the sequence of the state that its client was sent. It gets every later event once.
-//! 2. Signals only wake the hub, also the signal of a room's end: log and state say what happened. Signals in a burst cause
-//!    one read.
-//! 3. A read is one transaction: due events happen, and new events come with the state after them. If the events are not
-//!    complete, or signals were lost, every subscriber is sent the state.
-//! 4. Every [`ROOM_POLL_EVERY`](crate::limits::ROOM_POLL_EVERY) the room is read without a signal, and every subscriber is sent
-//!    its last sequence. So server and client detect a lost message.
-//! 5. Events are sent at once, states at a limited rate: the first change at once, later ones merged into one state every
-//!    [`ROOM_STATE_EVERY`](crate::limits::ROOM_STATE_EVERY), less often if the states of the room are large. A vote is sent as a
-//!    message; its state waits for the next change or the next interval.
+//! 1. A subscriber starts with the sequence of the state that its client was sent. It gets every later event
+//!    once.
+//! 2. Signals only wake the hub, also the signal of a room's end: log and state say what happened. Signals in
+//!    a burst cause one read.
+//! 3. A read is one transaction: due events happen, and new events come with the state after them. If the
+//!    events are not complete, or signals were lost, every subscriber is sent the state.
+//! 4. Every [`ROOM_POLL_EVERY`](crate::limits::ROOM_POLL_EVERY) the room is read without a signal, and every
+//!    subscriber is sent its last sequence. So server and client detect a lost message.
+//! 5. Events are sent at once, states at a limited rate: the first change at once, later ones merged into one
+//!    state every [`ROOM_STATE_EVERY`](crate::limits::ROOM_STATE_EVERY), less often if the states of the room
+//!    are large. A vote is sent as a message; its state waits for the next change or the next interval.
 //! 6. A vote whose deadline passes is closed by whichever hub is first; the others read it from the log.
 //!
 //! Budget: one transaction per read. The hub ends with its last subscriber, its room, or the server.
@@ -106,8 +107,8 @@ impl Hub {
         }
     }
 
-    /// Executes all pending commands, then reads the room: a new subscriber may have missed the signal of a change after
-    /// its state.
+    /// Executes all pending commands, then reads the room: a new subscriber may have missed the signal of a
+    /// change after its state.
     async fn execute(&mut self, command: HubCommand) -> Result<(), CloseReason> {
         let mut next = Some(command);
         while let Some(command) = next {
@@ -145,7 +146,8 @@ impl Hub {
             // If the connection is gone, its session unsubscribes.
             let _ = accepted.send(true);
         }
-        // The hub goes back to the subscriber that is furthest behind; the others skip events that they already have.
+        // The hub goes back to the subscriber that is furthest behind; the others skip events that they
+        // already have.
         self.position = match self.subscribers.is_empty() {
             true => subscriber.position,
             false => self.position.min(subscriber.position),
@@ -276,8 +278,8 @@ impl Drop for Hub {
     }
 }
 
-/// When the next deadline of a room passes, its expiry included. A deadline in the past is ignored: the read has already
-/// handled what was due.
+/// When the next deadline of a room passes, its expiry included. A deadline in the past is ignored: the read
+/// has already handled what was due.
 fn due(look: &Look) -> Option<Instant> {
     let moments = [look.next_deadline(), Some(look.expires_at())].into_iter().flatten();
     let wait = moments.filter_map(|at| at.checked_sub(look.now())).filter(|ms| *ms > 0).min()?;

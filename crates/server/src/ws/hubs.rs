@@ -1,6 +1,7 @@
 //! The hubs of all rooms with connections in this process, and the one subscription that wakes them.
 //!
-//! A room is identified by its code and creation time, so that two rooms that use a code one after the other never share a hub.
+//! A room is identified by its code and creation time, so that two rooms that use a code one after the other
+//! never share a hub.
 
 use super::hub::{Hub, HubCommand};
 use super::subscriber::{Subscriber, SubscriberId};
@@ -87,8 +88,8 @@ impl Hubs {
         &self.0.connections
     }
 
-    /// How often signals may have been lost so far. A failover may have rolled a log back, and a log that grew again looks
-    /// like the old one. So a state that was read before the last gap must be read again.
+    /// How often signals may have been lost so far. A failover may have rolled a log back, and a log that
+    /// grew again looks like the old one. So a state that was read before the last gap must be read again.
     pub(super) fn gaps(&self) -> u64 {
         self.0.gaps.load(SeqCst)
     }
@@ -104,7 +105,8 @@ impl Hubs {
             return Err(ShuttingDown);
         }
         let handle = hubs.entry(room).or_insert_with(|| self.start_hub(room));
-        // A hub removes itself under this lock and only with an empty channel, so that it receives this command.
+        // A hub removes itself under this lock and only with an empty channel, so that it receives this
+        // command.
         if let Err(SendError(command)) = handle.commands.send(HubCommand::Subscribe(Box::new(subscriber))) {
             // The hub panicked and is not removed yet.
             *handle = self.start_hub(room);

@@ -98,7 +98,8 @@ async fn first_message(
     Err(Some(CloseReason::NoJoin))
 }
 
-/// Joins within the limit of wrong room codes, and counts the message. Its duration is added to the client's deadline.
+/// Joins within the limit of wrong room codes, and counts the message. Its duration is added to the client's
+/// deadline.
 async fn join_room(
     gateway: &Gateway,
     join: JoinRoom,
@@ -129,7 +130,8 @@ async fn join_room(
 /// Subscribes a connection to a room: first its state, then everything that happens after it.
 ///
 /// 1. Key, device and room are checked without a write, so that a refusal leaves nothing behind.
-/// 2. The hub accepts the subscriber, or the room is full. From here on the send queue collects events and holds them back.
+/// 2. The hub accepts the subscriber, or the room is full. From here on the send queue collects events and
+///    holds them back.
 /// 3. The device is written, and JOIN_OK is sent before the collected events.
 async fn subscribe(gateway: &Gateway, join: JoinRoom) -> Result<Result<Session, ShuttingDown>, Refusal> {
     let (hubs, code) = (&gateway.hubs, RoomCode::new(&join.room_code)?);

@@ -2,9 +2,10 @@
 //!
 //! 1. *One queue*: answers, events and states are sent in order. The close frame comes last.
 //! 2. *Bounded* in messages and bytes, with at most one state, because a newer state replaces an older one.
-//! 3. *Events that do not fit* are dropped, also queued ones, because the state shows them. Answers and the loss of a player
-//!    are required; a client with too many of them is too slow.
-//! 4. *Welcome first*: while the queue is on hold nothing is sent; the welcome goes before everything that was queued.
+//! 3. *Events that do not fit* are dropped, also queued ones, because the state shows them. Answers and the
+//!    loss of a player are required; a client with too many of them is too slow.
+//! 4. *Welcome first*: while the queue is on hold nothing is sent; the welcome goes before everything that
+//!    was queued.
 
 use super::close::CloseReason;
 use crate::limits::{SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_MESSAGES_MAX};
@@ -87,8 +88,8 @@ impl SendQueue {
         })
     }
 
-    /// Queues events, then a state. `false` if the events did not fit: then all droppable ones are removed, and the client
-    /// needs the state.
+    /// Queues events, then a state. `false` if the events did not fit: then all droppable ones are removed,
+    /// and the client needs the state.
     pub(super) fn push(
         &self,
         mut events: Vec<(Priority, Utf8Bytes)>,

@@ -44,7 +44,7 @@ pub(super) struct Subscriber {
     pub(super) gaps: u64,
     /// Set by a request, by a change, or if it may have missed something.
     pub(super) need: StateNeed,
-    /// The votes that it has been told about.
+    /// The votes that its client was sent.
     votes: Votes,
     pub(super) queue: SendQueue,
     /// Receives whether the hub accepted the subscriber.
@@ -104,7 +104,8 @@ impl Subscriber {
         }
     }
 
-    /// Queues the events that are new to it, in order, then the state if it is needed at least as urgently as `minimum`.
+    /// Queues the events that are new to it, in order, then the state if it is needed at least as urgently as
+    /// `minimum`.
     pub(super) fn update(
         &mut self,
         events: &[EventMessage<'_>],
@@ -146,7 +147,7 @@ impl Subscriber {
         Ok(sent)
     }
 
-    /// Messages about votes that it may see and was not told about. The state follows soon.
+    /// Messages about votes that it may see and was not sent. The state follows soon.
     fn new_votes(&mut self, look: &Look) -> Vec<Utf8Bytes> {
         let votes = Votes::of(look, self.is_master, &self.device);
         if votes == self.votes {

@@ -54,7 +54,7 @@ async fn every_route_asks_for_the_role_that_the_document_names() {
             assert_eq!(example.operation["security"], serde_json::json!([]), "{example}");
             let answer = example.send(&server).await.text();
             assert!(
-                !answer.contains("\"unauthorized\"") && !answer.contains("\"forbidden\""),
+                !answer.contains("\"error\":\"unauthorized\"") && !answer.contains("\"error\":\"forbidden\""),
                 "{example}: {answer}"
             );
             continue;

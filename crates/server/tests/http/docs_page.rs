@@ -4,7 +4,7 @@ use crate::support::{Server, examples};
 use emberkeep_testkit::{open_page, require};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_shows_every_operation_and_asks_nobody_else() {
+async fn the_page_shows_every_operation_and_loads_nothing_from_elsewhere() {
     let server = Server::open().await;
     let document = server.get("/openapi.json").await.json(200);
     let home = format!("http://{}/", server.address());
@@ -18,6 +18,9 @@ async fn the_page_shows_every_operation_and_asks_nobody_else() {
     for example in examples(&document) {
         let card = format!("id=\"{}\"", example.operation["operationId"].as_str().expect("a name"));
         assert!(page.dom.contains(&card), "{example} is not on the page");
+    }
+    for code in document["x-errors"].as_object().expect("codes").keys() {
+        assert!(page.dom.contains(&format!("id=\"error-{code}\"")), "{code} is not on the page");
     }
     assert!(page.requests.contains(&format!("{home}openapi.json")), "{:?}", page.requests);
     let external: Vec<_> = page.requests.iter().filter(|asked| !asked.starts_with(&home)).collect();

@@ -71,9 +71,9 @@ async fn a_closed_store_is_not_ready_and_calls_say_so() {
     let server = Server::open().await;
     assert_eq!(server.get("/readyz").await.json(200), json!({"status": "ok"}));
     server.store.close().await.unwrap();
-    let told = server.get("/readyz").await;
-    assert_eq!(told.problem(503), "not_ready");
-    assert_eq!(told.json(503)["details"]["backend"], "hot");
+    let refused = server.get("/readyz").await;
+    assert_eq!(refused.problem(503), "not_ready");
+    assert_eq!(refused.json(503)["details"]["backend"], "hot");
     assert_eq!(server.get("/healthz").await.json(200), json!({"status": "ok"}));
     let refused = server.post(&format!("{FIELD}/monsters"), json!({"monsterId": 1, "maxHp": 1})).await;
     assert_eq!(refused.problem(503), "store_unavailable");

@@ -73,7 +73,7 @@ pub(super) async fn damage_monster_over_time(
 #[derive(Serialize, ToSchema)]
 pub(super) struct DamageLeader {
     /// `null` if the monster was not hit.
-    credentials: Option<Leader>,
+    leader: Option<Leader>,
 }
 
 /// A character and its damage.
@@ -96,9 +96,9 @@ pub(super) async fn get_damage_leader(
     Path(path): Path<MonsterPath>,
 ) -> Result<Answer<DamageLeader>, ApiError> {
     let (tenant, id) = path.parts();
-    let credentials = app.monsters.damage_leader(tenant, id).await?;
-    let credentials = credentials.map(|(character, damage)| Leader { character_id: character.0, damage });
-    Ok(Answer(DamageLeader { credentials }))
+    let leader = app.monsters.damage_leader(tenant, id).await?;
+    let leader = leader.map(|(character, damage)| Leader { character_id: character.0, damage });
+    Ok(Answer(DamageLeader { leader }))
 }
 
 /// The character whose client controls a monster.

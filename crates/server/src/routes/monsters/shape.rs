@@ -1,5 +1,5 @@
-//! What is stored of monsters, for the document. The records themselves are written as they are, with all that other
-//! services put beside these fields; a test compares the names.
+//! Schemas of the stored records of monsters. A derive cannot describe types of `record!`: they have a hidden field for unknown
+//! members. A test compares the field names with what is written.
 #![expect(dead_code, reason = "only their schemas are used")]
 
 use crate::routes::shape::FieldFields;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// A monster, from its spawn to its removal. Other services may have written more fields.
+/// A monster, from its spawn to its removal. External services may have added fields.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Monster {
@@ -46,25 +46,25 @@ pub(super) struct Monster {
     max_mp: u32,
     /// Mana left.
     mp: u32,
-    /// What kind of monster it is.
+    /// The template of the monster.
     #[schema(example = 100_100)]
     monster_id: u32,
-    /// Whose client moves it; 0 is nobody's.
+    /// The controlling character; 0 is none.
     control_character_id: u32,
-    /// Where it stands.
+    /// Position.
     x: i16,
-    /// Where it stands.
+    /// Position.
     y: i16,
     /// The foothold it stands on.
     fh: i16,
-    /// How it stands.
+    /// The stance.
     stance: u8,
     /// Its team; -1 is none.
     #[schema(example = -1)]
     team: i8,
-    /// Who hurt it, oldest first.
+    /// Damage by character, oldest first.
     damage_entries: Vec<DamageEntry>,
-    /// What weighs on it.
+    /// Its status effects.
     status_effects: Vec<StatusEffect>,
 }
 
@@ -72,45 +72,45 @@ pub(super) struct Monster {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct DamageEntry {
-    /// Who.
+    /// The character.
     #[schema(example = 7)]
     character_id: u32,
-    /// How much health it took. More than 4294967295 of one character stands in several entries.
+    /// Health that was taken. More than 4294967295 of one character is split into several entries.
     #[schema(example = 15)]
     damage: u32,
 }
 
-/// Something that weighs on a monster for a time.
+/// A status effect of a monster.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct StatusEffect {
     /// Its id.
     effect_id: Uuid,
-    /// Where it came from, in a word of the game.
+    /// The source.
     #[schema(example = "PLAYER_SKILL")]
     source_type: String,
-    /// Who cast it; 0 is nobody.
+    /// The casting character; 0 is none.
     source_character_id: u32,
     /// The skill.
     source_skill_id: u32,
     /// The skill's level.
     source_skill_level: u32,
-    /// What it does, by name.
+    /// Statuses and their values.
     #[schema(example = json!({"POISON": 10}))]
     statuses: BTreeMap<String, i32>,
-    /// How long it lasts.
+    /// Duration in milliseconds.
     duration_ms: i64,
-    /// Time between two ticks; 0 is none.
+    /// Milliseconds between two ticks; 0 is none.
     tick_interval_ms: i64,
     /// The last tick, in milliseconds since 1970; before the first one, when it began.
     last_tick_ms: i64,
     /// When it began, in milliseconds since 1970.
     created_at_ms: i64,
-    /// When it ends, in milliseconds since 1970; 0 is as long as it lasts from its beginning.
+    /// When it ends, in milliseconds since 1970; 0 means that the duration counts.
     expires_at_ms: i64,
 }
 
-/// When a monster drops something again.
+/// A drop timer.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct DropTimer {
@@ -129,15 +129,15 @@ pub(super) struct DropTimer {
     /// The monster.
     #[schema(example = 1_000_000_000, nullable = false)]
     unique_id: Option<u32>,
-    /// What kind of monster it is.
+    /// The template of the monster.
     #[schema(example = 9_300_061)]
     monster_id: u32,
-    /// Where it is.
+    /// The field of the monster.
     field: FieldFields,
-    /// Time between two drops.
+    /// Milliseconds between two drops.
     #[schema(example = 15_000)]
     drop_period_ms: i64,
-    /// Its attack, which decides about what it drops.
+    /// The monster's attack, from which the game derives the drop.
     weapon_attack: u32,
     /// Its full health.
     max_hp: u32,

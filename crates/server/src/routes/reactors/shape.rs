@@ -1,5 +1,5 @@
-//! What is stored of reactors, for the document. The records themselves are written as they are, with all that other
-//! services put beside these fields; a test compares the names.
+//! Schemas of the stored records of reactors. A derive cannot describe types of `record!`: they have a hidden field for unknown
+//! members. A test compares the field names with what is written.
 #![expect(dead_code, reason = "only their schemas are used")]
 
 use crate::routes::shape::TenantFields;
@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use uuid::Uuid;
 
-/// A reactor, from its creation to its destruction. Other services may have written more fields.
+/// A reactor, from its creation to its destruction. External services may have added fields.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Reactor {
-    /// Whose it is.
+    /// The tenant.
     tenant: TenantFields,
     /// Its id.
     #[schema(example = 1_000_000_001)]
@@ -27,27 +27,27 @@ pub(super) struct Reactor {
     map_id: u32,
     /// The instance of the map.
     instance: Uuid,
-    /// What kind of reactor it is.
+    /// The classification.
     #[schema(example = 2001)]
     classification: u32,
-    /// What scripts call it.
+    /// The name that scripts use.
     #[schema(example = "box")]
     name: String,
-    /// What it does, state by state.
+    /// Its behaviour in each state.
     data: ReactorData,
     /// The state it is in.
     state: i8,
-    /// What its event is up to.
+    /// The state of its event.
     event_state: u8,
-    /// Milliseconds for which its spot cools down after it; 0 is not at all.
+    /// Cooldown of its spot after its destruction, in milliseconds; 0 is none.
     #[schema(example = 60_000)]
     delay: u32,
-    /// Which way it faces.
+    /// The direction that it faces.
     direction: u8,
-    /// Where it stands.
+    /// Position.
     #[schema(example = -315)]
     x: i16,
-    /// Where it stands.
+    /// Position.
     #[schema(example = 88)]
     y: i16,
     /// When it changed last: RFC 3339 where Emberkeep wrote it.
@@ -55,7 +55,7 @@ pub(super) struct Reactor {
     update_time: (),
 }
 
-/// A text; what other services leave there, too.
+/// External services also write numbers and `null`.
 fn stamp() -> Schema {
     let types = SchemaType::from_iter([Type::String, Type::Integer, Type::Null]);
     let stamp = ObjectBuilder::new().schema_type(types);
@@ -66,25 +66,25 @@ fn stamp() -> Schema {
         .into()
 }
 
-/// What a kind of reactor does.
+/// The behaviour of a reactor.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct ReactorData {
-    /// The kind's name.
+    /// The name of the template.
     name: String,
-    /// Top left of the area in which it can be reached, as seen from where it stands.
+    /// Top left of its area, relative to its position.
     tl: Point,
-    /// Bottom right of that area.
+    /// Bottom right of its area.
     br: Point,
-    /// What may happen in each state, what is tried first first. The names are states, -128 to 127.
+    /// Transitions of each state, in the order in which they are tried. The names are states, -128 to 127.
     #[schema(example = json!({"0": [{"type": 0, "activeSkills": [], "nextState": 1}], "1": []}))]
     state_info: BTreeMap<String, Vec<Event>>,
-    /// Milliseconds after which a state ends by itself. The names are states, -128 to 127.
+    /// Timeouts of states in milliseconds. The names are states, -128 to 127.
     #[schema(example = json!({}))]
     timeout_info: BTreeMap<String, i32>,
 }
 
-/// A place.
+/// A point.
 #[derive(ToSchema)]
 pub(super) struct Point {
     /// To the right.
@@ -93,27 +93,27 @@ pub(super) struct Point {
     y: i16,
 }
 
-/// What leads from a state to another.
+/// A transition to another state.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Event {
-    /// What kind of event; the game's own numbers.
+    /// The type of the event, as numbered by the game.
     r#type: i32,
-    /// What has to be dropped for it.
+    /// The item that must be dropped on the reactor.
     #[schema(nullable = false)]
     reactor_item: Option<ReactorItem>,
-    /// Skills that cause it; none means that any hit does.
+    /// Skills that cause it; empty means any hit.
     active_skills: Vec<u32>,
-    /// The state that it leads to.
+    /// The next state.
     next_state: i8,
 }
 
-/// What has to be dropped on a reactor.
+/// An item that must be dropped on a reactor.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct ReactorItem {
-    /// Which item.
+    /// The item.
     item_id: u32,
-    /// How many.
+    /// The quantity.
     quantity: u16,
 }

@@ -117,7 +117,8 @@ async fn events_do_not_put_off_the_states_of_the_master() {
     let (round, item) = (RoundId::new("r1").unwrap(), ItemId::new("i1").unwrap());
     room.rooms.open_item(&room.master, &round, &item).await.unwrap();
     let tv = room.subscribe("tv", true).await;
-    // Counted in votes, room a slow machine does not change: two of them fall into the time between two states.
+    // Counted in votes, room a slow machine does not change: two of them fall into the time between two
+    // states.
     let (mut in_a_row, mut longest) = (0, 0);
     for n in 10..39 {
         let chosen = vec![SenderId::new("s1").unwrap()];

@@ -1,4 +1,4 @@
-//! A server on a free port, and a client that knows no more of HTTP than these tests need.
+//! A server on a free port, and a client that implements only the HTTP that these tests need.
 
 mod client;
 mod examples;
@@ -25,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that everybody on this machine may use.
+    /// A server without tokens.
     pub(crate) async fn open() -> Server {
         Server::with(loopback()).await
     }
