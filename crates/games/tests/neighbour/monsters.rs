@@ -6,7 +6,7 @@ use emberkeep_testkit::{Reply, Resp};
 use serde_json::{Value, json};
 
 /// An id as the document says, see the file.
-const ALLOCATE: &str = include_str!("../../../cli/src/bench/peer_allocate.lua");
+const ALLOCATE: &str = include_str!("../../../bench/src/peer_allocate.lua");
 
 /// "Damage application uses a Lua script for atomic HP deduction and damage entry append."
 const DAMAGE: &str = "
