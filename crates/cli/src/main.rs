@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The state layer for multiplayer games: a server, and tools for its store
 #[derive(Parser)]
-#[command(name = "emberkeep", version, about, arg_required_else_help = true)]
+#[command(name = "emberkeep", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -124,6 +124,8 @@ fn explained(mut mistake: clap::Error) -> clap::Error {
         && let Some(meant) = settings::meant(flag.trim_start_matches('-'))
     {
         mistake.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{meant}")));
+        // It names the flag that clap would have suggested.
+        mistake.remove(ContextKind::Usage);
     }
     mistake
 }

@@ -139,6 +139,7 @@ fn a_server_that_is_not_there_is_named() {
 #[test]
 fn help_tells_what_there_is() {
     let said = out(&emberkeep(&["--help"]));
+    assert!(said.starts_with("The state layer for multiplayer games"), "{said}");
     assert!(said.contains("demo") && said.contains("schema"), "{said}");
     let said = out(&emberkeep(&["demo", "--help"]));
     for word in [

@@ -14,6 +14,7 @@ fn other_servers_names_of_a_setting_lead_to_ours() {
     for (flag, meant) in [("--port", "--http"), ("--redis-url", "--hot"), ("--dir", "--data")] {
         let (code, said) = refused(&run(&["serve", flag, "7777"]));
         assert!(code == Some(2) && said.contains(&format!("'{meant}'")), "{flag}: {said}");
+        assert!(!said.contains("Usage: "), "usage names the flag that clap would have suggested: {said}");
     }
     let (code, said) = refused(&emberkeep(&["serve"]).env("EMBERKEEP_PORT", "7777").output().unwrap());
     assert!(code == Some(1) && said.contains("did you mean EMBERKEEP_HTTP?"), "{said}");
