@@ -95,7 +95,7 @@ impl ServerClock {
 
     /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted it.
     pub(crate) fn lease(&self) -> Duration {
-        TURN_MIN + self.round_trip()
+        LEASE_MIN + self.round_trip()
     }
 
     /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives with it. The
@@ -295,13 +295,13 @@ mod tests {
     fn lease_and_allowance_follow_the_round_trip() {
         let clock = clock();
         (0..100).for_each(|_| clock.measured(Duration::from_micros(200)));
-        assert!(!clock.is_far() && clock.lease() < TURN_MIN + Duration::from_millis(2));
+        assert!(!clock.is_far() && clock.lease() < LEASE_MIN + Duration::from_millis(2));
         (0..100).for_each(|_| clock.measured(Duration::from_millis(300)));
         assert!(clock.is_far());
         assert!(clock.lease() >= Duration::from_millis(300) && clock.lease() < Duration::from_millis(400));
         assert!(clock.allowance(Duration::ZERO) >= CLOCK_DIFFERENCE_MAX + Duration::from_millis(300));
         (0..100).for_each(|_| clock.measured(Duration::from_secs(60)));
-        assert_eq!(clock.lease(), TURN_MIN + ROUND_TRIP_MAX);
+        assert_eq!(clock.lease(), LEASE_MIN + ROUND_TRIP_MAX);
         assert_eq!(clock.allowance(Duration::from_secs(60)), CLOCK_ALLOWANCE_MAX);
     }
 }

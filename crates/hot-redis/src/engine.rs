@@ -1,16 +1,16 @@
 //! The engine: hands transactions to the task of their partition, reads, scans and listens.
 
-use crate::address::Address;
-use crate::combiner::Combiner;
+use crate::cluster::router::Router;
+use crate::cluster::server::{ALWAYS, Server};
+use crate::cluster::url::RedisUrl;
+use crate::commit::partition_task::PartitionTask;
+use crate::commit::queued::{CancelGuard, QueuedTransaction};
 use crate::failure::{Failure, unavailable};
-use crate::job::{Claim, Job};
 use crate::limits::*;
-use crate::listen;
-use crate::node::{ALWAYS, Node};
-use crate::router::Router;
-use crate::scan::Plan;
+use crate::read::scan::Plan;
+use crate::script::{self, Answer, Request, RequestHeader};
 use crate::shared::{Shared, add};
-use crate::wire::{self, Answer, Call, Envelope};
+use crate::subscribe;
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-type Tasks = HashMap<Bytes, (mpsc::UnboundedSender<Job>, JoinHandle<()>), foldhash::fast::RandomState>;
+type Tasks =
+    HashMap<Bytes, (mpsc::UnboundedSender<QueuedTransaction>, JoinHandle<()>), foldhash::fast::RandomState>;
 type Partitions = Mutex<Tasks>;
 
 /// Hot state on Redis or Valkey.
@@ -51,7 +52,7 @@ impl RedisEngine {
     /// `?prefix=eu:` before every key and channel, `&wait=1` to await that many replicas after each commit,
     /// `&ca=/path/ca.pem` to trust a private authority instead of the public ones.
     pub async fn connect(url: &str) -> Result<Arc<RedisEngine>> {
-        let address = Address::parse(url)?;
+        let address = RedisUrl::parse(url)?;
         let layout = if address.cluster { Topology::Cluster } else { Topology::Single };
         let layout = KeyLayout::new(address.prefix.clone(), layout)
             .map_err(|error| Error::Invalid { what: "prefix", problem: error.to_string() })?;
@@ -77,7 +78,7 @@ impl RedisEngine {
         shared.router.refresh().await.map_err(|failure| plain(&shared.name, failure))?;
         self.ask_time().await?;
         let info = match self.call(0, redis::cmd("INFO").arg("server")).await {
-            Ok(info) => wire::text(&info),
+            Ok(info) => script::text(&info),
             // Nice to know, not needed: a user without the right to ask may work all the same. Unless replicas are
             // waited for: whose they are is told by this alone.
             Err(Error::Denied { reason, .. })
@@ -109,9 +110,9 @@ impl RedisEngine {
 
     /// A replica answers with what was true some time ago. Scripts notice by themselves; this is for all else. A user
     /// without the right to ask may work all the same.
-    pub(crate) async fn refuse_replica(&self, node: &Node) -> Result<()> {
+    pub(crate) async fn refuse_replica(&self, node: &Server) -> Result<()> {
         match node.call(&redis::cmd("ROLE"), ALWAYS).await {
-            Ok(Value::Array(role)) if role.first().is_some_and(|role| wire::text(role) == "slave") => {
+            Ok(Value::Array(role)) if role.first().is_some_and(|role| script::text(role) == "slave") => {
                 let _ = self.shared.router.refresh().await;
                 Err(unavailable(&self.shared.name, format!("{} is a replica", node.name()), NAME_THE_PRIMARY))
             }
@@ -124,7 +125,7 @@ impl RedisEngine {
     async fn warn_of_eviction(&self) {
         let policy = self.call(0, redis::cmd("CONFIG").arg("GET").arg("maxmemory-policy")).await;
         if let Ok(Value::Array(pair)) = policy
-            && let Some(policy) = pair.get(1).map(wire::text)
+            && let Some(policy) = pair.get(1).map(script::text)
             && policy != "noeviction"
         {
             tracing::warn!(server = %self.shared.name, %policy, "the server may evict keys; set maxmemory-policy noeviction");
@@ -140,14 +141,14 @@ impl RedisEngine {
         let asked = Instant::now();
         let (time, node) = self.shared.router.call(0, &redis::cmd("TIME"), ALWAYS).await;
         let time = time.map_err(|failure| plain(&self.shared.name, failure))?;
-        let ms = wire::time_ms(&time).ok_or_else(|| self.nonsense("TIME's answer"))?;
+        let ms = script::time_ms(&time).ok_or_else(|| self.nonsense("TIME's answer"))?;
         let clock = self.shared.clock_of(&node);
         clock.observe(ms, asked);
         Ok(clock.shown(ms))
     }
 
     /// Hands a job to its partition's task, which is started if it is not there. An engine that was closed takes none.
-    fn submit(&self, partition: &Bytes, job: Job) {
+    fn submit(&self, partition: &Bytes, job: QueuedTransaction) {
         let mut partitions = self.partitions.lock();
         // Under the lock, and only when the job is there: `close` ends every task that was started before it, and none is
         // started after it, also by a future that was made long before.
@@ -162,21 +163,21 @@ impl RedisEngine {
             None => job,
         };
         let (sender, inbox) = mpsc::unbounded_channel();
-        let combiner = Combiner::new(self.shared.clone(), partition.clone(), inbox);
+        let task = PartitionTask::new(self.shared.clone(), partition.clone(), inbox);
         let (all, key) = (self.partitions.clone(), partition.clone());
         let _ = sender.send(job);
         // Jobs are sent under the lock; what was sent before the entry went is still worked off.
-        let task = tokio::spawn(combiner.run(move || drop(all.lock().remove(&key))));
+        let task = tokio::spawn(task.run(move || drop(all.lock().remove(&key))));
         partitions.insert(partition.clone(), (sender, task));
     }
 
-    async fn run_job(&self, order: Order) -> Result<Box<dyn Transaction>> {
+    async fn run_transaction(&self, order: Order) -> Result<Box<dyn Transaction>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
         // Whatever the caller asked for: a sum of times must not overflow.
         let deadline = started + order.deadline.min(TRANSACTION_DEADLINE_MAX);
-        let claim = Arc::new(Claim::default());
-        let job = Job {
+        let guard = Arc::new(CancelGuard::default());
+        let job = QueuedTransaction {
             transaction: order.transaction,
             seed: order.seed,
             prefetched: order.prefetched,
@@ -194,21 +195,21 @@ impl RedisEngine {
             leases: Default::default(),
             waits: 0,
             verdict: None,
-            claim: claim.clone(),
+            guard: guard.clone(),
             reply,
         };
         self.submit(&order.partition, job);
         match tokio::time::timeout_at((deadline + DEADLINE_GRACE).into(), answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) if claim.give_up() => Err(Error::Closed),
+            Ok(Err(_)) if guard.give_up() => Err(Error::Closed),
             Ok(Err(_)) => Err(Error::OutcomeUnknown {
                 backend: self.shared.name.clone(),
-                reason: "the engine ended with the commit in flight".into(),
+                reason: "the engine ended with the commit in in_flight".into(),
             }),
-            Err(_) if claim.give_up() => Err(claim.too_late(&self.shared.name, started)),
+            Err(_) if guard.give_up() => Err(guard.too_late(&self.shared.name, started)),
             Err(_) => Err(Error::OutcomeUnknown {
                 backend: self.shared.name.clone(),
-                reason: "the deadline passed with the commit in flight".into(),
+                reason: "the deadline passed with the commit in in_flight".into(),
             }),
         }
     }
@@ -220,22 +221,22 @@ impl RedisEngine {
             return Ok(replies);
         }
         // Strings alone, as in a field of records, by the shorter script.
-        let call = Call::of_swaps(&[], reads, "").unwrap_or_else(|| Call::of_groups(&[], reads, ""));
+        let call = Request::of_swaps(&[], reads, "").unwrap_or_else(|| Request::of_groups(&[], reads, ""));
         let none = |_: &RawKey| Vec::new();
-        let envelope = Envelope {
-            turn_key: &none,
+        let envelope = RequestHeader {
+            lease_key: &none,
             receipt: None,
             estimate_ms: None,
             allowance: Duration::ZERO,
             lease: Duration::ZERO,
             wants_time: self.shared.clock_of_slot(slot).is_due(),
-            check_rights: false,
+            check_acl: false,
             process: &self.shared.process,
             groups: 0,
         };
         let asked = Instant::now();
         let shared = &self.shared;
-        let script = if call.is_of_swaps() { &shared.swap_script } else { &shared.step_script };
+        let script = if call.is_of_swaps() { &shared.compare_and_set_script } else { &shared.commit_script };
         let eval =
             || self.shared.eval(slot, script, ALWAYS, |verb, script| call.command(verb, script, &envelope));
         let (value, node) = self.read_until(slot, deadline, eval).await?;
@@ -244,7 +245,7 @@ impl RedisEngine {
         if let Some(time) = answer.time_ms {
             self.shared.clock_of(&node).observe(time, asked);
         }
-        let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| wire::reply(read, value));
+        let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| script::reply(read, value));
         let refused = |text: String| plain(&self.shared.name, Failure::of_text(&self.shared.name, &text));
         replies.collect::<Result<Vec<_>, _>>().map_err(refused)
     }
@@ -256,9 +257,9 @@ impl RedisEngine {
         slot: u16,
         deadline: Instant,
         call: impl Fn() -> F,
-    ) -> Result<(Value, Arc<Node>)>
+    ) -> Result<(Value, Arc<Server>)>
     where
-        F: Future<Output = (Result<Value, Failure>, Arc<Node>)>,
+        F: Future<Output = (Result<Value, Failure>, Arc<Server>)>,
     {
         let mut pause = RETRY_PAUSE;
         let mut last = Failure::Unreachable { reason: "no answer in time".into() };
@@ -360,7 +361,7 @@ impl Engine for RedisEngine {
     }
 
     fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
-        Box::pin(self.run_job(order))
+        Box::pin(self.run_transaction(order))
     }
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
@@ -386,7 +387,7 @@ impl Engine for RedisEngine {
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
-        Box::pin(listen::subscribe(&self.shared, channels, patterns))
+        Box::pin(subscribe::subscribe(&self.shared, channels, patterns))
     }
 
     fn now(&self) -> Pending<'_, Result<i64>> {

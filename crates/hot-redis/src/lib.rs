@@ -4,41 +4,21 @@
 //! routing on a Cluster, telling apart what was executed from what was not.
 //! Not responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
 
-mod address;
-mod admit;
-mod authority;
-mod batch;
-mod budget;
+mod acl;
+mod cache;
 mod clock;
-mod combiner;
-mod confirm;
+mod cluster;
+mod commit;
 mod distinct;
 mod engine;
 mod failure;
-mod flight;
-mod group;
 #[cfg(test)]
-mod hostile;
-mod inferred;
-mod job;
-mod kept;
-mod known;
-mod landing;
-mod leases;
+mod hostile_replies;
 pub mod limits;
-mod line;
-mod listen;
-mod merge;
-mod node;
-mod pages;
-mod rights;
-mod router;
-mod scan;
+mod read;
+mod script;
 mod shared;
-mod together;
-mod view;
-mod watch;
-mod wire;
+mod subscribe;
 
-pub use address::Address;
+pub use cluster::url::RedisUrl;
 pub use engine::RedisEngine;

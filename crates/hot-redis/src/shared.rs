@@ -1,11 +1,11 @@
 //! What all partitions of one engine share: the router, the clock, names of own keys, counters, scripts.
 
-use crate::budget::Budget;
+use crate::cache::budget::Budget;
 use crate::clock::ServerClock;
+use crate::cluster::router::Router;
+use crate::cluster::server::{Gate, Server};
 use crate::failure::Failure;
-use crate::limits::KNOWN_BYTES_TOTAL_MAX;
-use crate::node::{Gate, Node};
-use crate::router::Router;
+use crate::limits::CACHE_BYTES_TOTAL_MAX;
 use bytes::Bytes;
 use emberkeep_hot::engine::Stats;
 use emberkeep_schema::KeyLayout;
@@ -27,7 +27,7 @@ impl Script {
     }
 }
 
-const STEP: &str = include_str!("scripts/step.lua");
+const COMMIT: &str = include_str!("script/commit.lua");
 
 /// One engine's common parts.
 pub(crate) struct Shared {
@@ -40,9 +40,9 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     /// This process' name in receipts and turns: random, so that no two are alike.
     pub(crate) process: String,
-    pub(crate) step_script: Script,
+    pub(crate) commit_script: Script,
     /// For commits that only compare and set strings.
-    pub(crate) swap_script: Script,
+    pub(crate) compare_and_set_script: Script,
     /// The same, for commits that only give memory back: they must work when there is none.
     pub(crate) freeing_script: Script,
     pub(crate) release_script: Script,
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     /// For what partitions remember.
     pub(crate) budget: Arc<Budget>,
     /// Lanes are never numbered twice, also not by a partition's second task.
-    pub(crate) lanes_opened: AtomicU64,
+    pub(crate) sequences_opened: AtomicU64,
 }
 
 /// Counters behind [`Stats`].
@@ -96,19 +96,19 @@ impl Shared {
             shown_ms: Arc::default(),
             layout,
             process,
-            step_script: Script::new(STEP),
-            swap_script: Script::new(include_str!("scripts/swap.lua")),
-            freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{STEP}")),
-            release_script: Script::new(include_str!("scripts/release.lua")),
-            close_script: Script::new(include_str!("scripts/close_lane.lua")),
+            commit_script: Script::new(COMMIT),
+            compare_and_set_script: Script::new(include_str!("script/compare_and_set.lua")),
+            freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{COMMIT}")),
+            release_script: Script::new(include_str!("script/release_leases.lua")),
+            close_script: Script::new(include_str!("script/close_sequence.lua")),
             counters: Counters::default(),
-            budget: Budget::new(KNOWN_BYTES_TOTAL_MAX),
-            lanes_opened: AtomicU64::new(1),
+            budget: Budget::new(CACHE_BYTES_TOTAL_MAX),
+            sequences_opened: AtomicU64::new(1),
         }
     }
 
     /// The clock of a server. One that was not heard of yet borrows the time of another.
-    pub(crate) fn clock_of(&self, node: &Node) -> Arc<ServerClock> {
+    pub(crate) fn clock_of(&self, node: &Server) -> Arc<ServerClock> {
         let name = if self.router.address().cluster { node.name() } else { "" };
         let mut clocks = self.clocks.lock();
         if let Some(clock) = clocks.get(name) {
@@ -137,7 +137,7 @@ impl Shared {
         script: &Script,
         gate: Gate<'_>,
         command: impl Fn(&'static str, &str) -> Cmd,
-    ) -> (Result<Value, Failure>, Arc<Node>) {
+    ) -> (Result<Value, Failure>, Arc<Server>) {
         match self.router.call(slot, &command("EVALSHA", &script.sha), gate).await {
             (Err(Failure::NoScript), _) => self.router.call(slot, &command("EVAL", &script.text), gate).await,
             other => other,
@@ -145,7 +145,7 @@ impl Shared {
     }
 
     /// An own key of a partition.
-    pub(crate) fn own_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
+    pub(crate) fn engine_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
         let mut out = Vec::new();
         self.layout.write_own(partition, name, &mut out);
         Bytes::from(out)

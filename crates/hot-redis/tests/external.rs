@@ -1,11 +1,11 @@
 //! External services that write the same keys by plain commands: what a transaction saw is true, what a plain read answers
 //! is the server's, and sums are exact.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Store;
 use emberkeep_testkit::{RedisServer, Resp, report};
+use fault_harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

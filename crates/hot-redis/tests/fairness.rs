@@ -3,11 +3,11 @@
 //! Each contender is an operating-system process of its own: the test binary calls itself. A far one goes through
 //! a proxy that delays; the time until the first answers is left out, because it is spent on connecting.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_testkit::{FaultProxy, RedisServer, report};
+use fault_harness::*;
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};

@@ -1,14 +1,14 @@
 //! Servers that refuse: memory, rights, passwords. Errors are typed and give advice, credentials are never in
 //! them, nothing is half-written, and transactions that share a commit with a refused one do not suffer.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::{Expiry, Overflow, Write};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{Channel, Set, Text, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 family! {
@@ -319,11 +319,11 @@ async fn too_many_clients_is_a_matter_of_time() {
     let mut client = server.client();
     client.call(&["CONFIG", "SET", "maxclients", "1"]);
     client.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..2 {
-        told.push(scope.put(&SUM.key(), 1).await.expect_err("no connection is left"));
+        reported.push(scope.put(&SUM.key(), 1).await.expect_err("no connection is left"));
     }
-    assert!(matches!(&told[1], Error::Unavailable { .. }), "{}", told[1]);
+    assert!(matches!(&reported[1], Error::Unavailable { .. }), "{}", reported[1]);
     let waiting = tokio::spawn({
         let scope = scope.deadline(Duration::from_secs(10));
         async move { scope.put(&SUM.key(), 2).await }
@@ -331,7 +331,7 @@ async fn too_many_clients_is_a_matter_of_time() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     client.call(&["CONFIG", "SET", "maxclients", "100"]);
     waiting.await.expect("the task ends").expect("there is room again");
-    report!("too many clients: {}", told[1]);
+    report!("too many clients: {}", reported[1]);
 }
 
 /// Everything a caller can be told must be said also by the store's own words.

@@ -1,13 +1,13 @@
 //! Walks over all keys while servers restart, slots move and nodes come and go: every key that lives throughout is
 //! returned, or the cursor is refused and the walk begins anew.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::engine::{Cursor, MemberCursor};
 use emberkeep_hot::{Error, Store};
 use emberkeep_schema::{Set, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisCluster, RedisServer, key_slot, report, require};
+use fault_harness::*;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,11 @@
 //! A link so slow that a large reply takes seconds: it is read, on the connection that everybody shares, and whoever waits
 //! behind it waits for the transfer and no longer. A link that is silent is still given up at once.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_schema::{Text, Utf8, family};
 use emberkeep_testkit::{Certificates, FaultProxy, RedisServer, free_port, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 family! {

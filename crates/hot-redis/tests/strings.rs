@@ -1,12 +1,12 @@
 //! Many strings in one call: more than one MGET takes, all of them there, and for a user who may not MGET.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::command::RawKey;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Key, Number, Text, family};
 use emberkeep_testkit::{RedisServer, Resp, require};
+use fault_harness::*;
 
 family! {
     /// A number.

@@ -1,12 +1,12 @@
 //! Subscriptions whose connection vanishes without a word: the subscriber is told of the gap, then hears again.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::pubsub::{Event, Subscription};
 use emberkeep_hot::{Scope, Store};
 use emberkeep_schema::{Channel, Utf8, family};
 use emberkeep_testkit::{FaultProxy, Flavor, RedisServer, Resp, report};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 on_both_servers! {
@@ -78,14 +78,14 @@ async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_told(flavor: Flavor) {
     for round in 0..3 {
         news.lose_a_message();
         let since = Instant::now();
-        assert_eq!(news.next().await, "missed None", "the gap is told, and nothing before it");
+        assert_eq!(news.next().await, "missed None", "the gap is reported, and nothing before it");
         worst = worst.max(since.elapsed());
         let text = format!("after {round}");
         assert!(news.tell(&text) >= 1);
         assert_eq!(news.next().await, text, "whatever is said after the gap was told is heard");
     }
     report!(
-        "subscription, peer vanished 3 times: noticed within {worst:?}, 3 gaps told, 0 messages lost untold"
+        "subscription, peer vanished 3 times: noticed within {worst:?}, 3 gaps reported, 0 messages lost untold"
     );
 }
 
@@ -108,7 +108,7 @@ async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
     assert_eq!(news.next().await, "again");
     let refused = refused.expect("a new subscription is refused meanwhile");
     report!(
-        "subscription, network silent for {:?}: tried again, 1 gap told; meanwhile {refused}",
+        "subscription, network silent for {:?}: tried again, 1 gap reported; meanwhile {refused}",
         since.elapsed()
     );
 }

@@ -1,0 +1,5 @@
+//! Reads outside of transactions.
+
+pub(crate) mod mget;
+pub(crate) mod scan;
+pub(crate) mod sscan;
