@@ -3,7 +3,7 @@
 use crate::output::print;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
-use emberkeep::schema::{KeyLayout, Topology, Schema};
+use emberkeep::schema::{KeyLayout, Schema, Topology};
 use std::process::ExitCode;
 
 /// What `schema keys` prints.

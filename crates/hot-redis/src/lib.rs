@@ -1,15 +1,17 @@
 //! The hot-state contract over Redis and Valkey, standalone and Cluster.
 //!
-//! Responsible for: commits by one generic script, combining, guesses, turns, receipts, the server's clock,
-//! routing on a Cluster, telling apart what was executed from what was not.
+//! Responsible for: commits by one generic script, group commit, speculative reads, fairness leases, commit receipts, the
+//! server's clock, routing on a Cluster, and whether a failed call was executed.
 //! Not responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
+//!
+//! A transaction passes through the folders in this order: `engine` → `commit` (with `cache`) → `script` → `cluster`.
 
 mod acl;
+mod backoff;
 mod cache;
 mod clock;
 mod cluster;
 mod commit;
-mod distinct;
 mod engine;
 mod failure;
 #[cfg(test)]
@@ -20,5 +22,5 @@ mod script;
 mod shared;
 mod subscribe;
 
-pub use cluster::url::RedisUrl;
+pub use cluster::RedisUrl;
 pub use engine::RedisEngine;

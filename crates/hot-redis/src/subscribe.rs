@@ -1,5 +1,5 @@
-//! Subscriptions: a connection of their own, opened again when it breaks or falls silent, with the gap told to the
-//! subscriber.
+//! Subscriptions: each has a connection of its own, which is opened again when it breaks or falls silent. The subscriber
+//! learns of the gap.
 
 use crate::limits::*;
 use crate::shared::Shared;
@@ -11,16 +11,15 @@ use redis::aio::{PubSub, PubSubSink, PubSubStream};
 use std::sync::Arc;
 use tokio::time::{sleep, timeout};
 
-/// What a subscriber asked for.
-struct Wanted {
-    channels: Vec<Bytes>,
+struct Channels {
+    names: Vec<Bytes>,
     patterns: Vec<Bytes>,
 }
 
 /// Ends the listening task when the subscription is dropped.
-struct Listening(tokio::task::JoinHandle<()>);
+struct ListenerGuard(tokio::task::JoinHandle<()>);
 
-impl Drop for Listening {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -32,19 +31,19 @@ pub(crate) async fn subscribe(
     channels: Vec<Bytes>,
     patterns: Vec<Bytes>,
 ) -> Result<Subscription> {
-    let wanted = Wanted { channels, patterns };
-    let connection = connect(shared, &wanted).await?;
+    let channels = Channels { names: channels, patterns };
+    let connection = connect(shared, &channels).await?;
     let (publisher, subscription) = Subscription::channel(None);
-    let task = tokio::spawn(listen(shared.clone(), wanted, connection, publisher));
-    Ok(subscription.guarded_by(Box::new(Listening(task))))
+    let task = tokio::spawn(listen(shared.clone(), channels, connection, publisher));
+    Ok(subscription.guarded_by(Box::new(ListenerGuard(task))))
 }
 
-async fn connect(shared: &Shared, wanted: &Wanted) -> Result<PubSub> {
-    // On a Cluster every node hears every message.
+async fn connect(shared: &Shared, channels: &Channels) -> Result<PubSub> {
+    // On a Cluster every server receives every message.
     let mut last = None;
-    for node in shared.router.primaries() {
-        // The library's own time-outs do not cover a server that accepts and says nothing.
-        match timeout(CONNECT_WAIT, open(node.client(), wanted)).await {
+    for server in shared.router.primaries() {
+        // The library's own time-outs do not cover a server that accepts and never answers.
+        match timeout(CONNECT_WAIT, open(server.client(), channels)).await {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => last = Some(error.to_string()),
             Err(_) => last = Some(format!("no greeting within {CONNECT_WAIT:?}")),
@@ -57,36 +56,36 @@ async fn connect(shared: &Shared, wanted: &Wanted) -> Result<PubSub> {
     })
 }
 
-async fn open(client: &redis::Client, wanted: &Wanted) -> redis::RedisResult<PubSub> {
+async fn open(client: &redis::Client, channels: &Channels) -> redis::RedisResult<PubSub> {
     let mut connection = client.get_async_pubsub().await?;
-    for channel in &wanted.channels {
+    for channel in &channels.names {
         connection.subscribe(&channel[..]).await?;
     }
-    for pattern in &wanted.patterns {
+    for pattern in &channels.patterns {
         connection.psubscribe(&pattern[..]).await?;
     }
     Ok(connection)
 }
 
-/// Listens until the subscription ends. A new connection has missed what was said before it: the subscriber is told
-/// as soon as it is there, so that whatever it reads then is followed by every later message.
-async fn listen(shared: Arc<Shared>, wanted: Wanted, mut connection: PubSub, publisher: Publisher) {
+/// Listens until the subscription ends. A new connection has missed the messages before it. The subscriber learns of that
+/// once the connection is open, so that what it reads then is followed by every later message.
+async fn listen(shared: Arc<Shared>, channels: Channels, mut connection: PubSub, publisher: Publisher) {
     loop {
         let (mut sink, mut messages) = connection.split();
-        let wanted_on = tokio::select! {
-            wanted_on = hand_over(&mut messages, &publisher) => wanted_on,
+        let has_subscriber = tokio::select! {
+            has_subscriber = forward(&mut messages, &publisher) => has_subscriber,
             () = until_silent(&mut sink) => true,
         };
-        if !wanted_on {
+        if !has_subscriber {
             return;
         }
-        connection = reconnect(&shared, &wanted).await;
+        connection = reconnect(&shared, &channels).await;
         publisher.missed();
     }
 }
 
-/// Hands messages over until the connection breaks. `false` = nobody listens any more.
-async fn hand_over(messages: &mut PubSubStream, publisher: &Publisher) -> bool {
+/// Forwards messages until the connection breaks. `false` = the subscription has ended.
+async fn forward(messages: &mut PubSubStream, publisher: &Publisher) -> bool {
     while let Some(message) = messages.next().await {
         let channel = Bytes::copy_from_slice(message.get_channel_name().as_bytes());
         let payload = Bytes::copy_from_slice(message.get_payload_bytes());
@@ -97,7 +96,7 @@ async fn hand_over(messages: &mut PubSubStream, publisher: &Publisher) -> bool {
     true
 }
 
-/// Asks for a sign of life again and again; returns when there is none.
+/// Pings the server at intervals; returns when it does not answer.
 async fn until_silent(sink: &mut PubSubSink) {
     loop {
         sleep(SUBSCRIPTION_PING).await;
@@ -107,9 +106,9 @@ async fn until_silent(sink: &mut PubSubSink) {
     }
 }
 
-async fn reconnect(shared: &Shared, wanted: &Wanted) -> PubSub {
+async fn reconnect(shared: &Shared, channels: &Channels) -> PubSub {
     loop {
-        match connect(shared, wanted).await {
+        match connect(shared, channels).await {
             Ok(connection) => return connection,
             Err(_) => {
                 let _ = shared.router.refresh().await;

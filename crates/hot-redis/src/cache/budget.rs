@@ -1,29 +1,29 @@
-//! One bound for the cached reads of all partitions: those that were used least recently give theirs back first.
+//! One memory bound for the read caches of all partitions; the least recently used ones are emptied first.
 //!
-//! Each partition's task owns its cache. It reports what that weighs; when the sum is above the bound, the tasks that have
-//! been idle for longest are woken to empty theirs. Until they have run, the sum may be above it.
+//! Each partition's task owns its cache and reports its size. When the sum exceeds the bound, the tasks that have been idle
+//! for longest are woken to empty theirs. Until they have run, the sum may exceed the bound.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 
-/// The bound, and who has what of it.
+/// The bound, and the shares of the partitions.
 pub(crate) struct Budget {
     max: usize,
     used: AtomicUsize,
-    /// Counts reports: the order in which partitions were used.
+    /// Counts reports, to order partitions by their last use.
     ticks: AtomicU64,
     shares: Mutex<Vec<Weak<Share>>>,
 }
 
-/// What one partition has.
+/// The memory of one partition's cache.
 pub(crate) struct Share {
     budget: Arc<Budget>,
     bytes: AtomicUsize,
     used_at: AtomicU64,
     /// The task should empty its cache.
-    pub(crate) give_back: Notify,
+    pub(crate) shrink: Notify,
 }
 
 impl Budget {
@@ -32,13 +32,13 @@ impl Budget {
         Arc::new(Budget { max, used, ticks, shares: Mutex::default() })
     }
 
-    /// One more partition.
+    /// The share of one more partition.
     pub(crate) fn share(self: &Arc<Budget>) -> Arc<Share> {
         let share = Arc::new(Share {
             budget: self.clone(),
             bytes: AtomicUsize::new(0),
             used_at: AtomicU64::new(0),
-            give_back: Notify::new(),
+            shrink: Notify::new(),
         });
         let mut shares = self.shares.lock();
         if shares.len() == shares.capacity() {
@@ -48,7 +48,7 @@ impl Budget {
         share
     }
 
-    /// Asks others for what is too much, and some more: otherwise every report at the bound would look for others again.
+    /// Asks other partitions for the surplus and an eighth of the bound more, so that the next report does not ask again.
     fn reclaim(&self, asking: &Share) {
         let shares = self.shares.lock();
         let mut others: Vec<Arc<Share>> = shares.iter().filter_map(Weak::upgrade).collect();
@@ -61,13 +61,13 @@ impl Budget {
                 return;
             }
             surplus = surplus.saturating_sub(share.bytes.load(Relaxed));
-            share.give_back.notify_one();
+            share.shrink.notify_one();
         }
     }
 }
 
 impl Share {
-    /// The partition was used, and its cache has so many bytes now.
+    /// The partition was used, and its cache now has this size.
     pub(crate) fn report(&self, bytes: usize) {
         let before = self.bytes.swap(bytes, Relaxed);
         self.used_at.store(self.budget.ticks.fetch_add(1, Relaxed), Relaxed);
@@ -90,9 +90,9 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    /// Lets every task that was asked empty its cache; says which.
-    fn give_back(shares: &[Arc<Share>]) -> Vec<usize> {
-        let asked = |share: &Arc<Share>| share.give_back.notified().now_or_never().is_some();
+    /// Lets every task that was asked empty its cache, and returns their numbers.
+    fn shrink(shares: &[Arc<Share>]) -> Vec<usize> {
+        let asked = |share: &Arc<Share>| share.shrink.notified().now_or_never().is_some();
         let asked: Vec<usize> = (0..shares.len()).filter(|n| asked(&shares[*n])).collect();
         for n in &asked {
             shares[*n].budget.used.fetch_sub(shares[*n].bytes.swap(0, Relaxed), Relaxed);
@@ -101,12 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn many_partitions_stay_within_the_bound_and_the_oldest_give_back() {
+    fn many_partitions_stay_within_the_bound_and_the_oldest_shrink() {
         let budget = Budget::new(64);
         let shares: Vec<Arc<Share>> = (0..60).map(|_| budget.share()).collect();
         for (n, share) in shares.iter().enumerate() {
             share.report(15);
-            let asked = give_back(&shares);
+            let asked = shrink(&shares);
             assert!(budget.used.load(Relaxed) <= 64, "{} after {n}", budget.used.load(Relaxed));
             // A bit more than the surplus, so that not every report asks again: 56 of 64 bytes stay.
             let oldest = if n < 4 || n % 2 == 1 { vec![] } else { vec![n - 4, n - 3] };
@@ -114,7 +114,7 @@ mod tests {
         }
         shares[56].report(15);
         shares[0].report(15);
-        assert_eq!(give_back(&shares), [57, 58], "the first of those left was used again");
+        assert_eq!(shrink(&shares), [57, 58], "the first of those left was used again");
         drop(shares);
         assert_eq!(budget.used.load(Relaxed), 0);
     }

@@ -1,89 +1,87 @@
-//! The replies that are remembered of one key. A newer one drops those that it repeats or contradicts.
+//! The cached replies of one key. A newer one drops those that it repeats or contradicts.
 
-use crate::cache::derive::{inferred, shows_absence};
+use super::derive::{derive, shows_absence};
 use crate::limits::CACHE_READS_PER_KEY_MAX;
 use emberkeep_hot::command::{Read, Reply};
 use emberkeep_hot::tx::absent;
 
-/// What a reply weighs beside its bytes.
-pub(crate) const READ_BYTES: usize = 64;
+/// Estimated memory of a reply beside its bytes.
+pub(super) const READ_BYTES: usize = 64;
 
 /// Replies to different reads of one key, the latest last.
 #[derive(Default)]
 pub(crate) struct CachedKey {
     replies: Vec<(Read, Reply)>,
     bytes: usize,
-    /// The call that brought the latest, and how many it brought: the last ones.
+    /// The call that brought the latest replies, and how many it brought: they are the last ones.
     latest_tick: u64,
     latest: usize,
 }
 
 impl CachedKey {
-    /// The replies.
     pub(crate) fn replies(&self) -> &[(Read, Reply)] {
         &self.replies
     }
 
-    /// What they weigh.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What they say to this read.
-    pub(crate) fn inferred(&self, read: &Read) -> Option<Reply> {
-        inferred(&self.replies, read)
+    /// The reply to this read, cached or derived from others.
+    pub(crate) fn get(&self, read: &Read) -> Option<Reply> {
+        derive(&self.replies, read)
     }
 
-    /// Whether they say anything to it.
-    pub(crate) fn answers(&self, read: &Read) -> bool {
-        self.replies.iter().any(|(known, _)| known == read) || self.inferred(read).is_some()
+    /// Whether [`CachedKey::get`] has a reply; cheaper where the very read is cached.
+    pub(crate) fn can_answer(&self, read: &Read) -> bool {
+        self.replies.iter().any(|(cached, _)| cached == read) || self.get(read).is_some()
     }
 
-    /// Keeps a reply of the call of this tick, in the place of older ones that say the same or the contrary.
-    pub(crate) fn keep(&mut self, read: Read, reply: Reply, tick: u64) {
-        let lives = reply != absent(&read);
-        let gone = shows_absence(&read, &reply);
-        let replaced = |old: &Read, said: &Reply| {
+    /// Caches a reply of the call of this tick, and drops older ones that it repeats or contradicts.
+    pub(crate) fn insert(&mut self, read: Read, reply: Reply, tick: u64) {
+        let is_present = reply != absent(&read);
+        let is_absent = shows_absence(&read, &reply);
+        let replaced = |old: &Read, cached: &Reply| {
             *old == read
-                || (lives && shows_absence(old, said))
-                || (gone && *said != absent(old))
+                || (is_present && shows_absence(old, cached))
+                || (is_absent && *cached != absent(old))
                 || covers(&read, old)
-                || disagree((&read, &reply), (old, said))
+                || disagree((&read, &reply), (old, cached))
         };
         let (bytes, latest) = (&mut self.bytes, &mut self.latest);
         let (first_of_latest, mut place) = (self.replies.len() - *latest, 0);
-        self.replies.retain(|(old, said)| {
-            let stays = !replaced(old, said);
+        self.replies.retain(|(old, cached)| {
+            let stays = !replaced(old, cached);
             if !stays {
-                *bytes -= weight(said);
+                *bytes -= weight(cached);
                 *latest -= (place >= first_of_latest) as usize;
             }
             place += 1;
             stays
         });
-        self.keep_beside(read, reply, tick);
+        self.insert_beside(read, reply, tick);
     }
 
-    /// Keeps a reply, whatever the others say.
-    pub(crate) fn keep_beside(&mut self, read: Read, reply: Reply, tick: u64) {
+    /// Caches a reply and drops no other.
+    pub(crate) fn insert_beside(&mut self, read: Read, reply: Reply, tick: u64) {
         if self.latest_tick != tick {
             (self.latest_tick, self.latest) = (tick, 0);
         }
-        // A transaction that asked for more than the bound in one call needs all of it at once.
+        // A transaction that reads more than the bound in one call needs all of the replies at once.
         self.trim(CACHE_READS_PER_KEY_MAX.max(self.latest + 1) - 1);
         self.bytes += weight(&reply);
         self.replies.push((read, reply));
         self.latest += 1;
     }
 
-    /// Drops the oldest.
+    /// Drops the oldest replies beyond so many.
     pub(crate) fn trim(&mut self, max: usize) {
         let surplus = self.replies.len().saturating_sub(max);
         self.bytes -= self.replies.drain(..surplus).map(|(_, reply)| weight(&reply)).sum::<usize>();
         self.latest = self.latest.min(self.replies.len());
     }
 
-    /// Puts others in their place.
+    /// Replaces all replies.
     pub(crate) fn replace(&mut self, replies: Vec<(Read, Reply)>) {
         self.bytes = replies.iter().map(|(_, reply)| weight(reply)).sum();
         self.replies = replies;
@@ -95,7 +93,7 @@ fn weight(reply: &Reply) -> usize {
     reply.bytes() + READ_BYTES
 }
 
-/// Whether a reply to the one says what a reply to the other does.
+/// Whether a reply to the wide read contains that to the narrow one.
 fn covers(wide: &Read, narrow: &Read) -> bool {
     match (wide, narrow) {
         (Read::LRange(first @ 0.., last), Read::LRange(start, stop)) => {
@@ -124,12 +122,12 @@ mod tests {
         Reply::List(elements.iter().map(|e| Bytes::from_static(e.as_bytes())).collect())
     }
 
-    fn kept(replies: impl IntoIterator<Item = (Read, Reply)>) -> Vec<(Read, Reply)> {
-        let mut kept = CachedKey::default();
-        (0..).zip(replies).for_each(|(tick, (read, reply))| kept.keep(read, reply, tick));
-        let bytes: usize = kept.replies.iter().map(|(_, reply)| weight(reply)).sum();
-        assert_eq!(kept.bytes(), bytes);
-        kept.replies
+    fn cached(replies: impl IntoIterator<Item = (Read, Reply)>) -> Vec<(Read, Reply)> {
+        let mut key = CachedKey::default();
+        (0..).zip(replies).for_each(|(tick, (read, reply))| key.insert(read, reply, tick));
+        let bytes: usize = key.replies.iter().map(|(_, reply)| weight(reply)).sum();
+        assert_eq!(key.bytes(), bytes);
+        key.replies
     }
 
     #[test]
@@ -137,27 +135,27 @@ mod tests {
         let len = (Read::LLen, Reply::Int(1));
         let wide = (Read::LRange(0, 15), list(&["a"]));
         let part = (Read::LRange(0, 0), list(&["a"]));
-        assert_eq!(kept([part.clone(), len.clone(), wide.clone()]), [len, wide.clone()]);
-        assert_eq!(kept([wide.clone(), part, wide.clone()]), [wide], "also where it is seen again");
+        assert_eq!(cached([part.clone(), len.clone(), wide.clone()]), [len, wide.clone()]);
+        assert_eq!(cached([wide.clone(), part, wide.clone()]), [wide], "also where it is read again");
     }
 
     #[test]
     fn ranges_that_agree_stay_and_others_go() {
         let head = (Read::LRange(0, 2), list(&["a", "b", "c"]));
         let next = (Read::LRange(2, 3), list(&["c"]));
-        assert_eq!(kept([head.clone(), next.clone()]), [head.clone(), next]);
+        assert_eq!(cached([head.clone(), next.clone()]), [head.clone(), next]);
         let other = (Read::LRange(2, 3), list(&["d"]));
-        assert_eq!(kept([head.clone(), other.clone()]), [other]);
+        assert_eq!(cached([head.clone(), other.clone()]), [other]);
         let ended = (Read::LRange(2, i64::MAX), list(&[]));
-        assert_eq!(kept([head, ended.clone()]), [ended]);
+        assert_eq!(cached([head, ended.clone()]), [ended]);
     }
 
     #[test]
-    fn life_and_absence_do_not_stand_side_by_side() {
-        let lives = (Read::HLen, Reply::Int(2));
+    fn a_key_is_not_cached_as_present_and_absent() {
+        let present = (Read::HLen, Reply::Int(2));
         let field = (Read::HGet(Bytes::from_static(b"f")), Reply::Nil);
         let gone = (Read::Exists, Reply::Int(0));
-        assert_eq!(kept([gone.clone(), field.clone(), lives.clone()]), [field.clone(), lives.clone()]);
-        assert_eq!(kept([lives, field.clone(), gone.clone()]), [field, gone]);
+        assert_eq!(cached([gone.clone(), field.clone(), present.clone()]), [field.clone(), present.clone()]);
+        assert_eq!(cached([present, field.clone(), gone.clone()]), [field, gone]);
     }
 }

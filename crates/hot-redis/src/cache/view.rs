@@ -1,75 +1,95 @@
-//! What a body sees while a commit is made: guesses below the writes of the transactions before it.
+//! What a body reads while a batch is made: cached replies below the writes of the transactions before it.
 
-use crate::cache::ReadCache;
-use crate::clock::Clock;
-use crate::commit::batch::{Batch, Keys, Map};
-use crate::distinct::Distinct;
+use super::ReadCache;
+use crate::clock::{BodyTime, Clock};
 use bytes::Bytes;
 use emberkeep_hot::command::*;
 use emberkeep_hot::tx::{Base, read_through};
 use emberkeep_hot::{Error, Result};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use indexmap::{Equivalent, IndexMap, IndexSet};
 use std::time::Instant;
 
-/// Reads of the state below, and what they answered.
-pub(crate) type Reads = Distinct<(RawKey, Read, Reply)>;
+/// Reads of the state below a batch and their replies, in the order in which they were made.
+pub(crate) type Reads = IndexMap<(RawKey, Read), Reply, RandomState>;
+/// Reads that transactions miss, each once.
+pub(crate) type Fetches = IndexSet<(RawKey, Read), RandomState>;
+pub(crate) type Keys = IndexSet<RawKey, RandomState>;
+pub(crate) type KeyMap<V> = HashMap<RawKey, V, RandomState>;
 
-/// One run's view, and what the run looked at.
-pub(crate) struct View<'a> {
-    known: &'a ReadCache,
-    clock: &'a Clock,
-    writes: &'a Map<Vec<Write>>,
-    started: Instant,
-    now_ms: &'a mut Option<i64>,
-    estimate_ms: &'a mut Option<i64>,
-    /// Reads of the state below, as the commit will validate them.
+/// Finds a read in [`Reads`] without a copy of its key.
+#[derive(Hash)]
+pub(crate) struct ReadRef<'a>(pub(crate) &'a RawKey, pub(crate) &'a Read);
+
+impl Equivalent<(RawKey, Read)> for ReadRef<'_> {
+    fn equivalent(&self, (key, read): &(RawKey, Read)) -> bool {
+        self.0 == key && self.1 == read
+    }
+}
+
+/// What one run of a body has read.
+#[derive(Default)]
+pub(crate) struct Trace {
+    /// Reads of the state below the batch, which the commit will validate.
     pub(crate) reads: Reads,
-    /// Reads that are not known: one, or several of those that are made together.
+    /// Reads that the cache could not answer: one, or several that were made together.
     pub(crate) missing: Vec<(RawKey, Read)>,
-    /// Keys of which a read saw another transaction's writes: the transaction shares that one's fate.
+    /// Keys of which it read another transaction's writes: then both commit or neither does.
     pub(crate) layered: Keys,
-    /// Whether the body asked for the time: then the commit compares clocks.
+    /// Whether it asked for the time: then the commit compares clocks.
     pub(crate) used_now: bool,
+}
+
+/// The state that one run of a body reads.
+pub(crate) struct View<'a> {
+    cache: &'a ReadCache,
+    clock: &'a Clock,
+    writes: &'a KeyMap<Vec<Write>>,
+    started: Instant,
+    time: &'a mut Option<BodyTime>,
+    trace: Trace,
     scratch: Option<Bytes>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(batch: &'a mut Batch, known: &'a ReadCache, clock: &'a Clock) -> View<'a> {
-        View {
-            known,
-            clock,
-            writes: &batch.writes,
-            started: batch.started,
-            now_ms: &mut batch.now_ms,
-            estimate_ms: &mut batch.estimate_ms,
-            reads: Reads::default(),
-            missing: vec![],
-            layered: Keys::default(),
-            used_now: false,
-            scratch: None,
-        }
+    /// `writes` are those of the transactions before this one in the batch, `started` is when the batch was, and `time` is
+    /// what its bodies have been shown.
+    pub(crate) fn new(
+        cache: &'a ReadCache,
+        clock: &'a Clock,
+        writes: &'a KeyMap<Vec<Write>>,
+        started: Instant,
+        time: &'a mut Option<BodyTime>,
+    ) -> View<'a> {
+        View { cache, clock, writes, started, time, trace: Trace::default(), scratch: None }
     }
 
-    /// A read of the state below every write of this commit.
-    fn below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        if let Some((_, _, reply)) = self.reads.find(&(key, read)) {
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    /// A read of the state below every write of this batch.
+    fn read_below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        if let Some(reply) = self.trace.reads.get(&ReadRef(key, read)) {
             return Ok(reply.clone());
         }
-        match self.known.guess(key, read, self.started) {
+        match self.cache.get(key, read, self.started) {
             Some(reply) => {
-                self.reads.push((key.clone(), read.clone(), reply.clone()));
+                self.trace.reads.insert((key.clone(), read.clone()), reply.clone());
                 Ok(reply)
             }
             None => {
-                self.missing.push((key.clone(), read.clone()));
+                self.trace.missing.push((key.clone(), read.clone()));
                 Err(Error::Suspended)
             }
         }
     }
 
-    /// A read of this key sees what transactions before have written.
-    fn layer(&mut self, key: &RawKey) {
-        if self.layered.find(&key).is_none() {
-            self.layered.push(key.clone());
+    /// A read of this key depends on writes of earlier transactions.
+    fn add_layered(&mut self, key: &RawKey) {
+        if !self.trace.layered.contains(key) {
+            self.trace.layered.insert(key.clone());
         }
     }
 }
@@ -78,9 +98,9 @@ impl Base for View<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let writes = self.writes;
         match writes.get(key) {
-            None => self.below(key, read),
+            None => self.read_below(key, read),
             Some(writes) => {
-                self.layer(key);
+                self.add_layered(key);
                 let writes: Vec<&Write> = writes.iter().collect();
                 read_through(&mut Below(self), key, &writes, read)
             }
@@ -89,9 +109,9 @@ impl Base for View<'_> {
 
     fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
         let writes = self.writes;
-        // The commonest read of all: the string that the transaction before has just set.
+        // The commonest read: the string that the transaction before has just set.
         if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
-            self.layer(key);
+            self.add_layered(key);
             return Ok(Some(value));
         }
         let reply = self.read(key, &Read::Get)?;
@@ -103,11 +123,8 @@ impl Base for View<'_> {
     }
 
     fn now(&mut self) -> i64 {
-        self.used_now = true;
-        if self.estimate_ms.is_none() {
-            *self.estimate_ms = Some(self.clock.estimate_ms());
-        }
-        *self.now_ms.get_or_insert_with(|| self.clock.now_ms())
+        self.trace.used_now = true;
+        self.time.get_or_insert_with(|| self.clock.body_time()).now_ms
     }
 
     fn is_far(&self) -> bool {
@@ -115,12 +132,12 @@ impl Base for View<'_> {
     }
 }
 
-/// The view without the other transactions' writes.
+/// The view without the writes of earlier transactions.
 struct Below<'v, 'a>(&'v mut View<'a>);
 
 impl Base for Below<'_, '_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        self.0.below(key, read)
+        self.0.read_below(key, read)
     }
 
     fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {

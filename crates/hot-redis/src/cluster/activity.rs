@@ -1,4 +1,4 @@
-//! A connection's signs of life: a reply counts as lost when nothing arrives, not when a long one takes its time.
+//! Activity of a connection: a reply counts as lost when nothing arrives, not when a long one takes its time.
 
 use futures_util::future::select_ok;
 use redis::{RedisError, RedisResult};
@@ -29,7 +29,7 @@ impl LastActivity {
     }
 }
 
-/// How long a connection may be silent.
+/// Finds out whether a connection has been silent for too long.
 #[derive(Clone)]
 pub(crate) struct ActivityMonitor {
     activity: Arc<LastActivity>,
@@ -41,8 +41,8 @@ impl ActivityMonitor {
         ActivityMonitor { activity, silence_max }
     }
 
-    /// Awaits a reply. Replies come in the order of the requests, so whatever arrives brings this one nearer: it is lost
-    /// only when nothing arrived for the longest silence.
+    /// Awaits a reply. Replies come in the order of the requests, so any arrival brings this one nearer: it is lost only when
+    /// nothing arrived for `silence_max`.
     pub(crate) async fn reply<T>(&self, reply: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         let Some(silence_max) = self.silence_max else { return reply.await };
         let mut reply = pin!(reply);
@@ -65,11 +65,11 @@ impl ActivityMonitor {
     }
 }
 
-/// A stream that notes when something moves on it.
+/// A stream that records its activity.
 pub(crate) struct MonitoredStream {
     stream: TcpStream,
     activity: Arc<LastActivity>,
-    /// The last write had to wait: when it goes on, the peer has taken something.
+    /// The last write had to wait: when it continues, the peer has received something.
     is_blocked: bool,
 }
 
@@ -81,7 +81,7 @@ impl MonitoredStream {
         Ok((MonitoredStream { stream, activity: activity.clone(), is_blocked: false }, activity))
     }
 
-    /// Notes what came of a write. One that need not wait proves nothing: the kernel takes it also for a peer that is
+    /// Records a write that had waited. One that need not wait proves nothing: the kernel also buffers for a peer that is
     /// gone.
     fn wrote(&mut self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if self.is_blocked && matches!(polled, Poll::Ready(Ok(1..))) {
@@ -92,7 +92,7 @@ impl MonitoredStream {
     }
 }
 
-/// A connection to the first address that answers: one that is silent keeps nobody from the others.
+/// A connection to the first address that answers; a silent one does not delay the others.
 async fn first_of(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
     let attempts: Vec<_> = addresses.map(|address| Box::pin(TcpStream::connect(address))).collect();
     if attempts.is_empty() {
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_silent_address_keeps_nobody_from_the_next_one() {
+    async fn a_silent_address_does_not_delay_the_next_one() {
         let any = "127.0.0.1:0".parse().expect("an address");
         let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
         socket.bind(any).expect("a port is free");
-        // A full queue of connections that nobody accepts: the next one is not answered.
+        // A full queue of connections that are not accepted: the next one is not answered.
         let full = socket.listen(1).expect("it listens");
         let silent = full.local_addr().expect("an address");
         let wait = Duration::from_millis(300);

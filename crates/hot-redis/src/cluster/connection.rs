@@ -1,6 +1,6 @@
-//! One pipelined connection: opened when needed, dropped when in doubt.
+//! One pipelined connection: opened when needed, dropped as soon as it cannot be trusted.
 
-use crate::cluster::activity::{ActivityMonitor, LastActivity, MonitoredStream};
+use super::activity::{ActivityMonitor, LastActivity, MonitoredStream};
 use crate::failure::Failure;
 use crate::limits::CONNECT_WAIT;
 use crate::script;
@@ -18,53 +18,52 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
-/// The place of a connection that may be there.
+/// A connection that is opened again after it broke.
 pub(crate) struct Connection {
     open: Mutex<Option<OpenConnection>>,
-    /// Held while connecting, so that a burst of calls opens one connection.
+    /// Locked while connecting, so that a burst of calls opens one connection.
     connecting: tokio::sync::Mutex<()>,
-    /// When the last attempt to connect failed, and why: those who waited for it share its failure.
+    /// When the last attempt to connect failed, and why: callers that waited for it share its failure.
     failed: Mutex<Option<(Instant, Failure)>>,
     generations: AtomicU64,
-    /// A reply counts as lost when nothing arrives for so long.
+    /// A reply counts as lost when nothing arrives for so long; `None` = never.
     reply_wait: Option<Duration>,
     tls: Option<TlsConnector>,
 }
 
-/// A connection, and which one of its line it is.
+/// One opened connection.
 #[derive(Clone)]
 pub(crate) struct OpenConnection {
     pub(crate) connection: MultiplexedConnection,
     pub(crate) generation: u64,
-    /// Since when it is there: until it breaks, all of its answers come from one process.
+    /// Until it breaks, all of its answers come from one process.
     pub(crate) opened: Instant,
-    /// Its signs of life.
     pub(crate) monitor: ActivityMonitor,
-    /// Ends the connection with its last user.
+    /// Ends the connection when the last clone is dropped.
     _driver: Arc<Driver>,
-    /// Which process this is, once it was asked.
-    run: Arc<OnceCell<String>>,
+    /// Cached by [`OpenConnection::run_id`].
+    run_id: Arc<OnceCell<String>>,
 }
 
 impl OpenConnection {
-    /// Which process answers on it: another text after every restart, and where a host name leads to another server.
-    /// Asked once. Empty where our user may not ask (INFO).
-    pub(crate) async fn run(&self, name: &str) -> Result<String, Failure> {
-        let run = self.run.get_or_try_init(async || {
+    /// The server's `run_id`: it differs after every restart, and where a host name leads to another server. Asked once;
+    /// empty where our user may not run INFO.
+    pub(crate) async fn run_id(&self, name: &str) -> Result<String, Failure> {
+        let run_id = self.run_id.get_or_try_init(async || {
             let (mut connection, mut info) = (self.connection.clone(), redis::cmd("INFO"));
             let answer = self.monitor.reply(info.arg("server").query_async::<Value>(&mut connection)).await;
             match answer.map_err(|error| Failure::of(name, error)) {
-                Ok(info) => Ok(run_id(&script::text(&info))),
+                Ok(info) => Ok(parse_run_id(&script::text(&info))),
                 Err(Failure::Refused(Error::Denied { .. })) => Ok(String::new()),
                 Err(failure) => Err(failure),
             }
         });
-        run.await.cloned()
+        run_id.await.cloned()
     }
 }
 
 /// The line `run_id:…` of INFO.
-fn run_id(info: &str) -> String {
+fn parse_run_id(info: &str) -> String {
     info.lines().find_map(|line| line.trim().strip_prefix("run_id:")).unwrap_or_default().to_owned()
 }
 
@@ -77,8 +76,9 @@ impl Drop for Driver {
     }
 }
 
-/// A connection on a stream that is watched: with TLS, below it, so that a part of an encrypted block counts as well.
-async fn opened(
+/// Opens a connection on a monitored stream. With TLS the stream below is monitored, so that a part of an encrypted block
+/// counts as well.
+async fn open(
     client: &Client,
     tls: Option<&TlsConnector>,
 ) -> RedisResult<(MultiplexedConnection, Arc<LastActivity>, Arc<Driver>)> {
@@ -93,17 +93,17 @@ async fn opened(
     };
     let (stream, activity) = MonitoredStream::connect(host, port).await?;
     let (connection, driver) = match tls {
-        None => greeted(info, stream).await?,
+        None => handshake(info, stream).await?,
         Some(tls) => {
             let name = ServerName::try_from(host.as_str())?.to_owned();
-            greeted(info, tls.connect(name, stream).await?).await?
+            handshake(info, tls.connect(name, stream).await?).await?
         }
     };
     Ok((connection, activity, Arc::new(driver)))
 }
 
-/// A connection on this stream, with the user and the database that were asked for.
-async fn greeted(
+/// Logs in on this stream and selects the database.
+async fn handshake(
     info: &ConnectionInfo,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> RedisResult<(MultiplexedConnection, Driver)> {
@@ -131,12 +131,12 @@ impl Connection {
         self.open.lock().as_ref().is_some_and(|open| open.monitor.is_receiving())
     }
 
-    /// Whether a connection is there, as far as we know.
+    /// Whether a connection is open; it may have broken since its last use.
     pub(crate) fn is_open(&self) -> bool {
         self.open.lock().is_some()
     }
 
-    /// The connection, opened if it is not there.
+    /// The open connection, or a new one.
     pub(crate) async fn connected(&self, client: &Client, name: &str) -> Result<OpenConnection, Failure> {
         if let Some(open) = self.open.lock().clone() {
             return Ok(open);
@@ -159,8 +159,8 @@ impl Connection {
     }
 
     async fn connect(&self, client: &Client, name: &str) -> Result<OpenConnection, Failure> {
-        // The library's own time-out does not cover the greeting of a server that hangs.
-        let opened = opened(client, self.tls.as_ref());
+        // The library's own time-out does not cover the handshake with a server that hangs.
+        let opened = open(client, self.tls.as_ref());
         let (connection, activity, driver) = match tokio::time::timeout(CONNECT_WAIT, opened).await {
             Ok(opened) => opened.map_err(|error| Failure::of_connecting(name, error))?,
             Err(_) => {
@@ -174,7 +174,7 @@ impl Connection {
             opened: Instant::now(),
             monitor: ActivityMonitor::new(activity, self.reply_wait),
             _driver: driver,
-            run: Arc::default(),
+            run_id: Arc::default(),
         };
         *self.open.lock() = Some(open.clone());
         Ok(open)
@@ -185,7 +185,7 @@ impl Connection {
         *self.open.lock() = None;
     }
 
-    /// Forgets a connection that cannot be trusted any more, unless a newer one is there already.
+    /// Drops a connection that cannot be trusted any more, unless it was already replaced.
     pub(crate) fn forget(&self, generation: u64) {
         let mut open = self.open.lock();
         if open.as_ref().is_some_and(|open| open.generation == generation) {

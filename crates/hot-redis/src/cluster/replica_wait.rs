@@ -1,11 +1,11 @@
-//! Replicas' confirmations (`?wait=n`): one WAIT serves all commits that were answered before it began.
+//! Waits for replicas (`?wait=n`): one WAIT serves all commits that were answered before it began.
 //!
 //! WAIT blocks its connection, so it has one of its own. It counts the replicas that have the last *write of its own
-//! connection*: since Redis 7.2 and on Valkey any other command leaves that place where it was, and a WAIT without a
-//! write counts every connected replica at once. So each round writes one small key of ours, then waits. Replication is
-//! one stream, so a replica that has this write has every commit before it.
+//! connection*; without a write it counts every connected replica at once (since Redis 7.2 and on Valkey). So each round
+//! writes one small key of ours, then waits. Replication is one stream: a replica that has this write has every commit
+//! before it.
 
-use crate::cluster::connection::{Connection, OpenConnection};
+use super::connection::{Connection, OpenConnection};
 use crate::failure::Failure;
 use crate::limits::{REPLY_WAIT, WAIT_KEY_TTL};
 use bytes::Bytes;
@@ -15,31 +15,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio_rustls::TlsConnector;
 
-/// How late a server may notice that the time of a WAIT is over: it looks ten times a second.
+/// How late a server may notice that the time of a WAIT is over: it checks ten times a second.
 const TIMER: Duration = Duration::from_millis(150);
 /// What a reply may take beyond the time that WAIT was given.
 const REPLY_GRACE: Duration = Duration::from_millis(500);
-/// The write before a WAIT. Small and short-lived, so it is made without memory too: a removal that was committed on a
-/// full server is confirmed like any other commit.
+/// The write before a WAIT. It is small and short-lived, so it is allowed on a full server: a deletion that was committed
+/// there is confirmed like any other commit.
 const WRITE: &str = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '', 'PX', ARGV[1])";
 
 /// What one commit waits for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ReplicaWait<'a> {
     pub(crate) replicas: u32,
-    /// The process that has the commit. Another one at the same address may not have it: its replicas confirm nothing.
-    pub(crate) run: &'a str,
+    /// The process that has the commit. The replicas of another one at the same address confirm nothing.
+    pub(crate) run_id: &'a str,
     pub(crate) deadline: Instant,
-    /// Keys of ours that this server should serve; the next one is taken where a slot is on its way elsewhere.
+    /// Keys of ours that this server should have; the next one is tried where a slot is moving.
     pub(crate) keys: &'a (dyn Fn(usize) -> Option<Bytes> + Sync),
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Clone, Copy)]
-pub(crate) enum ReplicaCount {
+pub(crate) enum WaitOutcome {
     /// So many replicas have the commit.
-    By(u32),
+    Replicas(u32),
     /// A new connection leads to another process than the one that has the commit.
-    Elsewhere,
+    OtherServer,
 }
 
 /// Rounds of a write and WAIT on one server.
@@ -55,10 +55,9 @@ pub(crate) struct ReplicaWaits {
 struct Round {
     /// The callers that it served.
     callers: u64,
-    /// How many replicas it found.
     found: u32,
     /// Whose replicas.
-    run: String,
+    run_id: String,
 }
 
 impl ReplicaWaits {
@@ -76,38 +75,38 @@ impl ReplicaWaits {
         &self,
         client: &Client,
         name: &str,
-        wanted: Wanted<'_>,
-    ) -> Result<ReplicaCount, Failure> {
+        wait: ReplicaWait<'_>,
+    ) -> Result<WaitOutcome, Failure> {
         let mine = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
-        let _alone = self.one_round.lock().await;
+        let _one_at_a_time = self.one_round.lock().await;
         if let Some(round) = &*self.served.lock()
             && round.callers >= mine
-            && round.found >= wanted.replicas
-            && round.run == wanted.run
+            && round.found >= wait.replicas
+            && round.run_id == wait.run_id
         {
-            return Ok(ReplicaCount::By(round.found));
+            return Ok(WaitOutcome::Replicas(round.found));
         }
-        let Some(open) = self.connection_to(wanted.run, client, name).await? else {
-            return Ok(ReplicaCount::Elsewhere);
+        let Some(open) = self.connection_to(wait.run_id, client, name).await? else {
+            return Ok(WaitOutcome::OtherServer);
         };
         let callers = self.asked.load(Ordering::Acquire);
-        let found = self.wait(open, name, &wanted).await?;
-        *self.served.lock() = Some(Round { callers, found, run: wanted.run.to_owned() });
-        Ok(ReplicaCount::By(found))
+        let found = self.wait(open, name, &wait).await?;
+        *self.served.lock() = Some(Round { callers, found, run_id: wait.run_id.to_owned() });
+        Ok(WaitOutcome::Replicas(found))
     }
 
     /// The connection to this process. One that leads to another process is opened anew, once.
     async fn connection_to(
         &self,
-        run: &str,
+        run_id: &str,
         client: &Client,
         name: &str,
     ) -> Result<Option<OpenConnection>, Failure> {
         for _ in 0..2 {
             let open = self.connection.connected(client, name).await?;
-            let found = tokio::time::timeout(REPLY_WAIT, open.run(name)).await;
+            let found = tokio::time::timeout(REPLY_WAIT, open.run_id(name)).await;
             match found.unwrap_or_else(|_| Err(Failure::Lost { reason: "no answer to INFO".into() })) {
-                Ok(found) if found == run => return Ok(Some(open)),
+                Ok(found) if found == run_id => return Ok(Some(open)),
                 Ok(_) => self.connection.forget(open.generation),
                 Err(failure) => {
                     self.connection.forget(open.generation);
@@ -118,14 +117,19 @@ impl ReplicaWaits {
         Ok(None)
     }
 
-    async fn wait(&self, mut open: OpenConnection, name: &str, wanted: &Wanted<'_>) -> Result<u32, Failure> {
+    async fn wait(
+        &self,
+        mut open: OpenConnection,
+        name: &str,
+        wait: &ReplicaWait<'_>,
+    ) -> Result<u32, Failure> {
         let mut last = Failure::NotYet { reason: "the server serves no slot".into() };
-        for key in (0..).map_while(|n| (wanted.keys)(n)) {
-            match self.write_and_wait(&mut open, name, &key, wanted).await {
-                // The slot left the server after the commit; the commit's place in the stream is the same.
-                Err(failure) if is_of_the_slot(&failure) => last = failure,
+        for key in (0..).map_while(|n| (wait.keys)(n)) {
+            match self.write_and_wait(&mut open, name, &key, wait).await {
+                // The slot left the server after the commit; the replication stream is still the same.
+                Err(failure) if concerns_slot(&failure) => last = failure,
                 Err(failure) => {
-                    // A server that became a replica refuses for ever and ends no connection.
+                    // A server that became a replica refuses for ever and closes no connection.
                     self.connection.forget(open.generation);
                     return Err(failure);
                 }
@@ -140,15 +144,15 @@ impl ReplicaWaits {
         open: &mut OpenConnection,
         name: &str,
         key: &[u8],
-        wanted: &Wanted<'_>,
+        wait: &ReplicaWait<'_>,
     ) -> Result<u32, Failure> {
-        let left = wanted.deadline.saturating_duration_since(Instant::now());
-        // 0 would mean "for ever".
+        let left = wait.deadline.saturating_duration_since(Instant::now());
+        // 0 would mean no limit.
         let ms = left.saturating_sub(TIMER).max(left / 2).as_millis().max(1) as u64;
         let mut pipe = redis::pipe();
         pipe.cmd("EVAL").arg(WRITE).arg(1).arg(key).arg(WAIT_KEY_TTL.as_millis() as u64);
-        // Errors one by one: the library's error of a whole pipeline does not say where a redirect leads.
-        pipe.cmd("WAIT").arg(wanted.replicas).arg(ms).ignore_errors();
+        // Errors one by one: the library's error of a whole pipeline does not have the target of a redirect.
+        pipe.cmd("WAIT").arg(wait.replicas).arg(ms).ignore_errors();
         let answers = pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection);
         match tokio::time::timeout(Duration::from_millis(ms) + REPLY_GRACE, answers).await {
             Ok(Ok(answers)) => counted(name, answers),
@@ -158,8 +162,8 @@ impl ReplicaWaits {
     }
 }
 
-/// Whether it concerns this slot only: the server may well serve another.
-fn is_of_the_slot(failure: &Failure) -> bool {
+/// Whether it concerns this slot only: the server may have another one.
+fn concerns_slot(failure: &Failure) -> bool {
     match failure {
         Failure::Moved { .. } | Failure::Ask { .. } => true,
         Failure::NotYet { reason } => reason.starts_with("TRYAGAIN"),
@@ -167,7 +171,7 @@ fn is_of_the_slot(failure: &Failure) -> bool {
     }
 }
 
-/// The answer to WAIT, if the write before it was made.
+/// The answer to WAIT, if the write before it succeeded.
 fn counted(name: &str, answers: Vec<RedisResult<Value>>) -> Result<u32, Failure> {
     let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>();
     match answers.map_err(|error| Failure::of(name, error))?.as_slice() {

@@ -1,44 +1,42 @@
-//! Which server a partition lives on: the one there is, or the Cluster's map of slots, followed by redirects.
+//! Routes commands to the server of a partition: the only one, or by the Cluster's map of slots and by redirects.
 
-use crate::cluster::server::{ALWAYS, Gate, Server};
-use crate::cluster::url::RedisUrl;
+use super::server::{ALWAYS, Gate, Server};
+use super::slots::{ranges_of, slot_of};
+use super::url::RedisUrl;
 use crate::failure::Failure;
 use crate::limits::{MAP_WAIT, REDIRECTS_MAX, SLOTS};
-use crate::script;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Finds servers and sends commands to them.
 pub(crate) struct Router {
-    address: RedisUrl,
-    nodes: Mutex<HashMap<(String, u16), Arc<Server>>>,
+    url: RedisUrl,
+    servers: Mutex<HashMap<(String, u16), Arc<Server>>>,
     /// Primary of each slot; empty on a single server.
     slots: Mutex<Vec<Option<Arc<Server>>>>,
     seeds: Vec<Arc<Server>>,
-    /// When the map was last read; held while it is.
+    /// When the map was last read; locked while it is being read.
     refreshed: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Router {
-    pub(crate) fn new(address: RedisUrl) -> Result<Router, Failure> {
-        let seeds =
-            address.nodes.iter().map(|info| Server::new(info.clone(), address.tls.clone()).map(Arc::new));
+    pub(crate) fn new(url: RedisUrl) -> Result<Router, Failure> {
+        let seeds = url.servers.iter().map(|info| Server::new(info.clone(), url.tls.clone()).map(Arc::new));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
-        let slots = Mutex::new(if address.cluster { vec![None; SLOTS] } else { vec![] });
-        Ok(Router { address, nodes: Mutex::default(), slots, seeds, refreshed: Default::default() })
+        let slots = Mutex::new(if url.cluster { vec![None; SLOTS] } else { vec![] });
+        Ok(Router { url, servers: Mutex::default(), slots, seeds, refreshed: Default::default() })
     }
 
-    pub(crate) fn address(&self) -> &RedisUrl {
-        &self.address
+    pub(crate) fn url(&self) -> &RedisUrl {
+        &self.url
     }
 
-    /// The slot of a partition, by the text in the braces. Without meaning on a single server.
+    /// The slot of a partition, by the text in the braces; 0 on a single server.
     pub(crate) fn slot(&self, partition: &[u8]) -> u16 {
-        if self.address.cluster { slot_of(partition) } else { 0 }
+        if self.url.cluster { slot_of(partition) } else { 0 }
     }
 
     /// The slot of a rendered key, by the text in its first braces.
@@ -52,126 +50,123 @@ impl Router {
 
     /// Every primary, in a fixed order.
     pub(crate) fn primaries(&self) -> Vec<Arc<Server>> {
-        if !self.address.cluster {
+        if !self.url.cluster {
             return vec![self.seeds[0].clone()];
         }
-        let mut nodes: Vec<Arc<Server>> = Vec::new();
-        for node in self.slots.lock().iter().flatten() {
-            if !nodes.iter().any(|known| Arc::ptr_eq(known, node)) {
-                nodes.push(node.clone());
+        let mut servers: Vec<Arc<Server>> = Vec::new();
+        for server in self.slots.lock().iter().flatten() {
+            if !servers.iter().any(|other| Arc::ptr_eq(other, server)) {
+                servers.push(server.clone());
             }
         }
-        nodes.sort_by(|a, b| a.name().cmp(b.name()));
-        nodes
+        servers.sort_by(|a, b| a.name().cmp(b.name()));
+        servers
     }
 
-    /// The `n`-th text whose slot lives on this server, as far as we know; any text on a single server.
-    pub(crate) fn tag_on(&self, node: &Arc<Server>, n: usize) -> Option<String> {
+    /// The `n`-th text whose slot this server has, by the current map; any text on a single server.
+    pub(crate) fn tag_on(&self, server: &Arc<Server>, n: usize) -> Option<String> {
         let slots = self.slots.lock();
-        let is_there = |tag: &String| match slots.get(slot_of(tag.as_bytes()) as usize) {
-            Some(Some(there)) => Arc::ptr_eq(there, node),
+        let is_on_server = |tag: &String| match slots.get(slot_of(tag.as_bytes()) as usize) {
+            Some(Some(primary)) => Arc::ptr_eq(primary, server),
             Some(None) => false,
             None => true,
         };
-        (0..SLOTS).map(|number| number.to_string()).filter(is_there).nth(n)
+        (0..SLOTS).map(|number| number.to_string()).filter(is_on_server).nth(n)
     }
 
-    /// Sends a command to the slot's primary, following redirects; also tells who answered. Nothing is ever sent
-    /// again after it may have been executed.
+    /// Sends a command to the slot's primary and follows redirects. Also returns the server that answered. Nothing is ever
+    /// sent again after it may have been executed.
     pub(crate) async fn call(
         &self,
         slot: u16,
         cmd: &Cmd,
         gate: Gate<'_>,
     ) -> (Result<Value, Failure>, Arc<Server>) {
-        if !self.address.cluster {
-            let node = self.seeds[0].clone();
-            return (node.call(cmd, gate).await, node);
+        if !self.url.cluster {
+            let server = self.seeds[0].clone();
+            return (server.call(cmd, gate).await, server);
         }
-        let mut node = match self.primary(slot).await {
-            Ok(node) => node,
+        let mut server = match self.primary(slot).await {
+            Ok(server) => server,
             Err(failure) => return (Err(failure), self.seeds[0].clone()),
         };
-        let mut result = node.call(cmd, gate).await;
+        let mut result = server.call(cmd, gate).await;
         for _ in 0..REDIRECTS_MAX {
-            result = match result {
-                Err(Failure::Moved { to }) => match self.redirected(&node, to) {
-                    Ok(other) => {
-                        node = other;
-                        self.slots.lock()[slot as usize] = Some(node.clone());
-                        node.call(cmd, gate).await
-                    }
-                    Err(failure) => Err(failure),
-                },
-                Err(Failure::Ask { to }) => match self.redirected(&node, to) {
-                    Ok(other) => {
-                        node = other;
-                        node.call_asking(cmd, gate).await
-                    }
-                    Err(failure) => Err(failure),
-                },
-                other => {
-                    result = other;
+            let (to, has_moved) = match &result {
+                Err(Failure::Moved { to }) => (to.clone(), true),
+                Err(Failure::Ask { to }) => (to.clone(), false),
+                _ => break,
+            };
+            server = match self.redirected(&server, to) {
+                Ok(target) => target,
+                Err(failure) => {
+                    result = Err(failure);
                     break;
                 }
+            };
+            result = if has_moved {
+                self.slots.lock()[slot as usize] = Some(server.clone());
+                server.call(cmd, gate).await
+            } else {
+                server.call_asking(cmd, gate).await
             };
         }
         if matches!(result, Err(Failure::Unreachable { .. } | Failure::NotYet { .. } | Failure::Lost { .. }))
         {
-            // The map may be old: ask somebody who answers. The outcome of this call stays what it is.
+            // The map may be old. The outcome of this call stays what it is.
             let _ = self.refresh().await;
         }
-        (result, node)
+        (result, server)
     }
 
-    /// The node that `teller` redirects to. An empty host means the teller's own.
-    fn redirected(&self, teller: &Server, (host, port): (String, u16)) -> Result<Arc<Server>, Failure> {
-        let host = if host.is_empty() { host_of(teller) } else { host };
-        self.node_at(&(host, port))
+    /// The server that `source` redirects to. An empty host means the source's own.
+    fn redirected(&self, source: &Server, (host, port): (String, u16)) -> Result<Arc<Server>, Failure> {
+        let host = if host.is_empty() { host_of(source) } else { host };
+        self.server_at(&(host, port))
     }
 
     /// Whether replies of the slot's server are arriving.
     pub(crate) fn is_receiving(&self, slot: u16) -> bool {
-        match self.address.cluster {
-            true => self.slots.lock()[slot as usize].as_ref().is_some_and(|node| node.is_receiving()),
+        match self.url.cluster {
+            true => self.slots.lock()[slot as usize].as_ref().is_some_and(|server| server.is_receiving()),
             false => self.seeds[0].is_receiving(),
         }
     }
 
-    /// The server that serves a slot, as far as we know.
+    /// The server of a slot. Reads the map if the slot has none in it.
     pub(crate) async fn primary(&self, slot: u16) -> Result<Arc<Server>, Failure> {
-        if !self.address.cluster {
+        if !self.url.cluster {
             return Ok(self.seeds[0].clone());
         }
-        if let Some(node) = self.slots.lock()[slot as usize].clone() {
-            return Ok(node);
+        if let Some(server) = self.slots.lock()[slot as usize].clone() {
+            return Ok(server);
         }
         self.refresh().await?;
-        let node = self.slots.lock()[slot as usize].clone();
-        node.ok_or_else(|| Failure::NotYet { reason: format!("nobody serves slot {slot}") })
+        let server = self.slots.lock()[slot as usize].clone();
+        server.ok_or_else(|| Failure::NotYet { reason: format!("no server has slot {slot}") })
     }
 
-    /// The same without asking: `None` = not known.
-    pub(crate) fn known_primary(&self, slot: u16) -> Option<Arc<Server>> {
-        if !self.address.cluster {
+    /// The same by the current map alone.
+    pub(crate) fn cached_primary(&self, slot: u16) -> Option<Arc<Server>> {
+        if !self.url.cluster {
             return Some(self.seeds[0].clone());
         }
         self.slots.lock()[slot as usize].clone()
     }
 
-    fn node_at(&self, (host, port): &(String, u16)) -> Result<Arc<Server>, Failure> {
-        let mut nodes = self.nodes.lock();
-        if let Some(node) = nodes.get(&(host.clone(), *port)) {
-            return Ok(node.clone());
+    fn server_at(&self, (host, port): &(String, u16)) -> Result<Arc<Server>, Failure> {
+        let mut servers = self.servers.lock();
+        if let Some(server) = servers.get(&(host.clone(), *port)) {
+            return Ok(server.clone());
         }
-        let node = Arc::new(Server::new(self.address.at(host, *port), self.address.tls.clone())?);
-        nodes.insert((host.clone(), *port), node.clone());
-        Ok(node)
+        let server = Arc::new(Server::new(self.url.at(host, *port), self.url.tls.clone())?);
+        servers.insert((host.clone(), *port), server.clone());
+        Ok(server)
     }
 
-    /// Reads the map of slots from the first server that knows it. Many who want it at once share one reading.
+    /// Reads the map of slots from the first server that answers. Concurrent callers share one reading.
     pub(crate) async fn refresh(&self) -> Result<(), Failure> {
-        if !self.address.cluster {
+        if !self.url.cluster {
             return Ok(());
         }
         let asked = Instant::now();
@@ -179,15 +174,16 @@ impl Router {
         if refreshed.is_some_and(|at| at > asked) {
             return Ok(());
         }
-        let known: Vec<Arc<Server>> = self.nodes.lock().values().cloned().collect();
+        let discovered: Vec<Arc<Server>> = self.servers.lock().values().cloned().collect();
         let mut last = Failure::Unreachable { reason: "no server of the cluster is known".into() };
-        // Those we are connected to first: they are likely to answer.
-        let all = || self.seeds.iter().chain(&known);
-        for node in all().filter(|node| node.is_open()).chain(all().filter(|node| !node.is_open())) {
+        // Connected servers first: they are likely to answer.
+        let all = || self.seeds.iter().chain(&discovered);
+        for server in all().filter(|server| server.is_open()).chain(all().filter(|server| !server.is_open()))
+        {
             let mut slots = redis::cmd("CLUSTER");
             slots.arg("SLOTS");
-            match tokio::time::timeout(MAP_WAIT, node.call(&slots, ALWAYS)).await {
-                Ok(Ok(map)) => match self.adopt(node, map) {
+            match tokio::time::timeout(MAP_WAIT, server.call(&slots, ALWAYS)).await {
+                Ok(Ok(map)) => match self.adopt(server, map) {
                     Ok(()) => {
                         *refreshed = Some(Instant::now());
                         return Ok(());
@@ -195,66 +191,29 @@ impl Router {
                     Err(failure) => last = failure,
                 },
                 Ok(Err(failure)) => last = failure,
-                Err(_) => last = Failure::Unreachable { reason: format!("{} does not answer", node.name()) },
+                Err(_) => {
+                    last = Failure::Unreachable { reason: format!("{} does not answer", server.name()) }
+                }
             }
         }
         Err(last)
     }
 
-    fn adopt(&self, teller: &Server, map: Value) -> Result<(), Failure> {
+    fn adopt(&self, source: &Server, map: Value) -> Result<(), Failure> {
         let mut slots: Vec<Option<Arc<Server>>> = vec![None; SLOTS];
         let ranges = ranges_of(&map);
         let ranges = ranges.ok_or_else(|| Failure::NotYet {
             reason: "the answer to CLUSTER SLOTS was not understood".into(),
         })?;
         for (range, host, port) in ranges {
-            let node = self.redirected(teller, (host, port))?;
-            slots[range].fill(Some(node));
+            let server = self.redirected(source, (host, port))?;
+            slots[range].fill(Some(server));
         }
         *self.slots.lock() = slots;
         Ok(())
     }
 }
 
-fn host_of(node: &Server) -> String {
-    node.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
-}
-
-/// Slots, and host and port of their primary. `None` when the answer is not one of CLUSTER SLOTS: half a map would send
-/// commands to the wrong servers for as long as it is kept.
-pub(crate) fn ranges_of(map: &Value) -> Option<Vec<(RangeInclusive<usize>, String, u16)>> {
-    let Value::Array(ranges) = map else { return None };
-    ranges.iter().map(range_of).collect()
-}
-
-fn range_of(range: &Value) -> Option<(RangeInclusive<usize>, String, u16)> {
-    let Value::Array(parts) = range else { return None };
-    let [Value::Int(from), Value::Int(to), Value::Array(primary), ..] = &parts[..] else { return None };
-    let [host, Value::Int(port), ..] = &primary[..] else { return None };
-    let host = if *host == Value::Nil { String::new() } else { script::text(host) };
-    let (from, to) = (usize::try_from(*from).ok()?, usize::try_from(*to).ok()?);
-    (from <= to && to < SLOTS).then_some((from..=to, host, u16::try_from(*port).ok()?))
-}
-
-/// Redis Cluster's slot of a tag: CRC16 (XMODEM) modulo 16384.
-fn slot_of(tag: &[u8]) -> u16 {
-    let mut crc: u16 = 0;
-    for byte in tag {
-        crc ^= (*byte as u16) << 8;
-        for _ in 0..8 {
-            crc = if crc & 0x8000 != 0 { (crc << 1) ^ 0x1021 } else { crc << 1 };
-        }
-    }
-    crc % SLOTS as u16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_are_those_of_redis() {
-        assert_eq!(slot_of(b"123456789"), 12_739, "the example of the Cluster specification");
-        assert_eq!(slot_of(b"foo"), 12_182);
-    }
+fn host_of(server: &Server) -> String {
+    server.name().rsplit_once(':').map_or("127.0.0.1", |(host, _)| host).to_owned()
 }

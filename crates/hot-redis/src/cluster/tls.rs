@@ -1,4 +1,4 @@
-//! TLS: its arithmetic, and a private certificate authority (`?ca=/path/ca.pem`), trusted instead of the public ones.
+//! TLS: the crypto provider, and a private certificate authority (`?ca=/path/ca.pem`) instead of the public ones.
 
 use emberkeep_hot::Error;
 use redis::{Client, ConnectionInfo, TlsCertificates};
@@ -10,16 +10,15 @@ use std::fmt::Display;
 use std::sync::Arc;
 use tokio_rustls::TlsConnector;
 
-/// Sees to it that TLS has somebody to do its arithmetic: the client library asks the process for it and panics
-/// where there is none. What the program has chosen stays.
-fn prepare_tls() {
+/// Installs rustls' default crypto provider (ring) unless the process has one; redis-rs panics without it.
+fn install_crypto_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // An error says that another thread was faster.
+        // An error means that another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
-/// Certificates, and the file that they came from.
+/// The certificates of a private authority.
 #[derive(Clone)]
 pub(crate) struct CertificateAuthority {
     path: String,
@@ -27,14 +26,13 @@ pub(crate) struct CertificateAuthority {
     roots: RootCertStore,
 }
 
-/// TLS for streams of our own. It verifies what the library does on its streams: the certificate and the host name,
-/// with this authority's certificates or the public ones.
+/// TLS for the engine's own streams. It verifies the certificate and the host name, as the library does on its streams.
 pub(crate) fn connector(authority: Option<&CertificateAuthority>) -> TlsConnector {
-    prepare_tls();
+    install_crypto_provider();
     let public = || RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let roots = authority.map_or_else(public, |authority| authority.roots.clone());
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    // A resumed session would not present its certificate again: one that has expired would go on being accepted.
+    // A resumed session does not present its certificate again, so an expired one would still be accepted.
     config.resumption = Resumption::disabled();
     TlsConnector::from(Arc::new(config))
 }
@@ -49,7 +47,7 @@ impl CertificateAuthority {
             let certificate = certificate.map_err(|error| not_understood(&error))?;
             roots.add(certificate).map_err(|error| not_understood(&error))?;
         }
-        // The library takes a file without any for an authority that vouches for nobody.
+        // The library accepts a file without certificates, and then trusts no server.
         if roots.is_empty() {
             return Err(unusable(path, "holds no certificate"));
         }
@@ -57,9 +55,9 @@ impl CertificateAuthority {
         Ok(CertificateAuthority { path: path.to_owned(), certificates, roots })
     }
 
-    /// The same server, trusted when this authority vouches for it. The settings carry that with them: a copy for
-    /// another host, as a redirect needs it, trusts the same.
-    pub(crate) fn vouched(&self, info: ConnectionInfo) -> Result<ConnectionInfo, Error> {
+    /// The same server, trusted by this authority. A copy of the settings for another host, as a redirect needs it, trusts
+    /// the same authority.
+    pub(crate) fn trusted(&self, info: ConnectionInfo) -> Result<ConnectionInfo, Error> {
         let client = Client::build_with_tls(info, self.certificates.clone());
         let client = client.map_err(|error| unusable(&self.path, &format!("is not understood: {error}")))?;
         Ok(client.get_connection_info().clone())

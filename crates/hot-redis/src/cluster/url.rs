@@ -1,7 +1,7 @@
 //! URLs: `redis://`, `rediss://` (TLS), `redis+cluster://`, `rediss+cluster://`, with options behind `?`.
 //! Credentials are read here and never printed.
 
-use crate::cluster::tls::{CertificateAuthority, connector};
+use super::tls::{CertificateAuthority, connector};
 use emberkeep_hot::Error;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::fmt;
@@ -10,14 +10,14 @@ use tokio_rustls::TlsConnector;
 /// A parsed URL.
 #[derive(Clone)]
 pub struct RedisUrl {
-    pub(crate) nodes: Vec<ConnectionInfo>,
+    pub(crate) servers: Vec<ConnectionInfo>,
     pub(crate) cluster: bool,
     pub(crate) prefix: String,
-    /// Replicas that must have a commit before the caller is told.
+    /// Replicas that must have a commit before the caller gets its result.
     pub(crate) wait: u32,
-    /// Whom to trust instead of the public authorities.
+    /// Trusted instead of the public authorities.
     ca: Option<CertificateAuthority>,
-    /// TLS for streams of our own; `None` without TLS.
+    /// For the engine's own streams; `None` without TLS.
     pub(crate) tls: Option<TlsConnector>,
 }
 
@@ -36,14 +36,14 @@ impl RedisUrl {
         if query.contains('@') {
             return Err(wrong(url, "a ? of a user or password is written %3F, an @ behind it %40"));
         }
-        let mut address =
-            RedisUrl { nodes: vec![], cluster, prefix: String::new(), wait: 0, ca: None, tls: None };
+        let mut parsed =
+            RedisUrl { servers: vec![], cluster, prefix: String::new(), wait: 0, ca: None, tls: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            address.option(url, pair)?;
+            parsed.option(url, pair)?;
         }
         if tls == "rediss" {
-            address.tls = Some(connector(address.ca.as_ref()));
-        } else if address.ca.is_some() {
+            parsed.tls = Some(connector(parsed.ca.as_ref()));
+        } else if parsed.ca.is_some() {
             return Err(wrong(url, "ca= is for TLS; write rediss:// or rediss+cluster://"));
         }
         let (credentials, hosts) = match place.rsplit_once('@') {
@@ -56,12 +56,12 @@ impl RedisUrl {
             let info = one.as_str().into_connection_info().map_err(|e| wrong(url, &e.to_string()))?;
             let tcp = info.tcp_settings().clone().set_nodelay(true);
             let info = info.set_tcp_settings(tcp);
-            address.nodes.push(match &address.ca {
-                Some(authority) => authority.vouched(info)?,
+            parsed.servers.push(match &parsed.ca {
+                Some(authority) => authority.trusted(info)?,
                 None => info,
             });
         }
-        Ok(address)
+        Ok(parsed)
     }
 
     fn option(&mut self, url: &str, pair: &str) -> Result<(), Error> {
@@ -82,9 +82,9 @@ impl RedisUrl {
         Ok(())
     }
 
-    /// The same server settings at another host, as a cluster's redirects name them.
+    /// The same settings for another server, as a redirect names it.
     pub(crate) fn at(&self, host: &str, port: u16) -> ConnectionInfo {
-        let info = self.nodes[0].clone();
+        let info = self.servers[0].clone();
         let addr = match info.addr() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
                 host: host.to_owned(),
@@ -102,11 +102,11 @@ impl RedisUrl {
 impl fmt::Display for RedisUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.cluster { "redis+cluster://" } else { "redis://" })?;
-        for (i, node) in self.nodes.iter().enumerate() {
+        for (i, server) in self.servers.iter().enumerate() {
             if i > 0 {
                 f.write_str(",")?;
             }
-            write!(f, "{}", node.addr())?;
+            write!(f, "{}", server.addr())?;
         }
         Ok(())
     }
@@ -118,12 +118,12 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-/// The error never repeats the URL: it may hold a password.
+/// The error never repeats the URL: it may contain a password.
 fn wrong(url: &str, problem: &str) -> Error {
     let shown = url.rsplit_once('@').map_or(url, |(_, after)| after);
-    // Nor an option's value: some clients take a password there. A `?` before the `@` makes it doubtful what is what.
-    let doubtful = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
-    let shown = if doubtful { "" } else { shown.split('?').next().unwrap_or_default() };
+    // Nor an option's value: some clients take a password there. With a `?` before the `@` the parts are ambiguous.
+    let ambiguous = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
+    let shown = if ambiguous { "" } else { shown.split('?').next().unwrap_or_default() };
     Error::Invalid {
         what: "URL",
         problem: format!(
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn urls_are_read_and_credentials_never_printed() {
-        let address = RedisUrl::parse("redis+cluster://joe:s3cret@127.0.0.1:1,127.0.0.1:2?prefix=eu:&wait=1");
-        let address = address.expect("a good URL");
-        assert!(address.cluster);
-        assert_eq!((address.nodes.len(), address.prefix.as_str(), address.wait), (2, "eu:", 1));
-        assert_eq!(address.nodes[1].redis_settings().password(), Some("s3cret"));
-        let shown = format!("{address} {address:?}");
+        let parsed = RedisUrl::parse("redis+cluster://joe:s3cret@127.0.0.1:1,127.0.0.1:2?prefix=eu:&wait=1");
+        let parsed = parsed.expect("a good URL");
+        assert!(parsed.cluster);
+        assert_eq!((parsed.servers.len(), parsed.prefix.as_str(), parsed.wait), (2, "eu:", 1));
+        assert_eq!(parsed.servers[1].redis_settings().password(), Some("s3cret"));
+        let shown = format!("{parsed} {parsed:?}");
         assert!(!shown.contains("s3cret") && !shown.contains("joe"), "{shown}");
-        assert_eq!(address.to_string(), "redis+cluster://127.0.0.1:1,127.0.0.1:2");
+        assert_eq!(parsed.to_string(), "redis+cluster://127.0.0.1:1,127.0.0.1:2");
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_cannot_be_had_is_named() {
+    fn an_authority_that_cannot_be_read_is_named() {
         for (url, expected) in [
             ("rediss://h:1?ca=", "ca= takes the path"),
             ("rediss://h:1?ca=/no/such/ca.pem", "/no/such/ca.pem cannot be read"),
@@ -179,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_kept_for_redirects() {
-        let address = RedisUrl::parse("rediss+cluster://h:1").expect("a good URL");
+    fn redirects_use_tls_too() {
+        let parsed = RedisUrl::parse("rediss+cluster://h:1").expect("a good URL");
         assert!(
-            matches!(address.at("other", 7).addr(), ConnectionAddr::TcpTls { host, port: 7, .. } if host == "other")
+            matches!(parsed.at("other", 7).addr(), ConnectionAddr::TcpTls { host, port: 7, .. } if host == "other")
         );
     }
 }

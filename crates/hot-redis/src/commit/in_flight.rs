@@ -1,128 +1,108 @@
-//! One commit on its way: sends the call, and after a lost reply asks the sequence's receipt what happened.
+//! One commit in flight: sends the call, and after a lost reply asks the receipt what happened.
 
+use super::cancel_guard::CancelGuard;
+use super::lease::lease_key;
+use super::receipt::CommitSequence;
+use crate::backoff::Backoff;
 use crate::clock::ServerClock;
-use crate::cluster::replica_wait::{ReplicaCount, Wanted};
-use crate::cluster::server::{ALWAYS, Server};
-use crate::commit::queued::CancelGuard;
+use crate::cluster::{ReplicaWait, Server, WaitOutcome};
 use crate::failure::Failure;
 use crate::limits::*;
-use crate::script::{Answer, Request, RequestHeader, Status};
+use crate::script::{Answer, Header, Request, Status};
 use crate::shared::{Shared, add};
-use bytes::Bytes;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::RawKey;
 use redis::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A numbered line of commits of one partition. One commit is in in_flight on it at a time, so a receipt with the
-/// last sequence tells whether it was executed.
-pub(crate) struct CommitSequence {
-    pub(crate) receipt: Bytes,
-    pub(crate) sequence: u64,
-    /// When the last commit that wrote the receipt was sent.
-    pub(crate) written: Option<Instant>,
-}
-
-impl CommitSequence {
-    /// Whether the receipt is there for certain: then its absence tells that a commit is a late copy.
-    pub(crate) fn has_receipt(&self) -> bool {
-        self.written.is_some_and(|at| at.elapsed() < RECEIPT_TTL / 2)
-    }
-
-    /// Whether this server has the receipt of the last commit.
-    async fn is_on_record(&self, shared: &Shared, slot: u16, node: &Arc<Server>) -> bool {
-        let mut get = redis::cmd("GET");
-        get.arg(&self.receipt[..]);
-        let (Ok(Value::BulkString(receipt)), teller) = shared.router.call(slot, &get, ALWAYS).await else {
-            return false;
-        };
-        Arc::ptr_eq(&teller, node) && receipt.starts_with(format!("{}:", self.sequence).as_bytes())
-    }
-}
-
-/// What is sent.
-pub(crate) struct InFlight {
-    pub(crate) call: Request,
-    pub(crate) groups: usize,
+/// A commit that is sent.
+pub(super) struct InFlight {
+    pub(super) request: Request,
+    pub(super) groups: usize,
     /// `None` when nothing is written: then a lost call is simply made again.
-    pub(crate) sequence: Option<CommitSequence>,
-    /// Nothing but deletions and the like: works without memory.
-    pub(crate) frees: bool,
-    pub(crate) check_acl: bool,
+    pub(super) sequence: Option<CommitSequence>,
+    /// It only gives memory back, and must work on a full server.
+    pub(super) frees: bool,
+    pub(super) check_acl: bool,
     /// The estimate of the server's time that the commit compares.
-    pub(crate) estimate_ms: Option<i64>,
-    /// Largest difference of that from the server's time.
-    pub(crate) allowance: Duration,
+    pub(super) estimate_ms: Option<i64>,
+    /// Largest difference of the estimate from the server's time.
+    pub(super) allowance: Duration,
     /// The time that bodies were shown.
-    pub(crate) shown_ms: Option<i64>,
+    pub(super) shown_ms: Option<i64>,
     /// The latest deadline of its transactions.
-    pub(crate) deadline: Instant,
-    /// Those of its transactions that have effects.
-    pub(crate) guards: Vec<Arc<CancelGuard>>,
-    /// Of the server that it is sent to, as far as we know.
-    pub(crate) clock: Arc<ServerClock>,
-    pub(crate) begun: Instant,
+    pub(super) deadline: Instant,
+    /// Those of its transactions with effects.
+    pub(super) guards: Vec<Arc<CancelGuard>>,
+    /// Of the server that it is sent to, by the current map of slots.
+    pub(super) clock: Arc<ServerClock>,
+    pub(super) begun: Instant,
 }
 
-/// What became of a call.
-pub(crate) enum Outcome {
-    /// The script answered. What it committed may lack confirmations of replicas: then this says so.
-    /// Also the clock of the server that answered.
-    Answer(Answer, Option<String>, Arc<ServerClock>),
-    /// The reply was lost, the receipt tells: executed, with these groups committed.
+/// What became of a commit.
+pub(super) enum Outcome {
+    /// The script answered.
+    Answered {
+        answer: Answer,
+        /// Why too few replicas have confirmed what was committed.
+        unconfirmed: Option<String>,
+        /// That of the server that answered.
+        clock: Arc<ServerClock>,
+    },
+    /// The reply was lost, but the receipt exists: executed, with these groups committed.
     Executed { committed: Vec<bool>, unconfirmed: Option<String> },
-    /// Certainly not executed; may be tried again.
+    /// Certainly not executed; may be tried again. `lost` = its connection broke.
     NotExecuted { reason: String, lost: bool },
-    /// A caller gave up before it was sent: the others go again.
-    Abandoned,
-    /// Certainly not executed, and trying again is in vain.
+    /// A caller cancelled before it was sent; the other transactions go again.
+    Cancelled,
+    /// Certainly not executed, and trying again is useless.
     Refused(Error),
-    /// Nobody can be asked what happened.
+    /// Executed or not: no server can tell.
     Unknown { reason: String },
 }
 
 impl InFlight {
-    /// Sends the call and finds out what became of it, at the latest when the last of its callers has gone.
-    pub(crate) async fn execute(&self, shared: &Shared, partition: &[u8]) -> Outcome {
+    /// Sends the call and finds out what became of it, at the latest when its last caller has stopped waiting.
+    pub(super) async fn execute(&self, shared: &Shared, partition: &[u8]) -> Outcome {
         let end = self.deadline + DEADLINE_GRACE;
         match tokio::time::timeout_at(end.into(), self.run(shared, partition)).await {
             Ok(outcome) => outcome,
             Err(_) if self.guards.iter().any(|guard| guard.is_sent()) => {
-                Outcome::Unknown { reason: "the deadline passed with the commit in in_flight".into() }
+                Outcome::Unknown { reason: "the deadline passed with the commit in flight".into() }
             }
-            // Its callers have gone. What stood in their way is known without it: this call may have begun just now.
-            Err(_) => Outcome::Abandoned,
+            // Not sent. Its callers learn the reason from their guards: this call may have begun just now.
+            Err(_) => Outcome::Cancelled,
         }
     }
 
     async fn run(&self, shared: &Shared, partition: &[u8]) -> Outcome {
         let slot = shared.router.slot(partition);
         let sent = Instant::now();
-        let (answer, node) = self.send(shared, slot, partition).await;
+        let (answer, server) = self.send(shared, slot, partition).await;
         match (answer, &self.sequence) {
             (Ok(value), _) => match Answer::parse(value, self.groups) {
                 Some(answer) => {
-                    let clock = shared.clock_of(&node);
+                    let clock = shared.clock_of(&server);
                     clock.measured(sent.elapsed());
                     answer.time_ms.iter().for_each(|time| clock.observe(*time, sent));
                     if !matches!(answer.status, Status::ClocksDiffer) {
                         self.shown_ms.iter().for_each(|shown| clock.accepted(*shown));
                     }
                     let unconfirmed = match answer.is_committed() {
-                        true => self.confirm(shared, partition, &node, sent).await,
+                        true => self.wait_for_replicas(shared, partition, &server, sent).await,
                         false => None,
                     };
-                    Outcome::Answer(answer, unconfirmed, clock)
+                    Outcome::Answered { answer, unconfirmed, clock }
                 }
                 None => Outcome::Unknown { reason: "the script's answer was not understood".into() },
             },
             (Err(Failure::Refused(error)), _) => Outcome::Refused(error),
             (Err(Failure::Lost { reason }), None) => Outcome::NotExecuted { reason, lost: true },
             (Err(Failure::Lost { reason }), Some(sequence)) => {
-                self.ask_receipt(shared, partition, sequence, reason).await
+                self.close_sequence(shared, partition, sequence, reason).await
             }
-            (Err(Failure::Abandoned), _) => Outcome::Abandoned,
+            (Err(Failure::Cancelled), _) => Outcome::Cancelled,
             (Err(failure), _) => Outcome::NotExecuted { reason: failure.reason(), lost: false },
         }
     }
@@ -133,10 +113,10 @@ impl InFlight {
         slot: u16,
         partition: &[u8],
     ) -> (Result<Value, Failure>, Arc<Server>) {
-        let lease_key = |key: &RawKey| lease_key(shared, partition, key);
-        let envelope = RequestHeader {
+        let lease_key = |key: &RawKey| lease_key(&shared.layout, partition, key);
+        let header = Header {
             lease_key: &lease_key,
-            receipt: self.sequence.as_ref().map(|sequence| (&sequence.receipt[..], sequence.sequence)),
+            receipt: self.sequence.as_ref().map(CommitSequence::receipt),
             estimate_ms: self.estimate_ms,
             allowance: self.allowance,
             lease: self.clock.lease(),
@@ -145,89 +125,13 @@ impl InFlight {
             process: &shared.process,
             groups: self.groups,
         };
-        let script = match (self.call.is_of_swaps(), self.frees) {
-            (true, _) => &shared.compare_and_set_script,
-            (false, true) => &shared.freeing_script,
-            (false, false) => &shared.commit_script,
-        };
-        let gate = || self.guards.iter().all(|guard| guard.send());
-        shared.eval(slot, script, &gate, |verb, script| self.call.command(verb, script, &envelope)).await
-    }
-
-    /// Awaits the replicas that the URL asks for, of a commit that was on the server after `since`. `Some` = too few have
-    /// confirmed, in words.
-    async fn confirm(
-        &self,
-        shared: &Shared,
-        partition: &[u8],
-        node: &Arc<Server>,
-        since: Instant,
-    ) -> Option<String> {
-        let wanted = shared.router.address().wait;
-        let sequence = self.sequence.as_ref().filter(|_| wanted > 0)?;
-        let found = match self.process_of(shared, partition, sequence, (node, since)).await {
-            Ok(run) => self.replicas(shared, partition, node, &run).await,
-            Err(failure) => Err(failure),
-        };
-        let problem = match found {
-            Ok(ReplicaCount::By(found)) if found >= wanted => return None,
-            Ok(ReplicaCount::By(found)) => format!("only {found} of {wanted} replicas confirmed"),
-            Ok(ReplicaCount::Elsewhere) => {
-                format!("0 of {wanted} replicas confirmed: the address leads to another server by now")
-            }
-            Err(failure) => format!("0 of {wanted} replicas confirmed: {}", failure.reason()),
-        };
-        Some(format!("committed on the primary, but {problem}"))
-    }
-
-    /// The process that has the commit.
-    async fn process_of(
-        &self,
-        shared: &Shared,
-        partition: &[u8],
-        sequence: &CommitSequence,
-        (node, since): (&Arc<Server>, Instant),
-    ) -> Result<String, Failure> {
-        let mut run = node.run_since(since).await?;
-        if run.is_none() {
-            let asked = Instant::now();
-            // The new connection may lead to a server that restarted without the commit. Its receipt proves it.
-            if !sequence.is_on_record(shared, shared.router.slot(partition), node).await {
-                let reason = "the server went away before replicas were asked".into();
-                return Err(Failure::Lost { reason });
-            }
-            run = node.run_since(asked).await?;
-        }
-        match run {
-            Some(run) if !run.is_empty() => Ok(run),
-            Some(_) => Err(Failure::NotYet { reason: "the user may not run INFO".into() }),
-            None => Err(Failure::Lost { reason: "the connection broke".into() }),
-        }
-    }
-
-    async fn replicas(
-        &self,
-        shared: &Shared,
-        partition: &[u8],
-        node: &Arc<Server>,
-        run: &str,
-    ) -> Result<ReplicaCount, Failure> {
-        let name = format!("wait:{}", shared.process);
-        let replicas = shared.router.address().wait;
-        // The partition's own slot first: what our user may write there was proved by the commit.
-        let keys = |n: usize| match n.checked_sub(1) {
-            None => Some(shared.engine_key(partition, name.as_bytes())),
-            Some(other @ 0..WAIT_SLOTS_MAX) if shared.router.address().cluster => {
-                let tag = shared.router.tag_on(node, other)?;
-                Some(shared.engine_key(tag.as_bytes(), name.as_bytes()))
-            }
-            Some(_) => None,
-        };
-        node.confirm(Wanted { replicas, run, deadline: self.deadline, keys: &keys }).await
+        let script = self.request.script(&shared.scripts, self.frees);
+        let gate = || self.guards.iter().all(|guard| guard.try_send());
+        shared.eval(slot, script, &gate, |verb, script| self.request.command(verb, script, &header)).await
     }
 
     /// Closes the sequence: afterwards the commit has been executed, or never will be.
-    async fn ask_receipt(
+    async fn close_sequence(
         &self,
         shared: &Shared,
         partition: &[u8],
@@ -236,22 +140,15 @@ impl InFlight {
     ) -> Outcome {
         let slot = shared.router.slot(partition);
         add(&shared.counters.receipts_asked, 1);
-        // A receipt does not live for ever; before half of its life it cannot have ended.
-        let until = self.deadline.min(Instant::now() + RECEIPT_TTL / 2);
-        let mut pause = RETRY_PAUSE;
+        // Before half of its time to live a receipt cannot have expired, whatever the clocks show.
+        let mut retries = Backoff::RETRY.until(self.deadline.min(Instant::now() + RECEIPT_TTL / 2));
         loop {
             let asked = Instant::now();
-            let answer = shared.eval(slot, &shared.close_script, ALWAYS, |verb, script| {
-                let mut cmd = redis::cmd(verb);
-                cmd.arg(script).arg(1).arg(&sequence.receipt[..]);
-                cmd.arg(sequence.sequence).arg(RECEIPT_TTL.as_millis() as u64).arg(self.clock.estimate_ms());
-                cmd
-            });
-            match answer.await {
+            match sequence.close(shared, slot, &self.clock).await {
                 (Ok(Value::Nil), _) => return Outcome::NotExecuted { reason, lost: true },
-                (Ok(Value::BulkString(bits)), node) => {
+                (Ok(Value::BulkString(bits)), server) => {
                     self.shown_ms.iter().for_each(|shown| self.clock.accepted(*shown));
-                    let unconfirmed = self.confirm(shared, partition, &node, asked).await;
+                    let unconfirmed = self.wait_for_replicas(shared, partition, &server, asked).await;
                     let committed = bits.iter().map(|bit| *bit == b'1').collect();
                     return Outcome::Executed { committed, unconfirmed };
                 }
@@ -263,19 +160,81 @@ impl InFlight {
                 (Ok(other), _) => reason = format!("unexpected receipt: {other:?}"),
                 (Err(failure), _) => reason = failure.reason(),
             }
-            if Instant::now() + pause >= until {
+            if !retries.pause().await {
                 return Outcome::Unknown { reason };
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(RETRY_PAUSE_MAX);
         }
     }
-}
 
-/// `ember:turn:<key>`, in the key's slot.
-pub(crate) fn lease_key(shared: &Shared, partition: &[u8], key: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(key.len() + partition.len() + 16);
-    shared.layout.write_own(partition, b"turn:", &mut out);
-    out.extend_from_slice(key);
-    out
+    /// Waits for the replicas that the URL asks for, after a commit that reached the server after `since`. `Some` = why
+    /// too few have confirmed.
+    async fn wait_for_replicas(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        server: &Arc<Server>,
+        since: Instant,
+    ) -> Option<String> {
+        let wanted = shared.router.url().wait;
+        let sequence = self.sequence.as_ref().filter(|_| wanted > 0)?;
+        let found = match self.run_id_of(shared, partition, sequence, (server, since)).await {
+            Ok(run_id) => self.replicas(shared, partition, server, &run_id).await,
+            Err(failure) => Err(failure),
+        };
+        let problem = match found {
+            Ok(WaitOutcome::Replicas(found)) if found >= wanted => return None,
+            Ok(WaitOutcome::Replicas(found)) => format!("only {found} of {wanted} replicas confirmed"),
+            Ok(WaitOutcome::OtherServer) => {
+                format!("0 of {wanted} replicas confirmed: the address leads to another server by now")
+            }
+            Err(failure) => format!("0 of {wanted} replicas confirmed: {}", failure.reason()),
+        };
+        Some(format!("committed on the primary, but {problem}"))
+    }
+
+    /// The server process that has the commit.
+    async fn run_id_of(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        sequence: &CommitSequence,
+        (server, since): (&Arc<Server>, Instant),
+    ) -> Result<String, Failure> {
+        let mut run_id = server.run_id_since(since).await?;
+        if run_id.is_none() {
+            let asked = Instant::now();
+            // The new connection may lead to a server that restarted without the commit. The receipt proves that not.
+            if !sequence.is_on_record(shared, shared.router.slot(partition), server).await {
+                let reason = "the server went away before replicas were asked".into();
+                return Err(Failure::Lost { reason });
+            }
+            run_id = server.run_id_since(asked).await?;
+        }
+        match run_id {
+            Some(run_id) if !run_id.is_empty() => Ok(run_id),
+            Some(_) => Err(Failure::NotYet { reason: "the user may not run INFO".into() }),
+            None => Err(Failure::Lost { reason: "the connection broke".into() }),
+        }
+    }
+
+    async fn replicas(
+        &self,
+        shared: &Shared,
+        partition: &[u8],
+        server: &Arc<Server>,
+        run_id: &str,
+    ) -> Result<WaitOutcome, Failure> {
+        let name = format!("wait:{}", shared.process);
+        let replicas = shared.router.url().wait;
+        // The partition's own slot first: the commit has proved that our user may write there.
+        let keys = |n: usize| match n.checked_sub(1) {
+            None => Some(shared.engine_key(partition, name.as_bytes())),
+            Some(other @ 0..WAIT_SLOTS_MAX) if shared.router.url().cluster => {
+                let tag = shared.router.tag_on(server, other)?;
+                Some(shared.engine_key(tag.as_bytes(), name.as_bytes()))
+            }
+            Some(_) => None,
+        };
+        server.wait_for_replicas(ReplicaWait { replicas, run_id, deadline: self.deadline, keys: &keys }).await
+    }
 }

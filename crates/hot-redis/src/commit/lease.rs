@@ -1,9 +1,11 @@
-//! Leases that a partition's transactions may have: given back by the last of them, whatever becomes of it.
+//! Fairness leases: a process that keeps losing conflicts on a key gets a short lease on it.
 //!
-//! A lease is granted with a stale answer, so that the next commit on the key is its owner's. That commit ends it. A
-//! transaction that does not commit after all, or not on that key, must not keep others waiting until the lease ends.
+//! The script grants a lease with a stale answer, so that the next commit on the key is the owner's. That commit ends the
+//! lease. A transaction that does not commit after all, or not on that key, must not keep other processes waiting until
+//! the lease expires: the last transaction that relies on it releases it.
 
 use emberkeep_hot::command::RawKey;
+use emberkeep_schema::KeyLayout;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +13,14 @@ use std::sync::Arc;
 /// The leases of one partition's transactions.
 #[derive(Default)]
 pub(crate) struct LeaseRegistry {
-    /// How many transactions rely on each.
+    /// How many transactions rely on each lease.
     owners: Mutex<HashMap<RawKey, usize>>,
-    /// Those that nobody relies on any more.
+    /// Leases that no transaction relies on any more.
     unneeded: Mutex<Vec<RawKey>>,
 }
 
 impl LeaseRegistry {
-    /// The leases to give back.
+    /// The leases to release.
     pub(crate) fn take_unneeded(&self) -> Vec<RawKey> {
         std::mem::take(&mut *self.unneeded.lock())
     }
@@ -27,35 +29,36 @@ impl LeaseRegistry {
 /// The keys that one transaction may have a lease on.
 #[derive(Default)]
 pub(crate) struct Leases {
-    book: Option<Arc<LeaseRegistry>>,
+    registry: Option<Arc<LeaseRegistry>>,
     keys: Vec<RawKey>,
 }
 
 impl Leases {
-    /// The transaction may have been granted one.
-    pub(crate) fn add(&mut self, book: &Arc<LeaseRegistry>, key: &RawKey) {
+    /// The transaction may have been granted a lease on this key.
+    pub(crate) fn add(&mut self, registry: &Arc<LeaseRegistry>, key: &RawKey) {
         if self.keys.contains(key) {
             return;
         }
-        self.book = Some(book.clone());
+        self.registry = Some(registry.clone());
         self.keys.push(key.clone());
-        *book.owners.lock().entry(key.clone()).or_default() += 1;
+        *registry.owners.lock().entry(key.clone()).or_default() += 1;
     }
 
-    /// The keys.
     pub(crate) fn keys(&self) -> &[RawKey] {
         &self.keys
     }
 
-    /// A commit has ended them all.
-    pub(crate) fn ended(&mut self) {
+    /// A commit has ended all of them.
+    pub(crate) fn end(&mut self) {
         self.leave();
     }
 
-    /// Leaves the book. Answers the keys that nobody else relies on.
+    /// Leaves the registry. Returns the keys that no other transaction relies on.
     fn leave(&mut self) -> Vec<RawKey> {
-        let (Some(book), keys) = (self.book.take(), std::mem::take(&mut self.keys)) else { return vec![] };
-        let mut owners = book.owners.lock();
+        let (Some(registry), keys) = (self.registry.take(), std::mem::take(&mut self.keys)) else {
+            return vec![];
+        };
+        let mut owners = registry.owners.lock();
         let is_last = |key: &RawKey| match owners.get_mut(key) {
             Some(count @ 2..) => {
                 *count -= 1;
@@ -69,10 +72,18 @@ impl Leases {
 
 impl Drop for Leases {
     fn drop(&mut self) {
-        let book = self.book.clone();
+        let registry = self.registry.clone();
         let unneeded = self.leave();
-        book.iter().for_each(|book| book.unneeded.lock().extend(unneeded.iter().cloned()));
+        registry.iter().for_each(|registry| registry.unneeded.lock().extend(unneeded.iter().cloned()));
     }
+}
+
+/// The key of a lease, `ember:turn:<key>`, in the key's slot.
+pub(crate) fn lease_key(layout: &KeyLayout, partition: &[u8], key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(key.len() + partition.len() + 16);
+    layout.write_own(partition, b"turn:", &mut out);
+    out.extend_from_slice(key);
+    out
 }
 
 #[cfg(test)]
@@ -80,20 +91,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_owner_gives_a_lease_back_unless_a_commit_ended_it() {
-        let (book, key) = (Arc::<LeaseRegistry>::default(), RawKey::from_static(b"k"));
+    fn the_last_owner_releases_a_lease_unless_a_commit_ended_it() {
+        let (registry, key) = (Arc::<LeaseRegistry>::default(), RawKey::from_static(b"k"));
         let (mut one, mut two) = (Leases::default(), Leases::default());
-        one.add(&book, &key);
-        one.add(&book, &key);
-        two.add(&book, &key);
+        one.add(&registry, &key);
+        one.add(&registry, &key);
+        two.add(&registry, &key);
         drop(one);
-        assert!(book.take_unneeded().is_empty(), "another transaction relies on it");
+        assert!(registry.take_unneeded().is_empty(), "another transaction relies on it");
         drop(two);
-        assert_eq!(book.take_unneeded(), std::slice::from_ref(&key));
+        assert_eq!(registry.take_unneeded(), std::slice::from_ref(&key));
         let mut three = Leases::default();
-        three.add(&book, &key);
-        three.ended();
+        three.add(&registry, &key);
+        three.end();
         drop(three);
-        assert!(book.take_unneeded().is_empty() && book.owners.lock().is_empty());
+        assert!(registry.take_unneeded().is_empty() && registry.owners.lock().is_empty());
     }
 }

@@ -1,8 +1,13 @@
-//! The life of a commit, in this order: a transaction is queued, joins a batch, its batch is in flight, and is completed.
+//! The life of a commit, in this order: a transaction is queued, its partition's task puts it into a batch, the batch is in
+//! flight, and its completion answers the transactions or queues them again. `docs/commit-protocol.md` explains it.
 
-pub(crate) mod batch;
-pub(crate) mod complete;
-pub(crate) mod in_flight;
-pub(crate) mod lease;
-pub(crate) mod partition_task;
-pub(crate) mod queued;
+mod batch;
+mod cancel_guard;
+mod in_flight;
+mod lease;
+mod partition_task;
+mod queued;
+mod receipt;
+
+pub(crate) use partition_task::PartitionTask;
+pub(crate) use queued::QueuedTransaction;

@@ -1,204 +1,290 @@
-//! A transaction on its way through the engine.
+//! A transaction on its way through the engine, and its caller's end.
 
-use crate::cache::view::Reads;
-use crate::commit::lease::Leases;
-use crate::distinct::Named;
-use crate::limits::{ANSWERS_BEFORE_PROBLEM_IS_OVER, MISSES_BEFORE_TIME_IS_REUSED};
-use emberkeep_hot::command::{RawKey, Read, Reply};
-use emberkeep_hot::tx::Transaction;
+use super::cancel_guard::CancelGuard;
+use super::lease::{LeaseRegistry, Leases};
+use crate::cache::{ReadRef, Reads};
+use crate::clock::BodyTime;
+use crate::limits::*;
+use emberkeep_hot::command::{Effects, RawKey, Read};
+use emberkeep_hot::engine::Order;
+use emberkeep_hot::limits::TRANSACTION_DEADLINE_MAX;
+use emberkeep_hot::tx::{Base, RawTx, Transaction};
 use emberkeep_hot::{Error, Result};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Replies that came from one atomic call, and the server's time at that call, if it told.
+/// With which transactions this one may share a commit, from the widest to the narrowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Combine {
+    /// With any.
+    #[default]
+    Freely,
+    /// Not with transactions on the same keys: it has a group of its own.
+    OwnGroup,
+    /// With none: it has a call of its own.
+    OwnCall,
+}
+
+/// Replies of one atomic call, and the server's time at that call, if the call asked for it.
 pub(crate) struct Snapshot {
     pub(crate) reads: Reads,
     pub(crate) time_ms: Option<i64>,
 }
 
-/// What a run was told of the time.
-#[derive(Clone, Copy)]
-pub(crate) struct Time {
-    /// What the body saw.
-    pub(crate) now_ms: i64,
-    /// The estimate of the server's time behind it, which the commit compares.
-    pub(crate) estimate_ms: i64,
-}
-
-/// A transaction, what is known of its reads, and who waits for it.
+/// A transaction that waits for its commit.
 pub(crate) struct QueuedTransaction {
-    pub(crate) transaction: Box<dyn Transaction>,
-    pub(crate) seed: u64,
-    pub(crate) prefetched: Vec<(RawKey, Read)>,
-    pub(crate) started: Instant,
-    pub(crate) deadline: Instant,
-    pub(crate) attempts: u32,
+    transaction: Box<dyn Transaction>,
+    seed: u64,
+    prefetched: Vec<(RawKey, Read)>,
+    started: Instant,
+    deadline: Instant,
+    /// Runs so far; a prefetch counts as one.
+    attempts: u32,
     /// Stale answers so far.
-    pub(crate) stale: u32,
-    /// Must not share a commit with transactions on the same keys.
-    pub(crate) alone: bool,
-    /// Must not share a call with any other transaction: a call with it was refused, and somebody is to blame.
-    pub(crate) solo: bool,
-    /// Runs one after the other that missed a read although the one before it was fetched.
-    pub(crate) misses: u32,
-    /// The time of its last run, once it has missed often: what it reads may depend on the time, and then it would miss
-    /// for ever. A transaction with a time of its own shares its call with nobody.
-    pub(crate) time: Option<Time>,
-    pub(crate) not_before: Option<Instant>,
-    /// The keys of its last run, if it had to wait for one of them: while it must, it need not run again.
-    pub(crate) held_up_by: Vec<RawKey>,
-    /// Replies that came from one atomic call: a transaction that read nothing else needs no validation.
-    pub(crate) fresh: Option<Arc<Snapshot>>,
-    /// What it may have leases on, by earlier runs.
-    pub(crate) leases: Leases,
-    /// Answers in a row that another has the lease.
-    pub(crate) waits: u32,
-    /// An error that takes the place of the body's result, if its reads prove true.
-    pub(crate) verdict: Option<Error>,
-    pub(crate) guard: Arc<CancelGuard>,
-    pub(crate) reply: oneshot::Sender<Result<Box<dyn Transaction>>>,
+    stale: u32,
+    combine: Combine,
+    /// Runs in a row that each missed a read although the read missed before was fetched.
+    misses: u32,
+    /// The time of its last run, once it has missed often: the keys that it reads may depend on the time, and then it would
+    /// miss for ever. A transaction with a time of its own has a call of its own.
+    reused_time: Option<BodyTime>,
+    paused_until: Option<Instant>,
+    /// The keys of its last run, if it had to wait for one of them: until that is over it need not run again.
+    blocked_on: Vec<RawKey>,
+    /// Replies of one atomic call: a transaction that reads nothing else needs no validation.
+    snapshot: Option<Arc<Snapshot>>,
+    leases: Leases,
+    /// Answers in a row that another process has the lease.
+    lease_waits: u32,
+    /// An error that replaces the body's result, if its reads prove true.
+    verdict: Option<Error>,
+    guard: Arc<CancelGuard>,
+    reply: oneshot::Sender<Result<Box<dyn Transaction>>>,
 }
 
-/// What the caller and the engine must agree on when the caller's time is up: whether the transaction is on its way.
-///
-/// A transaction with effects is sent only after `send` said yes, and a caller tells "nothing was written" only after
-/// `give_up` said yes. Exactly one of the two can.
-#[derive(Default)]
-pub(crate) struct CancelGuard {
-    state: AtomicU8,
-    /// Answers so far that others stood in the way.
-    hindered: AtomicU32,
-    /// Answers so far to reads that it missed.
-    answers: AtomicU32,
-    /// Why the backend could not be used, for the caller whose deadline passes.
-    problem: Mutex<Option<Problem>>,
+/// The caller's end of a [`QueuedTransaction`].
+pub(crate) struct PendingResult {
+    guard: Arc<CancelGuard>,
+    started: Instant,
+    deadline: Instant,
+    answer: oneshot::Receiver<Result<Box<dyn Transaction>>>,
 }
 
-/// Why the backend could not be used.
-struct Problem {
-    error: Error,
-    /// Answers since. One proves little: a server that refuses writes answers reads, and finds a commit stale that was
-    /// built on one it refused.
-    answers: u32,
-}
-
-const QUEUED: u8 = 0;
-const SENT: u8 = 1;
-const GIVEN_UP: u8 = 2;
-
-impl CancelGuard {
-    /// The transaction's effects are about to be sent. `false` = its caller gave up.
-    pub(crate) fn send(&self) -> bool {
-        let state = self.state.compare_exchange(QUEUED, SENT, Ordering::AcqRel, Ordering::Acquire);
-        state != Err(GIVEN_UP)
-    }
-
-    /// The transaction's effects are certainly not on their way any more.
-    pub(crate) fn back(&self) {
-        let _ = self.state.compare_exchange(SENT, QUEUED, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// The caller's time is up. `false` = the effects may be on their way.
-    pub(crate) fn give_up(&self) -> bool {
-        self.state.compare_exchange(QUEUED, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    pub(crate) fn is_sent(&self) -> bool {
-        self.state.load(Ordering::Acquire) == SENT
-    }
-
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.state.load(Ordering::Acquire) == GIVEN_UP
-    }
-
-    /// The backend could not be used.
-    pub(crate) fn set_problem(&self, problem: Error) {
-        *self.problem.lock() = Some(Problem { error: problem, answers: 0 });
-    }
-
-    /// The backend answered, and others stood in the way.
-    pub(crate) fn hinder(&self) {
-        self.hindered.fetch_add(1, Ordering::Relaxed);
-        self.was_answered();
-    }
-
-    /// The backend answered reads that were missed.
-    pub(crate) fn answer(&self) {
-        self.answers.fetch_add(1, Ordering::Relaxed);
-        self.was_answered();
-    }
-
-    fn was_answered(&self) {
-        let mut problem = self.problem.lock();
-        if let Some(known) = &mut *problem {
-            known.answers += 1;
-            if known.answers >= ANSWERS_BEFORE_PROBLEM_IS_OVER {
-                *problem = None;
-            }
-        }
-    }
-
-    /// The error of a caller whose deadline passed with nothing sent: others stood in the way, the backend did, or it
-    /// was too short for all the round trips of the body.
-    pub(crate) fn too_late(&self, backend: &str, started: Instant) -> Error {
-        let (waited, attempts) = (started.elapsed(), self.hindered.load(Ordering::Relaxed));
-        let answers = self.answers.load(Ordering::Relaxed);
-        match self.problem.lock().as_ref().map(|problem| problem.error.clone()) {
-            Some(error) => error,
-            None if attempts > 0 => Error::Conflict { waited, attempts },
-            None if answers > 0 => Error::Unavailable {
-                backend: backend.to_owned(),
-                reason: format!(
-                    "the deadline passed after {waited:?}; its reads were answered {answers} times"
-                ),
-                advice: "read together what does not depend on each other, or set a longer deadline",
-            },
-            None => Error::Unavailable {
-                backend: backend.to_owned(),
-                reason: format!("no answer within {waited:?}"),
-                advice: "check that it runs, can be reached and is not overloaded",
-            },
+impl PendingResult {
+    /// Waits until the transaction is answered or its deadline has passed.
+    pub(crate) async fn wait(self, backend: &str) -> Result<Box<dyn Transaction>> {
+        let unknown = |reason: &str| {
+            Err(Error::OutcomeUnknown { backend: backend.to_owned(), reason: reason.to_owned() })
+        };
+        match tokio::time::timeout_at((self.deadline + DEADLINE_GRACE).into(), self.answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) if self.guard.try_cancel() => Err(Error::Closed),
+            Ok(Err(_)) => unknown("the engine ended with the commit in flight"),
+            Err(_) if self.guard.try_cancel() => Err(self.guard.deadline_error(backend, self.started)),
+            Err(_) => unknown("the deadline passed with the commit in flight"),
         }
     }
 }
 
 impl QueuedTransaction {
-    /// Whether all of this came from one atomic call.
-    pub(crate) fn has_fresh(&self, reads: &[(RawKey, Read, Reply)]) -> bool {
-        let fresh = self.fresh.as_ref();
-        let found = |read: &(RawKey, Read, Reply)| {
-            fresh.and_then(|fresh| fresh.reads.find(&read.name())).is_some_and(|found| found == read)
+    pub(crate) fn new(order: Order) -> (QueuedTransaction, PendingResult) {
+        let (reply, answer) = oneshot::channel();
+        let (guard, started) = (Arc::<CancelGuard>::default(), Instant::now());
+        // Bounded, so that a sum of times does not overflow.
+        let deadline = started + order.deadline.min(TRANSACTION_DEADLINE_MAX);
+        let pending = PendingResult { guard: guard.clone(), started, deadline, answer };
+        let queued = QueuedTransaction {
+            transaction: order.transaction,
+            seed: order.seed,
+            prefetched: order.prefetched,
+            started,
+            deadline,
+            attempts: 0,
+            stale: 0,
+            combine: Combine::Freely,
+            misses: 0,
+            reused_time: None,
+            paused_until: None,
+            blocked_on: vec![],
+            snapshot: None,
+            leases: Leases::default(),
+            lease_waits: 0,
+            verdict: None,
+            guard,
+            reply,
         };
-        reads.iter().all(found)
+        (queued, pending)
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(crate) fn guard(&self) -> &Arc<CancelGuard> {
+        &self.guard
+    }
+
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Whether its caller waits no longer.
+    pub(crate) fn is_expired(&self, now: Instant) -> bool {
+        now >= self.deadline || self.guard.is_cancelled()
+    }
+
+    pub(crate) fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
+    }
+
+    pub(crate) fn pause_until(&mut self, until: Option<Instant>) {
+        self.paused_until = until;
+    }
+
+    pub(crate) fn blocked_on(&self) -> &[RawKey] {
+        &self.blocked_on
+    }
+
+    pub(crate) fn block_on(&mut self, keys: Vec<RawKey>) {
+        self.blocked_on = keys;
+    }
+
+    /// With which transactions it may share its next commit.
+    pub(crate) fn combine(&self) -> Combine {
+        if self.reused_time.is_some() { Combine::OwnCall } else { self.combine }
+    }
+
+    /// One transaction of its batch is at fault: from now on it shares a commit with fewer.
+    pub(crate) fn separate(&mut self, combine: Combine) {
+        self.combine = self.combine.max(combine);
+    }
+
+    pub(crate) fn reused_time(&self) -> Option<BodyTime> {
+        self.reused_time
+    }
+
+    /// The reads to make before the first run. Counts as a run.
+    pub(crate) fn start_prefetch(&mut self) {
+        self.attempts += 1;
+    }
+
+    /// The reads that its body will probably make; empty after the first run.
+    pub(crate) fn prefetched(&self) -> &[(RawKey, Read)] {
+        if self.attempts == 0 { &self.prefetched } else { &[] }
+    }
+
+    /// Runs the body. Returns its effects; empty if it does not commit.
+    pub(crate) fn run(&mut self, base: &mut dyn Base) -> Effects {
+        self.attempts += 1;
+        self.verdict = None;
+        let mut effects = Effects::default();
+        if !self.transaction.run(&mut RawTx::new(base, &mut effects, self.seed)) {
+            effects.clear();
+        }
+        effects
+    }
+
+    /// Its run missed a read; `time` is what the body was shown, if it asked.
+    pub(crate) fn record_miss(&mut self, time: Option<BodyTime>) {
+        self.misses += 1;
+        self.reused_time = time.filter(|_| self.misses >= MISSES_BEFORE_TIME_IS_REUSED);
+    }
+
+    /// Its run found all reads.
+    pub(crate) fn record_hit(&mut self) {
+        self.misses = 0;
+        self.reused_time = None;
+    }
+
+    /// Replaces the body's result by an error, which is reported only if the reads prove true.
+    pub(crate) fn set_verdict(&mut self, error: Error) {
+        self.verdict = Some(error);
+    }
+
+    /// Whether all of these reads came from one atomic call.
+    pub(crate) fn has_snapshot_of(&self, reads: &Reads) -> bool {
+        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.reads);
+        reads.iter().all(|((key, read), reply)| {
+            snapshot.and_then(|snapshot| snapshot.get(&ReadRef(key, read))) == Some(reply)
+        })
     }
 
     /// Whether that call was made at this time, as exactly as a commit would compare it.
-    pub(crate) fn is_fresh_at(&self, estimate_ms: i64, allowance: Duration) -> bool {
-        let time = self.fresh.as_ref().and_then(|fresh| fresh.time_ms);
+    pub(crate) fn has_snapshot_at(&self, estimate_ms: i64, allowance: Duration) -> bool {
+        let time = self.snapshot.as_ref().and_then(|snapshot| snapshot.time_ms);
         time.is_some_and(|time| time.abs_diff(estimate_ms) <= allowance.as_millis() as u64)
     }
 
-    /// Whether its call is its own.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.solo || self.time.is_some()
+    /// Whether it has lost often enough to ask for a fairness lease.
+    pub(crate) fn wants_lease(&self, patience: u32) -> bool {
+        self.stale >= patience
     }
 
-    /// Its run missed a read, and asked for the time or did not.
-    pub(crate) fn missed(&mut self, time: Option<Time>) {
-        self.misses += 1;
-        self.time = time.filter(|_| self.misses >= MISSES_BEFORE_TIME_IS_REUSED);
+    pub(crate) fn leased_keys(&self) -> &[RawKey] {
+        self.leases.keys()
     }
 
-    /// Hands the transaction back with its result, or the error that took its place.
+    /// It may have been granted a lease on this key.
+    pub(crate) fn add_lease(&mut self, registry: &Arc<LeaseRegistry>, key: &RawKey) {
+        self.leases.add(registry, key);
+    }
+
+    /// Its commit has ended its leases.
+    pub(crate) fn end_leases(&mut self) {
+        self.leases.end();
+    }
+
+    pub(crate) fn lease_waits(&self) -> u32 {
+        self.lease_waits
+    }
+
+    /// Another process has the lease on one of its keys.
+    pub(crate) fn record_lease_wait(&mut self) {
+        self.lease_waits += 1;
+        self.guard.count_conflict();
+    }
+
+    /// Its reads were stale. `problem` = not another process is the reason, but a commit before it that was not executed.
+    pub(crate) fn record_stale(&mut self, snapshot: Arc<Snapshot>, problem: Option<&Error>) {
+        self.stale += 1;
+        self.lease_waits = 0;
+        if self.combine != Combine::OwnCall {
+            let lost_often = self.stale >= STALE_BEFORE_OWN_GROUP;
+            self.combine = if lost_often { Combine::OwnGroup } else { Combine::Freely };
+        }
+        self.snapshot = Some(snapshot);
+        match problem {
+            Some(error) => self.guard.set_problem(error.clone()),
+            None => self.guard.count_conflict(),
+        }
+        self.guard.set_not_executed();
+    }
+
+    /// The reads that it missed were answered.
+    pub(crate) fn record_fetched(&mut self, snapshot: Arc<Snapshot>) {
+        self.snapshot = Some(snapshot);
+        self.paused_until = None;
+        self.guard.count_answer();
+        if self.misses > MISSES_BEFORE_CONFLICT {
+            // The backend answers; the body keeps reading other keys.
+            self.guard.count_conflict();
+        }
+    }
+
+    /// It was certainly not executed, and may run again at this time.
+    pub(crate) fn record_not_executed(&mut self, paused_until: Option<Instant>) {
+        self.paused_until = paused_until;
+        self.guard.set_not_executed();
+    }
+
+    /// Returns the transaction with its result, or the error that replaces it.
     pub(crate) fn finish(self) {
         let result = match self.verdict {
             Some(error) => Err(self.transaction.explain(error)),
             None => Ok(self.transaction),
         };
-        // The caller may be gone; that is its right.
+        // The caller may have stopped waiting.
         let _ = self.reply.send(result);
     }
 
@@ -206,42 +292,9 @@ impl QueuedTransaction {
         let _ = self.reply.send(Err(self.transaction.explain(error)));
     }
 
-    /// The deadline passed with nothing in in_flight.
-    pub(crate) fn give_up(self, backend: &str) {
-        let error = self.guard.too_late(backend, self.started);
+    /// The deadline passed with nothing in flight.
+    pub(crate) fn expire(self, backend: &str) {
+        let error = self.guard.deadline_error(backend, self.started);
         self.fail(error);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_transaction_is_sent_or_given_up_but_never_both() {
-        let guard = CancelGuard::default();
-        assert!(guard.send() && guard.send(), "a redirect sends it again");
-        assert!(!guard.give_up(), "it is on its way");
-        guard.back();
-        assert!(guard.give_up());
-        assert!(!guard.send(), "its caller was told that nothing was written");
-        guard.back();
-        assert!(guard.is_given_up());
-    }
-
-    #[test]
-    fn a_problem_of_the_backend_is_over_after_answers_in_a_row() {
-        let guard = CancelGuard::default();
-        let error = Error::Closed;
-        let told = |guard: &CancelGuard| guard.too_late("r", Instant::now());
-        guard.set_problem(error.clone());
-        guard.hinder();
-        guard.answer();
-        assert_eq!(told(&guard), error, "two answers prove little");
-        guard.set_problem(error.clone());
-        (1..ANSWERS_BEFORE_PROBLEM_IS_OVER).for_each(|_| guard.answer());
-        assert_eq!(told(&guard), error, "it began anew");
-        guard.answer();
-        assert!(matches!(told(&guard), Error::Conflict { attempts: 1, .. }), "{:?}", told(&guard));
     }
 }

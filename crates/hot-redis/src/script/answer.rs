@@ -1,5 +1,6 @@
 //! The answer of the commit script, read into types.
 
+use super::layout::{group, status};
 use super::spelling::kind_found;
 use emberkeep_hot::command::KindFound;
 use emberkeep_hot::limits::DEADLINE_MS_MAX;
@@ -7,7 +8,7 @@ use redis::Value;
 
 /// The script's answer to one call.
 pub(crate) struct Answer {
-    /// The server's time, if it was asked for.
+    /// The server's time; `None` if the request did not ask for it.
     pub(crate) time_ms: Option<i64>,
     pub(crate) status: Status,
     pub(crate) groups: Vec<GroupAnswer>,
@@ -16,21 +17,30 @@ pub(crate) struct Answer {
 
 pub(crate) enum Status {
     Done,
+    /// The estimate of the server's time was off by more than the allowance; nothing was executed.
     ClocksDiffer,
+    /// The commit may be a late copy of one that was given up; nothing was executed.
     SequenceClosed,
-    Partial { group: usize, message: String },
+    /// A write of this group, counted from 1, failed after others were made.
+    Partial {
+        group: usize,
+        message: String,
+    },
 }
 
 pub(crate) enum GroupAnswer {
     Committed,
+    /// Another process changed something that it read; the replies to all of its reads.
     Stale(Vec<Value>),
-    Wait,
+    /// Another process has the lease on a key that it writes.
+    Leased,
     WrongType {
+        /// Its number in the request.
         key: i64,
         found: KindFound,
     },
     LogFull,
-    /// A group before it failed after its first write; this one was not begun.
+    /// A group before it failed after its first write, so this one was not begun.
     NotBegun,
     /// Our user may not run this command.
     Forbidden {
@@ -44,13 +54,13 @@ impl Answer {
         matches!(self.status, Status::Done) && self.groups.iter().any(|g| matches!(g, GroupAnswer::Committed))
     }
 
-    /// The short answer: that many groups, all of them committed, and nothing else.
+    /// The short answer: so many groups, all of them committed.
     fn all_committed(groups: usize) -> Answer {
         let groups = (0..groups).map(|_| GroupAnswer::Committed).collect();
         Answer { time_ms: None, status: Status::Done, groups, fetched: vec![] }
     }
 
-    /// Reads the script's answer to a call of so many groups; `None` when it is not one.
+    /// Parses the answer to a call of so many groups; `None` when it has another shape.
     pub(crate) fn parse(value: Value, groups_sent: usize) -> Option<Answer> {
         let parts = match value {
             Value::Array(parts) => parts,
@@ -63,11 +73,11 @@ impl Answer {
         let [time, status, groups, fetched]: [Value; 4] = parts.try_into().ok()?;
         let Value::Int(time) = time else { return None };
         let status = match status {
-            Value::Int(0) => Status::Done,
-            Value::Int(1) => Status::ClocksDiffer,
-            Value::Int(2) => Status::SequenceClosed,
+            Value::Int(status::DONE) => Status::Done,
+            Value::Int(status::CLOCKS_DIFFER) => Status::ClocksDiffer,
+            Value::Int(status::SEQUENCE_CLOSED) => Status::SequenceClosed,
             Value::Array(detail) => match &detail[..] {
-                [Value::Int(3), Value::Int(group), message] => {
+                [Value::Int(status::PARTIAL), Value::Int(group), message] => {
                     Status::Partial { group: usize::try_from(*group).ok()?, message: text(message) }
                 }
                 _ => return None,
@@ -88,23 +98,23 @@ impl Answer {
 
 fn group_answer(value: Value) -> Option<GroupAnswer> {
     Some(match value {
-        Value::Int(0) => GroupAnswer::Committed,
-        Value::Int(2) => GroupAnswer::Wait,
-        Value::Int(4) => GroupAnswer::LogFull,
-        Value::Int(5) => GroupAnswer::NotBegun,
+        Value::Int(group::COMMITTED) => GroupAnswer::Committed,
+        Value::Int(group::LEASED) => GroupAnswer::Leased,
+        Value::Int(group::LOG_FULL) => GroupAnswer::LogFull,
+        Value::Int(group::NOT_BEGUN) => GroupAnswer::NotBegun,
         Value::Array(detail) => match &detail[..] {
-            [Value::Int(1), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
-            [Value::Int(3), Value::Int(key), found] => {
+            [Value::Int(group::STALE), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
+            [Value::Int(group::WRONG_TYPE), Value::Int(key), found] => {
                 GroupAnswer::WrongType { key: *key, found: kind_found(text(found).as_bytes()) }
             }
-            [Value::Int(5), command] => GroupAnswer::Forbidden { command: text(command) },
+            [Value::Int(group::NOT_BEGUN), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,
         },
         _ => return None,
     })
 }
 
-/// The answer to TIME, in milliseconds since 1970; `None` when it is not one.
+/// The answer to TIME, in milliseconds since 1970; `None` when it has another shape.
 pub(crate) fn time_ms(value: &Value) -> Option<i64> {
     let Value::Array(parts) = value else { return None };
     let [seconds, micros] = &parts[..] else { return None };
@@ -112,7 +122,7 @@ pub(crate) fn time_ms(value: &Value) -> Option<i64> {
     possible(seconds.checked_mul(1_000)?.checked_add(micros / 1_000)?)
 }
 
-/// A time that sums can be made with.
+/// A time within the range in which sums do not overflow.
 fn possible(ms: i64) -> Option<i64> {
     (1..=DEADLINE_MS_MAX).contains(&ms).then_some(ms)
 }
@@ -138,7 +148,7 @@ pub(crate) fn text(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// An answer with as many groups as this that were committed.
+    /// An answer with so many committed groups.
     fn answer(status: Value, groups: usize) -> Value {
         let groups = Value::Array((0..groups).map(|_| Value::Int(0)).collect());
         Value::Array(vec![Value::Int(0), status, groups, Value::Array(vec![])])
@@ -153,7 +163,7 @@ mod tests {
             assert_eq!(Answer::parse(answer(Value::Int(0), groups as usize), 2).is_some(), is_whole);
             assert_eq!(Answer::parse(answer(partial(), groups as usize), 2).is_some(), is_whole);
         }
-        assert!(Answer::parse(answer(Value::Int(1), 0), 2).is_some(), "nothing was looked at");
+        assert!(Answer::parse(answer(Value::Int(1), 0), 2).is_some(), "nothing was validated");
         assert!(Answer::parse(answer(Value::Int(2), 0), 2).is_some(), "the sequence was closed");
     }
 }

@@ -1,98 +1,109 @@
--- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps the same
--- protocol as step.lua and gives the same answers, in half of the time.
+-- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps the protocol of
+-- commit.lua and gives the same answers, in half of the time.
 --
--- KEYS  1..n the strings, n+1..2n their turn keys, the receipt, then strings that transactions still miss; only those if n is 0
--- ARGV  1 sequence of this commit   2 '' | 't' tell the time | the client's estimate in ms   3 process   4 turn ms
---       5 receipt ms   6 largest difference of clocks in ms   7 n   8.. four words for each string:
---   tag       s the string, d the digest of the process and the string, n nothing there; in capitals: ask for the turn if that is not so
---   expected  the string or the digest
---   value     what is set
---   life      '' until deleted | 'KEEPTTL' | the deadline in ms
--- Answer: as that of step.lua; or just n, if all were set and there is nothing else to tell.
+-- KEYS  1..n the strings, n+1..2n their lease keys, the receipt, then strings that transactions still miss; only those if n is 0
+-- ARGV  SEQUENCE of this commit   TIME '' | 't' return the time | the client's estimate in ms   PROCESS   LEASE_MS
+--       RECEIPT_MS   ALLOWANCE_MS largest difference of the clocks   COUNT n   then four words for each string:
+--   TAG       s the string, d the digest of PROCESS and the string, n absent; in capitals: take a lease if that is not so
+--   EXPECTED  the string or the digest
+--   VALUE     the new string
+--   EXPIRY    '' never | 'KEEPTTL' | the deadline in ms
+-- Answer: as that of commit.lua; or just n, if all were set and there is nothing else to return.
+
+-- The numbers of the protocol. A test compares them with layout.rs.
+local ARG_SEQUENCE, ARG_TIME, ARG_PROCESS, ARG_LEASE_MS, ARG_RECEIPT_MS, ARG_ALLOWANCE_MS, ARG_COUNT = 1, 2, 3, 4, 5, 6, 7
+local ARG_STRINGS = 8
+local STRING_TAG, STRING_EXPECTED, STRING_VALUE, STRING_EXPIRY, STRING_LENGTH = 0, 1, 2, 3, 4
+local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
+local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_NOT_BEGUN = 0, 1, 2, 5
+local REPLY_WRONG_TYPE, REPLY_ERROR = 1, 3
+
 local A, K, call = ARGV, KEYS, redis.call
-local n, me = tonumber(A[7]), A[3]
+local n, me, estimate = tonumber(A[ARG_COUNT]), A[ARG_PROCESS], A[ARG_TIME]
 
 local time = 0
-if A[2] ~= '' then
+if estimate ~= '' then
   local t = call('TIME')
   time = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-  if A[2] ~= 't' and math.abs(time - tonumber(A[2])) > tonumber(A[6]) then return { time, 1, {}, {} } end
+  if estimate ~= 't' and math.abs(time - tonumber(estimate)) > tonumber(A[ARG_ALLOWANCE_MS]) then
+    return { time, STATUS_CLOCKS_DIFFER, {}, {} }
+  end
 end
 
-local turns = {}
-if n > 1 then turns = redis.pcall('MGET', unpack(K, n + 1, n + n)) end
-if n == 1 or turns.err then
+local owners = {}
+if n > 1 then owners = redis.pcall('MGET', unpack(K, n + 1, n + n)) end
+if n == 1 or owners.err then
   -- One, or our user may not MGET.
-  turns = {}
-  for i = 1, n do turns[i] = call('GET', K[n + i]) end
+  owners = {}
+  for i = 1, n do owners[i] = call('GET', K[n + i]) end
 end
 
-local answers, bits, set, p = {}, '', 0, 8
+local answers, bits, set, p = {}, '', 0, ARG_STRINGS
 for i = 1, n do
-  local tag, found, same = A[p], redis.pcall('GET', K[i]), false
+  local tag, found, same = A[p + STRING_TAG], redis.pcall('GET', K[i]), false
   if tag == 's' or tag == 'S' then
-    same = found == A[p + 1]
+    same = found == A[p + STRING_EXPECTED]
   elseif tag == 'n' or tag == 'N' then
     same = found == false
   else
-    same = type(found) == 'string' and redis.sha1hex(me .. found) == A[p + 1]
+    same = type(found) == 'string' and redis.sha1hex(me .. found) == A[p + STRING_EXPECTED]
   end
   if not same then
     if type(found) == 'table' then
       if string.sub(found.err, 1, 9) ~= 'WRONGTYPE' then return found end
-      found = { 1, call('TYPE', K[i]).ok }
+      found = { REPLY_WRONG_TYPE, call('TYPE', K[i]).ok }
     end
-    if tag == 'S' or tag == 'N' or tag == 'D' then redis.pcall('SET', K[n + i], me, 'NX', 'PX', A[4]) end
-    answers[i], bits = { 1, { found } }, bits .. '0'
-  elseif turns[i] and turns[i] ~= me then
-    answers[i], bits = 2, bits .. '0'
+    if tag == 'S' or tag == 'N' or tag == 'D' then redis.pcall('SET', K[n + i], me, 'NX', 'PX', A[ARG_LEASE_MS]) end
+    answers[i], bits = { ANSWER_STALE, { found } }, bits .. '0'
+  elseif owners[i] and owners[i] ~= me then
+    answers[i], bits = ANSWER_LEASED, bits .. '0'
   else
-    answers[i], bits, set = 0, bits .. '1', set + 1
+    answers[i], bits, set = ANSWER_COMMITTED, bits .. '1', set + 1
   end
-  p = p + 4
+  p = p + STRING_LENGTH
 end
 
-local trouble = 0
+local trouble = STATUS_DONE
 if set > 0 then
   local receipt = K[n + n + 1]
-  local before = redis.pcall('SET', receipt, A[1] .. ':' .. bits, 'PX', A[5], 'GET')
+  local before = redis.pcall('SET', receipt, A[ARG_SEQUENCE] .. ':' .. bits, 'PX', A[ARG_RECEIPT_MS], 'GET')
   if type(before) == 'table' then return before end
   if before == 'closed' then
-    call('SET', receipt, before, 'PX', A[5])
-    return { time, 2, {}, {} }
+    call('SET', receipt, before, 'PX', A[ARG_RECEIPT_MS])
+    return { time, STATUS_SEQUENCE_CLOSED, {}, {} }
   end
-  if not before and (A[2] == '' or A[2] == 't') then
+  if not before and (estimate == '' or estimate == 't') then
     call('DEL', receipt)
-    return { time, 2, {}, {} }
+    return { time, STATUS_SEQUENCE_CLOSED, {}, {} }
   end
-  p = 8
+  p = ARG_STRINGS
   for i = 1, n do
-    if answers[i] == 0 then
-      if trouble ~= 0 then
-        answers[i] = 5
+    if answers[i] == ANSWER_COMMITTED then
+      if trouble ~= STATUS_DONE then
+        answers[i] = ANSWER_NOT_BEGUN
       else
-        local life, done = A[p + 3], nil
-        if life == '' then done = redis.pcall('SET', K[i], A[p + 2])
-        elseif life == 'KEEPTTL' then done = redis.pcall('SET', K[i], A[p + 2], life)
-        else done = redis.pcall('SET', K[i], A[p + 2], 'PXAT', life) end
-        if done.err then trouble = { 3, i, done.err } end
-        if turns[i] then redis.pcall('DEL', K[n + i]) end
+        local expiry, done = A[p + STRING_EXPIRY], nil
+        if expiry == '' then done = redis.pcall('SET', K[i], A[p + STRING_VALUE])
+        elseif expiry == 'KEEPTTL' then done = redis.pcall('SET', K[i], A[p + STRING_VALUE], expiry)
+        else done = redis.pcall('SET', K[i], A[p + STRING_VALUE], 'PXAT', expiry) end
+        if done.err then trouble = { STATUS_PARTIAL, i, done.err } end
+        if owners[i] then redis.pcall('DEL', K[n + i]) end
       end
     end
-    p = p + 4
+    p = p + STRING_LENGTH
   end
 end
 
--- Nothing was written: a replica would have answered too. As in step.lua, a write without effect tells.
+-- Nothing was written, so a replica would have answered too. As in commit.lua, it refuses a write without effect.
 if set == 0 and #K > 0 then
   local refused = redis.pcall('PEXPIREAT', K[1], '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
 end
 
-if n > 0 and set == n and trouble == 0 and time == 0 and #K == n + n + 1 then return n end
+if n > 0 and set == n and trouble == STATUS_DONE and time == 0 and #K == n + n + 1 then return n end
 
--- After the writes, so that all of it is of one moment. Together where that is allowed; MGET gives nothing for another
--- type, so whatever it gives nothing for is looked at.
+-- After the writes, so that all replies are of one moment. By MGET where our user may; MGET returns nil for a wrong type,
+-- so each nil is read again by GET.
 local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0
 for first = before_fetches + 1, #K, 1000 do
   local last = math.min(first + 999, #K)
@@ -101,9 +112,9 @@ for first = before_fetches + 1, #K, 1000 do
     local found = many[i - first + 1] or redis.pcall('GET', K[i])
     if type(found) == 'table' then
       if string.sub(found.err, 1, 9) == 'WRONGTYPE' then
-        found = { 1, call('TYPE', K[i]).ok }
+        found = { REPLY_WRONG_TYPE, call('TYPE', K[i]).ok }
       else
-        found = { 3, found.err }
+        found = { REPLY_ERROR, found.err }
       end
     end
     fetched[i - before_fetches] = found

@@ -1,25 +1,28 @@
 //! Replies to reads, in the one form in which they are compared.
 
 use super::answer::{array, text};
+use super::layout::reply as special_reply;
 use super::spelling::kind_found;
 use bytes::Bytes;
 use emberkeep_hot::command::*;
 use redis::Value;
 
-/// A reply of the script to `read`, or the server's words why there is none.
+/// A reply of the script to `read`, or the server's error text.
 pub(crate) fn reply(read: &Read, value: Value) -> Result<Reply, String> {
     if let Value::Array(special) = &value {
         match &special[..] {
-            [Value::Int(1), found] => return Ok(Reply::WrongType(kind_found(text(found).as_bytes()))),
-            [Value::Int(2), Value::Int(n)] => return Ok(Reply::TooMany(*n as usize)),
-            [Value::Int(3), words] => return Err(text(words)),
+            [Value::Int(special_reply::WRONG_TYPE), found] => {
+                return Ok(Reply::WrongType(kind_found(text(found).as_bytes())));
+            }
+            [Value::Int(special_reply::TOO_MANY), Value::Int(n)] => return Ok(Reply::TooMany(*n as usize)),
+            [Value::Int(special_reply::ERROR), words] => return Err(text(words)),
             _ => {}
         }
     }
     fitting(read, value).ok_or_else(|| format!("ERR the reply to {} was not understood", read.name()))
 }
 
-/// `None` when the shape does not fit.
+/// `None` when the value has not the shape of a reply to this read.
 fn fitting(read: &Read, value: Value) -> Option<Reply> {
     Some(match (read, value) {
         (Read::Get | Read::HGet(_), Value::Nil) | (Read::ZScore(_), Value::Nil) => Reply::Nil,

@@ -1,4 +1,4 @@
-//! Commands and arguments of reads and writes, scores and types as Redis spells them.
+//! Reads, writes, scores and types in the spelling of Redis.
 
 use bytes::Bytes;
 use emberkeep_hot::command::*;

@@ -1,13 +1,13 @@
-//! Words that are passed once each, and numbers that say how they belong together.
+//! The word list of a request, and the packed numbers that refer to it.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Longer words are hardly ever repeated.
+/// Longer words are rarely repeated, so they are not searched for.
 const REPEATED_BYTES_MAX: usize = 64;
 
-/// Words, one behind the other.
+/// Words in the order of their places, from 0.
 #[derive(Default)]
 pub(super) struct Words {
     text: Vec<u8>,
@@ -18,14 +18,14 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Adds a word. Answers its place.
+    /// Adds a word and returns its place.
     pub(super) fn push(&mut self, word: &[u8]) -> u32 {
         self.text.extend_from_slice(word);
         self.ends.push(self.text.len());
         self.ends.len() as u32 - 1
     }
 
-    /// Adds a word that may be there already. Answers its place.
+    /// Returns the place of a word, and adds it if it is new.
     pub(super) fn once(&mut self, word: &[u8]) -> u32 {
         if word.len() > REPEATED_BYTES_MAX {
             return self.push(word);

@@ -1,14 +1,14 @@
-//! Transactions of one commit that do the same to the same key do it once: their writes and their ranges are put together.
+//! Merges the writes and the list ranges of transactions in one commit: what several do to a key is sent once.
 
-use crate::cache::view::Reads;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, RawKey, Read, Reply, Write};
-use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, DEADLINE_MS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
+use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, INCREMENT_MAX, REPLY_ELEMENTS_MAX};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
-/// Appends a write of one key, dropping what it makes void and joining what can be one command.
-pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
+/// Appends a write of one key. Drops the writes that it overrides, and merges it with the last one where one command can
+/// do both.
+pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     use Write::*;
     if matches!(write, Del | Set(_, Expiry::Never | Expiry::At(_))) {
         writes.clear();
@@ -29,7 +29,7 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
         (ExpireAt(at), Some(Set(_, expiry))) => *expiry = Expiry::At(at),
         (Persist, Some(Set(_, expiry))) => *expiry = Expiry::Never,
-        // The key is there for both or for neither.
+        // The key is present for both or for neither.
         (write @ (ExpireAt(_) | Persist), Some(last @ (ExpireAt(_) | Persist))) => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
         (SAdd(new), Some(SAdd(old)))
@@ -51,9 +51,9 @@ pub(crate) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     }
 }
 
-/// Takes the deadline off the end of these writes, if the key is certainly there before and after the write that follows:
-/// then the deadline may come last. It has to where it passes before the commit, because the server removes the key at
-/// once, and the write would make another one.
+/// Removes the deadline at the end of these writes, if the key is certainly present before and after the write that
+/// follows: then the deadline may come last. It must come last if it passes before the commit: the server would remove
+/// the key at once, and the write would create another one.
 fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
     use Write::*;
     let grows =
@@ -70,48 +70,26 @@ fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
     }
 }
 
-/// A number as text, after an increment; `None` if it is no number or becomes none. Then the commit is refused.
+/// A number as text, after an increment; `None` if it is not a number or overflows. Then the commit is refused.
 fn increased(text: &Bytes, by: i64) -> Option<Bytes> {
     let text = std::str::from_utf8(text).ok()?;
     let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text)?;
     Some(Bytes::from(number.checked_add(by)?.to_string()))
 }
 
-/// The deadline of one key's writes that others follow although the key may not be there for all of them: it is set again
-/// after the last one, if the key still has one.
-pub(crate) fn early_deadline(writes: &[(RawKey, Write)]) -> Option<i64> {
-    let (_, before) = writes.split_last()?;
-    let after = writes.last().is_some_and(|(_, write)| matches!(write, Write::ExpireAt(_)));
-    let deadline = |(_, write): &(RawKey, Write)| match write {
-        Write::ExpireAt(at) | Write::Set(_, Expiry::At(at)) => Some(*at),
-        _ => None,
-    };
-    let early = before.iter().rev().find_map(deadline)?;
-    Some(if after { deadline(writes.last()?)? } else { early })
-}
-
-/// The write of a key whose deadline is set again at the end: until then it has one that cannot pass.
-pub(crate) fn postponed(write: &Write) -> Write {
-    match write {
-        Write::ExpireAt(_) => Write::ExpireAt(DEADLINE_MS_MAX),
-        Write::Set(text, Expiry::At(_)) => Write::Set(text.clone(), Expiry::At(DEADLINE_MS_MAX)),
-        other => other.clone(),
-    }
-}
-
-/// Ranges of one list that follow one another become one: transactions that each took the next element have asked for it one
-/// by one, and the server is asked once.
-pub(crate) fn join_ranges(reads: Reads) -> Vec<(RawKey, Read, Reply)> {
+/// Joins adjacent ranges of one list: transactions that each took the next element have read one range each, and the
+/// server compares one.
+pub(super) fn join_ranges(reads: Vec<(RawKey, Read, Reply)>) -> Vec<(RawKey, Read, Reply)> {
     let bounds = |(key, read, _): &(RawKey, Read, Reply)| match read {
         Read::LRange(first @ 0.., last @ 0..) => Some((key.clone(), *first, *last)),
         _ => None,
     };
     let read: HashSet<(RawKey, i64, i64), RandomState> = reads.iter().filter_map(bounds).collect();
     if read.len() < 2 {
-        return reads.into_vec();
+        return reads;
     }
     let is_range = |read: &(RawKey, Read, Reply)| bounds(read).is_some() && matches!(read.2, Reply::List(_));
-    let (mut ranges, mut joined): (Vec<_>, Vec<_>) = reads.into_vec().into_iter().partition(is_range);
+    let (mut ranges, mut joined): (Vec<_>, Vec<_>) = reads.into_iter().partition(is_range);
     ranges.sort_by(|a, b| (&a.0, first_of(&a.1)).cmp(&(&b.0, first_of(&b.1))));
     let is_new = |key: &RawKey, first: i64, last: i64| !read.contains(&(key.clone(), first, last));
     let others = joined.len();
@@ -127,8 +105,8 @@ fn first_of(read: &Read) -> i64 {
     if let Read::LRange(first, _) = read { *first } else { 0 }
 }
 
-/// Adds a range to the one before it, if it begins where that one ends and nothing is missing in between. Not if what
-/// they make together was read as well, perhaps with another reply: each read is compared with what a body saw.
+/// Adds a range to the one before it, if it begins where that one ends. Not if the joined range was read as well, perhaps
+/// with another reply: each reply that a body read is compared.
 fn extend(
     before: &mut (RawKey, Read, Reply),
     next: &(RawKey, Read, Reply),
@@ -154,6 +132,7 @@ mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::early_deadline;
 
     fn words(words: &[&'static str]) -> Vec<Bytes> {
         words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
@@ -216,12 +195,12 @@ mod tests {
         let key = RawKey::from_static(b"k");
         let range =
             |from, to, list: &[&'static str]| (key.clone(), Read::LRange(from, to), Reply::List(words(list)));
-        let joined = |ranges: Vec<(RawKey, Read, Reply)>| join_ranges(ranges.into_iter().collect());
+        let joined = |ranges: Vec<(RawKey, Read, Reply)>| join_ranges(ranges);
         let other = (key.clone(), Read::LLen, Reply::Int(9));
         let all = vec![range(1, 1, &["b"]), other.clone(), range(0, 0, &["a"]), range(2, 2, &[])];
         assert_eq!(joined(all), [other, range(0, 2, &["a", "b"])]);
         let apart = vec![range(0, 0, &["a"]), range(2, 2, &["c"])];
-        assert_eq!(joined(apart.clone()), apart, "nobody looked at what is in between");
+        assert_eq!(joined(apart.clone()), apart, "no transaction read what is in between");
         let ended = vec![range(0, 0, &[]), range(1, 1, &[])];
         assert_eq!(joined(ended.clone()), ended);
         let contradicting = vec![range(0, 1, &["b", "c"]), range(0, 0, &["a"]), range(1, 1, &["c"])];

@@ -6,12 +6,12 @@ use emberkeep_hot::command::{Expiry, Score, Write};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A key: what it holds and its deadline.
+/// A key: its data and its deadline.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Key(Option<(Held, Option<i64>)>);
+struct Key(Option<(Data, Option<i64>)>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Held {
+enum Data {
     Text(i64),
     Hash(BTreeMap<Bytes, Bytes>),
     Set(BTreeSet<Bytes>),
@@ -19,44 +19,44 @@ enum Held {
     List(VecDeque<Bytes>),
 }
 
-impl Held {
+impl Data {
     fn is_empty(&self) -> bool {
         match self {
-            Held::Text(_) => false,
-            Held::Hash(fields) => fields.is_empty(),
-            Held::Set(members) => members.is_empty(),
-            Held::Scores(scores) => scores.is_empty(),
-            Held::List(list) => list.is_empty(),
+            Data::Text(_) => false,
+            Data::Hash(fields) => fields.is_empty(),
+            Data::Set(members) => members.is_empty(),
+            Data::Scores(scores) => scores.is_empty(),
+            Data::List(list) => list.is_empty(),
         }
     }
 
-    fn of(write: &Write) -> Held {
+    fn of(write: &Write) -> Data {
         use Write::*;
         match write {
-            HSet(_) | HDel(_) => Held::Hash(BTreeMap::new()),
-            SAdd(_) | SRem(_) => Held::Set(BTreeSet::new()),
-            ZAdd(_) | ZRem(_) => Held::Scores(BTreeMap::new()),
-            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Held::List(VecDeque::new()),
-            Set(..) | IncrBy(_) | Del | ExpireAt(_) | Persist => Held::Text(0),
+            HSet(_) | HDel(_) => Data::Hash(BTreeMap::new()),
+            SAdd(_) | SRem(_) => Data::Set(BTreeSet::new()),
+            ZAdd(_) | ZRem(_) => Data::Scores(BTreeMap::new()),
+            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Data::List(VecDeque::new()),
+            Set(..) | IncrBy(_) | Del | ExpireAt(_) | Persist => Data::Text(0),
         }
     }
 
     fn apply(&mut self, write: &Write) {
         use Write::*;
         match (self, write) {
-            (Held::Text(n), IncrBy(by)) => *n += by,
-            (Held::Hash(fields), HSet(pairs)) => fields.extend(pairs.iter().cloned()),
-            (Held::Hash(fields), HDel(gone)) => fields.retain(|field, _| !gone.contains(field)),
-            (Held::Set(members), SAdd(more)) => members.extend(more.iter().cloned()),
-            (Held::Set(members), SRem(gone)) => members.retain(|member| !gone.contains(member)),
-            (Held::Scores(scores), ZAdd(more)) => scores.extend(more.iter().cloned()),
-            (Held::Scores(scores), ZRem(gone)) => scores.retain(|member, _| !gone.contains(member)),
-            (Held::List(list), LPush(more)) => more.iter().for_each(|e| list.push_front(e.clone())),
-            (Held::List(list), RPush(more)) => list.extend(more.iter().cloned()),
-            (Held::List(list), LPop(n)) => drop(list.drain(..list.len().min(*n))),
-            (Held::List(list), RPop(n)) => list.truncate(list.len().saturating_sub(*n)),
-            (Held::List(list), LTrim(first, last)) => trim(list, *first, *last),
-            (held, write) => panic!("{write:?} on {held:?}"),
+            (Data::Text(n), IncrBy(by)) => *n += by,
+            (Data::Hash(fields), HSet(pairs)) => fields.extend(pairs.iter().cloned()),
+            (Data::Hash(fields), HDel(gone)) => fields.retain(|field, _| !gone.contains(field)),
+            (Data::Set(members), SAdd(more)) => members.extend(more.iter().cloned()),
+            (Data::Set(members), SRem(gone)) => members.retain(|member| !gone.contains(member)),
+            (Data::Scores(scores), ZAdd(more)) => scores.extend(more.iter().cloned()),
+            (Data::Scores(scores), ZRem(gone)) => scores.retain(|member, _| !gone.contains(member)),
+            (Data::List(list), LPush(more)) => more.iter().for_each(|e| list.push_front(e.clone())),
+            (Data::List(list), RPush(more)) => list.extend(more.iter().cloned()),
+            (Data::List(list), LPop(n)) => drop(list.drain(..list.len().min(*n))),
+            (Data::List(list), RPop(n)) => list.truncate(list.len().saturating_sub(*n)),
+            (Data::List(list), LTrim(first, last)) => trim(list, *first, *last),
+            (data, write) => panic!("{write:?} on {data:?}"),
         }
     }
 }
@@ -64,9 +64,9 @@ impl Held {
 fn trim(list: &mut VecDeque<Bytes>, first: i64, last: i64) {
     let len = list.len() as i64;
     let place = |n: i64| if n < 0 { n + len } else { n };
-    let kept = (place(first).max(0), place(last));
+    let range = (place(first).max(0), place(last));
     let at = (0..).zip(std::mem::take(list));
-    list.extend(at.filter(|(n, _)| (kept.0..=kept.1).contains(n)).map(|(_, element)| element));
+    list.extend(at.filter(|(n, _)| (range.0..=range.1).contains(n)).map(|(_, element)| element));
 }
 
 impl Key {
@@ -85,15 +85,15 @@ impl Key {
                     Expiry::At(at) => Some(*at),
                     Expiry::Keep => key.as_ref().and_then(|(_, deadline)| *deadline),
                 };
-                *key = Some((Held::Text(number), deadline));
+                *key = Some((Data::Text(number), deadline));
             }
             (Write::ExpireAt(_) | Write::Persist, None) => {}
             (Write::ExpireAt(at), Some((_, deadline))) => *deadline = Some(*at),
             (Write::Persist, Some((_, deadline))) => *deadline = None,
             (write, key) => {
-                let (held, _) = key.get_or_insert_with(|| (Held::of(write), None));
-                held.apply(write);
-                if held.is_empty() {
+                let (data, _) = key.get_or_insert_with(|| (Data::of(write), None));
+                data.apply(write);
+                if data.is_empty() {
                     *key = None;
                 }
             }

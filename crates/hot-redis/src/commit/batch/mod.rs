@@ -1,90 +1,61 @@
-//! A commit under construction: transactions run over what is known and over each other, and are sorted into groups.
+//! A batch: the transactions of one commit, run speculatively on the read cache and on each other's writes.
 //!
-//! Transactions that share a key run one after the other on the same state and become one group: its reads are validated
-//! once, its writes are merged, and all of them commit or none does. Groups share no key, so one stale group does
-//! not hold up the others of the same call.
+//! A transaction that finds all of its reads joins a group ([`groups`]). One that misses a read waits for the call of
+//! this batch, which makes the read. One that must not share this commit is deferred to a later batch.
 
-mod admit;
-pub(crate) mod group;
-pub(crate) mod merge;
+mod group;
+mod groups;
+mod merge;
 
-use crate::cache::ReadCache;
-use crate::cache::derive::shows_absence;
-use crate::cache::view::Reads;
-use crate::commit::batch::group::Group;
-use crate::commit::batch::merge::{join_ranges, push_merged};
-use crate::commit::queued::QueuedTransaction;
-use crate::distinct::Distinct;
+pub(crate) use group::Group;
+
+use super::queued::{Combine, QueuedTransaction};
+use crate::cache::{Fetches, Keys, ReadCache, Reads, Trace, View};
+use crate::clock::{BodyTime, Clock};
 use crate::limits::*;
-use crate::script::in_order;
 use emberkeep_hot::command::*;
-use foldhash::fast::RandomState;
-use hashbrown::hash_map::Entry;
-use hashbrown::{HashMap, HashSet};
-use smallvec::SmallVec;
-use std::time::Instant;
+use emberkeep_hot::limits::BODY_WARN;
+use groups::{Admission, Groups};
+use std::time::{Duration, Instant};
 
-pub(crate) type Map<V> = HashMap<RawKey, V, RandomState>;
-/// Keys of one transaction: mostly one or two.
-pub(crate) type Keys = Distinct<RawKey>;
-/// Places of groups.
-type Touched = SmallVec<[usize; 4]>;
-
-/// Room that is made for the keys of a transaction.
-const KEYS_PER_TRANSACTION_USUAL: usize = 3;
-
-/// One commit.
+/// A commit under construction.
 pub(crate) struct Batch {
+    groups: Groups,
+    fetches: Fetches,
+    /// The transactions that miss the fetches.
+    waiting: Vec<QueuedTransaction>,
+    /// Transactions for a later batch.
+    deferred: Vec<QueuedTransaction>,
+    /// What bodies were shown, if one asked for the time.
+    time: Option<BodyTime>,
+    started: Instant,
+    /// When the last body ended and the next one began: one reading of the clock serves both.
+    ran_until: Instant,
+    /// That of the last transaction: one with a call of its own fills the batch.
+    combine: Combine,
+}
+
+/// A batch that takes no more transactions.
+pub(crate) struct ClosedBatch {
     pub(crate) groups: Vec<Group>,
     /// Reads that transactions still miss; made after the writes of the same call.
-    pub(crate) fetches: Distinct<(RawKey, Read)>,
-    /// The transactions that miss them.
+    pub(crate) fetches: Vec<(RawKey, Read)>,
     pub(crate) waiting: Vec<QueuedTransaction>,
-    /// Transactions that must go into a later commit.
-    pub(crate) deferred: Vec<QueuedTransaction>,
-    /// The estimate of the server's time that bodies used.
-    pub(crate) estimate_ms: Option<i64>,
-    by_key: Map<usize>,
-    pub(crate) writes: Map<Vec<Write>>,
-    required: Requirements,
-    /// The time that bodies were shown.
-    pub(crate) now_ms: Option<i64>,
-    pub(crate) started: Instant,
-    /// When the last body ended: the next one begins then, and one look at the clock serves both.
-    pub(crate) ran_until: Instant,
-    pub(crate) transactions: usize,
-    bytes: usize,
-    /// The keys of the partition's log, and whether a transaction has added to it: entries follow the writes of all groups, so
-    /// nobody in this batch sees them.
-    log_keys: (RawKey, RawKey),
-    records: bool,
-    /// Its one transaction shares it with nobody.
-    pub(crate) solo: bool,
+    pub(crate) time: Option<BodyTime>,
 }
 
 impl Batch {
+    /// A batch for about so many transactions.
     pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), transactions: usize) -> Batch {
-        // Tables that grow while transactions come hash all of their keys again and again.
-        let keys = (transactions * KEYS_PER_TRANSACTION_USUAL).min(BATCH_KEYS_MAX);
-        let mut required = Requirements::default();
-        required.reserve(keys);
         Batch {
-            groups: vec![],
-            fetches: Distinct::default(),
+            groups: Groups::new(log_keys, transactions),
+            fetches: Fetches::default(),
             waiting: vec![],
             deferred: vec![],
-            estimate_ms: None,
-            by_key: Map::with_capacity_and_hasher(keys, RandomState::default()),
-            writes: Map::with_capacity_and_hasher(keys, RandomState::default()),
-            required,
-            now_ms: None,
+            time: None,
             started: now,
             ran_until: now,
-            transactions: 0,
-            bytes: 0,
-            log_keys,
-            records: false,
-            solo: false,
+            combine: Combine::Freely,
         }
     }
 
@@ -93,145 +64,262 @@ impl Batch {
         self.groups.is_empty() && self.fetches.is_empty()
     }
 
-    pub(crate) fn sort_in(
+    /// Whether a transaction is in it or waits for its call.
+    fn is_begun(&self) -> bool {
+        self.groups.transactions() + self.waiting.len() > 0
+    }
+
+    pub(crate) fn take_deferred(&mut self) -> Vec<QueuedTransaction> {
+        std::mem::take(&mut self.deferred)
+    }
+
+    pub(crate) fn close(self) -> ClosedBatch {
+        ClosedBatch {
+            groups: self.groups.close(),
+            fetches: self.fetches.into_iter().collect(),
+            waiting: self.waiting,
+            time: self.time,
+        }
+    }
+
+    /// Runs a transaction on top of the batch. Afterwards it is in the batch, waits for a read, was deferred or is already
+    /// answered. It is returned if the batch is full: then it belongs into the next one.
+    pub(crate) fn admit(
         &mut self,
-        mut job: QueuedTransaction,
-        reads: Reads,
-        layered: Keys,
-        mut effects: Effects,
-        known: &ReadCache,
+        mut transaction: QueuedTransaction,
+        cache: &ReadCache,
+        clock: &Clock,
     ) -> Option<QueuedTransaction> {
-        let keys = keys_of(&reads, layered, &effects);
-        let (touched, new_keys) = self.groups_of(&keys);
-        if self.must_wait(&mut job, &keys, &touched, known) {
-            job.held_up_by = keys.into_vec();
-            self.deferred.push(job);
+        if self.is_full_for(&transaction) {
+            return Some(transaction);
+        }
+        transaction.pause_until(None);
+        let is_blocked = |key| cache.is_in_flight_contended(key, self.started);
+        if transaction.blocked_on().iter().any(is_blocked) {
+            self.deferred.push(transaction);
             return None;
         }
-        let bytes = reads.iter().map(|(_, _, reply)| reply.bytes()).sum::<usize>() + bytes_of(&effects);
-        let full = self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + new_keys > BATCH_KEYS_MAX;
-        if full && self.transactions > 0 {
-            return Some(job);
+        transaction.block_on(vec![]);
+        self.combine = transaction.combine();
+        self.reuse_time(&transaction, clock);
+        if self.prefetch(&transaction, cache) {
+            transaction.start_prefetch();
+            self.waiting.push(transaction);
+            return None;
         }
-        if self.required.add(&effects.writes).is_err() {
-            match Requirements::default().add(&effects.writes) {
-                Err(error) => job.verdict = Some(error),
-                Ok(()) => {
-                    // It only contradicts the transactions before it, and what those leave behind is not known for certain.
-                    self.deferred.push(job);
-                    return None;
-                }
+        let returned = self.run(transaction, cache, clock);
+        if !self.is_begun() {
+            // The transaction left the batch, so no body in it has been shown a time. The next one must not get the time
+            // that this one reused.
+            self.time = None;
+        }
+        returned
+    }
+
+    fn is_full_for(&self, transaction: &QueuedTransaction) -> bool {
+        let is_apart = self.combine == Combine::OwnCall || transaction.combine() == Combine::OwnCall;
+        self.groups.transactions() >= BATCH_TRANSACTIONS_MAX
+            || self.fetches.len() >= BATCH_FETCHES_MAX
+            || (self.is_begun() && is_apart)
+    }
+
+    fn run(
+        &mut self,
+        mut transaction: QueuedTransaction,
+        cache: &ReadCache,
+        clock: &Clock,
+    ) -> Option<QueuedTransaction> {
+        let mut view = View::new(cache, clock, self.groups.writes(), self.started, &mut self.time);
+        let effects = transaction.run(&mut view);
+        let Trace { reads, missing, layered, used_now } = view.into_trace();
+        self.warn_of_slow_body();
+        let time = self.time.filter(|_| used_now);
+        if !missing.is_empty() {
+            transaction.record_miss(time);
+            self.fetch(reads, missing);
+            self.waiting.push(transaction);
+            return None;
+        }
+        transaction.record_hit();
+        let is_read_only = effects.is_empty() && layered.is_empty();
+        let is_at_its_time =
+            |time: BodyTime| transaction.has_snapshot_at(time.estimate_ms, clock.allowance(Duration::ZERO));
+        if is_read_only && time.is_none_or(is_at_its_time) && transaction.has_snapshot_of(&reads) {
+            // Its reads, and the time if it used that, are of one moment: there is nothing to validate.
+            transaction.finish();
+            return None;
+        }
+        self.join(transaction, reads, layered, effects, cache)
+    }
+
+    /// Puts a transaction that found all of its reads into a group.
+    fn join(
+        &mut self,
+        mut transaction: QueuedTransaction,
+        reads: Reads,
+        layered: Keys,
+        effects: Effects,
+        cache: &ReadCache,
+    ) -> Option<QueuedTransaction> {
+        let keys = keys_of(&reads, layered, &effects);
+        let touched = self.groups.touched_by(&keys);
+        if !self.groups.may_share(transaction.combine(), &keys, &touched)
+            || self.must_wait(&mut transaction, &keys, cache)
+        {
+            transaction.block_on(keys.into_iter().collect());
+            self.deferred.push(transaction);
+            return None;
+        }
+        match self.groups.add(transaction, keys, touched, reads, effects) {
+            Admission::Added => None,
+            Admission::Deferred(transaction) => {
+                self.deferred.push(*transaction);
+                None
             }
-            effects.clear();
+            Admission::Full(transaction) => Some(*transaction),
         }
-        self.transactions += 1;
-        self.bytes += bytes;
-        self.join(job, keys, touched, reads, effects);
-        None
     }
 
-    /// The groups that have these keys, and how many of the keys no group has.
-    fn groups_of(&self, keys: &[RawKey]) -> (Touched, usize) {
-        let mut touched: Touched = keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect();
-        let new_keys = keys.len() - touched.len();
-        touched.sort_unstable();
-        touched.dedup();
-        (touched, new_keys)
-    }
-
-    /// Whether the transaction cannot go along: it or its neighbours must be alone, it is another's turn, or guessing would
-    /// be in vain.
-    fn must_wait(
-        &self,
-        job: &mut QueuedTransaction,
-        keys: &[RawKey],
-        touched: &[usize],
-        known: &ReadCache,
-    ) -> bool {
-        if !touched.is_empty() && (job.alone || touched.iter().any(|g| self.groups[*g].sealed)) {
-            return true;
-        }
-        // What it saw of the log would be older than what it saw of the transactions before it.
-        if self.records && keys.iter().any(|key| *key == self.log_keys.0 || *key == self.log_keys.1) {
-            return true;
-        }
-        if known.is_calm(self.started) {
+    /// Whether another process has the lease on a key, or speculation on a commit in flight is useless.
+    fn must_wait(&self, transaction: &mut QueuedTransaction, keys: &Keys, cache: &ReadCache) -> bool {
+        if cache.is_uncontended(self.started) {
             return false;
         }
-        job.not_before = keys.iter().filter_map(|key| known.waits(key, self.started)).max();
-        job.not_before.is_some() || keys.iter().any(|key| known.is_busy(key, self.started))
+        let leased_until = keys.iter().filter_map(|key| cache.leased_until(key, self.started)).max();
+        transaction.pause_until(leased_until);
+        leased_until.is_some() || keys.iter().any(|key| cache.is_in_flight_contended(key, self.started))
     }
 
-    fn join(&mut self, job: QueuedTransaction, keys: Keys, touched: Touched, reads: Reads, effects: Effects) {
-        let home = self.home_of(&touched);
-        for (key, write) in effects.writes {
-            push_merged(self.writes.entry_ref(&key).or_default(), write);
+    /// Shows a transaction the time of its last run again, while that is not too old. Transactions that follow one another
+    /// still see time pass: this one began earlier.
+    fn reuse_time(&mut self, transaction: &QueuedTransaction, clock: &Clock) {
+        let age_max = (REUSED_TIME_AGE_MAX + clock.round_trip()).as_millis() as i64;
+        let is_recent = |time: &BodyTime| clock.estimate_ms() - time.estimate_ms <= age_max;
+        if let Some(time) = transaction.reused_time().filter(is_recent) {
+            self.time = Some(time);
         }
-        let group = &mut self.groups[home];
-        for key in keys.into_vec() {
-            if let Entry::Vacant(vacant) = self.by_key.entry(key) {
-                group.keys.push(vacant.key().clone());
-                vacant.insert(home);
-            }
-        }
-        group.reads.extend(reads.into_vec());
-        group.sealed |= job.alone;
-        self.records |= !effects.log.is_empty();
-        group.effects.log.extend(effects.log);
-        group.effects.messages.extend(effects.messages);
-        group.transactions.push(job);
     }
 
-    /// The group of a transaction that touches these: the first, which absorbs the others, or a new one.
-    fn home_of(&mut self, touched: &[usize]) -> usize {
-        let Some((home, others)) = touched.split_first() else {
-            self.groups.push(Group::default());
-            return self.groups.len() - 1;
-        };
-        for other in others {
-            let absorbed = std::mem::take(&mut self.groups[*other]);
-            for key in &absorbed.keys {
-                self.by_key.insert(key.clone(), *home);
-            }
-            self.groups[*home].absorb(absorbed);
+    fn warn_of_slow_body(&mut self) {
+        let now = Instant::now();
+        let took = now - self.ran_until;
+        self.ran_until = now;
+        if took > BODY_WARN {
+            tracing::warn!(
+                ?took,
+                "a transaction's body is slow and holds up the transactions of its partition"
+            );
         }
-        *home
     }
 
-    /// Closes the batch: every group gets its merged writes.
-    pub(crate) fn close(&mut self) {
-        self.groups.retain(|group| !group.transactions.is_empty());
-        for Group { keys, reads, compared, effects, required, .. } in &mut self.groups {
-            *compared = in_order(join_ranges(std::mem::take(reads)));
-            *required = keys.iter().filter_map(|key| self.required.of(key)).collect();
-            let absent =
-                compared.iter().filter(|(_, read, reply)| shows_absence(read, reply)).map(|(key, ..)| key);
-            let absent: HashSet<&RawKey, RandomState> = absent.collect();
-            for key in keys.iter() {
-                let writes = self.writes.remove(key).unwrap_or_default();
-                // What is proved to be absent need not be deleted.
-                if writes[..] != [Write::Del] || !absent.contains(key) {
-                    effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
-                }
-            }
+    /// Fetches the prefetched reads of a transaction that has not run yet. `false` = all of them are cached.
+    fn prefetch(&mut self, transaction: &QueuedTransaction, cache: &ReadCache) -> bool {
+        let reads = transaction.prefetched();
+        if reads.iter().all(|(key, read)| cache.can_answer(key, &least_of(read), self.started)) {
+            return false;
+        }
+        self.fetches.extend(reads.iter().cloned());
+        true
+    }
+
+    /// Fetches all reads of the transaction so far and those that it misses: together they come from one moment.
+    fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
+        self.fetches.extend(reads.into_keys());
+        for (key, read) in missing {
+            let takes = |write: &Write| matches!(write, Write::LPop(_) | Write::LTrim(1.., _));
+            let is_shortened = self.groups.writes().get(&key).is_some_and(|writes| writes.iter().any(takes));
+            self.fetches.insert((key, if is_shortened { from_head(read) } else { read }));
         }
     }
 }
 
-fn bytes_of(effects: &Effects) -> usize {
-    let writes = effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
-    let log = effects.log.iter().map(|append| append.entry.len()).sum::<usize>();
-    writes
-        + log
-        + effects.messages.iter().map(|(channel, payload)| channel.len() + payload.len()).sum::<usize>()
+/// What must be cached of a prefetched read. The head of a list is prefetched for later transactions too: as long as its
+/// first element is cached, a fetch is not worth a round trip.
+fn least_of(read: &Read) -> Read {
+    match read {
+        Read::LRange(0, 1..) => Read::LRange(0, 0),
+        read => read.clone(),
+    }
 }
 
-fn keys_of(reads: &[(RawKey, Read, Reply)], layered: Keys, effects: &Effects) -> Keys {
+/// The read to make of a list that transactions of this batch shorten. Fetches are made after their writes, so the elements
+/// behind those that they take are at the head then.
+fn from_head(read: Read) -> Read {
+    match read {
+        Read::LRange(0.., last @ 0..) if last < CACHE_LIST_HEAD_MAX as i64 => Read::LRange(0, last),
+        read => read,
+    }
+}
+
+fn keys_of(reads: &Reads, layered: Keys, effects: &Effects) -> Keys {
     let mut keys = layered;
-    for key in reads.iter().map(|(key, _, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
-        if keys.find(&key).is_none() {
-            keys.push(key.clone());
+    for key in reads.keys().map(|(key, _)| key).chain(effects.writes.iter().map(|(key, _)| key)) {
+        if !keys.contains(key) {
+            keys.insert(key.clone());
         }
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ServerClock;
+    use bytes::Bytes;
+    use emberkeep_hot::engine::Order;
+    use emberkeep_hot::tx::{RawTx, Transaction};
+    use std::any::Any;
+    use std::sync::Arc;
+
+    /// Writes the time it is shown to a key.
+    struct Stamp(&'static str);
+
+    impl Transaction for Stamp {
+        fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+            let now = Bytes::from(tx.now().to_string());
+            tx.write(RawKey::from_static(self.0.as_bytes()), Write::Set(now, Expiry::Never)).is_ok()
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    }
+
+    fn stamp(key: &'static str, reused: Option<BodyTime>) -> QueuedTransaction {
+        let (mut queued, _) = QueuedTransaction::new(Order {
+            partition: Bytes::new(),
+            prefetched: vec![],
+            transaction: Box::new(Stamp(key)),
+            deadline: Duration::from_secs(2),
+            seed: 0,
+        });
+        (0..MISSES_BEFORE_TIME_IS_REUSED).for_each(|_| queued.record_miss(reused));
+        queued
+    }
+
+    #[test]
+    fn a_time_that_a_transaction_reuses_is_shown_to_no_other() {
+        let (mut cache, now) = (ReadCache::default(), Instant::now());
+        let clock = Clock::new(Arc::new(ServerClock::new(0, Arc::default())));
+        clock.observe(1_000_000, now);
+        let reused = BodyTime { now_ms: 999_970, estimate_ms: 999_970 };
+        let shown = |batch: &Batch| batch.time.map(|time| (time.now_ms, time.estimate_ms));
+        let mut batch = Batch::new(now, Default::default(), 1);
+        assert!(batch.admit(stamp("a", Some(reused)), &cache, &clock).is_none());
+        assert_eq!(
+            (shown(&batch), batch.groups.transactions()),
+            (Some((999_970, 999_970)), 1),
+            "its own time"
+        );
+
+        cache.mark_leased(&RawKey::from_static(b"a"), now + Duration::from_secs(1));
+        let mut batch = Batch::new(now, Default::default(), 1);
+        assert!(batch.admit(stamp("a", Some(reused)), &cache, &clock).is_none());
+        assert_eq!(batch.take_deferred().len(), 1, "another process has the lease");
+        assert_eq!(batch.groups.transactions(), 0);
+        assert!(batch.admit(stamp("b", None), &cache, &clock).is_none());
+        assert_eq!(batch.groups.transactions(), 1);
+        assert!(shown(&batch) >= Some((1_000_000, 1_000_000)), "{:?}", shown(&batch));
+        assert!(shown(&batch).is_some_and(|(_, estimate)| estimate >= 1_000_000), "{:?}", shown(&batch));
+    }
 }
