@@ -1,8 +1,9 @@
-//! Which commands our user certainly may run: checked before their first use, and again after [`ACL_CHECK_VALID`].
+//! Which commands our user certainly may run: checked before their first use, and again after
+//! [`ACL_CHECK_VALID`].
 //!
 //! Redis does not undo a script, so a command that is refused after the first write would leave a transaction
-//! half-written. The script can check the ACL beforehand, which costs about a microsecond per command: too much for every
-//! commit.
+//! half-written. The script can check the ACL beforehand, which costs about a microsecond per command: too
+//! much for every commit.
 
 use crate::limits::ACL_CHECK_VALID;
 use crate::script::write_name;
@@ -20,7 +21,8 @@ pub(crate) struct VerifiedCommands {
 const LOG: &str = "the log's commands";
 
 impl VerifiedCommands {
-    /// Whether a commit with these effects must check the ACL. Messages always must: an ACL can forbid a channel by name.
+    /// Whether a commit with these effects must check the ACL. Messages always must: an ACL can forbid a
+    /// channel by name.
     pub(crate) fn must_be_checked<'a>(
         &mut self,
         mut commit: impl Iterator<Item = &'a Effects>,

@@ -1,8 +1,9 @@
 //! The engine's clock is the server's, followed by an offset to this machine's monotonic time.
 //!
-//! An answer with the server's time was made between its request and its arrival, so it bounds the offset from both sides.
-//! The bounds of many answers together are narrower than those of one; the estimate is the middle of what all of them
-//! allow. An answer that contradicts the others proves that the server's clock was set; then the bounds begin anew.
+//! An answer with the server's time was made between its request and its arrival, so it bounds the offset
+//! from both sides. The bounds of many answers together are narrower than those of one; the estimate is the
+//! middle of what all of them allow. An answer that contradicts the others proves that the server's clock was
+//! set; then the bounds begin anew.
 
 use crate::limits::*;
 use parking_lot::Mutex;
@@ -88,18 +89,21 @@ impl ServerClock {
         Duration::from_micros(us.max(0) as u64).min(ROUND_TRIP_MAX)
     }
 
-    /// Whether other processes are usually so much nearer that a transaction needs a lease with its first conflict.
+    /// Whether other processes are usually so much nearer that a transaction needs a lease with its first
+    /// conflict.
     pub(crate) fn is_far(&self) -> bool {
         self.round_trip_us.load(Relaxed) > FAR_ROUND_TRIP.as_micros() as i64
     }
 
-    /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted it.
+    /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted
+    /// it.
     pub(crate) fn lease(&self) -> Duration {
         LEASE_MIN + self.round_trip()
     }
 
-    /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives with it. The
-    /// whole round trip may be on the way there: routes differ in both directions, and a server has a queue.
+    /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives
+    /// with it. The whole round trip may be on the way there: routes differ in both directions, and a server
+    /// has a queue.
     pub(crate) fn allowance(&self, age: Duration) -> Duration {
         (CLOCK_DIFFERENCE_MAX + self.round_trip() + age).min(CLOCK_ALLOWANCE_MAX)
     }
@@ -109,13 +113,14 @@ impl ServerClock {
         self.offset_ms.load(Relaxed) + self.elapsed_ms()
     }
 
-    /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of other
-    /// servers that are not ahead by more than [`CLOCK_AHEAD_MAX`]. After a failover to a slower clock it stands still for
-    /// a while; the estimate is what is compared, so transactions go on.
+    /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of
+    /// other servers that are not ahead by more than [`CLOCK_AHEAD_MAX`]. After a failover to a slower clock
+    /// it stands still for a while; the estimate is what is compared, so transactions go on.
     pub(crate) fn now_ms(&self) -> i64 {
         let estimate = self.estimate_ms();
         if self.is_borrowed() {
-            // Perhaps far off: then the commit is refused, and no caller has received a result with this time.
+            // Perhaps far off: then the commit is refused, and no caller has received a result with this
+            // time.
             return self.raised(estimate);
         }
         self.shown(estimate)
@@ -141,7 +146,8 @@ impl ServerClock {
         self.observed_ms.load(Relaxed) < 0
     }
 
-    /// A commit whose bodies were shown this time was not refused: later bodies see none before it, also if it was borrowed.
+    /// A commit whose bodies were shown this time was not refused: later bodies see none before it, also if
+    /// it was borrowed.
     pub(crate) fn accepted(&self, shown_ms: i64) {
         self.latest_ms.fetch_max(shown_ms, Relaxed);
         self.floor_ms.fetch_max(shown_ms, Relaxed);

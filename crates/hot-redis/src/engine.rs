@@ -69,8 +69,8 @@ impl RedisEngine {
         self.server_time().await?;
         let info = match self.call(0, redis::cmd("INFO").arg("server")).await {
             Ok(info) => script::text(&info),
-            // The version is only a help: a user without the right to INFO may work all the same. With ?wait= it is
-            // needed: it alone proves whose replicas have confirmed.
+            // The version is only a help: a user without the right to INFO may work all the same. With ?wait=
+            // it is needed: it alone proves whose replicas have confirmed.
             Err(Error::Denied { reason, .. }) if reason.contains("NOPERM") && url.wait == 0 => String::new(),
             Err(other) => return Err(other),
         };
@@ -87,7 +87,8 @@ impl RedisEngine {
             read::refuse_replica(shared, &shared.router.primaries()[0]).await?;
         }
         if url.wait > 0 {
-            // Waits for no replica; a user without the right to WAIT gets the error now and not after a commit.
+            // Waits for no replica; a user without the right to WAIT gets the error now and not after a
+            // commit.
             self.call(0, redis::cmd("WAIT").arg(0).arg(1)).await?;
         }
         self.warn_of_eviction().await;
@@ -124,11 +125,12 @@ impl RedisEngine {
         Ok(clock.shown(ms))
     }
 
-    /// Gives a transaction to its partition's task, which is started if there is none. A closed engine takes none.
+    /// Gives a transaction to its partition's task, which is started if there is none. A closed engine takes
+    /// none.
     fn submit(&self, partition: Bytes, transaction: QueuedTransaction) {
         let mut tasks = self.tasks.lock();
-        // Checked under the lock: `close` ends every task that was started before it, and none is started after it, also
-        // not by a future that was created earlier.
+        // Checked under the lock: `close` ends every task that was started before it, and none is started
+        // after it, also not by a future that was created earlier.
         if self.is_closed.load(Ordering::Acquire) {
             return transaction.fail(Error::Closed);
         }
@@ -143,7 +145,8 @@ impl RedisEngine {
         let task = PartitionTask::new(self.shared.clone(), partition.clone(), inbox);
         let (tasks_of_all, key) = (self.tasks.clone(), partition.clone());
         let _ = sender.send(transaction);
-        // Transactions are sent under the lock: the task still finishes those that were sent before its entry was removed.
+        // Transactions are sent under the lock: the task still finishes those that were sent before its entry
+        // was removed.
         let task = tokio::spawn(task.run(move || drop(tasks_of_all.lock().remove(&key))));
         tasks.insert(partition, (sender, task));
     }

@@ -46,8 +46,8 @@ impl Failure {
         }
     }
 
-    /// Classifies an error of opening a connection: nothing was sent. Only wrong credentials are final; a server with too
-    /// many clients, for example, may accept more later.
+    /// Classifies an error of opening a connection: nothing was sent. Only wrong credentials are final; a
+    /// server with too many clients, for example, may accept more later.
     pub(crate) fn of_connecting(backend: &str, error: RedisError) -> Failure {
         match Failure::of(backend, error) {
             Failure::Lost { reason } | Failure::Refused(Error::Unavailable { reason, .. }) => {

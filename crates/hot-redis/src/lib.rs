@@ -1,10 +1,11 @@
 //! The hot-state contract over Redis and Valkey, standalone and Cluster.
 //!
-//! Responsible for: commits by one generic script, group commit, speculative reads, fairness leases, commit receipts, the
-//! server's clock, routing on a Cluster, and whether a failed call was executed.
-//! Not responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
+//! Responsible for: commits by one generic script, group commit, speculative reads, fairness leases, commit
+//! receipts, the server's clock, routing on a Cluster, and whether a failed call was executed. Not
+//! responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
 //!
-//! A transaction passes through the folders in this order: `engine` → `commit` (with `cache`) → `script` → `cluster`.
+//! A transaction passes through the folders in this order: `engine` → `commit` (with `cache`) → `script` →
+//! `cluster`.
 
 mod acl;
 mod backoff;

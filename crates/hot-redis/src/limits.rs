@@ -11,8 +11,8 @@ pub const BATCH_TRANSACTIONS_MAX: usize = 256;
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Most reads that transactions miss, in one call; a single transaction may miss more.
 pub const BATCH_FETCHES_MAX: usize = 512;
-/// Strings from which on a plain read uses MGET instead of a script. If one is absent the script is called after all, so
-/// the gain must be worth the risk.
+/// Strings from which on a plain read uses MGET instead of a script. If one is absent the script is called
+/// after all, so the gain must be worth the risk.
 pub const MGET_READS_MIN: usize = 256;
 /// Most keys in one commit.
 pub const BATCH_KEYS_MAX: usize = 256;
@@ -20,17 +20,18 @@ pub const BATCH_KEYS_MAX: usize = 256;
 pub const COMMITS_IN_FLIGHT_MAX: usize = 2;
 /// Stale answers after which a transaction asks for a fairness lease.
 pub const STALE_BEFORE_LEASE: u32 = 2;
-/// Stale answers after which a transaction has a group of its own, so that it does not hold up those that share a key.
+/// Stale answers after which a transaction has a group of its own, so that it does not hold up those that
+/// share a key.
 pub const STALE_BEFORE_OWN_GROUP: u32 = 6;
-/// Runs in a row that each miss a read after an answer. Beyond that, a deadline that passes is reported as a conflict and
-/// not as a problem of the backend.
+/// Runs in a row that each miss a read after an answer. Beyond that, a deadline that passes is reported as a
+/// conflict and not as a problem of the backend.
 pub const MISSES_BEFORE_CONFLICT: u32 = 8;
 /// Answers in a row after which an earlier problem of the backend is not reported any more.
 pub const ANSWERS_BEFORE_PROBLEM_IS_OVER: u32 = 3;
 /// Length of a fairness lease beside the owner's round trip, after which its next commit arrives.
 pub const LEASE_MIN: Duration = Duration::from_millis(30);
-/// Longest round trip that leases and allowances follow. The lease of a process that has died blocks a key for no longer
-/// than this and [`LEASE_MIN`].
+/// Longest round trip that leases and allowances follow. The lease of a process that has died blocks a key
+/// for no longer than this and [`LEASE_MIN`].
 pub const ROUND_TRIP_MAX: Duration = Duration::from_millis(1_000);
 /// A round trip from which on a transaction asks for a lease with its first stale answer.
 pub const FAR_ROUND_TRIP: Duration = Duration::from_millis(20);
@@ -48,13 +49,14 @@ pub const RECEIPT_TTL: Duration = Duration::from_secs(60);
 pub const WAIT_SLOTS_MAX: usize = 4;
 /// Time to live of the key that is written before a WAIT.
 pub const WAIT_KEY_TTL: Duration = Duration::from_secs(60);
-/// Largest difference between the time that a transaction used and the server's at its commit, beside the time that the
-/// commit takes to get there.
+/// Largest difference between the time that a transaction used and the server's at its commit, beside the
+/// time that the commit takes to get there.
 pub const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_millis(100);
 /// Largest such difference in all.
 pub const CLOCK_ALLOWANCE_MAX: Duration = Duration::from_secs(3);
-/// How far the time that bodies see may be ahead of their server's clock because another server's was shown before.
-/// Servers that differ by more are each followed by themselves: otherwise TTLs would be wrong by as much.
+/// How far the time that bodies see may be ahead of their server's clock because another server's was shown
+/// before. Servers that differ by more are each followed by themselves: otherwise TTLs would be wrong by as
+/// much.
 pub const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(3);
 /// Largest difference of a commit that used no time: a copy of it that comes later is refused.
 pub const COMMIT_LATENESS_MAX: Duration = Duration::from_secs(20);
@@ -68,7 +70,8 @@ pub const CONNECT_WAIT: Duration = Duration::from_millis(1_000);
 pub const MAP_WAIT: Duration = Duration::from_millis(300);
 /// How often a subscription's connection is pinged: a peer that vanished looks like one that has no messages.
 pub const SUBSCRIPTION_PING: Duration = Duration::from_secs(1);
-/// A subscription's connection that does not answer a ping for this long is lost: a gap is noticed within 3 s.
+/// A subscription's connection that does not answer a ping for this long is lost: a gap is noticed within 3
+/// s.
 pub const SUBSCRIPTION_PING_WAIT: Duration = Duration::from_secs(2);
 /// First pause after an answer that proves "not executed"; twice as long each time.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
@@ -86,8 +89,8 @@ pub const CACHE_BYTES_TOTAL_MAX: usize = 64 * 1024 * 1024;
 pub const CACHE_KEY_BYTES: usize = 256;
 /// Keys in a partition's read cache.
 pub const CACHE_KEYS_MAX: usize = 65_536;
-/// Cached reads of one key: each is derived again after every own write of the key. More only if one call brought them,
-/// until the next one.
+/// Cached reads of one key: each is derived again after every own write of the key. More only if one call
+/// brought them, until the next one.
 pub const CACHE_READS_PER_KEY_MAX: usize = 64;
 /// Elements at the head of a list that stay cached when others were taken from it.
 pub const CACHE_LIST_HEAD_MAX: usize = 256;
@@ -112,8 +115,8 @@ const _: () =
     assert!(LEASE_MIN.as_millis() + ROUND_TRIP_MAX.as_millis() < TRANSACTION_DEADLINE_DEFAULT.as_millis());
 const _: () = assert!(CLOCK_DIFFERENCE_MAX.as_millis() < CLOCK_ALLOWANCE_MAX.as_millis());
 const _: () = assert!(CLOCK_ALLOWANCE_MAX.as_millis() <= COMMIT_LATENESS_MAX.as_millis());
-// The mark of a closed sequence outlives the time in which a late copy of its commit could be executed, also if the
-// estimate of the server's time was off by as much as is allowed.
+// The mark of a closed sequence outlives the time in which a late copy of its commit could be executed, also
+// if the estimate of the server's time was off by as much as is allowed.
 const _: () = assert!(2 * COMMIT_LATENESS_MAX.as_millis() < RECEIPT_TTL.as_millis());
 const _: () = assert!(LEASE_POLL_MAX.as_millis() < LEASE_MIN.as_millis());
 const _: () = assert!(REPLY_WAIT.as_millis() < TRANSACTION_DEADLINE_DEFAULT.as_millis());

@@ -1,4 +1,5 @@
-//! What all partitions of one engine share: the router, the clocks, the scripts, counters, names of the engine's keys.
+//! What all partitions of one engine share: the router, the clocks, the scripts, counters, names of the
+//! engine's keys.
 
 use crate::cache::budget::Budget;
 use crate::clock::ServerClock;
@@ -105,8 +106,8 @@ impl Shared {
         }
     }
 
-    /// Calls a script by its digest, and by its text where the server does not have it, as after a restart or a failover.
-    /// Also returns the server that answered.
+    /// Calls a script by its digest, and by its text where the server does not have it, as after a restart or
+    /// a failover. Also returns the server that answered.
     pub(crate) async fn eval(
         &self,
         slot: u16,

@@ -1,5 +1,5 @@
-//! Subscriptions: each has a connection of its own, which is opened again when it breaks or falls silent. The subscriber
-//! learns of the gap.
+//! Subscriptions: each has a connection of its own, which is opened again when it breaks or falls silent. The
+//! subscriber learns of the gap.
 
 use crate::limits::*;
 use crate::shared::Shared;
@@ -67,8 +67,8 @@ async fn open(client: &redis::Client, channels: &Channels) -> redis::RedisResult
     Ok(connection)
 }
 
-/// Listens until the subscription ends. A new connection has missed the messages before it. The subscriber learns of that
-/// once the connection is open, so that what it reads then is followed by every later message.
+/// Listens until the subscription ends. A new connection has missed the messages before it. The subscriber
+/// learns of that once the connection is open, so that what it reads then is followed by every later message.
 async fn listen(shared: Arc<Shared>, channels: Channels, mut connection: PubSub, publisher: Publisher) {
     loop {
         let (mut sink, mut messages) = connection.split();

@@ -1,5 +1,5 @@
-//! Servers whose clock is minutes off, or jumps: lives are right by the server's clock, nothing vanishes or stays
-//! for ever, and a jump never makes a transaction happen twice.
+//! Servers whose clock is minutes off, or jumps: lives are right by the server's clock, nothing vanishes or
+//! stays for ever, and a jump never makes a transaction happen twice.
 
 mod fault_harness;
 
@@ -10,8 +10,9 @@ use fault_harness::*;
 use std::time::{Duration, Instant};
 
 const LIFE_MS: i64 = 60_000;
-/// What the clock of a transaction may differ by from the server's at its commit. A busy machine adds nothing to it: the
-/// server's clock is looked at before and after the transaction, so a transaction that is held up only widens what is allowed.
+/// What the clock of a transaction may differ by from the server's at its commit. A busy machine adds nothing
+/// to it: the server's clock is looked at before and after the transaction, so a transaction that is held up
+/// only widens what is allowed.
 const TOLERANCE_MS: i64 = 100;
 
 family! {
@@ -129,8 +130,8 @@ async fn a_clock_that_jumps_while_transactions_run() {
     assert_eq!((ledger.refused(), ledger.unknown()), (0, 0), "{:?}", ledger.errors());
 }
 
-/// A receipt lives for a minute by the server's clock. When that jumps between a lost reply and the question about
-/// it, its absence proves nothing.
+/// A receipt lives for a minute by the server's clock. When that jumps between a lost reply and the question
+/// about it, its absence proves nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_jump_between_a_lost_reply_and_the_question_about_it() {
     let Some(server) = require(RedisServer::options().clock_offset(0).start()) else { return };
@@ -156,7 +157,7 @@ async fn a_jump_between_a_lost_reply_and_the_question_about_it() {
     proxy.delay(Duration::ZERO, Duration::ZERO);
     let times = client.call(&["LRANGE", "hits:jump", "0", "-1"]);
     let times = times.items().iter().filter(|id| id.text() == "lost").count();
-    report!("clock jump over a receipt: made {times} time(s), told {reported:?}");
+    report!("clock jump over a receipt: made {times} time(s), reported {reported:?}");
     assert_eq!(times, 1, "made twice");
     assert!(matches!(reported, Ok(_) | Err(Error::OutcomeUnknown { .. })), "{reported:?}");
     hit(&scope, "after".into(), 1).await.expect("transactions go on");

@@ -1,4 +1,5 @@
-//! The end of an engine: whatever is asked of it afterwards is refused, also by a future that was made before.
+//! The end of an engine: whatever is asked of it afterwards is refused, also by a future that was made
+//! before.
 
 mod fault_harness;
 

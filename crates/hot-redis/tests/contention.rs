@@ -1,4 +1,5 @@
-//! A crowd of tasks in two processes on one key: nothing is lost, and bodies do not run over and over in vain.
+//! A crowd of tasks in two processes on one key: nothing is lost, and bodies do not run over and over in
+//! vain.
 
 mod fault_harness;
 
@@ -55,8 +56,8 @@ family! {
     pub BULK = "bulk:{arena}:{n}" { kind: Text<Utf8>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
 }
 
-/// The largest transactions, one after the other. Others wait for the server while it takes one in, and those of the same
-/// process for the connection, but not for long.
+/// The largest transactions, one after the other. Others wait for the server while it takes one in, and those
+/// of the same process for the connection, but not for long.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_largest_transactions_beside_others() {
     let Some(server) = emberkeep_testkit::redis() else { return };

@@ -1,5 +1,5 @@
-//! Servers that are disturbed under load, one alone and three in a Cluster: scripts flushed, connections killed,
-//! restarted, stopped and paused. Whatever callers are told is true afterwards.
+//! Servers that are disturbed under load, one alone and three in a Cluster: scripts flushed, connections
+//! killed, restarted, stopped and paused. Every result that a caller got is true afterwards.
 
 mod fault_harness;
 
@@ -74,7 +74,7 @@ async fn restarted_empty(deployment: Deployment) {
     assert!(outcome.audit.present >= after, "{after} hits were made after it came back");
 }
 
-/// How a server is held.
+/// How a server is stopped.
 #[derive(Clone, Copy)]
 enum Hold {
     /// SIGSTOP: also the Cluster's other servers hear nothing of it, and give it up if that lasts.
@@ -108,7 +108,8 @@ async fn within_the_deadline(deployment: Deployment, how: Hold, title: &str) {
     outcome.assert_all_done();
 }
 
-/// The deadline passes while the server hangs: nobody waits longer, and "not made" is never said of a hit that was.
+/// The deadline passes while the server hangs: no caller waits longer, and "not made" is never said of a hit
+/// that was.
 async fn beyond_the_deadline(deployment: Deployment, how: Hold, title: &str) {
     let deadline = Duration::from_millis(300);
     let load = Load::begin(deployment, deadline).await;

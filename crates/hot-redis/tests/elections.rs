@@ -1,5 +1,5 @@
-//! Primaries of a Cluster that change places or die under load: in good order, by force, and by the Cluster's own
-//! election. Whatever callers are told is true afterwards, of the history that survived.
+//! Primaries of a Cluster that change places or die under load: in good order, by force, and by the Cluster's
+//! own election. Every result that a caller got is true afterwards, of the history that survived.
 
 mod fault_harness;
 
@@ -25,8 +25,8 @@ fn range_of(name: &str) -> usize {
     (slot_of(name) as usize * 3) / 16_384
 }
 
-/// A failover in good order. Redis gives it up without a word when the replica loses its primary in the middle of
-/// it, so it is asked for until it has happened.
+/// A failover in good order. Redis gives it up without a word when the replica loses its primary in the
+/// middle of it, so it is asked for until it has happened.
 async fn change_places(cluster: &RedisCluster, range: usize) {
     let old = cluster.primary_of_range(range);
     let follows = format!("master_port:{}\r", cluster.ports()[old]);
@@ -73,8 +73,8 @@ async fn a_dead_primary_is_replaced_by_an_election(flavor: Flavor) {
     a_primary_dies(flavor, Heir::Elected).await;
 }
 
-/// The replica is cut off first, so that the dead primary takes acknowledged hits with it. With ?wait=1 none of those
-/// was acknowledged; everything else holds in either case.
+/// The replica is cut off first, so that the dead primary takes acknowledged hits with it. With ?wait=1 none
+/// of those was acknowledged; everything else holds in either case.
 async fn a_primary_dies(flavor: Flavor, heir: Heir) {
     for options in ["", "?wait=1"] {
         let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 1) else { return };
@@ -89,7 +89,7 @@ async fn a_primary_dies(flavor: Flavor, heir: Heir) {
         cluster.nodes()[primary].kill9();
         cluster.nodes()[replica].resume();
         let vacancy = tokio::task::block_in_place(|| succeed(cluster, replica, heir));
-        // With ?wait=1 nobody is left who could confirm, until the dead one comes back as a replica.
+        // With ?wait=1 no replica is left that could confirm, until the dead one comes back as a replica.
         load.some_time(300).await;
         cluster.nodes()[primary].restart().expect("it comes back");
         load.wait_ready();
@@ -113,7 +113,7 @@ fn succeed(cluster: &RedisCluster, replica: usize, heir: Heir) -> Duration {
     since.elapsed()
 }
 
-/// Compares what callers were told with the history that survived.
+/// Compares the callers' results with the history that survived.
 fn judge(outcome: &LoadReport, cut_off_at: Instant, well_at: Instant, options: &str) {
     outcome.audit.assert_nothing_wrong();
     let ledger = &outcome.ledgers[0];
@@ -136,8 +136,8 @@ fn judge(outcome: &LoadReport, cut_off_at: Instant, well_at: Instant, options: &
     }
 }
 
-/// Acknowledged hits that are gone and were answered after the replica was cut off, or shortly before: replication
-/// does not wait.
+/// Acknowledged hits that are gone and were answered after the replica was cut off, or shortly before:
+/// replication does not wait.
 fn gone_since(outcome: &LoadReport, cut_off_at: Instant) -> usize {
     let key = format!("{{{NAME}}}hits:{NAME}");
     let list = outcome.deployment.cluster().client_of_key(&key).call(&["LRANGE", &key, "0", "-1"]);

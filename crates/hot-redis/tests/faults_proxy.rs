@@ -1,5 +1,5 @@
-//! Lost requests, lost replies and delays between us and a reachable server: every hit that was reported as made
-//! is there once, every hit that was reported as not made is not there, and nothing is left unknown.
+//! Lost requests, lost replies and delays between us and a reachable server: every hit that was reported as
+//! made is there once, every hit that was reported as not made is not there, and nothing is left unknown.
 
 mod fault_harness;
 

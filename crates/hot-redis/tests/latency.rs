@@ -1,4 +1,5 @@
-//! Servers far away, and commits that come late: time, lives and leases follow the distance, and nothing happens twice.
+//! Servers far away, and commits that come late: time, lives and leases follow the distance, and nothing
+//! happens twice.
 
 mod fault_harness;
 
@@ -52,8 +53,9 @@ async fn a_life_shorter_than_the_way() {
     }
 }
 
-/// Transactions that use the time or set a deadline, alone on a long way: none is refused, and their times are right.
-/// Many of them: the deviation of the round trip, which allows for much at first, has shrunk by then.
+/// Transactions that use the time or set a deadline, alone on a long way: none is refused, and their times
+/// are right. Many of them: the deviation of the round trip, which allows for much at first, has shrunk by
+/// then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_from_far_away() {
     let ways = [(76, 76), (150, 150), (300, 0), (0, 300), (300, 300)];
@@ -86,7 +88,8 @@ async fn time_from(request: u64, reply: u64) {
     report!("time from {request}+{reply} ms away: {TRANSACTIONS} transactions in {:?}", started.elapsed());
 }
 
-/// A deadline that is too short for the round trips of a body: the error does not say that the server is silent.
+/// A deadline that is too short for the round trips of a body: the error does not say that the server is
+/// silent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadline_shorter_than_the_reads_of_a_body() {
     let Some(server) = emberkeep_testkit::redis() else { return };
@@ -162,10 +165,11 @@ async fn the_lease_of_a_key_that_is_only_read_ends_with_the_commit() {
         let left = client.call(&["PTTL", "ember:turn:sum:lease"]).int();
         assert_eq!((seen, left), (Some(n), -2), "the lease outlives its owner's commit");
     }
-    assert!(leases > 0, "no lease was seen");
+    assert!(leases > 0, "no lease was found");
 }
 
-/// A transaction that gets a lease on a key and does not write it after all: others do not wait for the lease's end.
+/// A transaction that gets a lease on a key and does not write it after all: others do not wait for the
+/// lease's end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_ends_with_a_transaction_that_does_not_commit() {
     let Some(server) = emberkeep_testkit::redis() else { return };
@@ -194,7 +198,7 @@ async fn a_lease_ends_with_a_transaction_that_does_not_commit() {
     while lease < 0 && !claim.is_finished() {
         lease = client.call(&["PTTL", "ember:turn:sum:claim"]).int();
     }
-    assert!(lease > 600, "no long lease was seen: {lease} ms");
+    assert!(lease > 600, "no long lease was found: {lease} ms");
     let started = Instant::now();
     near.put(&SUM.key(), 2).await.expect("the lease ends");
     let waited = started.elapsed();
@@ -229,7 +233,7 @@ async fn a_commit_ends_the_leases_of_earlier_runs() {
         assert!(!stale.is_finished(), "it commits on another key");
         leased += client.call(&["EXISTS", "ember:turn:sum:runs"]).int();
     }
-    assert!(leased > 0, "no lease was seen");
+    assert!(leased > 0, "no lease was found");
     assert_eq!(client.call(&["EXISTS", "ember:turn:sum:runs"]).int(), 0, "it outlives the commit");
     stale.await.expect("the task ends").expect("a plain transaction");
 }

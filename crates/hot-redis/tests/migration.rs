@@ -69,7 +69,7 @@ async fn a_crowded_slot_moved_by_the_usual_tool(flavor: Flavor) {
     report!("  {made} hits made in the {:?} that it took, slowest {:?}", ended - begun, outcome.slowest());
 }
 
-/// Plain reads go on while a slot is on its way, and a transaction that cannot is told so by its deadline.
+/// Plain reads go on while a slot is on its way, and a transaction that cannot fails at its deadline.
 async fn a_slot_that_stays_in_between(flavor: Flavor) {
     let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let store = store_on(&cluster_url(&cluster.ports())).await;

@@ -1,5 +1,6 @@
-//! Servers that answer "not now" under load, one alone and three in a Cluster: busy, loading, without replicas; then
-//! what only one server can be: read-only, gone, silent. What proves "not executed" is tried again.
+//! Servers that answer "not now" under load, one alone and three in a Cluster: busy, loading, without
+//! replicas; then what only one server can be: read-only, gone, silent. What proves "not executed" is tried
+//! again.
 
 mod fault_harness;
 
@@ -21,12 +22,12 @@ fn slow_to_load() -> RedisOptions {
 }
 
 on_every_deployment! {
-    busy_with_somebody_elses_script: RedisServer::options().set("busy-reply-threshold", "20"),
+    busy_with_another_clients_script: RedisServer::options().set("busy-reply-threshold", "20"),
     loading_its_data: slow_to_load(),
     without_replicas_for_a_while: RedisServer::options(),
 }
 
-/// A hit with little patience on the first server; what it was told must be one of these words.
+/// A hit with little patience on the first server; its error must contain one of these words.
 async fn impatient(load: &Load, words: &[&str]) {
     let arena = load.deployment.arena_on(load.deployment.victim(0), "other");
     let scope = load.store.scope(arena).deadline(Duration::from_millis(400));
@@ -37,7 +38,7 @@ async fn impatient(load: &Load, words: &[&str]) {
     assert!(started.elapsed() < Duration::from_millis(400) + SLACK);
 }
 
-async fn busy_with_somebody_elses_script(deployment: Deployment) {
+async fn busy_with_another_clients_script(deployment: Deployment) {
     let load = Load::begin(deployment, LONG).await;
     let mut hog = load.deployment.victim(0).client();
     hog.send(&["EVAL", "while true do end", "0"]).expect("sent");
@@ -72,7 +73,7 @@ async fn until_loading(load: &Load) {
         info.is_ok_and(|info| info.text().contains("loading:1"))
     };
     while !is_loading() {
-        assert!(Instant::now() < deadline, "it was never seen loading");
+        assert!(Instant::now() < deadline, "it was never found loading");
         load.some_time(1).await;
     }
 }
@@ -115,14 +116,15 @@ async fn without_replicas_for_a_while(deployment: Deployment) {
     outcome.assert_all_done();
 }
 
-/// Only one server alone can be this: a Cluster's replica says MOVED, never READONLY, to who did not ask for reads.
+/// Only one server alone can be this: a Cluster's replica says MOVED, never READONLY, to who did not ask for
+/// reads.
 async fn read_only_for_a_while(flavor: Flavor) {
     let Some(deployment) = Deployment::single(RedisServer::options().flavor(flavor)) else { return };
     let load = Load::begin(deployment, LONG).await;
     let mut client = load.deployment.victim(0).client();
-    // A replica of nobody: it keeps its data and refuses writes.
-    let nobody = emberkeep_testkit::free_port().to_string();
-    assert!(client.call(&["REPLICAOF", "127.0.0.1", &nobody]).is_ok());
+    // A replica of a server that does not exist: it keeps its data and refuses writes.
+    let absent = emberkeep_testkit::free_port().to_string();
+    assert!(client.call(&["REPLICAOF", "127.0.0.1", &absent]).is_ok());
     impatient(&load, &["READONLY"]).await;
     assert!(client.call(&["REPLICAOF", "NO", "ONE"]).is_ok());
     let outcome = load.end("read-only for 0.4 s").await;

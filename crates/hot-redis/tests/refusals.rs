@@ -20,7 +20,7 @@ family! {
     pub LOAD = "load:{arena}:{n}" { kind: Text<Utf8>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
 }
 family! {
-    /// Where news are told.
+    /// A channel for news.
     pub NEWS = "news:{arena}" { kind: Channel<Utf8>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
 }
 
@@ -32,7 +32,7 @@ fn servers(options: RedisOptions) -> Vec<RedisServer> {
     [Flavor::Redis, Flavor::Valkey].into_iter().filter_map(start).collect()
 }
 
-/// All keys but receipts and turns.
+/// All keys but receipts and leases.
 fn keys(client: &mut Resp) -> Vec<String> {
     let keys = client.call(&["KEYS", "*"]);
     let names = keys.items().iter().map(|key| key.text());
@@ -219,8 +219,8 @@ async fn wrong_and_missing_passwords_are_said_without_repeating_them() {
         let error = RedisEngine::connect(&url).await.err().expect("the password is wrong");
         assert_denied(&error);
     }
-    // The password changes while we are connected: new connections are refused. The first transaction may have been sent
-    // on the connection that was killed; then nobody can be asked about it.
+    // The password changes while we are connected: new connections are refused. The first transaction may
+    // have been sent on the connection that was killed; then no receipt can be asked.
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("locked"));
     scope.put(&SUM.key(), 1).await.expect("the password is right");
@@ -334,14 +334,14 @@ async fn too_many_clients_is_a_matter_of_time() {
     report!("too many clients: {}", reported[1]);
 }
 
-/// Everything a caller can be told must be said also by the store's own words.
+/// Every error must also be explained in the store's own words.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_said_at_once() {
     let url = format!("redis://joe:{SECRET}@127.0.0.1:{}", emberkeep_testkit::free_port());
     let started = Instant::now();
-    let error = RedisEngine::connect(&url).await.err().expect("nobody listens");
+    let error = RedisEngine::connect(&url).await.err().expect("no server listens");
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     assert!(!error.to_string().contains(SECRET) && !error.to_string().contains("joe"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(2));
-    report!("nobody there: {error}");
+    report!("no server: {error}");
 }

@@ -1,5 +1,5 @@
-//! A server that became a replica while we are connected: it would go on answering reads, with what was true some
-//! time ago. Nothing old is ever told, and what is told says why.
+//! A server that became a replica while we are connected: it would go on answering reads, with what was true
+//! some time ago. It never returns old data, and its errors say why.
 
 mod fault_harness;
 
@@ -28,10 +28,10 @@ fn servers() -> Vec<RedisServer> {
     [Flavor::Redis, Flavor::Valkey].into_iter().filter_map(start).collect()
 }
 
-/// Makes it a replica of nobody: it keeps its data and its connections.
+/// Makes it a replica of a server that does not exist: it keeps its data and its connections.
 fn demote(client: &mut Resp) {
-    let nobody = emberkeep_testkit::free_port().to_string();
-    assert!(client.call(&["REPLICAOF", "127.0.0.1", &nobody]).is_ok());
+    let absent = emberkeep_testkit::free_port().to_string();
+    assert!(client.call(&["REPLICAOF", "127.0.0.1", &absent]).is_ok());
 }
 
 fn promote(client: &mut Resp) {
@@ -74,7 +74,7 @@ fn is_of_a_replica(error: &Error) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_demoted_server_tells_nothing_old() {
+async fn a_demoted_server_returns_no_old_data() {
     for server in servers() {
         let mut client = server.client();
         let scope = store_on(&server.url()).await.scope(arena("demoted")).deadline(DEADLINE);
@@ -101,7 +101,8 @@ async fn a_demoted_server_tells_nothing_old() {
     }
 }
 
-/// The role changes again and again: nothing is read of the replica, and the primary of the next moment answers.
+/// The role changes again and again: nothing is read of the replica, and the primary of the next moment
+/// answers.
 async fn no_read_is_answered_between_two_terms(flavor: Flavor) {
     let Some(old) = emberkeep_testkit::server_of(flavor) else { return };
     let scope = store_on(&old.url()).await.scope(arena("term")).deadline(DEADLINE);
@@ -150,7 +151,8 @@ async fn what_hinders_writes_only_does_not_hinder_reads(flavor: Flavor) {
     assert!(client.call(&["CONFIG", "SET", "min-replicas-to-write", "1"]).is_ok());
     assert_eq!(scope.get(&SUM.key()).await, Ok(Some(1)));
     assert_eq!(scope.transact(|tx| tx.llen(&HITS.key())).await, Ok(1));
-    // Whenever the deadline strikes, between two commits or between a read and its commit: the reason is the same.
+    // Whenever the deadline strikes, between two commits or between a read and its commit: the reason is the
+    // same.
     let patient = (0..40).map(|n| {
         let scope = scope.clone().deadline(DEADLINE / 2 + Duration::from_millis(3 * n));
         tokio::spawn(async move { hit(&scope, format!("two-{n}"), 1).await })

@@ -1,5 +1,5 @@
-//! Confirmations by replicas (`?wait=1`) beside a replica that hangs, one that lags, and a primary that restarts: what was
-//! acknowledged is on the replica, and survives its promotion.
+//! Confirmations by replicas (`?wait=1`) beside a replica that hangs, one that lags, and a primary that
+//! restarts: what was acknowledged is on the replica, and survives its promotion.
 
 mod fault_harness;
 
@@ -109,8 +109,8 @@ async fn a_full_primary_waits_for_removals_too(flavor: Flavor) {
     assert_eq!(pair.replica.client().call(&["EXISTS", "sum:pair"]).int(), 0);
 }
 
-/// The primary answers a commit, then restarts empty before replicas are asked: a new connection counts the replicas of a
-/// server that does not have the commit.
+/// The primary answers a commit, then restarts empty before replicas are asked: a new connection counts the
+/// replicas of a server that does not have the commit.
 async fn a_primary_that_restarts_without_a_commit_confirms_nothing(flavor: Flavor) {
     let Some(pair) = Pair::start(flavor).await else { return };
     let door = FaultProxy::start(pair.primary.address()).expect("a port is free");
@@ -133,7 +133,8 @@ async fn replicate(replica: &RedisServer, primary: &RedisServer) {
     until(|| replica.client().call(&["INFO", "replication"]).text().contains("master_link_status:up")).await;
 }
 
-/// A host name follows the primary, and the old one lives on as a replica: it ends no connection, so both must be left.
+/// A host name follows the primary, and the old one lives on as a replica: it ends no connection, so both
+/// must be left.
 async fn a_primary_that_became_a_replica_is_left(flavor: Flavor) {
     let options = || RedisServer::options().flavor(flavor).set("repl-diskless-sync-delay", "0");
     let (Some(old), Some(new)) = (require(options().start()), require(options().start())) else { return };
@@ -154,7 +155,8 @@ async fn a_primary_that_became_a_replica_is_left(flavor: Flavor) {
     );
 }
 
-/// The connection for commits leads to one server and that for WAIT to another, which has a replica, but not the commit.
+/// The connection for commits leads to one server and that for WAIT to another, which has a replica, but not
+/// the commit.
 async fn another_servers_replicas_confirm_nothing(flavor: Flavor) {
     let Some(pair) = Pair::start(flavor).await else { return };
     let Some(lonely) = require(RedisServer::options().flavor(flavor).start()) else { return };

@@ -1,4 +1,4 @@
-//! TLS with a private authority: a server whose certificate nobody else would trust.
+//! TLS with a private authority: a server whose certificate no public authority has signed.
 
 mod fault_harness;
 

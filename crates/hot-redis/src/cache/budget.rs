@@ -1,7 +1,7 @@
 //! One memory bound for the read caches of all partitions; the least recently used ones are emptied first.
 //!
-//! Each partition's task owns its cache and reports its size. When the sum exceeds the bound, the tasks that have been idle
-//! for longest are woken to empty theirs. Until they have run, the sum may exceed the bound.
+//! Each partition's task owns its cache and reports its size. When the sum exceeds the bound, the tasks that
+//! have been idle for longest are woken to empty theirs. Until they have run, the sum may exceed the bound.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -48,7 +48,8 @@ impl Budget {
         share
     }
 
-    /// Asks other partitions for the surplus and an eighth of the bound more, so that the next report does not ask again.
+    /// Asks other partitions for the surplus and an eighth of the bound more, so that the next report does
+    /// not ask again.
     fn reclaim(&self, asking: &Share) {
         let shares = self.shares.lock();
         let mut others: Vec<Arc<Share>> = shares.iter().filter_map(Weak::upgrade).collect();

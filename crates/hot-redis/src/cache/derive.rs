@@ -1,5 +1,5 @@
-//! Derives replies from cached ones of the same key, also across our own pending writes. The commit validates every one
-//! of them.
+//! Derives replies from cached ones of the same key, also across our own pending writes. The commit validates
+//! every one of them.
 
 use crate::limits::{CACHE_LIST_HEAD_MAX, CACHE_WRITTEN_TEXT_BYTES_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write, ZSlice};

@@ -1,9 +1,9 @@
-//! The read cache of one partition: replies that this process last received, or that its own commits in flight will
-//! leave behind. Transactions read from it speculatively; the commit validates every such read.
+//! The read cache of one partition: replies that this process last received, or that its own commits in
+//! flight will leave behind. Transactions read from it speculatively; the commit validates every such read.
 //!
-//! A wrong speculative read costs a commit that fails. So after a conflict on a key, its replies are used only while they
-//! are fresh, and otherwise read again, until [`CONTENDED`] has passed without another conflict. The cache never answers
-//! a plain read.
+//! A wrong speculative read costs a commit that fails. So after a conflict on a key, its replies are used
+//! only while they are fresh, and otherwise read again, until [`CONTENDED`] has passed without another
+//! conflict. The cache never answers a plain read.
 
 pub(crate) mod budget;
 mod derive;
@@ -79,8 +79,9 @@ impl ReadCache {
             let after = derive_after(key, &[(read.clone(), reply.clone())], &later);
             after.into_iter().for_each(|(read, reply)| entry.cached.insert(read, reply, tick));
             if entry.cached.get(read).is_none() {
-                // What the later commits leave cannot be derived. Without any reply the transaction would miss this read
-                // for as long as we write the key. A wrong one ends in a conflict, after which commits on the key wait.
+                // What the later commits leave cannot be derived. Without any reply the transaction would
+                // miss this read for as long as we write the key. A wrong one ends in a conflict, after which
+                // commits on the key wait.
                 entry.cached.insert_beside(read.clone(), reply, tick);
             }
         }
@@ -102,8 +103,8 @@ impl ReadCache {
         self.keys.entry_ref(key).or_default().leased_until = Some(until);
     }
 
-    /// Whether no key is contended or leased: then [`ReadCache::leased_until`] and [`ReadCache::is_in_flight_contended`]
-    /// need not be asked for each key.
+    /// Whether no key is contended or leased: then [`ReadCache::leased_until`] and
+    /// [`ReadCache::is_in_flight_contended`] need not be asked for each key.
     pub(crate) fn is_uncontended(&self, now: Instant) -> bool {
         self.contended_until.is_none_or(|until| now >= until)
     }
@@ -113,7 +114,8 @@ impl ReadCache {
         self.keys.get(key)?.leased_until.filter(|until| *until > now)
     }
 
-    /// Whether a commit in flight writes this key and other processes do too: speculation on its outcome is useless.
+    /// Whether a commit in flight writes this key and other processes do too: speculation on its outcome is
+    /// useless.
     pub(crate) fn is_in_flight_contended(&self, key: &RawKey, now: Instant) -> bool {
         self.keys.get(key).is_some_and(|entry| !entry.in_flight.is_empty() && entry.is_contended(now))
     }
@@ -130,7 +132,8 @@ impl ReadCache {
         self.bytes = self.bytes + entry.cached.bytes() - before;
     }
 
-    /// A commit of this tick that wrote the key was answered. If it was not committed, the replies built on it are void.
+    /// A commit of this tick that wrote the key was answered. If it was not committed, the replies built on
+    /// it are void.
     pub(crate) fn record_answered(&mut self, key: &RawKey, tick: u64, committed: bool) {
         let Some(entry) = self.keys.get_mut(key) else { return };
         entry.in_flight.retain(|(sent, _)| *sent != tick);

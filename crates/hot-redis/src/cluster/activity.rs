@@ -41,8 +41,8 @@ impl ActivityMonitor {
         ActivityMonitor { activity, silence_max }
     }
 
-    /// Awaits a reply. Replies come in the order of the requests, so any arrival brings this one nearer: it is lost only when
-    /// nothing arrived for `silence_max`.
+    /// Awaits a reply. Replies come in the order of the requests, so any arrival brings this one nearer: it
+    /// is lost only when nothing arrived for `silence_max`.
     pub(crate) async fn reply<T>(&self, reply: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         let Some(silence_max) = self.silence_max else { return reply.await };
         let mut reply = pin!(reply);
@@ -81,8 +81,8 @@ impl MonitoredStream {
         Ok((MonitoredStream { stream, activity: activity.clone(), is_blocked: false }, activity))
     }
 
-    /// Records a write that had waited. One that need not wait proves nothing: the kernel also buffers for a peer that is
-    /// gone.
+    /// Records a write that had waited. One that need not wait proves nothing: the kernel also buffers for a
+    /// peer that is gone.
     fn wrote(&mut self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if self.is_blocked && matches!(polled, Poll::Ready(Ok(1..))) {
             self.activity.note();

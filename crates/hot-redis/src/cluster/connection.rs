@@ -46,8 +46,8 @@ pub(crate) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// The server's `run_id`: it differs after every restart, and where a host name leads to another server. Asked once;
-    /// empty where our user may not run INFO.
+    /// The server's `run_id`: it differs after every restart, and where a host name leads to another server.
+    /// Asked once; empty where our user may not run INFO.
     pub(crate) async fn run_id(&self, name: &str) -> Result<String, Failure> {
         let run_id = self.run_id.get_or_try_init(async || {
             let (mut connection, mut info) = (self.connection.clone(), redis::cmd("INFO"));
@@ -76,8 +76,8 @@ impl Drop for Driver {
     }
 }
 
-/// Opens a connection on a monitored stream. With TLS the stream below is monitored, so that a part of an encrypted block
-/// counts as well.
+/// Opens a connection on a monitored stream. With TLS the stream below is monitored, so that a part of an
+/// encrypted block counts as well.
 async fn open(
     client: &Client,
     tls: Option<&TlsConnector>,

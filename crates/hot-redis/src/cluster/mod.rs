@@ -1,4 +1,5 @@
-//! Servers and connections: which server has a slot, how a command gets there, and which replicas have a commit.
+//! Servers and connections: which server has a slot, how a command gets there, and which replicas have a
+//! commit.
 
 mod activity;
 mod connection;

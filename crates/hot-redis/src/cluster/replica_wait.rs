@@ -1,9 +1,9 @@
 //! Waits for replicas (`?wait=n`): one WAIT serves all commits that were answered before it began.
 //!
-//! WAIT blocks its connection, so it has one of its own. It counts the replicas that have the last *write of its own
-//! connection*; without a write it counts every connected replica at once (since Redis 7.2 and on Valkey). So each round
-//! writes one small key of ours, then waits. Replication is one stream: a replica that has this write has every commit
-//! before it.
+//! WAIT blocks its connection, so it has one of its own. It counts the replicas that have the last *write of
+//! its own connection*; without a write it counts every connected replica at once (since Redis 7.2 and on
+//! Valkey). So each round writes one small key of ours, then waits. Replication is one stream: a replica that
+//! has this write has every commit before it.
 
 use super::connection::{Connection, OpenConnection};
 use crate::failure::Failure;
@@ -19,8 +19,8 @@ use tokio_rustls::TlsConnector;
 const TIMER: Duration = Duration::from_millis(150);
 /// What a reply may take beyond the time that WAIT was given.
 const REPLY_GRACE: Duration = Duration::from_millis(500);
-/// The write before a WAIT. It is small and short-lived, so it is allowed on a full server: a deletion that was committed
-/// there is confirmed like any other commit.
+/// The write before a WAIT. It is small and short-lived, so it is allowed on a full server: a deletion that
+/// was committed there is confirmed like any other commit.
 const WRITE: &str = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '', 'PX', ARGV[1])";
 
 /// What one commit waits for.

@@ -1,4 +1,5 @@
-//! Routes commands to the server of a partition: the only one, or by the Cluster's map of slots and by redirects.
+//! Routes commands to the server of a partition: the only one, or by the Cluster's map of slots and by
+//! redirects.
 
 use super::server::{ALWAYS, Gate, Server};
 use super::slots::{ranges_of, slot_of};
@@ -74,8 +75,8 @@ impl Router {
         (0..SLOTS).map(|number| number.to_string()).filter(is_on_server).nth(n)
     }
 
-    /// Sends a command to the slot's primary and follows redirects. Also returns the server that answered. Nothing is ever
-    /// sent again after it may have been executed.
+    /// Sends a command to the slot's primary and follows redirects. Also returns the server that answered.
+    /// Nothing is ever sent again after it may have been executed.
     pub(crate) async fn call(
         &self,
         slot: u16,

@@ -92,16 +92,16 @@ impl Server {
         self.classified(open.generation, answer)
     }
 
-    /// Sends one command that only reads, and asks in the same transaction for the server's role. `None` = one of the two
-    /// was not answered, or our user may not run MULTI or ROLE.
+    /// Sends one command that only reads, and asks in the same transaction for the server's role. `None` =
+    /// one of the two was not answered, or our user may not run MULTI or ROLE.
     pub(crate) async fn call_with_role(&self, cmd: &Cmd) -> Option<(Value, Value)> {
         if self.may_not_multi.load(Ordering::Relaxed) {
             return None;
         }
         let mut open = self.commands.connected(&self.client, &self.name).await.ok()?;
         let mut pipe = redis::pipe();
-        // Not the library's own transaction: that expects replies to MULTI and EXEC, which a user without the right to
-        // them does not get, and then breaks the shared connection.
+        // Not the library's own transaction: that expects replies to MULTI and EXEC, which a user without the
+        // right to them does not get, and then breaks the shared connection.
         pipe.cmd("MULTI").add_command(cmd.clone()).cmd("ROLE").cmd("EXEC").ignore_errors();
         let monitor = open.monitor.clone();
         let answers = monitor.reply(pipe.query_async::<Vec<RedisResult<Value>>>(&mut open.connection)).await;
@@ -130,7 +130,8 @@ impl Server {
         self.classified(open.generation, answer)
     }
 
-    /// Waits until so many replicas have everything that this server has written so far, or until the deadline.
+    /// Waits until so many replicas have everything that this server has written so far, or until the
+    /// deadline.
     pub(crate) async fn wait_for_replicas(&self, wait: ReplicaWait<'_>) -> Result<WaitOutcome, Failure> {
         let outcome = self.replica_waits.round(&self.client, &self.name, wait).await;
         if matches!(outcome, Ok(WaitOutcome::OtherServer)) {

@@ -5,8 +5,8 @@ use crate::script;
 use redis::Value;
 use std::ops::RangeInclusive;
 
-/// Slots, and host and port of their primary. `None` when the answer has not the shape of CLUSTER SLOTS: half a map would
-/// send commands to the wrong servers.
+/// Slots, and host and port of their primary. `None` when the answer has not the shape of CLUSTER SLOTS: half
+/// a map would send commands to the wrong servers.
 pub(crate) fn ranges_of(map: &Value) -> Option<Vec<(RangeInclusive<usize>, String, u16)>> {
     let Value::Array(ranges) = map else { return None };
     ranges.iter().map(range_of).collect()

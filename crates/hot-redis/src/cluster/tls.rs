@@ -1,4 +1,5 @@
-//! TLS: the crypto provider, and a private certificate authority (`?ca=/path/ca.pem`) instead of the public ones.
+//! TLS: the crypto provider, and a private certificate authority (`?ca=/path/ca.pem`) instead of the public
+//! ones.
 
 use emberkeep_hot::Error;
 use redis::{Client, ConnectionInfo, TlsCertificates};
@@ -26,7 +27,8 @@ pub(crate) struct CertificateAuthority {
     roots: RootCertStore,
 }
 
-/// TLS for the engine's own streams. It verifies the certificate and the host name, as the library does on its streams.
+/// TLS for the engine's own streams. It verifies the certificate and the host name, as the library does on
+/// its streams.
 pub(crate) fn connector(authority: Option<&CertificateAuthority>) -> TlsConnector {
     install_crypto_provider();
     let public = || RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
@@ -55,8 +57,8 @@ impl CertificateAuthority {
         Ok(CertificateAuthority { path: path.to_owned(), certificates, roots })
     }
 
-    /// The same server, trusted by this authority. A copy of the settings for another host, as a redirect needs it, trusts
-    /// the same authority.
+    /// The same server, trusted by this authority. A copy of the settings for another host, as a redirect
+    /// needs it, trusts the same authority.
     pub(crate) fn trusted(&self, info: ConnectionInfo) -> Result<ConnectionInfo, Error> {
         let client = Client::build_with_tls(info, self.certificates.clone());
         let client = client.map_err(|error| unusable(&self.path, &format!("is not understood: {error}")))?;

@@ -121,7 +121,8 @@ impl fmt::Debug for RedisUrl {
 /// The error never repeats the URL: it may contain a password.
 fn wrong(url: &str, problem: &str) -> Error {
     let shown = url.rsplit_once('@').map_or(url, |(_, after)| after);
-    // Nor an option's value: some clients take a password there. With a `?` before the `@` the parts are ambiguous.
+    // Nor an option's value: some clients take a password there. With a `?` before the `@` the parts are
+    // ambiguous.
     let ambiguous = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
     let shown = if ambiguous { "" } else { shown.split('?').next().unwrap_or_default() };
     Error::Invalid {

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 /// Whether a transaction is being sent or was cancelled, and why it has not committed yet.
 ///
-/// A transaction with effects is sent only after `try_send` returned `true`. A caller reports "nothing was written" only
-/// after `try_cancel` returned `true`. Never both.
+/// A transaction with effects is sent only after `try_send` returned `true`. A caller reports "nothing was
+/// written" only after `try_cancel` returned `true`. Never both.
 #[derive(Default)]
 pub(crate) struct CancelGuard {
     state: AtomicU8,
@@ -24,8 +24,8 @@ pub(crate) struct CancelGuard {
 /// Why the backend could not be used.
 struct Problem {
     error: Error,
-    /// Answers since then. One proves little: a server that refuses writes still answers reads, and finds a commit stale
-    /// that was built on one it refused.
+    /// Answers since then. One proves little: a server that refuses writes still answers reads, and finds a
+    /// commit stale that was built on one it refused.
     answers: u32,
 }
 
@@ -85,8 +85,8 @@ impl CancelGuard {
         }
     }
 
-    /// The error of a caller whose deadline passed with nothing sent: the backend's problem, conflicts, or a deadline too
-    /// short for the round trips of the body.
+    /// The error of a caller whose deadline passed with nothing sent: the backend's problem, conflicts, or a
+    /// deadline too short for the round trips of the body.
     pub(crate) fn deadline_error(&self, backend: &str, started: Instant) -> Error {
         let (waited, attempts) = (started.elapsed(), self.conflicts.load(Ordering::Relaxed));
         let answers = self.answers.load(Ordering::Relaxed);

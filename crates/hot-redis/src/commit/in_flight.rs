@@ -63,7 +63,8 @@ pub(super) enum Outcome {
 }
 
 impl InFlight {
-    /// Sends the call and finds out what became of it, at the latest when its last caller has stopped waiting.
+    /// Sends the call and finds out what became of it, at the latest when its last caller has stopped
+    /// waiting.
     pub(super) async fn execute(&self, shared: &Shared, partition: &[u8]) -> Outcome {
         let end = self.deadline + DEADLINE_GRACE;
         match tokio::time::timeout_at(end.into(), self.run(shared, partition)).await {
@@ -166,8 +167,8 @@ impl InFlight {
         }
     }
 
-    /// Waits for the replicas that the URL asks for, after a commit that reached the server after `since`. `Some` = why
-    /// too few have confirmed.
+    /// Waits for the replicas that the URL asks for, after a commit that reached the server after `since`.
+    /// `Some` = why too few have confirmed.
     async fn wait_for_replicas(
         &self,
         shared: &Shared,
@@ -203,7 +204,8 @@ impl InFlight {
         let mut run_id = server.run_id_since(since).await?;
         if run_id.is_none() {
             let asked = Instant::now();
-            // The new connection may lead to a server that restarted without the commit. The receipt proves that not.
+            // The new connection may lead to a server that restarted without the commit. The receipt proves
+            // that not.
             if !sequence.is_on_record(shared, shared.router.slot(partition), server).await {
                 let reason = "the server went away before replicas were asked".into();
                 return Err(Failure::Lost { reason });

@@ -1,8 +1,8 @@
 //! Fairness leases: a process that keeps losing conflicts on a key gets a short lease on it.
 //!
-//! The script grants a lease with a stale answer, so that the next commit on the key is the owner's. That commit ends the
-//! lease. A transaction that does not commit after all, or not on that key, must not keep other processes waiting until
-//! the lease expires: the last transaction that relies on it releases it.
+//! The script grants a lease with a stale answer, so that the next commit on the key is the owner's. That
+//! commit ends the lease. A transaction that does not commit after all, or not on that key, must not keep
+//! other processes waiting until the lease expires: the last transaction that relies on it releases it.
 
 use emberkeep_hot::command::RawKey;
 use emberkeep_schema::KeyLayout;

@@ -46,8 +46,8 @@ pub(crate) struct QueuedTransaction {
     combine: Combine,
     /// Runs in a row that each missed a read although the read missed before was fetched.
     misses: u32,
-    /// The time of its last run, once it has missed often: the keys that it reads may depend on the time, and then it would
-    /// miss for ever. A transaction with a time of its own has a call of its own.
+    /// The time of its last run, once it has missed often: the keys that it reads may depend on the time, and
+    /// then it would miss for ever. A transaction with a time of its own has a call of its own.
     reused_time: Option<BodyTime>,
     paused_until: Option<Instant>,
     /// The keys of its last run, if it had to wait for one of them: until that is over it need not run again.
@@ -245,7 +245,8 @@ impl QueuedTransaction {
         self.guard.count_conflict();
     }
 
-    /// Its reads were stale. `problem` = not another process is the reason, but a commit before it that was not executed.
+    /// Its reads were stale. `problem` = not another process is the reason, but a commit before it that was
+    /// not executed.
     pub(crate) fn record_stale(&mut self, snapshot: Arc<Snapshot>, problem: Option<&Error>) {
         self.stale += 1;
         self.lease_waits = 0;

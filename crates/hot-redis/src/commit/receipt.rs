@@ -1,8 +1,8 @@
 //! Commit receipts: whether a commit whose reply was lost has been executed.
 //!
-//! A commit sequence is a receipt key and a number that grows with every commit on it. One commit of a sequence is in
-//! flight at a time, and the script writes the number into the receipt. So a receipt with the last number proves that the
-//! commit was executed; closing the sequence ensures that it never will be.
+//! A commit sequence is a receipt key and a number that grows with every commit on it. One commit of a
+//! sequence is in flight at a time, and the script writes the number into the receipt. So a receipt with the
+//! last number proves that the commit was executed; closing the sequence ensures that it never will be.
 
 use crate::clock::ServerClock;
 use crate::cluster::{ALWAYS, Server};

@@ -1,7 +1,7 @@
 //! Reads by one plain command and ROLE in one MULTI, so that both are of one moment, in one round trip.
 //!
-//! A script can make any read, but copies every reply through its own memory: 500 strings of 560 bytes took the server
-//! 980 µs by a script and 150 µs by MGET. `None` = use the script.
+//! A script can make any read, but copies every reply through its own memory: 500 strings of 560 bytes took
+//! the server 980 µs by a script and 150 µs by MGET. `None` = use the script.
 
 use crate::cluster::Server;
 use crate::limits::MGET_READS_MIN;

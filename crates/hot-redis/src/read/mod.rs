@@ -79,8 +79,8 @@ async fn read_slot(shared: &Shared, slot: u16, reads: &[(RawKey, Read)]) -> Resu
     replies.collect::<Result<Vec<_>, _>>().map_err(refused)
 }
 
-/// Makes a call that only reads, and makes it again after any failure until the deadline; a reply that is arriving then is
-/// read to its end. Also returns the server that answered.
+/// Makes a call that only reads, and makes it again after any failure until the deadline; a reply that is
+/// arriving then is read to its end. Also returns the server that answered.
 async fn retry_read<F>(
     shared: &Shared,
     slot: u16,
@@ -113,8 +113,8 @@ where
     }
 }
 
-/// The error of a server that is a replica: it would answer with old data. Scripts notice by themselves; this is for all
-/// other reads. A user without the right to ROLE may read all the same.
+/// The error of a server that is a replica: it would answer with old data. Scripts notice by themselves; this
+/// is for all other reads. A user without the right to ROLE may read all the same.
 pub(crate) async fn refuse_replica(shared: &Shared, server: &Server) -> Result<()> {
     match server.call(&redis::cmd("ROLE"), ALWAYS).await {
         Ok(Value::Array(role)) if role.first().is_some_and(|role| script::text(role) == "slave") => {

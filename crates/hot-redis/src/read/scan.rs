@@ -1,10 +1,11 @@
 //! Pages of all keys, by SCAN on one primary after the other.
 //!
-//! A cursor of SCAN is valid only in the process that gave it. A walk over several servers is complete only if no slot
-//! moves from a server that is still to come to one that was already scanned. So a cursor names its server *and* the state
-//! of the whole Cluster: which slots each server has, in which epoch, in which process. A page of another state is
-//! refused, and the state is compared again at the end of every server's part. In between, a slot that moves shows by its
-//! mark (MIGRATING, IMPORTING) or afterwards by its new owner's epoch, also if it has moved back.
+//! A cursor of SCAN is valid only in the process that gave it. A walk over several servers is complete only
+//! if no slot moves from a server that is still to come to one that was already scanned. So a cursor names
+//! its server *and* the state of the whole Cluster: which slots each server has, in which epoch, in which
+//! process. A page of another state is refused, and the state is compared again at the end of every server's
+//! part. In between, a slot that moves shows by its mark (MIGRATING, IMPORTING) or afterwards by its new
+//! owner's epoch, also if it has moved back.
 
 use super::sscan::{parse_page, place_of};
 use super::{not_understood, refuse_replica};
@@ -72,7 +73,8 @@ impl Scanner {
         let part = &plan.parts[index];
         let (position, keys, has_restarted) = match scan_part(shared, part, from, pattern, count).await {
             Ok(found) => found,
-            // After a failover the server is a replica or gone: the walk begins anew once the Cluster has settled.
+            // After a failover the server is a replica or gone: the walk begins anew once the Cluster has
+            // settled.
             Err(error) if plan.is_same(&*self.fresh_plan(shared).await?) => return Err(error),
             Err(_) => return Err(outdated()),
         };
@@ -108,7 +110,8 @@ impl Scanner {
     }
 }
 
-/// One page of one server: the next position, the keys, and whether another process answered than the plan names.
+/// One page of one server: the next position, the keys, and whether another process answered than the plan
+/// names.
 async fn scan_part(
     shared: &Shared,
     part: &Part,

@@ -15,8 +15,8 @@ use redis::{Cmd, Value};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One page of a set. A cursor is valid only on the server process that gave it. Where another one has the slot by now, or
-/// the server restarted, the walk begins anew, so that no member is missed.
+/// One page of a set. A cursor is valid only on the server process that gave it. Where another one has the
+/// slot by now, or the server restarted, the walk begins anew, so that no member is missed.
 pub(crate) async fn members_page(
     shared: &Shared,
     key: &RawKey,
@@ -51,7 +51,8 @@ pub(crate) async fn members_page(
     }
 }
 
-/// The answer to SSCAN and the server that gave it, by single commands: slower, but with errors that say what went wrong.
+/// The answer to SSCAN and the server that gave it, by single commands: slower, but with errors that say what
+/// went wrong.
 async fn scan_set(
     shared: &Shared,
     key: &RawKey,
@@ -62,7 +63,8 @@ async fn scan_set(
     loop {
         match retry_read(shared, slot, deadline, || shared.router.call(slot, cmd, ALWAYS)).await {
             Err(Error::Unavailable { reason, .. }) if reason.starts_with("WRONGTYPE") => {
-                // SSCAN does not say which type it found. A read by the script does, unless the key has changed again.
+                // SSCAN does not say which type it found. A read by the script does, unless the key has
+                // changed again.
                 for reply in read_many(shared, vec![(key.clone(), Read::SCard)]).await? {
                     reply.checked(key, &Read::SCard)?;
                 }

@@ -1,11 +1,14 @@
--- The general commit script: validates groups of transactions, applies those that are not stale, then answers reads.
+-- The general commit script: validates groups of transactions, applies those that are not stale, then answers
+-- reads.
 --
--- A group is one or more transactions that share keys; two groups share none. Pass 1 replays each group's reads and
--- compares the replies with what the bodies read. Pass 2 writes a receipt and the effects of the groups that passed.
--- Pass 3 makes the reads that transactions still miss. Redis does not undo a script, so pass 1 checks whatever could fail.
+-- A group is one or more transactions that share keys; two groups share none. Pass 1 replays each group's
+-- reads and compares the replies with what the bodies read. Pass 2 writes a receipt and the effects of the
+-- groups that passed. Pass 3 makes the reads that transactions still miss. Redis does not undo a script, so
+-- pass 1 checks whatever could fail.
 --
--- Each argument costs the server more than most of what is done with it. So every word is passed once, and a program of
--- packed numbers says how the words belong together. A key, a word or a shape in it is its place in KEYS, ARGV or SHAPES.
+-- Each argument costs the server more than most of what is done with it. So every word is passed once, and a
+-- program of packed numbers says how the words belong together. A key, a word or a shape in it is its place
+-- in KEYS, ARGV or SHAPES.
 --
 -- KEYS  1..n the data keys; then the lease keys of the first of them (unless MODE is 0); last the receipt (unless SEQUENCE is '')
 -- ARGV  KEYS n   MODE '0' writes nothing, '1' has lease keys, '2' also checks our user's ACL   SEQUENCE of this commit, or ''
@@ -74,7 +77,8 @@ local function span(len, name, from, to)
   return math.min(e, len - 1) - s + 1
 end
 
--- A reply in the form in which it is returned: a wrong type by its name. Returns it, or nil and a fatal error.
+-- A reply in the form in which it is returned: a wrong type by its name. Returns it, or nil and a fatal
+-- error.
 local function returned(key, reply)
   if type(reply) ~= 'table' or not reply.err then return reply end
   if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then return nil, reply end
@@ -141,7 +145,8 @@ local function same(reply, name, p)
   if tag == TAG_WRONG_TYPE then return special and reply[1] == REPLY_WRONG_TYPE and reply[2] == expected, after end
   if tag == TAG_TOO_MANY then return special and reply[1] == REPLY_TOO_MANY and reply[2] == num(expected), after end
   if tag == TAG_ARRAY then return kind == 'table' and not special and canonical(reply, name) == expected, after end
-  -- TAG_DIGEST: of a long string or array, salted with our random name against values that were made to collide.
+  -- TAG_DIGEST: of a long string or array, salted with our random name against values that were made to
+  -- collide.
   local text = reply
   if kind == 'table' and not special then text = canonical(reply, name) end
   return type(text) == 'string' and redis.sha1hex(me .. text) == expected, after
@@ -162,8 +167,8 @@ local function keys_at(p, count, stride)
   return keys
 end
 
--- Whether a group's strings are unchanged and its absent keys still absent, each by one command. `false` proves nothing:
--- our user may not be allowed that command.
+-- Whether a group's strings are unchanged and its absent keys still absent, each by one command. `false`
+-- proves nothing: our user may not be allowed that command.
 local function unchanged(p, texts, absent)
   for first = 0, texts - 1, CHUNK do
     local count = math.min(texts - first, CHUNK)
@@ -180,8 +185,9 @@ local function unchanged(p, texts, absent)
   return true
 end
 
--- Makes the reads at position p one by one. Returns the replies, whether all are as expected, the position after the reads,
--- and a fatal error if any. Takes leases on the keys that changed, if the group asks for them.
+-- Makes the reads at position p one by one. Returns the replies, whether all are as expected, the position
+-- after the reads, and a fatal error if any. Takes leases on the keys that changed, if the group asks for
+-- them.
 local function read_each(p, texts, absent, reads, asks)
   local replies, all = {}, true
   local function note(key, reply, equal)
@@ -233,16 +239,17 @@ local function obstacle(key, expected, min, max)
   return nil
 end
 
--- Whether our user may run a command, checked once per command and only if the caller has not checked lately. The server
--- checks the keys before it starts a script; but a command that is refused after the first write would leave the
--- transaction half-written.
+-- Whether our user may run a command, checked once per command and only if the caller has not checked lately.
+-- The server checks the keys before it starts a script; but a command that is refused after the first write
+-- would leave the transaction half-written.
 local allowed = {}
 local function may(name, key)
   if allowed[name] == nil then allowed[name] = redis.acl_check_cmd(name, key) end
   return allowed[name]
 end
 
--- The first command of a group's effects that our user may not run, or nil. Position q is that of its log entries.
+-- The first command of a group's effects that our user may not run, or nil. Position q is that of its log
+-- entries.
 local function forbidden(q, logs, deletions, writes, messages)
   if logs > 0 then
     local list, counter = K[N[q]], K[N[q + 1]]
@@ -262,8 +269,8 @@ local function forbidden(q, logs, deletions, writes, messages)
   end
 end
 
--- Compares the reads at position q with what the bodies read. Returns nil and the position after them if they are equal;
--- otherwise the answer of a stale group or a fatal error.
+-- Compares the reads at position q with what the bodies read. Returns nil and the position after them if they
+-- are equal; otherwise the answer of a stale group or a fatal error.
 local function compare(q, texts, absent, reads, asks)
   if unchanged(q, texts, absent) then
     local p, equal = q + TEXT_LENGTH * texts + 2 * absent, true
@@ -325,8 +332,8 @@ local function validate(p)
   return ANSWER_COMMITTED, entries, mine
 end
 
--- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write failed. Nothing
--- here ends the script by an error: the caller would conclude that nothing was written.
+-- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
+-- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
 local function write(p, q)
   q = q + LOG_LENGTH * N[p + GROUP_LOG_ENTRIES]
   local deletions = N[p + GROUP_DELETIONS]
@@ -350,7 +357,8 @@ local function write(p, q)
   return q
 end
 
--- Then its log entries and messages. After the writes of all groups: one of them may trim the log, by what it read of it.
+-- Then its log entries and messages. After the writes of all groups: one of them may trim the log, by what it
+-- read of it.
 local function publish(p, q, messages)
   for _ = 1, N[p + GROUP_LOG_ENTRIES] do
     local list, bound = K[N[q]], A[N[q + 2]]
@@ -418,8 +426,9 @@ for g = 1, groups do
 end
 if trouble then return { time, trouble, answers, {} } end
 
--- A replica would answer a call that writes nothing, with old data. So such a call makes a write without effect (no
--- deadline is earlier than 0), which a replica refuses. Any other error of that write does not concern reads.
+-- A replica would answer a call that writes nothing, with old data. So such a call makes a write without
+-- effect (no deadline is earlier than 0), which a replica refuses. Any other error of that write does not
+-- concern reads.
 if not any and #K > 0 then
   local refused = try('PEXPIREAT', K[1], '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end

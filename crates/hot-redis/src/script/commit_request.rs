@@ -32,8 +32,8 @@ pub(crate) struct CommitRequest {
     program: Vec<u32>,
     shapes: Vec<u32>,
     shape_places: HashMap<Read, u32, RandomState>,
-    /// Hashed before a text of which a digest is taken. Only this process and the server have it, so a caller who chooses
-    /// values cannot choose two of equal digests.
+    /// Hashed before a text of which a digest is taken. Only this process and the server have it, so a caller
+    /// who chooses values cannot choose two of equal digests.
     digest_prefix: String,
 }
 
@@ -308,8 +308,8 @@ impl CommitRequest {
         self.program.extend(numbers);
     }
 
-    /// The writes of one key: all of them take effect before its deadline counts, which may pass on the way. The server
-    /// removes a key at its deadline, and a write after that would create one that never expires.
+    /// The writes of one key: all of them take effect before its deadline counts, which may pass on the way.
+    /// The server removes a key at its deadline, and a write after that would create one that never expires.
     fn writes(&mut self, of_key: &[(RawKey, Write)]) {
         match early_deadline(of_key) {
             None => of_key.iter().for_each(|(key, write)| self.write(key, write_words(write))),
@@ -332,7 +332,8 @@ impl CommitRequest {
     }
 }
 
-/// The keys that a group does not write and may have a lease on, from an earlier run: its commit ends the lease.
+/// The keys that a group does not write and may have a lease on, from an earlier run: its commit ends the
+/// lease.
 fn leases_of(group: &GroupRequest<'_>) -> Vec<RawKey> {
     let mut keys: Vec<RawKey> = vec![];
     let reads = group.reads.iter().filter(|_| group.ask_lease).map(|(key, ..)| key);

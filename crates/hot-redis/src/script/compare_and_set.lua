@@ -1,5 +1,5 @@
--- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps the protocol of
--- commit.lua and gives the same answers, in half of the time.
+-- The commit script for the commonest shape: every group is one string, read whole and set whole. It keeps
+-- the protocol of commit.lua and gives the same answers, in half of the time.
 --
 -- KEYS  1..n the strings, n+1..2n their lease keys, the receipt, then strings that transactions still miss; only those if n is 0
 -- ARGV  SEQUENCE of this commit   TIME '' | 't' return the time | the client's estimate in ms   PROCESS   LEASE_MS
@@ -94,7 +94,8 @@ if set > 0 then
   end
 end
 
--- Nothing was written, so a replica would have answered too. As in commit.lua, it refuses a write without effect.
+-- Nothing was written, so a replica would have answered too. As in commit.lua, it refuses a write without
+-- effect.
 if set == 0 and #K > 0 then
   local refused = redis.pcall('PEXPIREAT', K[1], '0', 'GT')
   if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
@@ -102,8 +103,8 @@ end
 
 if n > 0 and set == n and trouble == STATUS_DONE and time == 0 and #K == n + n + 1 then return n end
 
--- After the writes, so that all replies are of one moment. By MGET where our user may; MGET returns nil for a wrong type,
--- so each nil is read again by GET.
+-- After the writes, so that all replies are of one moment. By MGET where our user may; MGET returns nil for a
+-- wrong type, so each nil is read again by GET.
 local fetched, before_fetches = {}, n > 0 and n + n + 1 or 0
 for first = before_fetches + 1, #K, 1000 do
   local last = math.min(first + 999, #K)

@@ -1,5 +1,5 @@
-//! The commonest shape of a group: one string, read whole and set whole. `compare_and_set.lua` serves it in less than
-//! half of the time of the general script.
+//! The commonest shape of a group: one string, read whole and set whole. `compare_and_set.lua` serves it in
+//! less than half of the time of the general script.
 
 use super::commit_request::{HEADER_BYTES_USUAL, LEASE_KEY_BYTES_USUAL, digest};
 use super::layout::{COMPARE_AND_SET_ARGUMENTS, COMPARE_AND_SET_STRING};
@@ -74,7 +74,8 @@ pub(crate) struct CompareAndSetRequest {
 }
 
 impl CompareAndSetRequest {
-    /// A call that sets these strings, each of another key, then makes the reads. `None` if one is not of a string.
+    /// A call that sets these strings, each of another key, then makes the reads. `None` if one is not of a
+    /// string.
     pub(crate) fn new(
         strings: &[CompareAndSet<'_>],
         fetches: &[(RawKey, Read)],

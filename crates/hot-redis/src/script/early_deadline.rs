@@ -3,8 +3,8 @@
 use emberkeep_hot::command::{Expiry, RawKey, Write};
 use emberkeep_hot::limits::DEADLINE_MS_MAX;
 
-/// The deadline that must be set again after the last of one key's writes: others follow the write that set it, and the
-/// key may be absent in between. `None` = the order of the writes is safe as it is.
+/// The deadline that must be set again after the last of one key's writes: others follow the write that set
+/// it, and the key may be absent in between. `None` = the order of the writes is safe as it is.
 pub(crate) fn early_deadline(writes: &[(RawKey, Write)]) -> Option<i64> {
     let (_, before) = writes.split_last()?;
     let after = writes.last().is_some_and(|(_, write)| matches!(write, Write::ExpireAt(_)));

@@ -1,6 +1,7 @@
 //! The numbers that this side and the scripts agree on, in one table.
 //!
-//! The requests are built by these names, and a test compares the table with the constants at the top of each script.
+//! The requests are built by these names, and a test compares the table with the constants at the top of each
+//! script.
 
 /// Names of consecutive places.
 pub(super) struct Fields {

@@ -1,4 +1,5 @@
-//! A call of one of the two commit scripts. Both keep one protocol; each has a request type that writes its arguments.
+//! A call of one of the two commit scripts. Both keep one protocol; each has a request type that writes its
+//! arguments.
 
 use super::commit_request::CommitRequest;
 use super::compare_and_set::CompareAndSetRequest;

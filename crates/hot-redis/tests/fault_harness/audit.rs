@@ -1,4 +1,4 @@
-//! Compares what callers were told with what the server holds.
+//! Compares the callers' results with what the server has.
 
 use super::{Arena, COUNT, CallResult, HITS, Ledger, SUM};
 use emberkeep_hot::store::log_keys;
@@ -10,17 +10,17 @@ use std::fmt;
 /// What was found.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Audit {
-    /// Hits that the server holds.
+    /// Hits that the server has.
     pub present: usize,
-    /// Hits that it holds more than once.
+    /// Hits that it has more than once.
     pub twice: usize,
-    /// Hits whose callers were told "done" and that are not there.
+    /// Hits reported as done that the server does not have.
     pub missing: usize,
-    /// Hits whose callers were told "certainly not" and that are there.
+    /// Hits reported as not done that the server has.
     pub phantom: usize,
-    /// Hits that nobody made.
+    /// Hits that no caller made.
     pub strange: usize,
-    /// Hits of unknown outcome that are there.
+    /// Hits of unknown outcome that the server has.
     pub unknown_present: usize,
     /// Whether sum, counter, list and log tell the same story.
     pub consistent: bool,
@@ -39,7 +39,7 @@ impl Audit {
     pub fn assert_nothing_wrong(&self) {
         assert_eq!(self.twice, 0, "hits were made twice: {self}");
         assert_eq!(self.phantom, 0, "hits were made that were reported as not made: {self}");
-        assert_eq!(self.strange, 0, "hits that nobody made: {self}");
+        assert_eq!(self.strange, 0, "hits that no caller made: {self}");
         assert!(self.consistent, "sum, counter, list and log differ: {self}");
     }
 

@@ -52,7 +52,7 @@ impl Deployment {
         }
     }
 
-    /// The server to disturb in this round: each has its turn.
+    /// The server to disturb in this round: one after the other.
     pub fn victim(&self, round: usize) -> &RedisServer {
         &self.nodes()[round % self.nodes().len()]
     }

@@ -1,10 +1,10 @@
-//! What callers were told about their hits.
+//! The results that callers got for their hits.
 
 use emberkeep_hot::Error;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What one caller was told.
+/// The result that one caller got.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallResult {
     /// It happened.

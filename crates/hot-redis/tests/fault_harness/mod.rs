@@ -1,8 +1,9 @@
-//! What the fault tests share: a transaction that leaves four traces of every hit, a ledger of what callers were told,
-//! and an audit that compares the two.
+//! What the fault tests share: a transaction that leaves four traces of every hit, a ledger of the callers'
+//! results, and an audit that compares the two.
 //!
-//! A hit reads and writes a sum, appends its id to a list, adds to a counter without reading it, and records its
-//! id in the log. So a hit that was lost, made twice or made by half shows up in at least one of the four.
+//! A hit reads and writes a sum, appends its id to a list, adds to a counter without reading it, and records
+//! its id in the log. So a hit that was lost, made twice or made by half shows up in at least one of the
+//! four.
 
 #![allow(dead_code, unreachable_pub, unused_imports)] // Every test binary uses another part of it.
 
@@ -100,7 +101,7 @@ impl Until {
     }
 }
 
-/// Lets `tasks` tasks hit one arena; returns what they were told.
+/// Lets `tasks` tasks hit one arena; returns their results.
 pub async fn assault(scope: Scope<Arena>, name: &str, tasks: usize, until: Until) -> Ledger {
     let mut running = Vec::new();
     for task in 0..tasks {

@@ -1,7 +1,7 @@
 //! One fault, every place: Redis and Valkey, one server and a Cluster.
 
-/// Makes four tests of each fault, an async function of a [`Deployment`](super::Deployment): on one server and on a Cluster of
-/// three, of Redis and of Valkey, all started with the options behind it.
+/// Makes four tests of each fault, an async function of a [`Deployment`](super::Deployment): on one server
+/// and on a Cluster of three, of Redis and of Valkey, all started with the options behind it.
 #[macro_export]
 macro_rules! on_every_deployment {
     ($($fault:ident: $options:expr),* $(,)?) => {

@@ -15,8 +15,8 @@ pub(crate) struct Group {
     keys: Vec<RawKey>,
     /// What its transactions have read, while transactions join it.
     reads: Reads,
-    /// Reads with another reply than the same read in `reads`. That must not happen; if it does, the commit compares both
-    /// and fails, rather than accept one that was not validated.
+    /// Reads with another reply than the same read in `reads`. That must not happen; if it does, the commit
+    /// compares both and fails, rather than accept one that was not validated.
     contradictions: Vec<(RawKey, Read, Reply)>,
     /// The reads as the script compares them, after [`Group::close`].
     compared: Vec<(RawKey, Read, Reply)>,

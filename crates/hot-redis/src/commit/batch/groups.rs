@@ -1,8 +1,8 @@
 //! The groups of a batch.
 //!
-//! Transactions that share a key run one after the other on the same state and become one group: its reads are validated
-//! once, its writes are merged, and either all of them commit or none does. Two groups share no key, so a stale group
-//! does not hold up the others of the same call.
+//! Transactions that share a key run one after the other on the same state and become one group: its reads
+//! are validated once, its writes are merged, and either all of them commit or none does. Two groups share no
+//! key, so a stale group does not hold up the others of the same call.
 
 use super::group::Group;
 use super::merge::push_merged;
@@ -41,8 +41,8 @@ pub(super) struct Groups {
     transactions: usize,
     bytes: usize,
     log_keys: (RawKey, RawKey),
-    /// Whether a transaction appends to the log. The script does that after the writes of all groups, so no transaction of
-    /// this batch can read the entries.
+    /// Whether a transaction appends to the log. The script does that after the writes of all groups, so no
+    /// transaction of this batch can read the entries.
     appends_to_log: bool,
 }
 

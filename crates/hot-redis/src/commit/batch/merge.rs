@@ -1,4 +1,5 @@
-//! Merges the writes and the list ranges of transactions in one commit: what several do to a key is sent once.
+//! Merges the writes and the list ranges of transactions in one commit: what several do to a key is sent
+//! once.
 
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, RawKey, Read, Reply, Write};
@@ -6,8 +7,8 @@ use emberkeep_hot::limits::{COMMAND_ARGUMENTS_MAX, INCREMENT_MAX, REPLY_ELEMENTS
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
-/// Appends a write of one key. Drops the writes that it overrides, and merges it with the last one where one command can
-/// do both.
+/// Appends a write of one key. Drops the writes that it overrides, and merges it with the last one where one
+/// command can do both.
 pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     use Write::*;
     if matches!(write, Del | Set(_, Expiry::Never | Expiry::At(_))) {
@@ -51,9 +52,9 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     }
 }
 
-/// Removes the deadline at the end of these writes, if the key is certainly present before and after the write that
-/// follows: then the deadline may come last. It must come last if it passes before the commit: the server would remove
-/// the key at once, and the write would create another one.
+/// Removes the deadline at the end of these writes, if the key is certainly present before and after the
+/// write that follows: then the deadline may come last. It must come last if it passes before the commit: the
+/// server would remove the key at once, and the write would create another one.
 fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
     use Write::*;
     let grows =
@@ -70,15 +71,16 @@ fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
     }
 }
 
-/// A number as text, after an increment; `None` if it is not a number or overflows. Then the commit is refused.
+/// A number as text, after an increment; `None` if it is not a number or overflows. Then the commit is
+/// refused.
 fn increased(text: &Bytes, by: i64) -> Option<Bytes> {
     let text = std::str::from_utf8(text).ok()?;
     let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text)?;
     Some(Bytes::from(number.checked_add(by)?.to_string()))
 }
 
-/// Joins adjacent ranges of one list: transactions that each took the next element have read one range each, and the
-/// server compares one.
+/// Joins adjacent ranges of one list: transactions that each took the next element have read one range each,
+/// and the server compares one.
 pub(super) fn join_ranges(reads: Vec<(RawKey, Read, Reply)>) -> Vec<(RawKey, Read, Reply)> {
     let bounds = |(key, read, _): &(RawKey, Read, Reply)| match read {
         Read::LRange(first @ 0.., last @ 0..) => Some((key.clone(), *first, *last)),
@@ -105,8 +107,8 @@ fn first_of(read: &Read) -> i64 {
     if let Read::LRange(first, _) = read { *first } else { 0 }
 }
 
-/// Adds a range to the one before it, if it begins where that one ends. Not if the joined range was read as well, perhaps
-/// with another reply: each reply that a body read is compared.
+/// Adds a range to the one before it, if it begins where that one ends. Not if the joined range was read as
+/// well, perhaps with another reply: each reply that a body read is compared.
 fn extend(
     before: &mut (RawKey, Read, Reply),
     next: &(RawKey, Read, Reply),

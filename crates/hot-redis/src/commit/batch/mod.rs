@@ -1,7 +1,8 @@
 //! A batch: the transactions of one commit, run speculatively on the read cache and on each other's writes.
 //!
-//! A transaction that finds all of its reads joins a group ([`groups`]). One that misses a read waits for the call of
-//! this batch, which makes the read. One that must not share this commit is deferred to a later batch.
+//! A transaction that finds all of its reads joins a group ([`groups`]). One that misses a read waits for the
+//! call of this batch, which makes the read. One that must not share this commit is deferred to a later
+//! batch.
 
 mod group;
 mod groups;
@@ -82,8 +83,8 @@ impl Batch {
         }
     }
 
-    /// Runs a transaction on top of the batch. Afterwards it is in the batch, waits for a read, was deferred or is already
-    /// answered. It is returned if the batch is full: then it belongs into the next one.
+    /// Runs a transaction on top of the batch. Afterwards it is in the batch, waits for a read, was deferred
+    /// or is already answered. It is returned if the batch is full: then it belongs into the next one.
     pub(crate) fn admit(
         &mut self,
         mut transaction: QueuedTransaction,
@@ -109,8 +110,8 @@ impl Batch {
         }
         let returned = self.run(transaction, cache, clock);
         if !self.is_begun() {
-            // The transaction left the batch, so no body in it has been shown a time. The next one must not get the time
-            // that this one reused.
+            // The transaction left the batch, so no body in it has been shown a time. The next one must not
+            // get the time that this one reused.
             self.time = None;
         }
         returned
@@ -190,8 +191,8 @@ impl Batch {
         leased_until.is_some() || keys.iter().any(|key| cache.is_in_flight_contended(key, self.started))
     }
 
-    /// Shows a transaction the time of its last run again, while that is not too old. Transactions that follow one another
-    /// still see time pass: this one began earlier.
+    /// Shows a transaction the time of its last run again, while that is not too old. Transactions that
+    /// follow one another still see time pass: this one began earlier.
     fn reuse_time(&mut self, transaction: &QueuedTransaction, clock: &Clock) {
         let age_max = (REUSED_TIME_AGE_MAX + clock.round_trip()).as_millis() as i64;
         let is_recent = |time: &BodyTime| clock.estimate_ms() - time.estimate_ms <= age_max;
@@ -222,7 +223,8 @@ impl Batch {
         true
     }
 
-    /// Fetches all reads of the transaction so far and those that it misses: together they come from one moment.
+    /// Fetches all reads of the transaction so far and those that it misses: together they come from one
+    /// moment.
     fn fetch(&mut self, reads: Reads, missing: Vec<(RawKey, Read)>) {
         self.fetches.extend(reads.into_keys());
         for (key, read) in missing {
@@ -233,8 +235,8 @@ impl Batch {
     }
 }
 
-/// What must be cached of a prefetched read. The head of a list is prefetched for later transactions too: as long as its
-/// first element is cached, a fetch is not worth a round trip.
+/// What must be cached of a prefetched read. The head of a list is prefetched for later transactions too: as
+/// long as its first element is cached, a fetch is not worth a round trip.
 fn least_of(read: &Read) -> Read {
     match read {
         Read::LRange(0, 1..) => Read::LRange(0, 0),
@@ -242,8 +244,8 @@ fn least_of(read: &Read) -> Read {
     }
 }
 
-/// The read to make of a list that transactions of this batch shorten. Fetches are made after their writes, so the elements
-/// behind those that they take are at the head then.
+/// The read to make of a list that transactions of this batch shorten. Fetches are made after their writes,
+/// so the elements behind those that they take are at the head then.
 fn from_head(read: Read) -> Read {
     match read {
         Read::LRange(0.., last @ 0..) if last < CACHE_LIST_HEAD_MAX as i64 => Read::LRange(0, last),

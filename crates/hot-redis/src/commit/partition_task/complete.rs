@@ -1,4 +1,5 @@
-//! What the partition's task does with a commit that came back: answers its transactions or queues them again.
+//! What the partition's task does with a commit that came back: answers its transactions or queues them
+//! again.
 
 use super::PartitionTask;
 use crate::backoff::Backoff;
@@ -166,12 +167,14 @@ impl Completion<'_> {
         }
     }
 
-    /// Another process changed something that the group read: it runs again on the replies that came with the answer.
+    /// Another process changed something that the group read: it runs again on the replies that came with the
+    /// answer.
     fn stale(&mut self, mut group: Group, replies: Vec<Value>) {
         let task = &mut *self.task;
         add(&task.shared.counters.conflicts, group.transactions().len() as u64);
         void(task, &group);
-        // It was built on what a commit before it would leave, and that one was not executed: there was no conflict.
+        // It was built on what a commit before it would leave, and that one was not executed: there was no
+        // conflict.
         let problem = task.problem.as_ref().filter(|(at, _)| *at >= self.begun);
         let problem = problem.map(|(_, error)| error.clone());
         let now = Instant::now();
@@ -255,7 +258,8 @@ fn committed(task: &mut PartitionTask, mut group: Group, unconfirmed: Option<&st
     }
 }
 
-/// A check failed that perhaps only one transaction of the group violates: each is tried in a group of its own.
+/// A check failed that perhaps only one transaction of the group violates: each is tried in a group of its
+/// own.
 fn one_at_fault(task: &mut PartitionTask, mut group: Group, error: Error) {
     if group.transactions().len() == 1 {
         void(task, &group);
@@ -265,8 +269,8 @@ fn one_at_fault(task: &mut PartitionTask, mut group: Group, error: Error) {
     run_again(task, group, None);
 }
 
-/// The server refused the call as a whole. If it had several transactions, each is sent in a call of its own, so that only
-/// the one at fault fails.
+/// The server refused the call as a whole. If it had several transactions, each is sent in a call of its own,
+/// so that only the one at fault fails.
 fn refused(task: &mut PartitionTask, groups: Vec<Group>, waiting: Vec<QueuedTransaction>, error: &Error) {
     let mut transactions = void_all(task, groups, waiting);
     if transactions.len() == 1 {

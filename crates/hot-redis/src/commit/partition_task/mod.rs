@@ -1,8 +1,9 @@
 //! The task of one partition: takes transactions in order, combines them into commits, sends up to
 //! [`COMMITS_IN_FLIGHT_MAX`] of them one after the other, and runs again what proved stale.
 //!
-//! It belongs to the engine, not to a caller: a caller that goes away does not stop the others. It ends when the partition
-//! has been idle for [`PARTITION_IDLE`] or the engine closes; queued transactions are finished first.
+//! It belongs to the engine, not to a caller: a caller that goes away does not stop the others. It ends when
+//! the partition has been idle for [`PARTITION_IDLE`] or the engine closes; queued transactions are finished
+//! first.
 
 mod complete;
 
@@ -76,8 +77,8 @@ impl PartitionTask {
         }
     }
 
-    /// Works until idle or closed. `retire` removes the partition from the engine's table when it has been idle; then the
-    /// inbox closes.
+    /// Works until idle or closed. `retire` removes the partition from the engine's table when it has been
+    /// idle; then the inbox closes.
     pub(crate) async fn run(mut self, retire: impl Fn()) {
         loop {
             while let Ok(transaction) = self.inbox.try_recv() {
@@ -128,8 +129,8 @@ impl PartitionTask {
         self.queue.iter().filter_map(QueuedTransaction::paused_until).min()
     }
 
-    /// Commits that may be in flight. One until the server's time was observed: otherwise the transactions of a second one
-    /// might be shown a later time than those that run after the first one's answer.
+    /// Commits that may be in flight. One until the server's time was observed: otherwise the transactions of
+    /// a second one might be shown a later time than those that run after the first one's answer.
     fn in_flight_max(&self) -> usize {
         if self.clock.is_borrowed() { 1 } else { COMMITS_IN_FLIGHT_MAX }
     }
