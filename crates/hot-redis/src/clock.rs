@@ -1,8 +1,9 @@
 //! The engine's clock is the server's, followed by an offset to this machine's monotonic time.
 //!
-//! Each answer that tells the server's time was made between its request and its arrival, so it bounds the offset from
-//! both sides. The bounds of many answers together are narrower than those of one: the estimate is the middle of what all
-//! of them allow. An answer that contradicts the others proves that the server's clock was set, and begins anew.
+//! An answer with the server's time was made between its request and its arrival, so it bounds the offset
+//! from both sides. The bounds of many answers together are narrower than those of one; the estimate is the
+//! middle of what all of them allow. An answer that contradicts the others proves that the server's clock was
+//! set; then the bounds begin anew.
 
 use crate::limits::*;
 use parking_lot::Mutex;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What the bounds of the offset widen by in a second, because no two clocks run equally fast.
+/// How much the bounds of the offset widen in a second, because no two clocks run equally fast.
 const DRIFT_MS_PER_SECOND: i64 = 1;
 
-/// Follows the time of one server, and how far away that is. All partitions on it share one.
+/// Follows the time of one server and the round trip to it. All partitions on the server share one.
 pub(crate) struct ServerClock {
     start: Instant,
     /// Least and greatest milliseconds of the server at `start`, and when that was observed.
@@ -38,7 +39,7 @@ struct Bounds {
 }
 
 impl ServerClock {
-    /// A clock that shows this time until it hears better, and shares the latest time that was shown.
+    /// A clock that shows this time until the server's own is observed. `floor_ms` is shared by all servers.
     pub(crate) fn new(estimate_ms: i64, floor_ms: Arc<AtomicI64>) -> ServerClock {
         ServerClock {
             start: Instant::now(),
@@ -56,7 +57,7 @@ impl ServerClock {
         self.start.elapsed().as_millis() as i64
     }
 
-    /// The server said what time it is, between `asked` and now.
+    /// The server's clock showed this time at some moment between `asked` and now.
     pub(crate) fn observe(&self, server_ms: i64, asked: Instant) {
         let now = self.elapsed_ms();
         let asked_ms = asked.saturating_duration_since(self.start).as_millis() as i64;
@@ -82,53 +83,57 @@ impl ServerClock {
         self.deviation_us.store(deviation, Relaxed);
     }
 
-    /// What a call takes at most, hardly ever longer.
+    /// What a call rarely exceeds: the smoothed round trip and four deviations.
     pub(crate) fn round_trip(&self) -> Duration {
         let us = self.round_trip_us.load(Relaxed) + 4 * self.deviation_us.load(Relaxed);
         Duration::from_micros(us.max(0) as u64).min(ROUND_TRIP_MAX)
     }
 
-    /// Whether others are usually faster by so much that a transaction needs a lease as soon as it is stale.
+    /// Whether other processes are usually so much nearer that a transaction needs a lease with its first
+    /// conflict.
     pub(crate) fn is_far(&self) -> bool {
         self.round_trip_us.load(Relaxed) > FAR_ROUND_TRIP.as_micros() as i64
     }
 
-    /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted it.
+    /// How long a lease must be: the owner's next commit comes one round trip after the answer that granted
+    /// it.
     pub(crate) fn lease(&self) -> Duration {
-        TURN_MIN + self.round_trip()
+        LEASE_MIN + self.round_trip()
     }
 
-    /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives with it. The
-    /// whole round trip may be on the way there: routes differ in both directions, and a server has a queue.
+    /// How far the server's clock may be from an estimate that was made so long ago, when a commit arrives
+    /// with it. The whole round trip may be on the way there: routes differ in both directions, and a server
+    /// has a queue.
     pub(crate) fn allowance(&self, age: Duration) -> Duration {
         (CLOCK_DIFFERENCE_MAX + self.round_trip() + age).min(CLOCK_ALLOWANCE_MAX)
     }
 
-    /// What the server's clock probably shows; compared with it at the commit.
+    /// What the server's clock probably shows; the commit compares it.
     pub(crate) fn estimate_ms(&self) -> i64 {
         self.offset_ms.load(Relaxed) + self.elapsed_ms()
     }
 
-    /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of other
-    /// servers that are not ahead by more than [`CLOCK_AHEAD_MAX`]. After a failover to a slower clock it stands still for
-    /// a while; the estimate is what is compared, so transactions go on.
+    /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of
+    /// other servers that are not ahead by more than [`CLOCK_AHEAD_MAX`]. After a failover to a slower clock
+    /// it stands still for a while; the estimate is what is compared, so transactions go on.
     pub(crate) fn now_ms(&self) -> i64 {
         let estimate = self.estimate_ms();
         if self.is_borrowed() {
-            // Perhaps far off: the commit will tell. If it is refused, nothing was shown to a caller.
+            // Perhaps far off: then the commit is refused, and no caller has received a result with this
+            // time.
             return self.raised(estimate);
         }
         self.shown(estimate)
     }
 
-    /// Not before what was shown of other servers.
+    /// Raised to what was shown of other servers, unless that is too far ahead.
     fn raised(&self, server_ms: i64) -> i64 {
         let floor = self.floor_ms.load(Relaxed);
         let is_near = floor.saturating_sub(server_ms) <= CLOCK_AHEAD_MAX.as_millis() as i64;
         if is_near { server_ms.max(floor) } else { server_ms }
     }
 
-    /// Hands out a time that the server told: not before an earlier one.
+    /// A time of the server as bodies see it: never before an earlier one.
     pub(crate) fn shown(&self, server_ms: i64) -> i64 {
         let raised = self.raised(server_ms);
         let shown = self.latest_ms.fetch_max(raised, Relaxed).max(raised);
@@ -136,19 +141,19 @@ impl ServerClock {
         shown
     }
 
-    /// Whether its time comes from another server: its own has not told it yet.
+    /// Whether its time comes from another server, because its own was not observed yet.
     pub(crate) fn is_borrowed(&self) -> bool {
         self.observed_ms.load(Relaxed) < 0
     }
 
-    /// A commit whose bodies were shown this time was not refused: they have seen it, also if it was borrowed, and later
-    /// ones see none before it.
+    /// A commit whose bodies were shown this time was not refused: later bodies see none before it, also if
+    /// it was borrowed.
     pub(crate) fn accepted(&self, shown_ms: i64) {
         self.latest_ms.fetch_max(shown_ms, Relaxed);
         self.floor_ms.fetch_max(shown_ms, Relaxed);
     }
 
-    /// Whether the server's time was not seen for a while.
+    /// Whether the server's time was not observed for a while.
     pub(crate) fn is_due(&self) -> bool {
         self.elapsed_ms() - self.observed_ms.load(Relaxed) > CLOCK_REFRESH.as_millis() as i64
     }
@@ -164,6 +169,14 @@ impl Bounds {
         let at_ms = if drift > 0 { newer.at_ms } else { self.at_ms };
         (least_ms <= greatest_ms).then_some(Bounds { least_ms, greatest_ms, at_ms })
     }
+}
+
+/// The time that the bodies of one run were shown.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyTime {
+    pub(crate) now_ms: i64,
+    /// The estimate of the server's time behind it, which the commit compares.
+    pub(crate) estimate_ms: i64,
 }
 
 /// A partition's clock: that of the server it is on, and never before what it showed on another one.
@@ -190,9 +203,14 @@ impl Clock {
         &self.server
     }
 
-    /// [`ServerClock::now_ms`], on whatever server the partition was before.
+    /// [`ServerClock::now_ms`], but never before what the partition showed on an earlier server.
     pub(crate) fn now_ms(&self) -> i64 {
         self.server.now_ms().max(self.floor_ms)
+    }
+
+    /// The time for the bodies of a batch.
+    pub(crate) fn body_time(&self) -> BodyTime {
+        BodyTime { estimate_ms: self.estimate_ms(), now_ms: self.now_ms() }
     }
 }
 
@@ -218,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_borrowed_time_binds_nobody() {
+    fn a_borrowed_time_is_replaced_by_the_observed_one() {
         let clock = ServerClock::new(5_000_000, Arc::default());
         assert!(clock.now_ms() >= 5_000_000);
         clock.observe(1_000_000, Instant::now());
@@ -228,12 +246,12 @@ mod tests {
     #[test]
     fn a_borrowed_time_that_a_commit_accepted_is_not_taken_back() {
         let clock = ServerClock::new(1_000_050, Arc::default());
-        let seen = clock.now_ms();
+        let shown = clock.now_ms();
         assert!(clock.is_borrowed());
         clock.observe(1_000_000, Instant::now());
-        clock.accepted(seen);
-        assert!(clock.now_ms() >= seen, "the transaction that saw it has been answered");
-        assert!(clock.estimate_ms() < seen, "the estimate follows the server");
+        clock.accepted(shown);
+        assert!(clock.now_ms() >= shown, "the transaction that read it has been answered");
+        assert!(clock.estimate_ms() < shown, "the estimate follows the server");
     }
 
     #[test]
@@ -255,13 +273,13 @@ mod tests {
         clock.observe(1_000_000, ago(600));
         let error = clock.estimate_ms() - 1_000_300;
         assert!((-2..50).contains(&error), "{error}");
-        // The same moment, told by a fast answer: the server looked at its clock at the end of the slow one.
+        // The same moment, in a fast answer: the server read its clock at the end of the slow one.
         clock.observe(1_000_000, ago(0));
         let error = clock.estimate_ms() - 1_000_000;
         assert!((-2..50).contains(&error), "{error}");
         clock.observe(1_000_000, ago(600));
         let error = clock.estimate_ms() - 1_000_000;
-        assert!((-2..50).contains(&error), "a slow answer says nothing new: {error}");
+        assert!((-2..50).contains(&error), "a slow answer adds nothing: {error}");
     }
 
     #[test]
@@ -270,10 +288,10 @@ mod tests {
         fast.observe(1_000_000, Instant::now());
         slow.observe(900_000, Instant::now());
         let mut clock = Clock::new(fast);
-        let seen = clock.now_ms();
+        let shown = clock.now_ms();
         clock.follow(&slow);
-        assert!(clock.now_ms() >= seen);
-        assert!(Clock::new(slow).now_ms() < seen, "others on that server are not concerned");
+        assert!(clock.now_ms() >= shown);
+        assert!(Clock::new(slow).now_ms() < shown, "other partitions on that server are not affected");
     }
 
     #[test]
@@ -285,8 +303,8 @@ mod tests {
             clock
         };
         let (one, slower, off) = (at(1_000_000), at(998_000), at(800_000));
-        let seen = one.now_ms();
-        assert!(slower.now_ms() >= seen && slower.shown(998_000) >= seen);
+        let shown = one.now_ms();
+        assert!(slower.now_ms() >= shown && slower.shown(998_000) >= shown);
         assert!(slower.estimate_ms() < 999_000, "what is compared follows the server");
         assert!(off.now_ms() < 900_000, "lives would be wrong by minutes");
     }
@@ -295,13 +313,13 @@ mod tests {
     fn lease_and_allowance_follow_the_round_trip() {
         let clock = clock();
         (0..100).for_each(|_| clock.measured(Duration::from_micros(200)));
-        assert!(!clock.is_far() && clock.lease() < TURN_MIN + Duration::from_millis(2));
+        assert!(!clock.is_far() && clock.lease() < LEASE_MIN + Duration::from_millis(2));
         (0..100).for_each(|_| clock.measured(Duration::from_millis(300)));
         assert!(clock.is_far());
         assert!(clock.lease() >= Duration::from_millis(300) && clock.lease() < Duration::from_millis(400));
         assert!(clock.allowance(Duration::ZERO) >= CLOCK_DIFFERENCE_MAX + Duration::from_millis(300));
         (0..100).for_each(|_| clock.measured(Duration::from_secs(60)));
-        assert_eq!(clock.lease(), TURN_MIN + ROUND_TRIP_MAX);
+        assert_eq!(clock.lease(), LEASE_MIN + ROUND_TRIP_MAX);
         assert_eq!(clock.allowance(Duration::from_secs(60)), CLOCK_ALLOWANCE_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! What a call to a server came to, sorted by the one question that matters: can it have been executed?
+//! Why a call to a server failed, classified by the one question that matters: can it have been executed?
 
 use emberkeep_hot::Error;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
@@ -8,24 +8,24 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 pub(crate) enum Failure {
     /// The server answered that it did not execute the call, and may later.
     NotYet { reason: String },
-    /// The slot lives elsewhere.
+    /// Another server has the slot.
     Moved { to: (String, u16) },
-    /// The slot is moving, and this call belongs to its target.
+    /// The slot is moving, and this call must go to its target.
     Ask { to: (String, u16) },
-    /// The script is not there: send its text.
+    /// The server does not have the script: send its text.
     NoScript,
     /// The server refuses, and will again. Not executed.
     Refused(Error),
-    /// No connection was there to send it on. Not executed.
+    /// There was no connection to send it on. Not executed.
     Unreachable { reason: String },
-    /// A caller of it went away before it was sent. Not executed.
-    Abandoned,
-    /// The connection broke or the answer did not come: executed or not.
+    /// A caller cancelled before it was sent. Not executed.
+    Cancelled,
+    /// The connection broke or the answer did not come: perhaps executed.
     Lost { reason: String },
 }
 
 impl Failure {
-    /// Sorts an error of the client library.
+    /// Classifies an error of the client library.
     pub(crate) fn of(backend: &str, error: RedisError) -> Failure {
         use ServerErrorKind::*;
         let reason = reason(&error);
@@ -46,8 +46,8 @@ impl Failure {
         }
     }
 
-    /// Sorts an error of opening a connection: nothing was sent. Only wrong credentials are final; a server that
-    /// has too many clients, for one, has fewer later.
+    /// Classifies an error of opening a connection: nothing was sent. Only wrong credentials are final; a
+    /// server with too many clients, for example, may accept more later.
     pub(crate) fn of_connecting(backend: &str, error: RedisError) -> Failure {
         match Failure::of(backend, error) {
             Failure::Lost { reason } | Failure::Refused(Error::Unavailable { reason, .. }) => {
@@ -57,12 +57,35 @@ impl Failure {
         }
     }
 
-    /// An error that a script handed on as text.
+    /// Classifies an error that a script returned as text.
     pub(crate) fn of_text(backend: &str, text: &str) -> Failure {
         by_code(backend, text.split_whitespace().next(), text.to_owned())
     }
 
-    /// What happened, in words.
+    /// The error of a call outside of transactions.
+    pub(crate) fn into_error(self, backend: &str) -> Error {
+        let reason = match self {
+            Failure::Refused(error) => return error,
+            other => other.reason(),
+        };
+        if reason.contains("invalid peer certificate") {
+            unavailable(backend, reason, "name a private authority in the URL, ?ca=/path/ca.pem")
+        } else if reason.contains("cluster support disabled") {
+            unavailable(backend, "it is one server and no Cluster".into(), "write redis:// in the URL")
+        } else if reason.contains("Parse error") || reason.contains("parse error") {
+            unavailable(
+                backend,
+                "its answer is not one of Redis".into(),
+                "check host and port of the URL: something else listens there",
+            )
+        } else if reason.starts_with("READONLY") {
+            unavailable(backend, reason, NAME_THE_PRIMARY)
+        } else {
+            unavailable(backend, reason, "check that it runs and can be reached")
+        }
+    }
+
+    /// What happened, for error messages.
     pub(crate) fn reason(&self) -> String {
         match self {
             Failure::NotYet { reason } | Failure::Unreachable { reason } | Failure::Lost { reason } => {
@@ -70,13 +93,17 @@ impl Failure {
             }
             Failure::Moved { to } | Failure::Ask { to } => format!("redirected to {}:{}", to.0, to.1),
             Failure::NoScript => "the script is not loaded".into(),
-            Failure::Abandoned => "a transaction of the same commit was given up".into(),
+            Failure::Cancelled => "a transaction of the same commit was given up".into(),
             Failure::Refused(error) => error.to_string(),
         }
     }
 }
 
-/// Codes that the client library has no name for.
+/// What helps against a server that is a replica.
+pub(crate) const NAME_THE_PRIMARY: &str =
+    "name its primary in the URL, or a host name that follows the primary";
+
+/// Classifies an error by its code, also where the client library has no name for it.
 fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
     match code.unwrap_or_default() {
         "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "READONLY" | "UNBLOCKED"
@@ -97,15 +124,15 @@ fn by_code(backend: &str, code: Option<&str>, reason: String) -> Failure {
     }
 }
 
-/// `127.0.0.1:7000`, `:7000` (the host of who says so), `::1:7000`.
+/// `127.0.0.1:7000`, `:7000` (the host of the redirecting server), `::1:7000`.
 fn host_and_port(address: &str) -> Option<(String, u16)> {
     let (host, port) = address.rsplit_once(':')?;
-    // A server that does not know its own name says so by a question mark.
+    // A server that does not know its own name writes a question mark.
     let host = if host == "?" { "" } else { host.trim_start_matches('[').trim_end_matches(']') };
     Some((host.to_owned(), port.parse().ok()?))
 }
 
-/// The server's words, without the library's around them.
+/// The server's error text, without what the library adds.
 fn reason(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) if !detail.starts_with(code) => format!("{code} {detail}"),
@@ -118,12 +145,12 @@ pub(crate) fn unavailable(backend: &str, reason: String, advice: &'static str) -
     Error::Unavailable { backend: backend.to_owned(), reason, advice }
 }
 
-/// Whether the words are a refusal for lack of rights: a plain one, and what Redis and Valkey say inside a script.
+/// Whether the text is a refusal by the ACL: a plain one, or what Redis and Valkey return inside a script.
 fn lacks_rights(reason: &str) -> bool {
     ["NOPERM", "The user executing the script can't", "has no permissions"].iter().any(|w| reason.contains(w))
 }
 
-/// The words without the user's name, which newer servers put in: it belongs to the credentials.
+/// The text without the user's name, which newer servers add: it belongs to the credentials.
 fn without_user(reason: String) -> String {
     let around = reason.split_once("User ").and_then(|(before, rest)| {
         let (_name, after) = rest.split_once(" has no permissions")?;
@@ -132,7 +159,7 @@ fn without_user(reason: String) -> String {
     around.unwrap_or(reason)
 }
 
-/// Our user may not run a command of a transaction; found before the first write.
+/// The error of a transaction whose command the ACL forbids; found before the first write.
 pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
     denied(backend, format!("NOPERM {command} is not allowed"))
 }
@@ -150,14 +177,14 @@ fn denied(backend: &str, reason: String) -> Error {
 mod tests {
     use super::*;
 
-    fn sorted(line: &str) -> Failure {
+    fn classified(line: &str) -> Failure {
         let value =
             redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a line of the protocol");
         Failure::of("here", value.extract_error().expect_err("an error"))
     }
 
     #[test]
-    fn redirects_are_read_from_the_servers_words() {
+    fn redirects_are_read_from_the_servers_errors() {
         for (line, host, port) in [
             ("MOVED 3999 127.0.0.1:6381", "127.0.0.1", 6381),
             ("MOVED 3999 :6381", "", 6381),
@@ -165,13 +192,13 @@ mod tests {
             ("MOVED 3999 ::1:6381", "::1", 6381),
             ("MOVED 3999 redis.example:6381", "redis.example", 6381),
         ] {
-            assert!(matches!(sorted(line), Failure::Moved { to } if to == (host.into(), port)), "{line}");
+            assert!(matches!(classified(line), Failure::Moved { to } if to == (host.into(), port)), "{line}");
         }
-        assert!(matches!(sorted("ASK 1 h:2"), Failure::Ask { to } if to == ("h".into(), 2)));
+        assert!(matches!(classified("ASK 1 h:2"), Failure::Ask { to } if to == ("h".into(), 2)));
     }
 
     #[test]
-    fn only_words_that_prove_not_executed_are_sorted_so() {
+    fn only_errors_that_prove_not_executed_are_classified_so() {
         for line in [
             "TRYAGAIN Multiple keys request during rehashing of slot",
             "CLUSTERDOWN The cluster is down",
@@ -181,20 +208,20 @@ mod tests {
             "NOREPLICAS Not enough good replicas to write.",
             "MASTERDOWN Link with MASTER is down",
         ] {
-            assert!(matches!(sorted(line), Failure::NotYet { .. }), "{line}: {:?}", sorted(line));
+            assert!(matches!(classified(line), Failure::NotYet { .. }), "{line}: {:?}", classified(line));
         }
-        assert!(matches!(sorted("NOSCRIPT No matching script."), Failure::NoScript));
+        assert!(matches!(classified("NOSCRIPT No matching script."), Failure::NoScript));
         for line in
             ["NOAUTH Authentication required.", "NOPERM this user has no permissions", "WRONGPASS invalid"]
         {
-            assert!(matches!(sorted(line), Failure::Refused(Error::Denied { .. })), "{line}");
+            assert!(matches!(classified(line), Failure::Refused(Error::Denied { .. })), "{line}");
         }
-        let named = sorted("NOPERM User joe has no permissions to run the 'get' command").reason();
+        let named = classified("NOPERM User joe has no permissions to run the 'get' command").reason();
         assert!(
             named.contains("the user has no permissions to run the 'get'") && !named.contains("joe"),
             "{named}"
         );
-        let oom = sorted("OOM command not allowed when used memory > 'maxmemory'.");
+        let oom = classified("OOM command not allowed when used memory > 'maxmemory'.");
         assert!(matches!(oom, Failure::Refused(Error::OutOfMemory { .. })));
         let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert!(matches!(Failure::of("here", broken), Failure::Lost { .. }));

@@ -1,44 +1,27 @@
 //! The hot-state contract over Redis and Valkey, standalone and Cluster.
 //!
-//! Responsible for: commits by one generic script, combining, guesses, turns, receipts, the server's clock,
-//! routing on a Cluster, telling apart what was executed from what was not.
-//! Not responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
+//! Responsible for: commits by one generic script, group commit, speculative reads, fairness leases, commit
+//! receipts, the server's clock, routing on a Cluster, and whether a failed call was executed. Not
+//! responsible for: what a transaction means (`emberkeep-hot`), any game, any key of a game.
+//!
+//! A transaction passes through the folders in this order: `engine` → `commit` (with `cache`) → `script` →
+//! `cluster`.
 
-mod address;
-mod admit;
-mod authority;
-mod batch;
-mod budget;
+mod acl;
+mod backoff;
+mod cache;
 mod clock;
-mod combiner;
-mod confirm;
-mod distinct;
+mod cluster;
+mod commit;
 mod engine;
 mod failure;
-mod flight;
-mod group;
 #[cfg(test)]
-mod hostile;
-mod inferred;
-mod job;
-mod kept;
-mod known;
-mod landing;
-mod leases;
+mod hostile_replies;
 pub mod limits;
-mod line;
-mod listen;
-mod merge;
-mod node;
-mod pages;
-mod rights;
-mod router;
-mod scan;
+mod read;
+mod script;
 mod shared;
-mod together;
-mod view;
-mod watch;
-mod wire;
+mod subscribe;
 
-pub use address::Address;
+pub use cluster::RedisUrl;
 pub use engine::RedisEngine;

@@ -1,11 +1,12 @@
-//! What all partitions of one engine share: the router, the clock, names of own keys, counters, scripts.
+//! What all partitions of one engine share: the router, the clocks, the scripts, counters, names of the
+//! engine's keys.
 
-use crate::budget::Budget;
+use crate::cache::budget::Budget;
 use crate::clock::ServerClock;
+use crate::cluster::{Gate, Router, Server};
 use crate::failure::Failure;
-use crate::limits::KNOWN_BYTES_TOTAL_MAX;
-use crate::node::{Gate, Node};
-use crate::router::Router;
+use crate::limits::CACHE_BYTES_TOTAL_MAX;
+use crate::script::{Script, Scripts};
 use bytes::Bytes;
 use emberkeep_hot::engine::Stats;
 use emberkeep_schema::KeyLayout;
@@ -15,43 +16,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// A script and its digest.
-pub(crate) struct Script {
-    text: String,
-    sha: String,
-}
-
-impl Script {
-    fn new(text: &str) -> Script {
-        Script { text: text.to_owned(), sha: sha1_smol::Sha1::from(text).digest().to_string() }
-    }
-}
-
-const STEP: &str = include_str!("scripts/step.lua");
-
-/// One engine's common parts.
+/// The common parts of one engine.
 pub(crate) struct Shared {
     pub(crate) router: Router,
-    /// The clock of each server, by its name. On a single server there is one, whatever name it has.
+    /// The clock of each server, by its name. On a single server there is one, under an empty name.
     clocks: Mutex<HashMap<String, Arc<ServerClock>>>,
-    /// The latest time that a body was shown, of whatever server.
+    /// The latest time that a body was shown, of any server.
     shown_ms: Arc<AtomicI64>,
     pub(crate) layout: KeyLayout,
     pub(crate) name: String,
-    /// This process' name in receipts and turns: random, so that no two are alike.
+    /// The name of this process in receipts and leases: random, so that no two are alike.
     pub(crate) process: String,
-    pub(crate) step_script: Script,
-    /// For commits that only compare and set strings.
-    pub(crate) swap_script: Script,
-    /// The same, for commits that only give memory back: they must work when there is none.
-    pub(crate) freeing_script: Script,
-    pub(crate) release_script: Script,
-    pub(crate) close_script: Script,
+    pub(crate) scripts: Scripts,
     pub(crate) counters: Counters,
-    /// For what partitions remember.
+    /// For the read caches of all partitions.
     pub(crate) budget: Arc<Budget>,
-    /// Lanes are never numbered twice, also not by a partition's second task.
-    pub(crate) lanes_opened: AtomicU64,
+    /// Numbers commit sequences: none is used twice, also not by a partition's second task.
+    pub(crate) sequences_opened: AtomicU64,
 }
 
 /// Counters behind [`Stats`].
@@ -90,26 +71,22 @@ impl Counters {
 impl Shared {
     pub(crate) fn new(router: Router, layout: KeyLayout, process: String) -> Shared {
         Shared {
-            name: router.address().to_string(),
+            name: router.url().to_string(),
             router,
             clocks: Mutex::default(),
             shown_ms: Arc::default(),
             layout,
             process,
-            step_script: Script::new(STEP),
-            swap_script: Script::new(include_str!("scripts/swap.lua")),
-            freeing_script: Script::new(&format!("#!lua flags=allow-oom\n{STEP}")),
-            release_script: Script::new(include_str!("scripts/release.lua")),
-            close_script: Script::new(include_str!("scripts/close_lane.lua")),
+            scripts: Scripts::default(),
             counters: Counters::default(),
-            budget: Budget::new(KNOWN_BYTES_TOTAL_MAX),
-            lanes_opened: AtomicU64::new(1),
+            budget: Budget::new(CACHE_BYTES_TOTAL_MAX),
+            sequences_opened: AtomicU64::new(1),
         }
     }
 
-    /// The clock of a server. One that was not heard of yet borrows the time of another.
-    pub(crate) fn clock_of(&self, node: &Node) -> Arc<ServerClock> {
-        let name = if self.router.address().cluster { node.name() } else { "" };
+    /// The clock of a server. One whose time was not observed yet borrows that of another.
+    pub(crate) fn clock_of(&self, server: &Server) -> Arc<ServerClock> {
+        let name = if self.router.url().cluster { server.name() } else { "" };
         let mut clocks = self.clocks.lock();
         if let Some(clock) = clocks.get(name) {
             return clock.clone();
@@ -121,31 +98,31 @@ impl Shared {
         clock
     }
 
-    /// The clock of the server that serves a slot, as far as we know.
+    /// The clock of the server that has a slot, by the current map.
     pub(crate) fn clock_of_slot(&self, slot: u16) -> Arc<ServerClock> {
-        match self.router.known_primary(slot) {
-            Some(node) => self.clock_of(&node),
+        match self.router.cached_primary(slot) {
+            Some(server) => self.clock_of(&server),
             None => Arc::new(ServerClock::new(0, self.shown_ms.clone())),
         }
     }
 
-    /// Calls a script by its digest, and by its text where the server does not have it (after a restart or a
-    /// failover, which is normal). Also tells who answered.
+    /// Calls a script by its digest, and by its text where the server does not have it, as after a restart or
+    /// a failover. Also returns the server that answered.
     pub(crate) async fn eval(
         &self,
         slot: u16,
         script: &Script,
         gate: Gate<'_>,
         command: impl Fn(&'static str, &str) -> Cmd,
-    ) -> (Result<Value, Failure>, Arc<Node>) {
+    ) -> (Result<Value, Failure>, Arc<Server>) {
         match self.router.call(slot, &command("EVALSHA", &script.sha), gate).await {
             (Err(Failure::NoScript), _) => self.router.call(slot, &command("EVAL", &script.text), gate).await,
             other => other,
         }
     }
 
-    /// An own key of a partition.
-    pub(crate) fn own_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
+    /// A key of the engine itself, in the slot of the partition.
+    pub(crate) fn engine_key(&self, partition: &[u8], name: &[u8]) -> Bytes {
         let mut out = Vec::new();
         self.layout.write_own(partition, name, &mut out);
         Bytes::from(out)

@@ -1,17 +1,18 @@
-//! Servers whose clock is minutes off, or jumps: lives are right by the server's clock, nothing vanishes or stays
-//! for ever, and a jump never makes a transaction happen twice.
+//! Servers whose clock is minutes off, or jumps: lives are right by the server's clock, nothing vanishes or
+//! stays for ever, and a jump never makes a transaction happen twice.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Number, Set, Text, Utf8, family};
 use emberkeep_testkit::{FaultProxy, RedisCluster, RedisServer, Resp, key_slot, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 const LIFE_MS: i64 = 60_000;
-/// What the clock of a transaction may differ by from the server's at its commit. A busy machine adds nothing to it: the
-/// server's clock is looked at before and after the transaction, so a transaction that is held up only widens what is allowed.
+/// What the clock of a transaction may differ by from the server's at its commit. A busy machine adds nothing
+/// to it: the server's clock is looked at before and after the transaction, so a transaction that is held up
+/// only widens what is allowed.
 const TOLERANCE_MS: i64 = 100;
 
 family! {
@@ -129,8 +130,8 @@ async fn a_clock_that_jumps_while_transactions_run() {
     assert_eq!((ledger.refused(), ledger.unknown()), (0, 0), "{:?}", ledger.errors());
 }
 
-/// A receipt lives for a minute by the server's clock. When that jumps between a lost reply and the question about
-/// it, its absence proves nothing.
+/// A receipt lives for a minute by the server's clock. When that jumps between a lost reply and the question
+/// about it, its absence proves nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_jump_between_a_lost_reply_and_the_question_about_it() {
     let Some(server) = require(RedisServer::options().clock_offset(0).start()) else { return };
@@ -152,13 +153,13 @@ async fn a_jump_between_a_lost_reply_and_the_question_about_it() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     server.set_clock_offset(180);
-    let told = asking.await.expect("the task ends");
+    let reported = asking.await.expect("the task ends");
     proxy.delay(Duration::ZERO, Duration::ZERO);
     let times = client.call(&["LRANGE", "hits:jump", "0", "-1"]);
     let times = times.items().iter().filter(|id| id.text() == "lost").count();
-    report!("clock jump over a receipt: made {times} time(s), told {told:?}");
+    report!("clock jump over a receipt: made {times} time(s), reported {reported:?}");
     assert_eq!(times, 1, "made twice");
-    assert!(matches!(told, Ok(_) | Err(Error::OutcomeUnknown { .. })), "{told:?}");
+    assert!(matches!(reported, Ok(_) | Err(Error::OutcomeUnknown { .. })), "{reported:?}");
     hit(&scope, "after".into(), 1).await.expect("transactions go on");
 }
 
@@ -199,9 +200,9 @@ async fn time_does_not_run_backwards_from_server_to_server() {
         servers[cluster.primary_of_slot(key_slot(format!("{{{name}}}").as_bytes()))] += 1;
         let now = write_all(&store.scope(arena(&name))).await.expect("no commit is refused for its time");
         assert!(now >= last, "transaction {n}: {} ms back", last - now);
-        let told = store.now().await.expect("a server answers");
-        assert!(told >= now, "the engine's own time after {n}: {} ms back", now - told);
-        last = told;
+        let reported = store.now().await.expect("a server answers");
+        assert!(reported >= now, "the engine's own time after {n}: {} ms back", now - reported);
+        last = reported;
     }
     assert!(servers.iter().all(|times| *times > 0), "{servers:?}");
     report!("cluster with clocks at 0, +1 and -1 s: 60 transactions, time never ran backwards");

@@ -1,13 +1,14 @@
-//! The end of an engine: whatever is asked of it afterwards is refused, also by a future that was made before.
+//! The end of an engine: whatever is asked of it afterwards is refused, also by a future that was made
+//! before.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::Write;
 use emberkeep_hot::engine::{Engine, Order};
 use emberkeep_hot::tx::{RawTx, Transaction};
 use emberkeep_hot_redis::RedisEngine;
+use fault_harness::*;
 use std::time::Duration;
 
 /// Counts at a key.

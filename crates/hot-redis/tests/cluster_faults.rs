@@ -1,10 +1,10 @@
 //! A Cluster that lacks something: confirmations of replicas, or a part of its slots.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_testkit::{Flavor, RedisCluster, key_slot, report};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 on_both_servers! {
@@ -69,22 +69,22 @@ async fn a_cluster_that_is_down(flavor: Flavor) {
         assert!(Instant::now() < deadline, "the cluster does not notice");
         pause(20).await;
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for name in names {
         let started = Instant::now();
         let scope = store.scope(arena(name)).deadline(Duration::from_millis(600));
-        told.push(hit(&scope, "down".into(), 1).await.expect_err("it is down"));
+        reported.push(hit(&scope, "down".into(), 1).await.expect_err("it is down"));
         assert!(started.elapsed() < Duration::from_millis(600 + 1_500), "{:?}", started.elapsed());
     }
     // Whoever lived on the dead server may have had a commit on the connection that broke.
-    let unknown = told.iter().filter(|e| matches!(e, Error::OutcomeUnknown { .. })).count();
-    let typed = told.iter().filter(|e| matches!(e, Error::Unavailable { .. })).count();
-    assert_eq!(unknown + typed, names.len(), "{told:?}");
-    assert!(told.iter().any(|error| error.to_string().contains("CLUSTERDOWN")), "{told:?}");
+    let unknown = reported.iter().filter(|e| matches!(e, Error::OutcomeUnknown { .. })).count();
+    let typed = reported.iter().filter(|e| matches!(e, Error::Unavailable { .. })).count();
+    assert_eq!(unknown + typed, names.len(), "{reported:?}");
+    assert!(reported.iter().any(|error| error.to_string().contains("CLUSTERDOWN")), "{reported:?}");
     cluster.nodes()[dead].restart().expect("it comes back");
     cluster.wait_ready().expect("all is well again");
     for name in names {
         hit(&store.scope(arena(name)).deadline(LONG), "after".into(), 1).await.expect("it is up again");
     }
-    report!("a cluster that is down: {typed} unavailable, {unknown} unknown; {}", told[names.len() - 1]);
+    report!("a cluster that is down: {typed} unavailable, {unknown} unknown; {}", reported[names.len() - 1]);
 }

@@ -1,17 +1,17 @@
-//! Servers that are disturbed under load, one alone and three in a Cluster: scripts flushed, connections killed,
-//! restarted, stopped and paused. Whatever callers are told is true afterwards.
+//! Servers that are disturbed under load, one alone and three in a Cluster: scripts flushed, connections
+//! killed, restarted, stopped and paused. Every result that a caller got is true afterwards.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_testkit::{RedisOptions, RedisServer};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 fn usual() -> RedisOptions {
     RedisServer::options()
 }
 
-everywhere! {
+on_every_deployment! {
     scripts_flushed: usual(),
     connections_killed: usual(),
     restarted_with_its_data: usual().appendonly(),
@@ -22,51 +22,51 @@ everywhere! {
     clients_paused_beyond_the_deadline: usual(),
 }
 
-async fn scripts_flushed(place: Place) {
-    let battle = Battle::begin(place, LONG).await;
+async fn scripts_flushed(deployment: Deployment) {
+    let load = Load::begin(deployment, LONG).await;
     for _ in 0..100 {
-        for node in battle.place.nodes() {
+        for node in load.deployment.nodes() {
             assert!(node.client().call(&["SCRIPT", "FLUSH"]).is_ok());
         }
-        battle.some_time(3).await;
+        load.some_time(3).await;
     }
-    let outcome = battle.end("scripts flushed 100 times").await;
+    let outcome = load.end("scripts flushed 100 times").await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
 
-async fn connections_killed(place: Place) {
-    let battle = Battle::begin(place, LONG).await;
+async fn connections_killed(deployment: Deployment) {
+    let load = Load::begin(deployment, LONG).await;
     for _ in 0..100 {
-        for node in battle.place.nodes() {
+        for node in load.deployment.nodes() {
             node.client().call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
         }
-        battle.some_time(5).await;
+        load.some_time(5).await;
     }
-    let outcome = battle.end("connections killed 100 times").await;
+    let outcome = load.end("connections killed 100 times").await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
 
-async fn restarted_with_its_data(place: Place) {
-    let battle = Battle::begin(place, LONG).await;
+async fn restarted_with_its_data(deployment: Deployment) {
+    let load = Load::begin(deployment, LONG).await;
     for round in 0..3 {
-        battle.place.victim(round).restart().expect("it comes back");
-        battle.wait_ready();
-        battle.some_time(100).await;
+        load.deployment.victim(round).restart().expect("it comes back");
+        load.wait_ready();
+        load.some_time(100).await;
     }
-    let outcome = battle.end("a server restarted with its data, 3 times").await;
+    let outcome = load.end("a server restarted with its data, 3 times").await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
 
 /// What was on the server is gone; what is made afterwards is exact, and nothing is made twice.
-async fn restarted_empty(place: Place) {
-    let battle = Battle::begin(place, LONG).await;
-    battle.place.victim(0).restart().expect("it comes back");
-    battle.wait_ready();
+async fn restarted_empty(deployment: Deployment) {
+    let load = Load::begin(deployment, LONG).await;
+    load.deployment.victim(0).restart().expect("it comes back");
+    load.wait_ready();
     let back = Instant::now();
-    let outcome = battle.end("a server restarted empty").await;
+    let outcome = load.end("a server restarted empty").await;
     outcome.audit.assert_nothing_wrong();
     outcome.assert_all_done();
     let entries = outcome.ledgers.iter().flat_map(|ledger| ledger.entries.values());
@@ -74,7 +74,7 @@ async fn restarted_empty(place: Place) {
     assert!(outcome.audit.present >= after, "{after} hits were made after it came back");
 }
 
-/// How a server is held.
+/// How a server is stopped.
 #[derive(Clone, Copy)]
 enum Hold {
     /// SIGSTOP: also the Cluster's other servers hear nothing of it, and give it up if that lasts.
@@ -83,56 +83,59 @@ enum Hold {
     Pause,
 }
 
-async fn hold(battle: &Battle, round: usize, how: Hold, ms: u64) {
-    let server = battle.place.victim(round);
+async fn hold(load: &Load, round: usize, how: Hold, ms: u64) {
+    let server = load.deployment.victim(round);
     match how {
         Hold::Stop => server.pause(),
         Hold::Pause => {
             assert!(server.client().call(&["CLIENT", "PAUSE", &ms.to_string(), "ALL"]).is_ok());
         }
     }
-    battle.some_time(ms).await;
+    load.some_time(ms).await;
     server.resume();
-    battle.wait_ready();
-    battle.some_time(100).await;
+    load.wait_ready();
+    load.some_time(100).await;
 }
 
 /// Shorter than the deadline: everything is done in the end.
-async fn within_the_deadline(place: Place, how: Hold, title: &str) {
-    let battle = Battle::begin(place, LONG).await;
+async fn within_the_deadline(deployment: Deployment, how: Hold, title: &str) {
+    let load = Load::begin(deployment, LONG).await;
     for round in 0..3 {
-        hold(&battle, round, how, 1_000).await;
+        hold(&load, round, how, 1_000).await;
     }
-    let outcome = battle.end(title).await;
+    let outcome = load.end(title).await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
 
-/// The deadline passes while the server hangs: nobody waits longer, and "not made" is never said of a hit that was.
-async fn beyond_the_deadline(place: Place, how: Hold, title: &str) {
+/// The deadline passes while the server hangs: no caller waits longer, and "not made" is never said of a hit
+/// that was.
+async fn beyond_the_deadline(deployment: Deployment, how: Hold, title: &str) {
     let deadline = Duration::from_millis(300);
-    let battle = Battle::begin(place, deadline).await;
+    let load = Load::begin(deployment, deadline).await;
     for round in 0..3 {
-        hold(&battle, round, how, 900).await;
+        hold(&load, round, how, 900).await;
     }
-    let outcome = battle.end(title).await;
+    let outcome = load.end(title).await;
     outcome.audit.assert_exact();
     assert!(outcome.unknown() > 0, "commits were in flight when it stopped");
     assert!(outcome.slowest() < deadline + SLACK, "{:?}", outcome.slowest());
 }
 
-async fn stopped_and_continued(place: Place) {
-    within_the_deadline(place, Hold::Stop, "a server stopped for 1 s, 3 times").await;
+async fn stopped_and_continued(deployment: Deployment) {
+    within_the_deadline(deployment, Hold::Stop, "a server stopped for 1 s, 3 times").await;
 }
 
-async fn stopped_beyond_the_deadline(place: Place) {
-    beyond_the_deadline(place, Hold::Stop, "a server stopped 3 times beyond the deadline of 300 ms").await;
+async fn stopped_beyond_the_deadline(deployment: Deployment) {
+    beyond_the_deadline(deployment, Hold::Stop, "a server stopped 3 times beyond the deadline of 300 ms")
+        .await;
 }
 
-async fn clients_paused(place: Place) {
-    within_the_deadline(place, Hold::Pause, "clients paused for 1 s, 3 times").await;
+async fn clients_paused(deployment: Deployment) {
+    within_the_deadline(deployment, Hold::Pause, "clients paused for 1 s, 3 times").await;
 }
 
-async fn clients_paused_beyond_the_deadline(place: Place) {
-    beyond_the_deadline(place, Hold::Pause, "clients paused 3 times beyond the deadline of 300 ms").await;
+async fn clients_paused_beyond_the_deadline(deployment: Deployment) {
+    beyond_the_deadline(deployment, Hold::Pause, "clients paused 3 times beyond the deadline of 300 ms")
+        .await;
 }

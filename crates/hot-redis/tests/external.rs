@@ -1,11 +1,11 @@
-//! External services that write the same keys by plain commands: what a transaction saw is true, what a plain read answers
-//! is the server's, and sums are exact.
+//! External services that write the same keys by plain commands: what a transaction saw is true, what a plain
+//! read answers is the server's, and sums are exact.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Store;
 use emberkeep_testkit::{RedisServer, Resp, report};
+use fault_harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn a_guess_never_answers_a_plain_read() {
         .await;
     assert_eq!(judged, Ok(6), "the panic came from a guess that was no longer true");
     report!(
-        "guesses: {reads} plain reads and {transactions} reading transactions after external writes, 0 answered by a guess"
+        "speculative reads: {reads} plain reads and {transactions} reading transactions after external writes, 0 answered from the cache"
     );
 }
 
@@ -120,7 +120,7 @@ async fn beside(title: &str, server: &RedisServer, arenas: usize, pause: Duratio
     assert_eq!(total, theirs as i64 + ours, "sums differ");
     // Not whether all traces agree: the externaler adds to one of them.
     let wrong = (found.twice, found.missing, found.phantom, found.strange);
-    assert_eq!(wrong, (0, 0, 0, 0), "what was told is not true: {found}");
+    assert_eq!(wrong, (0, 0, 0, 0), "a result is not true: {found}");
     assert_eq!(ledger.refused(), ledger.conflicts(), "{:?}", ledger.errors());
     assert!(ledger.slowest() < Duration::from_millis(2_000 + 1_500), "{:?}", ledger.slowest());
     ledger
@@ -133,11 +133,11 @@ fn damage_made(client: &mut Resp, arenas: usize, ledger: &Ledger) -> i64 {
     ids.iter().filter_map(|id| ledger.entries.get(id)).map(|entry| entry.damage).sum()
 }
 
-/// Most runs of a scenario: other programs on the machine can hold up any transaction beyond its deadline, but not in
-/// every run. What is told is true in each.
+/// Most runs of a scenario: other programs on the machine can hold up any transaction beyond its deadline,
+/// but not in every run. Every result is true in each.
 const RUNS_MAX: usize = 3;
 
-/// There is time enough between two external writes of a key: nobody fails at the deadline.
+/// There is time enough between two external writes of a key: no transaction fails at the deadline.
 async fn everybody_gets_on(title: &str, server: &RedisServer, arenas: usize, pause: Duration) {
     let mut failures = Vec::new();
     for _ in 0..RUNS_MAX {
@@ -147,7 +147,7 @@ async fn everybody_gets_on(title: &str, server: &RedisServer, arenas: usize, pau
         }
         failures.push(ledger.errors());
     }
-    panic!("{title}: in every run somebody failed: {failures:?}");
+    panic!("{title}: in every run a transaction failed: {failures:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,11 +156,12 @@ async fn an_external_writer_beside_our_transactions() {
     let ms = Duration::from_millis;
     everybody_gets_on("external writer at full speed on 16 keys", &server, 16, ms(0)).await;
     everybody_gets_on("external writer every 5 ms on one key", &server, 1, ms(5)).await;
-    // Nobody can win this for sure: no turn binds an externaler. What is told must be true all the same.
+    // No transaction can win this for sure: no lease binds an external writer. Every result must be true all
+    // the same.
     beside("external writer at full speed on one key", &server, 1, Duration::ZERO).await;
 }
 
-/// The counter that nobody reads does not conflict with anybody.
+/// The counter that no transaction reads causes no conflict.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_that_only_add_do_not_conflict() {
     let Some(server) = emberkeep_testkit::redis() else { return };

@@ -1,13 +1,14 @@
-//! Processes that fight for one key: nobody waits for long, everybody gets on, and the sums are exact.
+//! Processes that contend for one key: none waits for long, each makes progress, and the sums are exact.
 //!
-//! Each contender is an operating-system process of its own: the test binary calls itself. A far one goes through
-//! a proxy that delays; the time until the first answers is left out, because it is spent on connecting.
+//! Each contender is an operating-system process of its own: the test binary calls itself. A far one goes
+//! through a proxy that delays; the time until the first answers is left out, because it is spent on
+//! connecting.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_testkit::{FaultProxy, RedisServer, report};
+use fault_harness::*;
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -48,7 +49,7 @@ impl Report {
 
     fn line(&self, name: &str) -> String {
         format!(
-            "{name}: {:.0} commits/s, p50 {} us, p99 {} us, max {} us, conflicts {}, turn waits {}, transactions per commit {:.1}",
+            "{name}: {:.0} commits/s, p50 {} us, p99 {} us, max {} us, conflicts {}, lease waits {}, transactions per commit {:.1}",
             self.per_second(),
             self.get("p50"),
             self.get("p99"),
@@ -60,7 +61,7 @@ impl Report {
     }
 }
 
-/// The child's part: does nothing unless it is told its role.
+/// The child's part: does nothing unless it gets a role.
 #[test]
 fn contender() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -220,7 +221,8 @@ fn number_of(id: &str) -> usize {
 /// Most runs of a scenario: other programs on the machine can hold up any process, but not every time.
 const RUNS_MAX: usize = 3;
 
-/// What a process has to complain of: no progress, a refusal (which is a wait for the whole deadline), a long wait.
+/// What a process has to complain of: no progress, a refusal (which is a wait for the whole deadline), a long
+/// wait.
 fn complaint(report: &Report) -> Option<String> {
     let (turned_away, wait) = (report.get("refused") + report.get("unknown"), report.get("max"));
     match (report.get("done"), turned_away) {
@@ -230,9 +232,9 @@ fn complaint(report: &Report) -> Option<String> {
     }
 }
 
-/// The promise of this file: everybody gets on, nobody is refused, nobody waits for long. Runs a scenario until it
-/// holds; sums are exact in every run, whatever else holds.
-fn nobody_waits_long(mut scenario: impl FnMut() -> Vec<Report>) {
+/// The promise of this file: each process makes progress, none is refused, none waits for long. Runs a
+/// scenario until it holds; sums are exact in every run, whatever else holds.
+fn no_process_waits_long(mut scenario: impl FnMut() -> Vec<Report>) {
     let mut complaints = Vec::new();
     for run in 1..=RUNS_MAX {
         let of_run: Vec<String> = scenario().iter().filter_map(complaint).collect();
@@ -242,7 +244,7 @@ fn nobody_waits_long(mut scenario: impl FnMut() -> Vec<Report>) {
         report!("fairness, run {run} proves nothing: {of_run:?}");
         complaints.push(of_run);
     }
-    panic!("in every run somebody had to complain: {complaints:?}");
+    panic!("in every run a process had to complain: {complaints:?}");
 }
 
 /// One scenario at a time: they measure waits.
@@ -258,7 +260,7 @@ fn near_and_far(delay: Duration) {
         children.map(report_of)
     };
     let mut rates = (0.0, 0.0);
-    nobody_waits_long(|| {
+    no_process_waits_long(|| {
         server.client().call(&["FLUSHALL"]);
         let [near, far] = pair("transaction");
         report!("fairness +{} ms, {}", delay.as_millis(), near.line("near 64 tasks"));
@@ -279,7 +281,8 @@ fn near_and_far(delay: Duration) {
     );
 }
 
-/// A process so far away, beside one at the server on the same keys: neither is refused. Waits are those of the distance.
+/// A process so far away, beside one at the server on the same keys: neither is refused. Waits are those of
+/// the distance.
 fn far_beside_near(kind: &str, round_trip: Duration) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(server) = emberkeep_testkit::redis() else { return };
@@ -335,7 +338,7 @@ fn b_process_five_milliseconds_away() {
 fn c_four_equal_processes() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(server) = emberkeep_testkit::redis() else { return };
-    nobody_waits_long(|| {
+    no_process_waits_long(|| {
         server.client().call(&["FLUSHALL"]);
         let children: Vec<Child> =
             (0..4).map(|i| start("transaction", &server.url(), &format!("p{i}"), 16)).collect();

@@ -1,11 +1,11 @@
-//! Lost requests, lost replies and delays between us and a reachable server: every hit that was reported as made
-//! is there once, every hit that was reported as not made is not there, and nothing is left unknown.
+//! Lost requests, lost replies and delays between us and a reachable server: every hit that was reported as
+//! made is there once, every hit that was reported as not made is not there, and nothing is left unknown.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Store;
 use emberkeep_testkit::{FaultProxy, Flavor, RedisCluster, Resp, key_slot, report};
+use fault_harness::*;
 use std::time::Duration;
 
 on_both_servers! {
@@ -148,12 +148,12 @@ fn announce_proxies(cluster: &RedisCluster) -> Vec<FaultProxy> {
     };
     let proxies: Vec<FaultProxy> = cluster.nodes().iter().map(start).collect();
     let ports: Vec<i64> = proxies.iter().map(|proxy| proxy.port().into()).collect();
-    let told = |node: &emberkeep_testkit::RedisServer| {
+    let reported = |node: &emberkeep_testkit::RedisServer| {
         let slots = node.client().call(&["CLUSTER", "SLOTS"]);
         slots.items().iter().all(|range| ports.contains(&range.items()[2].items()[1].int()))
     };
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while !cluster.nodes().iter().all(told) {
+    while !cluster.nodes().iter().all(reported) {
         assert!(std::time::Instant::now() < deadline, "the nodes do not learn the prefetched ports");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -1,10 +1,10 @@
 //! A slot that moves to another server under load, and how long transactions wait for it.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_testkit::{Flavor, RedisCluster, SlotMigration, key_slot, report};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 on_both_servers! {
@@ -30,19 +30,19 @@ fn begin<'a>(cluster: &'a RedisCluster, name: &str) -> SlotMigration<'a> {
 
 async fn a_slot_on_its_way(flavor: Flavor) {
     let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
-    let battle = Battle::on(Place::Cluster(cluster), "", vec![arena("moving")], LONG).await;
+    let load = Load::on(Deployment::Cluster(cluster), "", vec![arena("moving")], LONG).await;
     for _ in 0..3 {
-        let migration = begin(battle.place.cluster(), "moving");
-        battle.some_time(150).await;
+        let migration = begin(load.deployment.cluster(), "moving");
+        load.some_time(150).await;
         // Half of the keys here, half of them there.
         migration.move_keys(2);
-        battle.some_time(300).await;
+        load.some_time(300).await;
         while migration.move_keys(100) > 0 {}
-        battle.some_time(150).await;
+        load.some_time(150).await;
         migration.finish();
-        battle.some_time(150).await;
+        load.some_time(150).await;
     }
-    let outcome = battle.end("a slot moved 3 times, held in between for 0.6 s").await;
+    let outcome = load.end("a slot moved 3 times, held in between for 0.6 s").await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
 }
@@ -53,15 +53,15 @@ async fn a_crowded_slot_moved_by_the_usual_tool(flavor: Flavor) {
     let mut client = cluster.client_of_key("{crowded}");
     let filler = ["DEBUG", "POPULATE", &CROWD.to_string(), "{crowded}filler", "100"];
     assert!(client.call(&filler).is_ok());
-    let battle = Battle::on(Place::Cluster(cluster), "", vec![arena("crowded")], LONG).await;
+    let load = Load::on(Deployment::Cluster(cluster), "", vec![arena("crowded")], LONG).await;
     let begun = Instant::now();
-    let migration = begin(battle.place.cluster(), "crowded");
+    let migration = begin(load.deployment.cluster(), "crowded");
     while migration.move_keys(PIPELINE) > 0 {
-        battle.some_time(1).await;
+        load.some_time(1).await;
     }
     migration.finish();
     let ended = Instant::now();
-    let outcome = battle.end(&format!("a slot of {CROWD} keys moved")).await;
+    let outcome = load.end(&format!("a slot of {CROWD} keys moved")).await;
     outcome.audit.assert_exact();
     outcome.assert_all_done();
     let meanwhile = |entry: &&Entry| entry.ended > begun && entry.ended < ended;
@@ -69,7 +69,7 @@ async fn a_crowded_slot_moved_by_the_usual_tool(flavor: Flavor) {
     report!("  {made} hits made in the {:?} that it took, slowest {:?}", ended - begun, outcome.slowest());
 }
 
-/// Plain reads go on while a slot is on its way, and a transaction that cannot is told so by its deadline.
+/// Plain reads go on while a slot is on its way, and a transaction that cannot fails at its deadline.
 async fn a_slot_that_stays_in_between(flavor: Flavor) {
     let Some(cluster) = emberkeep_testkit::cluster_of(flavor, 3, 0) else { return };
     let store = store_on(&cluster_url(&cluster.ports())).await;

@@ -1,14 +1,14 @@
 //! Servers that refuse: memory, rights, passwords. Errors are typed and give advice, credentials are never in
 //! them, nothing is half-written, and transactions that share a commit with a refused one do not suffer.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::{Expiry, Overflow, Write};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_schema::{Channel, Set, Text, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 family! {
@@ -20,7 +20,7 @@ family! {
     pub LOAD = "load:{arena}:{n}" { kind: Text<Utf8>, partition: Arena, parts: (n: u32), ttl: persistent, owner: "test" }
 }
 family! {
-    /// Where news are told.
+    /// A channel for news.
     pub NEWS = "news:{arena}" { kind: Channel<Utf8>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
 }
 
@@ -32,7 +32,7 @@ fn servers(options: RedisOptions) -> Vec<RedisServer> {
     [Flavor::Redis, Flavor::Valkey].into_iter().filter_map(start).collect()
 }
 
-/// All keys but receipts and turns.
+/// All keys but receipts and leases.
 fn keys(client: &mut Resp) -> Vec<String> {
     let keys = client.call(&["KEYS", "*"]);
     let names = keys.items().iter().map(|key| key.text());
@@ -219,8 +219,8 @@ async fn wrong_and_missing_passwords_are_said_without_repeating_them() {
         let error = RedisEngine::connect(&url).await.err().expect("the password is wrong");
         assert_denied(&error);
     }
-    // The password changes while we are connected: new connections are refused. The first transaction may have been sent
-    // on the connection that was killed; then nobody can be asked about it.
+    // The password changes while we are connected: new connections are refused. The first transaction may
+    // have been sent on the connection that was killed; then no receipt can be asked.
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("locked"));
     scope.put(&SUM.key(), 1).await.expect("the password is right");
@@ -319,11 +319,11 @@ async fn too_many_clients_is_a_matter_of_time() {
     let mut client = server.client();
     client.call(&["CONFIG", "SET", "maxclients", "1"]);
     client.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..2 {
-        told.push(scope.put(&SUM.key(), 1).await.expect_err("no connection is left"));
+        reported.push(scope.put(&SUM.key(), 1).await.expect_err("no connection is left"));
     }
-    assert!(matches!(&told[1], Error::Unavailable { .. }), "{}", told[1]);
+    assert!(matches!(&reported[1], Error::Unavailable { .. }), "{}", reported[1]);
     let waiting = tokio::spawn({
         let scope = scope.deadline(Duration::from_secs(10));
         async move { scope.put(&SUM.key(), 2).await }
@@ -331,17 +331,17 @@ async fn too_many_clients_is_a_matter_of_time() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     client.call(&["CONFIG", "SET", "maxclients", "100"]);
     waiting.await.expect("the task ends").expect("there is room again");
-    report!("too many clients: {}", told[1]);
+    report!("too many clients: {}", reported[1]);
 }
 
-/// Everything a caller can be told must be said also by the store's own words.
+/// Every error must also be explained in the store's own words.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_said_at_once() {
     let url = format!("redis://joe:{SECRET}@127.0.0.1:{}", emberkeep_testkit::free_port());
     let started = Instant::now();
-    let error = RedisEngine::connect(&url).await.err().expect("nobody listens");
+    let error = RedisEngine::connect(&url).await.err().expect("no server listens");
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     assert!(!error.to_string().contains(SECRET) && !error.to_string().contains("joe"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(2));
-    report!("nobody there: {error}");
+    report!("no server: {error}");
 }

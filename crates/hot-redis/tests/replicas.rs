@@ -1,11 +1,11 @@
-//! Confirmations by replicas (`?wait=1`) beside a replica that hangs, one that lags, and a primary that restarts: what was
-//! acknowledged is on the replica, and survives its promotion.
+//! Confirmations by replicas (`?wait=1`) beside a replica that hangs, one that lags, and a primary that
+//! restarts: what was acknowledged is on the replica, and survives its promotion.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_testkit::{FaultProxy, Flavor, RedisServer, Resp, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 on_both_servers! {
@@ -112,8 +112,8 @@ async fn a_full_primary_waits_for_removals_too(flavor: Flavor) {
     assert_eq!(pair.replica.client().call(&["EXISTS", "sum:pair"]).int(), 0);
 }
 
-/// The primary answers a commit, then restarts empty before replicas are asked: a new connection counts the replicas of a
-/// server that does not have the commit.
+/// The primary answers a commit, then restarts empty before replicas are asked: a new connection counts the
+/// replicas of a server that does not have the commit.
 async fn a_primary_that_restarts_without_a_commit_confirms_nothing(flavor: Flavor) {
     let Some(pair) = Pair::start(flavor).await else { return };
     let door = FaultProxy::start(pair.primary.address()).expect("a port is free");
@@ -125,9 +125,9 @@ async fn a_primary_that_restarts_without_a_commit_confirms_nothing(flavor: Flavo
     until(|| pair.primary.client().call(&["EXISTS", "sum:pair"]).int() == 1).await;
     restart(&pair);
     door.delay(Duration::ZERO, Duration::ZERO);
-    let told = commit.await.expect("the task ends");
-    assert!(matches!(told, Err(Error::OutcomeUnknown { .. })), "{told:?}");
-    report!("?wait=1, {flavor:?}, primary restarted empty: {}", told.expect_err("unknown"));
+    let reported = commit.await.expect("the task ends");
+    assert!(matches!(reported, Err(Error::OutcomeUnknown { .. })), "{reported:?}");
+    report!("?wait=1, {flavor:?}, primary restarted empty: {}", reported.expect_err("unknown"));
 }
 
 async fn replicate(replica: &RedisServer, primary: &RedisServer) {
@@ -136,7 +136,8 @@ async fn replicate(replica: &RedisServer, primary: &RedisServer) {
     until(|| replica.client().call(&["INFO", "replication"]).text().contains("master_link_status:up")).await;
 }
 
-/// A host name follows the primary, and the old one lives on as a replica: it ends no connection, so both must be left.
+/// A host name follows the primary, and the old one lives on as a replica: it ends no connection, so both
+/// must be left.
 async fn a_primary_that_became_a_replica_is_left(flavor: Flavor) {
     let options = || RedisServer::options().flavor(flavor).set("repl-diskless-sync-delay", "0");
     let (Some(old), Some(new)) = (require(options().start()), require(options().start())) else { return };
@@ -147,17 +148,18 @@ async fn a_primary_that_became_a_replica_is_left(flavor: Flavor) {
     assert!(new.client().call(&["REPLICAOF", "NO", "ONE"]).is_ok());
     door.retarget(new.address()).expect("an address");
     replicate(&old, &new).await;
-    let told: Vec<_> =
+    let reported: Vec<_> =
         futures_util::future::join_all((0..10).map(|n| hit(&scope, format!("after{n}"), 1))).await;
     let last = hit(&scope, "last".into(), 1).await;
-    assert!(last.is_ok(), "{last:?} after {told:?}");
+    assert!(last.is_ok(), "{last:?} after {reported:?}");
     report!(
         "?wait=1, {flavor:?}, primary demoted: {} of 10 confirmed by the new one's replica at once",
-        told.iter().flatten().count()
+        reported.iter().flatten().count()
     );
 }
 
-/// The connection for commits leads to one server and that for WAIT to another, which has a replica, but not the commit.
+/// The connection for commits leads to one server and that for WAIT to another, which has a replica, but not
+/// the commit.
 async fn another_servers_replicas_confirm_nothing(flavor: Flavor) {
     let Some(pair) = Pair::start(flavor).await else { return };
     let Some(lonely) = require(RedisServer::options().flavor(flavor).start()) else { return };
@@ -165,12 +167,12 @@ async fn another_servers_replicas_confirm_nothing(flavor: Flavor) {
     let store = store_on(&format!("{}?wait=1", door.url())).await;
     let scope = store.scope(arena("door")).deadline(LONG);
     door.retarget(pair.primary.address()).expect("an address");
-    let told = scope.put(&SUM.key(), 1).await;
+    let reported = scope.put(&SUM.key(), 1).await;
     assert_eq!(lonely.client().call(&["EXISTS", "sum:door"]).int(), 1, "the commit is on the first server");
-    assert!(matches!(told, Err(Error::OutcomeUnknown { .. })), "{told:?}");
+    assert!(matches!(reported, Err(Error::OutcomeUnknown { .. })), "{reported:?}");
     let second = scope.put(&SUM.key(), 2).await;
     assert!(second.is_ok(), "both connections follow the host name by now: {second:?}");
-    report!("?wait=1, {flavor:?}, two servers behind one name: {}", told.expect_err("unknown"));
+    report!("?wait=1, {flavor:?}, two servers behind one name: {}", reported.expect_err("unknown"));
 }
 
 fn restart(pair: &Pair) {

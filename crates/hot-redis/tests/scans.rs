@@ -1,13 +1,13 @@
-//! Walks over all keys while servers restart, slots move and nodes come and go: every key that lives throughout is
-//! returned, or the cursor is refused and the walk begins anew.
+//! Walks over all keys while servers restart, slots move and nodes come and go: every key that lives
+//! throughout is returned, or the cursor is refused and the walk begins anew.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::engine::{Cursor, MemberCursor};
 use emberkeep_hot::{Error, Store};
 use emberkeep_schema::{Set, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisCluster, RedisServer, key_slot, report, require};
+use fault_harness::*;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -44,30 +44,31 @@ fn tags(ranges: &[usize]) -> Vec<String> {
     (0..).map(|n| format!("t{n}")).filter(|tag| ranges.contains(&range_of(tag))).take(30).collect()
 }
 
-/// A walk, and what it has seen since it last began.
+/// A walk, and the keys it has found since it last began.
 struct Walk {
     store: Store,
     from: Option<Cursor>,
-    seen: BTreeSet<String>,
+    found: BTreeSet<String>,
     begun: usize,
 }
 
 impl Walk {
     fn new(store: Store) -> Walk {
-        Walk { store, from: None, seen: BTreeSet::new(), begun: 1 }
+        Walk { store, from: None, found: BTreeSet::new(), begun: 1 }
     }
 
-    /// One page; `false` after the last. A refused cursor begins the walk anew, an engine that cannot now is asked later.
+    /// One page; `false` after the last. A refused cursor begins the walk anew, an engine that cannot now is
+    /// asked later.
     async fn page(&mut self) -> bool {
         match self.store.engine().scan(self.from, b"*", PAGE).await {
             Ok(page) => {
-                self.seen.extend(page.keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()));
+                self.found.extend(page.keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()));
                 self.from = page.next;
                 return self.from.is_some();
             }
             Err(Error::Invalid { what: "cursor", problem }) => {
                 assert!(problem.contains("without a cursor"), "{problem}");
-                self.seen.clear();
+                self.found.clear();
                 (self.from, self.begun) = (None, self.begun + 1);
             }
             Err(Error::Unavailable { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -88,7 +89,7 @@ impl Walk {
         while self.page().await {
             assert!(Instant::now() < deadline, "the walk does not end");
         }
-        let missed = keys.difference(&self.seen).count();
+        let missed = keys.difference(&self.found).count();
         report!("scan, {title}: {} keys, {missed} missed, begun {} times", keys.len(), self.begun);
         assert_eq!(missed, 0);
         assert!(self.begun < 10, "begun {} times", self.begun);
@@ -129,16 +130,16 @@ async fn a_slot_that_moves_takes_no_key_with_it(flavor: Flavor) {
     let keys = fill(&cluster, &tags(&[0, 1, 2]));
     let home = |key: &String| cluster.primary_of_key(key);
     let mut walk = Walk::new(store_on(&cluster_url(&cluster.ports())).await);
-    while walk.seen.iter().map(home).collect::<BTreeSet<_>>().len() < 2 {
+    while walk.found.iter().map(home).collect::<BTreeSet<_>>().len() < 2 {
         walk.pages(1).await;
     }
-    let homes: BTreeSet<usize> = walk.seen.iter().map(home).collect();
+    let homes: BTreeSet<usize> = walk.found.iter().map(home).collect();
     let to_come = (0..3).find(|node| !homes.contains(node)).expect("a third node");
     let walked = *homes.first().expect("a node");
     let key = keys.iter().find(|key| home(key) == to_come).expect("keys on every node");
     let migration = cluster.begin_migration(key_slot(key.as_bytes()), walked);
     while migration.move_keys(100) > 0 {}
-    // Everything has moved and nobody says so: no walk may end now.
+    // Everything has moved and no server says so: no walk may end now.
     let between = Instant::now();
     while between.elapsed() < Duration::from_secs(3) {
         assert!(walk.page().await, "the walk ended with a slot on its way");

@@ -1,11 +1,12 @@
-//! A link so slow that a large reply takes seconds: it is read, on the connection that everybody shares, and whoever waits
-//! behind it waits for the transfer and no longer. A link that is silent is still given up at once.
+//! A link so slow that a large reply takes seconds: it is read, on the connection that all callers share, and
+//! every caller that waits behind it waits for the transfer and no longer. A link that is silent is still
+//! given up at once.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_schema::{Text, Utf8, family};
 use emberkeep_testkit::{Certificates, FaultProxy, RedisServer, free_port, report, require};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 family! {
@@ -19,7 +20,7 @@ const BYTES_PER_S: u64 = BYTES as u64 / 4;
 const TRANSFER: Duration = Duration::from_secs(4);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_value_over_a_slow_link_is_read_and_disturbs_nobody_else() {
+async fn a_large_value_over_a_slow_link_is_read_and_does_not_disturb_others() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let proxy = FaultProxy::start(server.address()).expect("a port is free");
     is_read(&server, &proxy, &proxy.url()).await;

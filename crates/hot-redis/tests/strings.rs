@@ -1,12 +1,12 @@
 //! Many strings in one call: more than one MGET takes, all of them there, and for a user who may not MGET.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::command::RawKey;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Key, Number, Text, family};
 use emberkeep_testkit::{RedisServer, Resp, require};
+use fault_harness::*;
 
 family! {
     /// A number.
@@ -109,8 +109,8 @@ async fn a_user_who_may_get_but_not_mget() {
     assert!(store.stats().commit_calls <= 4, "each round is one commit: {:?}", store.stats());
 }
 
-/// Reads of many strings and pages of sets are asked beside ROLE in a transaction where that is allowed. A user who may not do
-/// so is served all the same, and nobody else on the connection notices.
+/// Reads of many strings and pages of sets are asked beside ROLE in a transaction where that is allowed. A
+/// user who may not do so is served all the same, and the other users of the connection do not notice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_who_may_not_use_transactions() {
     let mut options = RedisServer::options().acl("user default on nopass ~* &* +@all");

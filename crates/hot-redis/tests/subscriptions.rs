@@ -1,22 +1,23 @@
-//! Subscriptions whose connection vanishes without a word: the subscriber is told of the gap, then hears again.
+//! Subscriptions whose connection vanishes without a word: the subscriber learns of the gap and then receives
+//! messages again.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::pubsub::{Event, Subscription};
 use emberkeep_hot::{Scope, Store};
 use emberkeep_schema::{Channel, Utf8, family};
 use emberkeep_testkit::{FaultProxy, Flavor, RedisServer, Resp, report};
+use fault_harness::*;
 use std::time::{Duration, Instant};
 
 on_both_servers! {
-    a_peer_that_vanishes_is_noticed_and_the_gap_is_told,
+    a_peer_that_vanishes_is_noticed_and_the_gap_is_reported,
     a_network_that_stays_silent_is_tried_until_it_speaks,
     a_quiet_channel_is_no_gap,
 }
 
 family! {
-    /// Where news are told.
+    /// A channel for news.
     pub NEWS = "news:{arena}" { kind: Channel<Utf8>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
 }
 
@@ -49,11 +50,11 @@ impl News {
         self.server.client().call(&["PUBLISH", "news:paper", text]).int()
     }
 
-    /// A message that the server sends and nobody gets; afterwards others are served again.
+    /// A message that the server sends and no subscriber gets; afterwards messages arrive again.
     fn lose_a_message(&self) {
         let swallowed = self.proxy.counts().swallowed;
         self.proxy.silence();
-        assert!(self.tell("into the void") >= 1, "the server believes that somebody listens");
+        assert!(self.tell("into the void") >= 1, "the server believes that there is a subscriber");
         let deadline = Instant::now() + NOTICED_MAX;
         while self.proxy.counts().swallowed == swallowed {
             assert!(Instant::now() < deadline, "the message does not come by");
@@ -72,24 +73,24 @@ impl News {
     }
 }
 
-async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_told(flavor: Flavor) {
+async fn a_peer_that_vanishes_is_noticed_and_the_gap_is_reported(flavor: Flavor) {
     let Some(mut news) = News::begin(flavor).await else { return };
     let mut worst = Duration::ZERO;
     for round in 0..3 {
         news.lose_a_message();
         let since = Instant::now();
-        assert_eq!(news.next().await, "missed None", "the gap is told, and nothing before it");
+        assert_eq!(news.next().await, "missed None", "the gap is reported, and nothing before it");
         worst = worst.max(since.elapsed());
         let text = format!("after {round}");
         assert!(news.tell(&text) >= 1);
-        assert_eq!(news.next().await, text, "whatever is said after the gap was told is heard");
+        assert_eq!(news.next().await, text, "whatever is said after the gap was reported is received");
     }
     report!(
-        "subscription, peer vanished 3 times: noticed within {worst:?}, 3 gaps told, 0 messages lost untold"
+        "subscription, peer vanished 3 times: noticed within {worst:?}, 3 gaps reported, 0 messages lost unreported"
     );
 }
 
-/// Nobody can be reached for longer than one attempt takes: it is tried again until somebody can.
+/// The server cannot be reached for longer than one attempt takes: it is tried again until it can.
 async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
     let Some(mut news) = News::begin(flavor).await else { return };
     let before = news.proxy.counts().connections;
@@ -100,7 +101,11 @@ async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
         assert!(since.elapsed() < 3 * NOTICED_MAX, "it is not tried again");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(news.heard.try_next(), None, "a gap is told when messages can be heard again, not before");
+    assert_eq!(
+        news.heard.try_next(),
+        None,
+        "a gap is reported when messages can be received again, not before"
+    );
     let refused = news.scope.subscribe(&NEWS.key()).await.err();
     news.proxy.speak();
     assert_eq!(news.next().await, "missed None");
@@ -108,7 +113,7 @@ async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
     assert_eq!(news.next().await, "again");
     let refused = refused.expect("a new subscription is refused meanwhile");
     report!(
-        "subscription, network silent for {:?}: tried again, 1 gap told; meanwhile {refused}",
+        "subscription, network silent for {:?}: tried again, 1 gap reported; meanwhile {refused}",
         since.elapsed()
     );
 }
@@ -119,13 +124,13 @@ async fn a_quiet_channel_is_no_gap(flavor: Flavor) {
     let deadline = Instant::now() + 2 * NOTICED_MAX;
     let mut client = news.server.client();
     while pings(&mut client) < 3 {
-        assert!(Instant::now() < deadline, "nobody asks for a sign of life");
+        assert!(Instant::now() < deadline, "the connection is not pinged");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(news.heard.try_next(), None);
     news.tell("at last");
     assert_eq!(news.next().await, "at last");
-    report!("subscription, quiet channel: {} signs of life, 0 gaps told", pings(&mut client));
+    report!("subscription, quiet channel: {} signs of life, 0 gaps reported", pings(&mut client));
 }
 
 fn pings(client: &mut Resp) -> u64 {

@@ -1,11 +1,11 @@
-//! TLS with a private authority: a server whose certificate nobody else would trust.
+//! TLS with a private authority: a server whose certificate no public authority has signed.
 
-mod arena;
+mod fault_harness;
 
-use arena::*;
 use emberkeep_hot::Error;
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_testkit::{Certificates, RedisCluster, free_port, require};
+use fault_harness::*;
 
 /// The error of a URL that must not connect.
 async fn refused(url: &str) -> Error {

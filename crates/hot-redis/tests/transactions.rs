@@ -104,7 +104,7 @@ async fn a_transaction_settles_beside_steady_writes_of_its_own_process() {
                         tx.sadd(&MEMBERS.key(), &n.to_string())?;
                         tx.rpush(&QUEUE.key(), &n)
                     });
-                    push.await.expect("nobody stands in the way");
+                    push.await.expect("there is no conflict");
                     pushed.push(n);
                 }
                 pushed
@@ -146,7 +146,7 @@ async fn what_the_transactions_behind_will_read_is_asked_for_at_once() {
     let take = |tx: &mut Tx<'_, Room>| {
         let next = tx.get(&COUNT.key(0))?.unwrap_or(0) as u32 + 1;
         match tx.exists(&COUNT.key(next)) {
-            Ok(taken) => assert!(!taken, "nobody else takes numbers"),
+            Ok(taken) => assert!(!taken, "no other process takes numbers"),
             Err(error) => {
                 for later in 1..32 {
                     tx.foresee(|tx| tx.exists(&COUNT.key(next + later)));

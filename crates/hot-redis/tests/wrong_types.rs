@@ -1,4 +1,5 @@
-//! An external type under any key of a transaction: the transaction fails with the key's name, and the keyspace is as before.
+//! An external type under any key of a transaction: the transaction fails with the key's name, and the
+//! keyspace is as before.
 
 use emberkeep_hot::{Error, Store};
 use emberkeep_hot_redis::RedisEngine;
@@ -77,7 +78,8 @@ async fn transaction(store: &Store, room: &str, reads: bool) -> Result<(), Error
     transaction.await
 }
 
-/// Everything that is stored, without receipts and turns. DUMP covers value and type, PEXPIRETIME the deadline.
+/// Everything that is stored, without receipts and leases. DUMP covers value and type, PEXPIRETIME the
+/// deadline.
 fn keyspace(client: &mut Resp) -> BTreeMap<String, (Vec<u8>, i64)> {
     let keys = client.call(&["KEYS", "*"]);
     let names = keys.items().iter().map(Reply::text);
@@ -134,7 +136,8 @@ async fn an_external_type_under_any_key_is_named_and_nothing_is_half_written() {
     report!("wrong types: {cases} cases, {refused} refused with the key's name, 0 half-written");
 }
 
-/// A transaction with an external type beside transactions without: combined or not, the others must not suffer.
+/// A transaction with an external type beside transactions without: combined or not, the others must not
+/// suffer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_that_share_a_commit_do_not_suffer() {
     let Some(server) = emberkeep_testkit::shared_redis() else { return };

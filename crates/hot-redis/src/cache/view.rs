@@ -1,0 +1,150 @@
+//! What a body reads while a batch is made: cached replies below the writes of the transactions before it.
+
+use super::ReadCache;
+use crate::clock::{BodyTime, Clock};
+use bytes::Bytes;
+use emberkeep_hot::command::*;
+use emberkeep_hot::tx::{Base, read_through};
+use emberkeep_hot::{Error, Result};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use indexmap::{Equivalent, IndexMap, IndexSet};
+use std::time::Instant;
+
+/// Reads of the state below a batch and their replies, in the order in which they were made.
+pub(crate) type Reads = IndexMap<(RawKey, Read), Reply, RandomState>;
+/// Reads that transactions miss, each once.
+pub(crate) type Fetches = IndexSet<(RawKey, Read), RandomState>;
+pub(crate) type Keys = IndexSet<RawKey, RandomState>;
+pub(crate) type KeyMap<V> = HashMap<RawKey, V, RandomState>;
+
+/// Finds a read in [`Reads`] without a copy of its key.
+#[derive(Hash)]
+pub(crate) struct ReadRef<'a>(pub(crate) &'a RawKey, pub(crate) &'a Read);
+
+impl Equivalent<(RawKey, Read)> for ReadRef<'_> {
+    fn equivalent(&self, (key, read): &(RawKey, Read)) -> bool {
+        self.0 == key && self.1 == read
+    }
+}
+
+/// What one run of a body has read.
+#[derive(Default)]
+pub(crate) struct Trace {
+    /// Reads of the state below the batch, which the commit will validate.
+    pub(crate) reads: Reads,
+    /// Reads that the cache could not answer: one, or several that were made together.
+    pub(crate) missing: Vec<(RawKey, Read)>,
+    /// Keys of which it read another transaction's writes: then both commit or neither does.
+    pub(crate) layered: Keys,
+    /// Whether it asked for the time: then the commit compares clocks.
+    pub(crate) used_now: bool,
+}
+
+/// The state that one run of a body reads.
+pub(crate) struct View<'a> {
+    cache: &'a ReadCache,
+    clock: &'a Clock,
+    writes: &'a KeyMap<Vec<Write>>,
+    started: Instant,
+    time: &'a mut Option<BodyTime>,
+    trace: Trace,
+    scratch: Option<Bytes>,
+}
+
+impl<'a> View<'a> {
+    /// `writes` are those of the transactions before this one in the batch, `started` is when the batch was, and `time` is
+    /// what its bodies have been shown.
+    pub(crate) fn new(
+        cache: &'a ReadCache,
+        clock: &'a Clock,
+        writes: &'a KeyMap<Vec<Write>>,
+        started: Instant,
+        time: &'a mut Option<BodyTime>,
+    ) -> View<'a> {
+        View { cache, clock, writes, started, time, trace: Trace::default(), scratch: None }
+    }
+
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    /// A read of the state below every write of this batch.
+    fn read_below(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        if let Some(reply) = self.trace.reads.get(&ReadRef(key, read)) {
+            return Ok(reply.clone());
+        }
+        match self.cache.get(key, read, self.started) {
+            Some(reply) => {
+                self.trace.reads.insert((key.clone(), read.clone()), reply.clone());
+                Ok(reply)
+            }
+            None => {
+                self.trace.missing.push((key.clone(), read.clone()));
+                Err(Error::Suspended)
+            }
+        }
+    }
+
+    /// A read of this key depends on writes of earlier transactions.
+    fn add_layered(&mut self, key: &RawKey) {
+        if !self.trace.layered.contains(key) {
+            self.trace.layered.insert(key.clone());
+        }
+    }
+}
+
+impl Base for View<'_> {
+    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        let writes = self.writes;
+        match writes.get(key) {
+            None => self.read_below(key, read),
+            Some(writes) => {
+                self.add_layered(key);
+                let writes: Vec<&Write> = writes.iter().collect();
+                read_through(&mut Below(self), key, &writes, read)
+            }
+        }
+    }
+
+    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+        let writes = self.writes;
+        // The commonest read: the string that the transaction before has just set.
+        if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
+            self.add_layered(key);
+            return Ok(Some(value));
+        }
+        let reply = self.read(key, &Read::Get)?;
+        self.scratch = match reply.checked(key, &Read::Get)? {
+            Reply::Blob(blob) => Some(blob),
+            _ => None,
+        };
+        Ok(self.scratch.as_deref())
+    }
+
+    fn now(&mut self) -> i64 {
+        self.trace.used_now = true;
+        self.time.get_or_insert_with(|| self.clock.body_time()).now_ms
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+}
+
+/// The view without the writes of earlier transactions.
+struct Below<'v, 'a>(&'v mut View<'a>);
+
+impl Base for Below<'_, '_> {
+    fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        self.0.read_below(key, read)
+    }
+
+    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
+        Err(Error::Suspended)
+    }
+
+    fn now(&mut self) -> i64 {
+        self.0.now()
+    }
+}

@@ -1,0 +1,442 @@
+-- The general commit script: validates groups of transactions, applies those that are not stale, then answers
+-- reads.
+--
+-- A group is one or more transactions that share keys; two groups share none. Pass 1 replays each group's
+-- reads and compares the replies with what the bodies read. Pass 2 writes a receipt and the effects of the
+-- groups that passed. Pass 3 makes the reads that transactions still miss. Redis does not undo a script, so
+-- pass 1 checks whatever could fail.
+--
+-- Each argument costs the server more than most of what is done with it. So every word is passed once, and a
+-- program of packed numbers says how the words belong together. A key, a word or a shape in it is its place
+-- in KEYS, ARGV or SHAPES.
+--
+-- KEYS  1..n the data keys; then the lease keys of the first of them (unless MODE is 0); last the receipt (unless SEQUENCE is '')
+-- ARGV  KEYS n   MODE '0' writes nothing, '1' has lease keys, '2' also checks our user's ACL   SEQUENCE of this commit, or ''
+--       TIME '' | 't' return the time | the client's estimate in ms (a commit without one is refused if its sequence has no
+--       receipt: it may be a late copy)   PROCESS   LEASE_MS   RECEIPT_MS   ELEMENTS_MAX of a reply
+--       ALLOWANCE_MS largest difference of the clocks   GROUPS   PROGRAM the groups, then the fetches   SHAPES of reads   WORDS…
+-- shape: command, count command or '', number of arguments, arguments
+-- group: a header (GROUP_…: its length, whether to ask for leases, how many of each), then in this order:
+--   text     key, word: a string that is present
+--   absent   all keys, then all shapes: reads whose replies say that there is no such key
+--   read     key, shape, tag, expected…
+--   written  key that the group writes
+--   lease    key that the group only reads and may have a lease on
+--   type     key, expected type, least and greatest number or '' twice
+--   log      list, counter, bound, 1 = refuse when full, entry
+--   deletion key
+--   write    key, command, number of arguments, arguments
+--   message  channel, payload
+-- fetches: number, then key and shape of each
+--
+-- Answer: { time or 0, status, group answers, fetched replies }
+--   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
+--   group   COMMITTED, LEASED to another process, LOG_FULL, NOT_BEGUN because a group before it failed; { STALE, replies };
+--           { WRONG_TYPE, key, type found }; { NOT_BEGUN, command } our user may not run the command
+--   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
+
+-- The numbers of the protocol. A test compares them with layout.rs.
+local ARG_KEYS, ARG_MODE, ARG_SEQUENCE, ARG_TIME, ARG_PROCESS, ARG_LEASE_MS, ARG_RECEIPT_MS = 1, 2, 3, 4, 5, 6, 7
+local ARG_ELEMENTS_MAX, ARG_ALLOWANCE_MS, ARG_GROUPS, ARG_PROGRAM, ARG_SHAPES, ARG_WORDS = 8, 9, 10, 11, 12, 13
+local GROUP_LENGTH, GROUP_ASK_LEASE, GROUP_TEXTS, GROUP_ABSENT, GROUP_READS, GROUP_WRITTEN_KEYS = 0, 1, 2, 3, 4, 5
+local GROUP_TYPES, GROUP_LOG_ENTRIES, GROUP_DELETIONS, GROUP_WRITES, GROUP_MESSAGES, GROUP_LEASES = 6, 7, 8, 9, 10, 11
+local GROUP_BODY = 12
+local TAG_STRING, TAG_NIL, TAG_INTEGER, TAG_ELEMENTS, TAG_SCORE = 1, 2, 3, 4, 5
+local TAG_WRONG_TYPE, TAG_TOO_MANY, TAG_ARRAY, TAG_DIGEST = 6, 7, 8, 9
+local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
+local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_WRONG_TYPE, ANSWER_LOG_FULL, ANSWER_NOT_BEGUN = 0, 1, 2, 3, 4, 5
+local REPLY_WRONG_TYPE, REPLY_TOO_MANY, REPLY_ERROR = 1, 2, 3
+-- Numbers of one entry of a group's list.
+local TEXT_LENGTH, TYPE_LENGTH, LOG_LENGTH, WRITE_HEADER, MESSAGE_LENGTH = 2, 4, 5, 3, 2
+-- Keys that one command is given: Lua cannot pass any number of arguments.
+local CHUNK = 1000
+
+local A, K = ARGV, KEYS
+local call, try, num = redis.call, redis.pcall, tonumber
+local n, has_leases, sequence, me = num(A[ARG_KEYS]), A[ARG_MODE] ~= '0', A[ARG_SEQUENCE], A[ARG_PROCESS]
+local most = num(A[ARG_ELEMENTS_MAX])
+local N, S = cmsgpack.unpack(A[ARG_PROGRAM]), cmsgpack.unpack(A[ARG_SHAPES])
+local estimate = A[ARG_TIME]
+
+local time = 0
+if estimate ~= '' then
+  local t = call('TIME')
+  time = num(t[1]) * 1000 + math.floor(num(t[2]) / 1000)
+  if estimate ~= 't' and math.abs(time - num(estimate)) > num(A[ARG_ALLOWANCE_MS]) then
+    return { time, STATUS_CLOCKS_DIFFER, {}, {} }
+  end
+end
+
+-- Number of elements that a range of the list or sorted set would give.
+local function span(len, name, from, to)
+  if name ~= 'LRANGE' and name ~= 'ZRANGE' then return len end
+  local s, e = num(from), num(to)
+  if not s or not e then return 0 end
+  if s < 0 then s = math.max(s + len, 0) end
+  if e < 0 then e = e + len end
+  return math.min(e, len - 1) - s + 1
+end
+
+-- A reply in the form in which it is returned: a wrong type by its name. Returns it, or nil and a fatal
+-- error.
+local function returned(key, reply)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then return nil, reply end
+  return { REPLY_WRONG_TYPE, call('TYPE', key).ok }
+end
+
+-- Makes a read of a key, in the shape at position p. Returns the reply, or nil and a fatal error.
+local function read(key, p)
+  local name, count, args = A[S[p]], A[S[p + 1]], S[p + 2]
+  if args == 0 and count == '' then return returned(key, try(name, key)) end
+  local words = {}
+  for i = 1, args do words[i] = A[S[p + 2 + i]] end
+  if count ~= '' then
+    local len = try(count, key)
+    if type(len) == 'number' then
+      local wide = span(len, name, words[1], words[2])
+      if wide > most then return { REPLY_TOO_MANY, wide } end
+    end
+  end
+  return returned(key, try(name, key, unpack(words)))
+end
+
+-- One text for an ordered array: lengths and elements, scores by their value.
+local function canonical(reply, name)
+  local parts, scored = {}, name == 'ZRANGE'
+  -- Adding 0 makes a zero of -0, which is the same score.
+  for i = 1, #reply do
+    local x = reply[i]
+    if scored and i % 2 == 0 then x = string.format('%.17g', num(x) + 0) end
+    parts[i] = #x .. ':' .. x
+  end
+  return table.concat(parts)
+end
+
+-- Whether an unordered reply has exactly the elements at position p (their number first).
+local function same_elements(reply, name, p)
+  local size = N[p]
+  if type(reply) ~= 'table' or #reply ~= size or type(reply[1]) == 'number' then return false, p + 1 + size end
+  local found = {}
+  if name == 'HGETALL' then
+    for i = 1, size, 2 do found[reply[i]] = reply[i + 1] end
+    for i = 1, size, 2 do
+      if found[A[N[p + i]]] ~= A[N[p + i + 1]] then return false, p + 1 + size end
+    end
+  else
+    for i = 1, size do found[reply[i]] = true end
+    for i = 1, size do
+      if not found[A[N[p + i]]] then return false, p + 1 + size end
+    end
+  end
+  return true, p + 1 + size
+end
+
+-- Compares a reply with the tag and the expectation at position p. Returns whether, and the position after.
+local function same(reply, name, p)
+  local tag = N[p]
+  if tag == TAG_NIL then return reply == false, p + 1 end
+  if tag == TAG_ELEMENTS then return same_elements(reply, name, p + 1) end
+  local expected, after = A[N[p + 1]], p + 2
+  if tag == TAG_STRING then return reply == expected, after end
+  if tag == TAG_INTEGER then return reply == num(expected), after end
+  local kind, special = type(reply), type(reply) == 'table' and type(reply[1]) == 'number'
+  if tag == TAG_SCORE then return kind == 'string' and num(reply) == num(expected), after end
+  if tag == TAG_WRONG_TYPE then return special and reply[1] == REPLY_WRONG_TYPE and reply[2] == expected, after end
+  if tag == TAG_TOO_MANY then return special and reply[1] == REPLY_TOO_MANY and reply[2] == num(expected), after end
+  if tag == TAG_ARRAY then return kind == 'table' and not special and canonical(reply, name) == expected, after end
+  -- TAG_DIGEST: of a long string or array, salted with our random name against values that were made to
+  -- collide.
+  local text = reply
+  if kind == 'table' and not special then text = canonical(reply, name) end
+  return type(text) == 'string' and redis.sha1hex(me .. text) == expected, after
+end
+
+-- Whether a reply says that there is no such key; the client chose only reads that can say so.
+local function nothing(reply)
+  return reply == false or reply == 0 or reply == -2 or (type(reply) == 'table' and reply[1] == nil)
+end
+
+-- The keys whose numbers stand from position p on, one in every `stride` numbers.
+local function keys_at(p, count, stride)
+  local keys = {}
+  for i = 1, count do
+    keys[i] = K[N[p]]
+    p = p + stride
+  end
+  return keys
+end
+
+-- Whether a group's strings are unchanged and its absent keys still absent, each by one command. `false`
+-- proves nothing: our user may not be allowed that command.
+local function unchanged(p, texts, absent)
+  for first = 0, texts - 1, CHUNK do
+    local count = math.min(texts - first, CHUNK)
+    local found = try('MGET', unpack(keys_at(p + TEXT_LENGTH * first, count, TEXT_LENGTH)))
+    for i = 1, count do
+      if found[i] ~= A[N[p + TEXT_LENGTH * (first + i) - 1]] then return false end
+    end
+  end
+  p = p + TEXT_LENGTH * texts
+  for first = 0, absent - 1, CHUNK do
+    local count = math.min(absent - first, CHUNK)
+    if try('EXISTS', unpack(keys_at(p + first, count, 1))) ~= 0 then return false end
+  end
+  return true
+end
+
+-- Makes the reads at position p one by one. Returns the replies, whether all are as expected, the position
+-- after the reads, and a fatal error if any. Takes leases on the keys that changed, if the group asks for
+-- them.
+local function read_each(p, texts, absent, reads, asks)
+  local replies, all = {}, true
+  local function note(key, reply, equal)
+    replies[#replies + 1], all = reply, all and equal
+    if not equal and asks and has_leases then try('SET', K[n + key], me, 'NX', 'PX', A[ARG_LEASE_MS]) end
+  end
+  for _ = 1, texts do
+    local reply, fatal = returned(K[N[p]], try('GET', K[N[p]]))
+    if fatal then return nil, false, p, fatal end
+    note(N[p], reply, reply == A[N[p + 1]])
+    p = p + TEXT_LENGTH
+  end
+  for i = p, p + absent - 1 do
+    local reply, fatal = read(K[N[i]], N[i + absent])
+    if fatal then return nil, false, p, fatal end
+    note(N[i], reply, nothing(reply))
+  end
+  p = p + 2 * absent
+  for _ = 1, reads do
+    local key, shape = N[p], N[p + 1]
+    local reply, fatal = read(K[key], shape)
+    if fatal then return nil, false, p, fatal end
+    local equal
+    equal, p = same(reply, A[S[shape]], p + 2)
+    note(key, reply, equal)
+  end
+  return replies, all, p
+end
+
+-- Whether one integer is less than another, by their texts: a double is not exact near the limits of 64 bits.
+local function less(a, b)
+  local minus = string.sub(a, 1, 1) == '-'
+  if minus ~= (string.sub(b, 1, 1) == '-') then return minus end
+  if #a ~= #b then return (#a < #b) ~= minus end
+  if minus then return a > b end
+  return a < b
+end
+
+-- The type check of one key, and of the range of its number. Returns the type that stands in the way, or nil.
+local function obstacle(key, expected, min, max)
+  local found = call('TYPE', key).ok
+  if found ~= 'none' and found ~= expected then return found end
+  if min ~= '' then
+    local v = '0'
+    if found ~= 'none' then v = call('GET', key) end
+    if v ~= '0' and not string.match(v, '^%-?[1-9]%d*$') then return 'integer' end
+    if less(v, min) or less(max, v) then return 'integer' end
+  end
+  return nil
+end
+
+-- Whether our user may run a command, checked once per command and only if the caller has not checked lately.
+-- The server checks the keys before it starts a script; but a command that is refused after the first write
+-- would leave the transaction half-written.
+local allowed = {}
+local function may(name, key)
+  if allowed[name] == nil then allowed[name] = redis.acl_check_cmd(name, key) end
+  return allowed[name]
+end
+
+-- The first command of a group's effects that our user may not run, or nil. Position q is that of its log
+-- entries.
+local function forbidden(q, logs, deletions, writes, messages)
+  if logs > 0 then
+    local list, counter = K[N[q]], K[N[q + 1]]
+    if not (may('INCR', counter) and may('RPUSH', list) and may('LTRIM', list)) then return 'RPUSH' end
+    q = q + LOG_LENGTH * logs
+  end
+  if deletions > 0 and not may('DEL', K[N[q]]) then return 'DEL' end
+  q = q + deletions
+  for _ = 1, writes do
+    local name = A[N[q + 1]]
+    if not may(name, K[N[q]]) then return name end
+    q = q + WRITE_HEADER + N[q + 2]
+  end
+  for _ = 1, messages do
+    if not redis.acl_check_cmd('PUBLISH', A[N[q]], '') then return 'PUBLISH' end
+    q = q + MESSAGE_LENGTH
+  end
+end
+
+-- Compares the reads at position q with what the bodies read. Returns nil and the position after them if they
+-- are equal; otherwise the answer of a stale group or a fatal error.
+local function compare(q, texts, absent, reads, asks)
+  if unchanged(q, texts, absent) then
+    local p, equal = q + TEXT_LENGTH * texts + 2 * absent, true
+    for _ = 1, reads do
+      local reply, fatal = read(K[N[p]], N[p + 1])
+      if fatal then return fatal end
+      equal, p = same(reply, A[S[N[p + 1]]], p + 2)
+      if not equal then break end
+    end
+    if equal then return nil, p end
+  end
+  local replies, all, after, fatal = read_each(q, texts, absent, reads, asks)
+  if fatal then return fatal end
+  if all then return nil, after end
+  return { ANSWER_STALE, replies }
+end
+
+-- Entries that earlier groups will add to the log: all groups are of one partition and share its log.
+local logged = 0
+
+-- Pass 1 of one group at position p. Returns its answer, where its log entries begin, and its own leases.
+local function validate(p)
+  local texts, absent, reads = N[p + GROUP_TEXTS], N[p + GROUP_ABSENT], N[p + GROUP_READS]
+  local stale, q = compare(p + GROUP_BODY, texts, absent, reads, N[p + GROUP_ASK_LEASE] == 1)
+  if stale then return stale end
+  local written, types, logs = N[p + GROUP_WRITTEN_KEYS], N[p + GROUP_TYPES], N[p + GROUP_LOG_ENTRIES]
+  local mine = {}
+  if has_leases and written > 0 then
+    local names = {}
+    for i = 1, written do names[i] = K[n + N[q + i - 1]] end
+    local owners = written > 1 and written <= CHUNK and try('MGET', unpack(names)) or { err = true }
+    -- One, too many, or our user may GET but not MGET.
+    if owners.err then for i = 1, written do owners[i] = call('GET', names[i]) end end
+    for i = 1, written do
+      if owners[i] == me then mine[#mine + 1] = names[i] elseif owners[i] then return ANSWER_LEASED end
+    end
+  end
+  q = q + written
+  local leases = N[p + GROUP_LEASES]
+  for i = q, has_leases and q + leases - 1 or 0 do
+    if call('GET', K[n + N[i]]) == me then mine[#mine + 1] = K[n + N[i]] end
+  end
+  q = q + leases
+  for _ = 1, types do
+    local found = obstacle(K[N[q]], A[N[q + 1]], A[N[q + 2]], A[N[q + 3]])
+    if found then return { ANSWER_WRONG_TYPE, N[q], found } end
+    q = q + TYPE_LENGTH
+  end
+  local entries = q
+  for i = 1, logs do
+    if N[q + 3] == 1 and call('LLEN', K[N[q]]) + logged + i > num(A[N[q + 2]]) then return ANSWER_LOG_FULL end
+    q = q + LOG_LENGTH
+  end
+  if A[ARG_MODE] == '2' then
+    local command = forbidden(entries, logs, N[p + GROUP_DELETIONS], N[p + GROUP_WRITES], N[p + GROUP_MESSAGES])
+    if command then return { ANSWER_NOT_BEGUN, command } end
+  end
+  logged = logged + logs
+  return ANSWER_COMMITTED, entries, mine
+end
+
+-- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
+-- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
+local function write(p, q)
+  q = q + LOG_LENGTH * N[p + GROUP_LOG_ENTRIES]
+  local deletions = N[p + GROUP_DELETIONS]
+  for first = 0, deletions - 1, CHUNK do
+    local done = try('DEL', unpack(keys_at(q + first, math.min(deletions - first, CHUNK), 1)))
+    if type(done) == 'table' then return nil, done.err end
+  end
+  q = q + deletions
+  for _ = 1, N[p + GROUP_WRITES] do
+    local key, name, args, done = K[N[q]], A[N[q + 1]], N[q + 2], nil
+    if args == 1 then done = try(name, key, A[N[q + 3]])
+    elseif args == 2 then done = try(name, key, A[N[q + 3]], A[N[q + 4]])
+    else
+      local words = {}
+      for i = 1, args do words[i] = A[N[q + 2 + i]] end
+      done = try(name, key, unpack(words))
+    end
+    if type(done) == 'table' and done.err then return nil, done.err end
+    q = q + WRITE_HEADER + args
+  end
+  return q
+end
+
+-- Then its log entries and messages. After the writes of all groups: one of them may trim the log, by what it
+-- read of it.
+local function publish(p, q, messages)
+  for _ = 1, N[p + GROUP_LOG_ENTRIES] do
+    local list, bound = K[N[q]], A[N[q + 2]]
+    local s = try('INCR', K[N[q + 1]])
+    if type(s) ~= 'number' then return s.err end
+    local length = try('RPUSH', list, string.format('%.0f', s) .. ':' .. A[N[q + 4]])
+    if type(length) ~= 'number' then return length.err end
+    if length > num(bound) then try('LTRIM', list, '-' .. bound, '-1') end
+    q = q + LOG_LENGTH
+  end
+  for _ = 1, N[p + GROUP_MESSAGES] do
+    try('PUBLISH', A[N[messages]], A[N[messages + 1]])
+    messages = messages + MESSAGE_LENGTH
+  end
+end
+
+local groups, answers, passed, bits = num(A[ARG_GROUPS]), {}, {}, {}
+local p, any = 1, false
+for g = 1, groups do
+  local answer, entries, mine = validate(p)
+  if type(answer) == 'table' and answer.err then return answer end
+  answers[g] = answer
+  bits[g] = answer == ANSWER_COMMITTED and '1' or '0'
+  if answer == ANSWER_COMMITTED then
+    passed[g] = { p, entries, mine }
+    local effects = N[p + GROUP_LOG_ENTRIES] + N[p + GROUP_DELETIONS] + N[p + GROUP_WRITES] + N[p + GROUP_MESSAGES]
+    any = any or effects > 0
+  end
+  p = p + N[p + GROUP_LENGTH]
+end
+
+if any and sequence ~= '' then
+  local receipt = K[#K]
+  local before = try('SET', receipt, sequence .. ':' .. table.concat(bits), 'PX', A[ARG_RECEIPT_MS], 'GET')
+  if type(before) == 'table' and before.err then return before end
+  if before == 'closed' then
+    call('SET', receipt, before, 'PX', A[ARG_RECEIPT_MS])
+    return { time, STATUS_SEQUENCE_CLOSED, {}, {} }
+  end
+  -- Without an estimate of the time, only the receipt of the commit before exposes a late copy.
+  if not before and (estimate == '' or estimate == 't') then
+    call('DEL', receipt)
+    return { time, STATUS_SEQUENCE_CLOSED, {}, {} }
+  end
+end
+
+local trouble
+for g = 1, groups do
+  local group = passed[g]
+  if group and trouble then
+    passed[g], answers[g] = nil, ANSWER_NOT_BEGUN
+  elseif group then
+    local messages, failed = write(group[1], group[2])
+    group[4] = messages
+    if failed then trouble, passed[g] = { STATUS_PARTIAL, g, failed }, nil end
+  end
+end
+for g = 1, groups do
+  local group = passed[g]
+  if group then
+    local failed = publish(group[1], group[2], group[4])
+    if failed and not trouble then trouble = { STATUS_PARTIAL, g, failed } end
+    if #group[3] > 0 then try('DEL', unpack(group[3])) end
+  end
+end
+if trouble then return { time, trouble, answers, {} } end
+
+-- A replica would answer a call that writes nothing, with old data. So such a call makes a write without
+-- effect (no deadline is earlier than 0), which a replica refuses. Any other error of that write does not
+-- concern reads.
+if not any and #K > 0 then
+  local refused = try('PEXPIREAT', K[1], '0', 'GT')
+  if type(refused) == 'table' and string.sub(refused.err, 1, 8) == 'READONLY' then return refused end
+end
+
+local fetched, fetches = {}, N[p]
+for i = 1, fetches do
+  local reply, fatal = read(K[N[p + 2 * i - 1]], N[p + 2 * i])
+  if fatal then fetched[i] = { REPLY_ERROR, fatal.err } else fetched[i] = reply end
+end
+return { time, STATUS_DONE, answers, fetched }

@@ -1,0 +1,58 @@
+//! The scripts, and both directions of their protocol: requests as arguments, answers back as replies.
+//!
+//! `commit.lua` can do whatever a transaction can; `compare_and_set.lua` serves the commonest shape faster. Their layouts
+//! are written down at the top of each.
+
+mod answer;
+mod commit_request;
+mod compare_and_set;
+mod early_deadline;
+mod layout;
+mod reply;
+mod request;
+mod spelling;
+mod words;
+
+pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
+pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
+pub(crate) use compare_and_set::{CompareAndSet, CompareAndSetRequest};
+#[cfg(test)]
+pub(crate) use early_deadline::{early_deadline, postponed};
+pub(crate) use reply::reply;
+pub(crate) use request::{Header, Request};
+pub(crate) use spelling::write_name;
+
+/// A script and its SHA-1 digest, by which the server finds it.
+pub(crate) struct Script {
+    pub(crate) text: String,
+    pub(crate) sha: String,
+}
+
+impl Script {
+    fn new(text: &str) -> Script {
+        Script { text: text.to_owned(), sha: sha1_smol::Sha1::from(text).digest().to_string() }
+    }
+}
+
+/// All scripts of the engine.
+pub(crate) struct Scripts {
+    pub(crate) commit: Script,
+    /// The same with `allow-oom`, for commits that only give memory back.
+    pub(crate) commit_without_memory: Script,
+    pub(crate) compare_and_set: Script,
+    pub(crate) release_leases: Script,
+    pub(crate) close_sequence: Script,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        let commit = include_str!("commit.lua");
+        Scripts {
+            commit: Script::new(commit),
+            commit_without_memory: Script::new(&format!("#!lua flags=allow-oom\n{commit}")),
+            compare_and_set: Script::new(include_str!("compare_and_set.lua")),
+            release_leases: Script::new(include_str!("release_leases.lua")),
+            close_sequence: Script::new(include_str!("close_sequence.lua")),
+        }
+    }
+}

@@ -1,7 +1,0 @@
--- Gives leases back that are ours.
---
--- KEYS  their keys
--- ARGV  1 process
-for _, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[1] then redis.call('DEL', key) end
-end
