@@ -8,7 +8,7 @@ use crate::limits::*;
 use crate::view::{Reads, View};
 use emberkeep_hot::command::*;
 use emberkeep_hot::limits::BODY_WARN;
-use emberkeep_hot::tx::RawTx;
+use emberkeep_hot::tx::{RawTx, run_once};
 use std::time::{Duration, Instant};
 
 impl Batch {
@@ -44,7 +44,11 @@ impl Batch {
         job.verdict = None;
         let mut effects = Effects::default();
         let mut view = View::new(self, known, clock);
-        let commit = job.transaction.run(&mut RawTx::new(&mut view, &mut effects, job.seed));
+        let commit = run_once(&mut *job.transaction, RawTx::new(&mut view, &mut effects, job.seed));
+        let commit = commit.unwrap_or_else(|error| {
+            job.verdict = Some(error);
+            false
+        });
         let (reads, missing, layered, timeless) = (view.reads, view.missing, view.layered, !view.used_now);
         self.watch();
         if !missing.is_empty() {
@@ -164,7 +168,7 @@ mod tests {
     struct Stamp(&'static str);
 
     impl Transaction for Stamp {
-        fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+        fn run(&mut self, mut tx: RawTx<'_>) -> bool {
             let now = Bytes::from(tx.now().to_string());
             tx.write(RawKey::from_static(self.0.as_bytes()), Write::Set(now, Expiry::Never)).is_ok()
         }

@@ -13,7 +13,9 @@ use crate::shared::{Shared, add};
 use crate::wire::{self, Answer, Call, Envelope};
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
-use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
+use emberkeep_hot::engine::{
+    Cursor, Engine, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+};
 use emberkeep_hot::limits::{TRANSACTION_DEADLINE_DEFAULT, TRANSACTION_DEADLINE_MAX};
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Transaction;
@@ -170,7 +172,7 @@ impl RedisEngine {
         partitions.insert(partition.clone(), (sender, task));
     }
 
-    async fn run_job(&self, order: Order) -> Result<Box<dyn Transaction>> {
+    async fn run_job(&self, order: TransactionRequest) -> Result<Box<dyn Transaction>> {
         let (reply, answer) = oneshot::channel();
         let started = Instant::now();
         // Whatever the caller asked for: a sum of times must not overflow.
@@ -359,7 +361,7 @@ impl Engine for RedisEngine {
         &self.shared.layout
     }
 
-    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
+    fn run(&self, order: TransactionRequest) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(self.run_job(order))
     }
 

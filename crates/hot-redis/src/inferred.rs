@@ -3,7 +3,7 @@
 
 use crate::limits::{KNOWN_HEAD_MAX, KNOWN_TEXT_BYTES_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write, ZSlice};
-use emberkeep_hot::tx::{Base, absent, read_through};
+use emberkeep_hot::tx::{ReadSource, absent, read_through};
 use emberkeep_hot::{Error, Result};
 
 type Replies = [(Read, Reply)];
@@ -103,13 +103,9 @@ fn shorter(
 /// Replies as a base, to carry them over one's own writes.
 struct Replied<'a>(&'a Replies);
 
-impl Base for Replied<'_> {
+impl ReadSource for Replied<'_> {
     fn read(&mut self, _key: &RawKey, read: &Read) -> Result<Reply> {
         inferred(self.0, read).ok_or(Error::Suspended)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
     }
 
     fn now(&mut self) -> i64 {

@@ -6,7 +6,7 @@ use crate::distinct::Distinct;
 use crate::known::Known;
 use bytes::Bytes;
 use emberkeep_hot::command::*;
-use emberkeep_hot::tx::{Base, read_through};
+use emberkeep_hot::tx::{ReadSource, read_through};
 use emberkeep_hot::{Error, Result};
 use std::time::Instant;
 
@@ -29,7 +29,6 @@ pub(crate) struct View<'a> {
     pub(crate) layered: Keys,
     /// Whether the body asked for the time: then the commit compares clocks.
     pub(crate) used_now: bool,
-    scratch: Option<Bytes>,
 }
 
 impl<'a> View<'a> {
@@ -45,7 +44,6 @@ impl<'a> View<'a> {
             missing: vec![],
             layered: Keys::default(),
             used_now: false,
-            scratch: None,
         }
     }
 
@@ -74,7 +72,7 @@ impl<'a> View<'a> {
     }
 }
 
-impl Base for View<'_> {
+impl ReadSource for View<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let writes = self.writes;
         match writes.get(key) {
@@ -87,7 +85,7 @@ impl Base for View<'_> {
         }
     }
 
-    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+    fn text<'s>(&'s mut self, key: &RawKey, scratch: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         let writes = self.writes;
         // The commonest read of all: the string that the transaction before has just set.
         if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
@@ -95,11 +93,11 @@ impl Base for View<'_> {
             return Ok(Some(value));
         }
         let reply = self.read(key, &Read::Get)?;
-        self.scratch = match reply.checked(key, &Read::Get)? {
+        *scratch = match reply.checked(key, &Read::Get)? {
             Reply::Blob(blob) => Some(blob),
             _ => None,
         };
-        Ok(self.scratch.as_deref())
+        Ok(scratch.as_deref())
     }
 
     fn now(&mut self) -> i64 {
@@ -110,7 +108,7 @@ impl Base for View<'_> {
         *self.now_ms.get_or_insert_with(|| self.clock.now_ms())
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 }
@@ -118,13 +116,9 @@ impl Base for View<'_> {
 /// The view without the other transactions' writes.
 struct Below<'v, 'a>(&'v mut View<'a>);
 
-impl Base for Below<'_, '_> {
+impl ReadSource for Below<'_, '_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         self.0.below(key, read)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
     }
 
     fn now(&mut self) -> i64 {

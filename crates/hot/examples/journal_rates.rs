@@ -94,7 +94,7 @@ fn settle(path: &str, tasks: usize, bytes: usize) {
                         let transaction =
                             [(Bytes::from(format!("key{task}")), Write::Set(value.clone(), Expiry::Never))];
                         let sequence = journal.append(&transaction, vec![]).expect("a working disk");
-                        journal.settle(sequence).await.expect("a working disk");
+                        journal.wait_durable(sequence).await.expect("a working disk");
                     }
                 })
             })

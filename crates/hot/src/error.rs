@@ -1,6 +1,6 @@
 //! What can go wrong, one variant per remedy. The text of each says what to do about it.
 
-use crate::command::KindFound;
+use crate::kind::KindFound;
 use std::time::Duration;
 
 /// The result of an operation on hot state.

@@ -134,7 +134,7 @@ where
                     Ok(false) => return Ok(Taken::Id(id)),
                     Ok(true) => tries -= 1,
                     Err(Error::Suspended) => {
-                        self.foresee(tx, lives);
+                        self.prefetch(tx, lives);
                         return Err(Error::Suspended);
                     }
                     Err(error) => return Err(error),
@@ -147,14 +147,14 @@ where
 
     /// Asks about the ids that the transactions behind this one will be given, if that costs nothing but words: those of the
     /// free list, and after its end the next of the counter.
-    fn foresee(&self, tx: &mut Tx<'_, P>, mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>) {
+    fn prefetch(&self, tx: &mut Tx<'_, P>, mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>) {
         for asked in 0..FORESEEN_IDS {
-            match tx.foresee(|tx| self.pop(tx)) {
-                Some(Ok(Popped::Id(id))) => drop(tx.foresee(|tx| lives(tx, &id))),
+            match tx.prefetch(|tx| self.pop(tx)) {
+                Some(Ok(Popped::Id(id))) => drop(tx.prefetch(|tx| lives(tx, &id))),
                 Some(Ok(Popped::Rubbish)) => {}
                 Some(Ok(Popped::Nothing)) => {
-                    if let Some(Ok(last)) = tx.foresee(|tx| self.sequence.last(tx)) {
-                        self.sequence.foresee(tx, last, FORESEEN_IDS - asked, lives);
+                    if let Some(Ok(last)) = tx.prefetch(|tx| self.sequence.last(tx)) {
+                        self.sequence.prefetch(tx, last, FORESEEN_IDS - asked, lives);
                     }
                     return;
                 }

@@ -178,7 +178,7 @@ where
                     return Ok(Taken::Id(id));
                 }
                 Err(Error::Suspended) => {
-                    self.foresee(tx, number, FORESEEN_IDS, lives);
+                    self.prefetch(tx, number, FORESEEN_IDS, lives);
                     return Err(Error::Suspended);
                 }
                 Err(error) => return Err(error),
@@ -196,7 +196,7 @@ where
     }
 
     /// Asks about the ids after this number, if that costs nothing but words.
-    pub(crate) fn foresee<I: Part>(
+    pub(crate) fn prefetch<I: Part>(
         &self,
         tx: &mut Tx<'_, P>,
         mut last: Option<i64>,
@@ -205,7 +205,7 @@ where
     ) {
         for _ in 0..ids {
             let Ok((number, id)) = self.after(last) else { return };
-            if tx.foresee(|tx| lives(tx, &id)).is_none() {
+            if tx.prefetch(|tx| lives(tx, &id)).is_none() {
                 return;
             }
             last = Some(number);

@@ -4,15 +4,16 @@
 //! are raw: prefix, partition tag and documented name already put together.
 
 mod effects;
-mod kind;
+mod integer;
 mod read;
 mod reply;
 mod requirement;
 mod score;
 mod write;
 
+pub use crate::kind::{Kind, KindFound};
 pub use effects::{Effects, LogAppend, Overflow};
-pub use kind::{Kind, KindFound};
+pub(crate) use integer::{not_an_integer, parse_integer};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};
 pub(crate) use reply::too_large;
 pub use reply::{Reply, wrong_type};

@@ -1,8 +1,8 @@
 //! What writes ask of the keys' types, checked before the first of them is made: Redis does not undo a script.
 
 use super::{Kind, KindFound, RawKey, Write, wrong_type};
+use crate::command::{not_an_integer, parse_integer};
 use crate::error::Result;
-use crate::tx::overlay::{not_an_integer, parse_integer};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;

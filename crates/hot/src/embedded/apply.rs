@@ -4,8 +4,9 @@
 use super::entries::{Entry, NEVER};
 use super::shard::{Hashed, Shard};
 use super::value::{Collection, Elements, Value};
+use crate::command::parse_integer;
 use crate::command::{Expiry, Kind, KindFound, Write};
-use crate::tx::overlay::{parse_integer, resolve};
+use crate::tx::overlay::resolve;
 
 /// Why a write cannot be applied: the key holds something else than the write needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

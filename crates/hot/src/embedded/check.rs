@@ -8,9 +8,9 @@
 use super::apply::{NOT_AN_INTEGER, Refused, integer};
 use super::locks::{Found, Locked};
 use super::shard::Hashed;
+use crate::command::parse_integer;
 use crate::command::*;
 use crate::error::Result;
-use crate::tx::overlay::parse_integer;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 

@@ -17,7 +17,8 @@ use super::value::Value;
 use crate::command::{Kind, KindFound, RawKey, Read, Reply, wrong_type};
 use crate::error::{Error, Result};
 use crate::limits::{SHARDS, VALUE_BYTES_MAX};
-use crate::tx::Base;
+use crate::tx::ReadSource;
+use bytes::Bytes;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
@@ -123,7 +124,7 @@ pub(super) enum Found {
     Living(usize),
 }
 
-impl Base for Locked<'_> {
+impl ReadSource for Locked<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let (shard, found) = self.find(self.engine.hash(key), key)?;
         Ok(match found {
@@ -132,7 +133,7 @@ impl Base for Locked<'_> {
         })
     }
 
-    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+    fn text<'s>(&'s mut self, key: &RawKey, _: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         let (shard, found) = self.find(self.engine.hash(key), key)?;
         let Found::Living(position) = found else { return Ok(None) };
         text_of(key, &shard.at(position).value).map(Some)

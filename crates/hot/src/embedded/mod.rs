@@ -47,7 +47,9 @@ use self::persist::Persistence;
 use self::read::answer;
 use self::shard::{Hashed, Shard};
 use crate::command::{RawKey, Read, Reply};
-use crate::engine::{Cursor, Ended, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
+use crate::engine::{
+    Cursor, Engine, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
 use crate::limits::SHARDS;
@@ -187,7 +189,7 @@ impl Inner {
         Hashed(hasher.finish())
     }
 
-    fn open(&self) -> Result<()> {
+    fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
     }
 
@@ -239,34 +241,39 @@ impl Engine for Embedded {
         &self.inner.layout
     }
 
-    fn run_local(&self, partition: &[u8], transaction: &mut dyn Transaction, seed: u64) -> Option<Ended> {
+    fn run_local(
+        &self,
+        partition: &[u8],
+        transaction: &mut dyn Transaction,
+        seed: u64,
+    ) -> Option<LocalOutcome> {
         Some(transact::transact(&self.inner, partition, transaction, seed))
     }
 
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
-        let answer = self.inner.open().and_then(|()| self.inner.get(key, out));
+        let answer = self.inner.check_open().and_then(|()| self.inner.get(key, out));
         // What was read may not be on disk yet; then the caller has to wait, which cannot be done here.
-        (self.inner.ticket_of_reads() == Ticket(0)).then_some(answer)
+        (self.inner.read_lsn() == Lsn(0)).then_some(answer)
     }
 
-    fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
-        self.inner.settle(ticket)
+    fn wait_durable(&self, lsn: Lsn) -> Pending<'_, Result<()>> {
+        self.inner.wait_durable(lsn)
     }
 
-    fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
+    fn run(&self, mut request: TransactionRequest) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
-            let ended =
-                transact::transact(&self.inner, &order.partition, &mut *order.transaction, order.seed);
-            self.inner.settle(ended.ticket).await?;
-            ended.result.map(|()| order.transaction)
+            let TransactionRequest { partition, transaction, seed, .. } = &mut request;
+            let outcome = transact::transact(&self.inner, partition, &mut **transaction, *seed);
+            self.inner.wait_durable(outcome.lsn).await?;
+            outcome.result.map(|()| request.transaction)
         })
     }
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             let replies = reads.iter().map(|(key, read)| self.inner.read(key, read)).collect();
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(replies)
         })
     }
@@ -278,9 +285,9 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<Page>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             let page = scan::page(&self.inner, from, pattern, count);
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(page)
         })
     }
@@ -292,16 +299,16 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<MemberPage>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             let page = members::page(&self.inner, key, from, count);
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             page
         })
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             Ok(self.inner.channels.subscribe(channels, patterns))
         })
     }
@@ -312,7 +319,7 @@ impl Engine for Embedded {
 
     fn ready(&self) -> Pending<'_, Result<()>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             self.inner.journal().map_or(Ok(()), Journal::running)
         })
     }

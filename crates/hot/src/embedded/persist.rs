@@ -9,7 +9,7 @@ use super::Inner;
 use super::apply::apply;
 use super::options::Options;
 use crate::command::{Effects, RawKey, Write, wrong_type};
-use crate::engine::{Pending, Ticket};
+use crate::engine::{Lsn, Pending};
 use crate::error::Result;
 use crate::journal::{Delivery, Durability, Journal, JournalOptions, Recovery};
 
@@ -55,16 +55,16 @@ impl Inner {
     }
 
     /// Hands a commit to the journal, its messages too if they must wait for the disk.
-    pub(super) fn append(&self, effects: &mut Effects) -> Result<Ticket> {
-        let Some(persistence) = self.persistence.get() else { return Ok(Ticket(0)) };
+    pub(super) fn append(&self, effects: &mut Effects) -> Result<Lsn> {
+        let Some(persistence) = self.persistence.get() else { return Ok(Lsn(0)) };
         if !persistence.always {
             if !effects.writes.is_empty() {
                 persistence.journal.append(&effects.writes, Vec::new())?;
             }
-            return Ok(Ticket(0));
+            return Ok(Lsn(0));
         }
         let deliveries = self.deliveries(effects);
-        persistence.journal.append(&effects.writes, deliveries).map(Ticket)
+        persistence.journal.append(&effects.writes, deliveries).map(Lsn)
     }
 
     fn deliveries(&self, effects: &mut Effects) -> Vec<Delivery> {
@@ -94,19 +94,19 @@ impl Inner {
 
     /// What somebody who has read must wait for before telling anybody.
     #[inline]
-    pub(super) fn ticket_of_reads(&self) -> Ticket {
+    pub(super) fn read_lsn(&self) -> Lsn {
         match self.always() {
             Some(journal) => {
                 let appended = journal.appended();
-                Ticket(if journal.synced() >= appended { 0 } else { appended })
+                Lsn(if journal.synced() >= appended { 0 } else { appended })
             }
-            None => Ticket(0),
+            None => Lsn(0),
         }
     }
 
-    pub(super) fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
+    pub(super) fn wait_durable(&self, lsn: Lsn) -> Pending<'_, Result<()>> {
         match self.journal() {
-            Some(journal) if ticket.0 > 0 => Box::pin(journal.settle(ticket.0)),
+            Some(journal) if lsn.0 > 0 => Box::pin(journal.wait_durable(lsn.0)),
             _ => Box::pin(std::future::ready(Ok(()))),
         }
     }

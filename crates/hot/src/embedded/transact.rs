@@ -12,13 +12,11 @@ use super::log;
 use super::memory::growth;
 use super::shard::Hashed;
 use crate::command::{Effects, RawKey, Write};
-use crate::engine::{Ended, Ticket};
+use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{RawTx, Transaction};
-use std::any::Any;
+use crate::tx::{RawTx, Transaction, run_once};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -68,10 +66,10 @@ pub(super) fn transact(
     partition: &[u8],
     transaction: &mut dyn Transaction,
     seed: u64,
-) -> Ended {
-    match inner.open().and_then(|()| Loan::take()) {
+) -> LocalOutcome {
+    match inner.check_open().and_then(|()| Loan::take()) {
         Ok(loan) => run(inner, partition, transaction, seed, loan),
-        Err(error) => Ended { result: Err(error), ticket: Ticket(0) },
+        Err(error) => LocalOutcome { result: Err(error), lsn: Lsn(0) },
     }
 }
 
@@ -81,7 +79,7 @@ fn run(
     transaction: &mut dyn Transaction,
     seed: u64,
     mut loan: Loan,
-) -> Ended {
+) -> LocalOutcome {
     let scratch = loan.0.as_deref_mut().expect("taken above");
     let mut wanted = 0;
     for attempts in 1.. {
@@ -92,10 +90,10 @@ fn run(
                 wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(ticket) => return Ended { result: Ok(()), ticket },
+            Ok(lsn) => return LocalOutcome { result: Ok(()), lsn },
             // A refusal, too, was made of what the transaction saw.
             Err(error) => {
-                return Ended { result: Err(transaction.explain(error)), ticket: inner.ticket_of_reads() };
+                return LocalOutcome { result: Err(transaction.explain(error)), lsn: inner.read_lsn() };
             }
         }
     }
@@ -108,10 +106,9 @@ fn attempt(
     transaction: &mut dyn Transaction,
     seed: u64,
     scratch: &mut Scratch,
-) -> Result<Ticket> {
+) -> Result<Lsn> {
     let started = Instant::now();
-    let mut tx = RawTx::new(locked, &mut scratch.effects, seed);
-    let ran = catch_unwind(AssertUnwindSafe(|| transaction.run(&mut tx)));
+    let commits = run_once(transaction, RawTx::new(locked, &mut scratch.effects, seed));
     if locked.suspended() {
         return Err(Error::Suspended);
     }
@@ -119,19 +116,13 @@ fn attempt(
     if took > BODY_WARN {
         tracing::warn!(partition = %show(partition), ?took, "the body of a transaction ran long under its locks");
     }
-    match ran {
-        Err(panic) => Err(Error::Panicked { message: message(panic.as_ref()) }),
-        Ok(true) if !scratch.effects.is_empty() => commit(locked, partition, scratch),
-        Ok(_) => Ok(locked.engine.ticket_of_reads()),
+    if commits? && !scratch.effects.is_empty() {
+        return commit(locked, partition, scratch);
     }
+    Ok(locked.engine.read_lsn())
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
-}
-
-fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Ticket> {
+fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Lsn> {
     let Scratch { effects, hashes, garbage } = scratch;
     if !effects.log.is_empty() {
         log::expand(locked, partition, effects)?;
@@ -144,14 +135,14 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
     let engine = locked.engine;
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
     engine.memory.reserve(reserved)?;
-    let ticket = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
+    let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
     apply_all(locked, &effects.writes, hashes, garbage, reserved)?;
     engine.deliver(effects);
     match locked.shards().next() {
         Some(shard) => shard.committed += 1,
         None => drop(engine.committed_without_locks.fetch_add(1, Ordering::Relaxed)),
     }
-    Ok(ticket)
+    Ok(lsn)
 }
 
 fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<Hashed>) -> Result<()> {

@@ -29,10 +29,10 @@ mod recover;
 mod redis_aof;
 mod repair;
 mod rewrite;
-mod settle;
 mod shared;
 mod tail;
 mod unlisted;
+mod wait_durable;
 mod writer;
 
 #[cfg(test)]
@@ -50,7 +50,6 @@ use format::{FileHeader, Line, new_salt};
 use manifest::{Entry, Manifest};
 use parking_lot::Mutex;
 use recover::Found;
-use settle::Settle;
 use shared::{Layout, Log, Shared, quietly};
 use std::fmt;
 use std::io;
@@ -59,6 +58,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle, ThreadId};
 use tail::Tail;
+use wait_durable::WaitDurable;
 use writer::Writer;
 
 /// Redis' names for its folder and files, so that it finds them without being told.
@@ -216,8 +216,8 @@ impl Journal {
 
     /// With `Always`: waits until the transaction is on disk, or for the reason why it may not be. Otherwise
     /// ready at once. Needs no runtime.
-    pub fn settle(&self, sequence: u64) -> impl Future<Output = Result<()>> + Send + '_ {
-        Settle { shared: &self.shared, sequence, registered: None }
+    pub fn wait_durable(&self, sequence: u64) -> impl Future<Output = Result<()>> + Send + '_ {
+        WaitDurable { shared: &self.shared, sequence, registered: None }
     }
 
     /// Whether the files have outgrown the state they describe. After a rewrite that was not finished, only when

@@ -7,7 +7,7 @@ use super::files::Files;
 use super::format::FileKind;
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
-use super::{MANIFEST_NAME, redis_aof, folder_error, unlisted};
+use super::{MANIFEST_NAME, folder_error, redis_aof, unlisted};
 use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;

@@ -12,8 +12,8 @@ use super::files::Files;
 use super::format::{LINE_BYTES_MAX, RecordHeader, encode_body};
 use super::lock::FolderLock;
 use super::manifest::Manifest;
-use super::settle::Waiters;
 use super::tail::Tail;
+use super::wait_durable::Waiters;
 use super::{Delivery, Durability};
 use crate::command::{RawKey, Write};
 use crate::error::{Error, Result};
@@ -209,8 +209,8 @@ impl Shared {
         self.waiters.wake(sequence);
     }
 
-    /// What [`Journal::settle`](super::Journal::settle) can already answer.
-    pub(super) fn settled(&self, sequence: u64) -> Option<Result<()>> {
+    /// What [`Journal::wait_durable`](super::Journal::wait_durable) can already answer.
+    pub(super) fn durable(&self, sequence: u64) -> Option<Result<()>> {
         if self.synced.load(Ordering::Acquire) >= sequence {
             return Some(Ok(()));
         }

@@ -2,10 +2,10 @@
 //! What must agree is read inside a transaction.
 
 use super::Scope;
-use super::decode::{self, decoded, with_family};
-use super::typed::{encoded, with_buffers};
 use crate::command::{RawKey, Read, Reply, ZSlice};
 use crate::error::Result;
+use crate::tx::decode::{self, decoded, with_family};
+use crate::tx::encode::{encoded, with_buffers};
 use emberkeep_schema::{Codec, Family, Hash, Key, List, Partition, Set, SortedSet, Text};
 
 impl<P: Partition> Scope<P> {

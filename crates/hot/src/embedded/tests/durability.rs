@@ -273,8 +273,8 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
             tx.write(key("n"), Write::IncrBy(1)).unwrap();
             tx.publish(bytes("c"), bytes("m")).is_ok()
         });
-        let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
-        engine.settle(ticket).await.unwrap();
+        let lsn = engine.run_local(b"p", &mut body, 1).unwrap().lsn;
+        engine.wait_durable(lsn).await.unwrap();
         assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
         let after = reloaded(&disk.crash(0), &clock);
         assert_eq!(after[0].content, Content::Text(Bytes::from(n.to_string())));
@@ -291,8 +291,8 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
         tx.write(key("n"), Write::IncrBy(1)).unwrap();
         tx.publish(bytes("c"), bytes("m")).is_ok()
     });
-    let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
-    assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
+    let lsn = engine.run_local(b"p", &mut body, 1).unwrap().lsn;
+    assert!(matches!(engine.wait_durable(lsn).await, Err(Error::JournalStopped { .. })));
     assert_eq!(subscription.try_next(), None);
     assert_eq!(
         engine.get_local(b"n", &mut Vec::new()),
@@ -340,7 +340,7 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
             });
             let _not_awaited = engine.run_local(b"p", &mut first, 1).unwrap();
             let (partition, transaction) = (bytes("p"), Box::new(Body(refused)));
-            let order = Order {
+            let order = TransactionRequest {
                 partition,
                 prefetched: vec![],
                 transaction,

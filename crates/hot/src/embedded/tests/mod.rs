@@ -17,8 +17,8 @@ use bytes::Bytes;
 struct Body<F>(F);
 
 impl<F: FnMut(&mut RawTx<'_>) -> bool + Send + 'static> Transaction for Body<F> {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
-        (self.0)(tx)
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
+        (self.0)(&mut tx)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {

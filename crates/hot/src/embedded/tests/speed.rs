@@ -94,7 +94,7 @@ struct One {
 }
 
 impl Transaction for One {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
         let (key, write) = self.write.clone().unwrap();
         tx.write(key, write).is_ok()
     }
@@ -120,7 +120,7 @@ impl Change<'_> {
 }
 
 impl Transaction for Change<'static> {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
         let name = &self.names[self.at];
         let changed = Change::work(tx.text(name).unwrap().unwrap());
         tx.write(name.clone(), Write::Set(changed, self.until)).is_ok()

@@ -118,8 +118,8 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
     let syncs = files.operations();
     writer.turn(NOW).ok();
     assert_eq!(files.operations(), syncs, "no second try");
-    assert!(stopped(journal.settle(sequence).now_or_never().unwrap()).contains("cannot sync"));
-    journal.settle(1).now_or_never().unwrap().unwrap();
+    assert!(stopped(journal.wait_durable(sequence).now_or_never().unwrap()).contains("cannot sync"));
+    journal.wait_durable(1).now_or_never().unwrap().unwrap();
     assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (1, 0), "nobody was told");
     drop((journal, writer));
     // The kernel dropped the pages: whatever is there instead is cut.
@@ -133,10 +133,10 @@ fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
     files.break_at_sync(1);
     journal.append(&transaction(1), vec![]).unwrap();
     writer.turn(NOW).unwrap();
-    journal.settle(1).now_or_never().unwrap().unwrap();
+    journal.wait_durable(1).now_or_never().unwrap().unwrap();
     writer.turn(Duration::from_secs(1)).unwrap_err();
     stopped(journal.append(&transaction(2), vec![]));
-    stopped(journal.settle(1).now_or_never().unwrap());
+    stopped(journal.wait_durable(1).now_or_never().unwrap());
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn read_members(below: &mut Below<'_>, members: &Members, read: &Read
 }
 
 impl Below<'_> {
-    /// Whether the base has that field or member.
+    /// Whether the source has that field or member.
     fn holds(&mut self, kind: Kind, member: &Bytes) -> Result<bool> {
         let read = match kind {
             Kind::Hash => Read::HGet(member.clone()),

@@ -1,7 +1,7 @@
 //! Read your own writes: what a read answers after the writes of the same body.
 //!
-//! Exact without loading whole collections: the answer is put together from bounded reads of the base and the
-//! writes, and the base reads are validated at the commit like any other. One code for every engine, so a body
+//! Exact without loading whole collections: the answer is put together from bounded reads of the source and the
+//! writes, and the source reads are validated at the commit like any other. One code for every engine, so a body
 //! cannot mean different things on different engines.
 
 mod lifetime;
@@ -9,9 +9,9 @@ mod list;
 mod members;
 mod scores;
 
-use super::base::{Base, int, mismatch};
+use super::source::{ReadSource, int, mismatch};
 use crate::command::*;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::REPLY_ELEMENTS_MAX;
 use bytes::Bytes;
 use lifetime::lifetime;
@@ -20,20 +20,25 @@ use members::read_members;
 use scores::read_scores;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to `base`.
-pub(crate) fn read(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
+/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to `source`.
+pub(crate) fn read(
+    source: &mut dyn ReadSource,
+    key: &RawKey,
+    writes: &[&Write],
+    read: &Read,
+) -> Result<Reply> {
     if matches!(read, Read::Exists | Read::ExpireTime) {
-        return lifetime(base, key, writes, read);
+        return lifetime(source, key, writes, read);
     }
     let view = View::fold(key, writes)?;
     if let (Some(expected), Some(held)) = (read.kind(), view.kind())
         && expected != held
     {
         // A collection that the body emptied is gone, and what is gone has no type.
-        let gone = lifetime(base, key, writes, &Read::Exists)? == Reply::Int(0);
+        let gone = lifetime(source, key, writes, &Read::Exists)? == Reply::Int(0);
         return Ok(if gone { absent(read) } else { Reply::WrongType(KindFound::Kind(held)) });
     }
-    let mut below = Below { base, key, cut: view.cut };
+    let mut below = Below { source, key, cut: view.cut };
     match (&view.body, read) {
         (Body::Untouched, _) => below.ask(read.clone()),
         (Body::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
@@ -45,9 +50,9 @@ pub(crate) fn read(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &
     }
 }
 
-/// The base, unless a DEL or SET of the same body cut it off.
+/// The source, unless a DEL or SET of the same body cut it off.
 struct Below<'a> {
-    base: &'a mut dyn Base,
+    source: &'a mut dyn ReadSource,
     key: &'a RawKey,
     cut: bool,
 }
@@ -57,7 +62,7 @@ impl Below<'_> {
         if self.cut {
             return Ok(absent(&read));
         }
-        self.base.read(self.key, &read)
+        self.source.read(self.key, &read)
     }
 
     fn int(&mut self, read: Read) -> Result<i64> {
@@ -93,7 +98,7 @@ pub fn absent(read: &Read) -> Reply {
 
 /// What the writes make of the key.
 struct View {
-    /// Nothing of the base shows any more.
+    /// Nothing of the source shows any more.
     cut: bool,
     body: Body,
 }
@@ -201,23 +206,4 @@ pub(crate) fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize
     let from = if start < 0 { (start.saturating_add(len)).max(0) } else { start };
     let to = if stop < 0 { stop.saturating_add(len) } else { stop }.min(len - 1);
     (from <= to && from < len && to >= 0).then_some((from as usize, to as usize))
-}
-
-/// Digits of the least integer, and its sign.
-const INTEGER_BYTES_MAX: usize = 20;
-
-/// The integer that Redis would accept: canonical decimal of 64 bits.
-pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
-    if text.len() > INTEGER_BYTES_MAX {
-        return None;
-    }
-    let text = std::str::from_utf8(text).ok()?;
-    let number: i64 = text.parse().ok()?;
-    let canonical = !text.starts_with('+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
-    canonical.then_some(number)
-}
-
-/// The error for INCRBY on something else.
-pub(crate) fn not_an_integer(key: &[u8]) -> Error {
-    wrong_type(key, Kind::Text, KindFound::NotAnInteger)
 }

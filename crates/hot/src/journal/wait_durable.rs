@@ -22,18 +22,18 @@ impl Waiters {
     }
 }
 
-/// The future of [`Journal::settle`](super::Journal::settle).
-pub(super) struct Settle<'a> {
+/// The future of [`Journal::wait_durable`](super::Journal::wait_durable).
+pub(super) struct WaitDurable<'a> {
     pub(super) shared: &'a Shared,
     pub(super) sequence: u64,
     pub(super) registered: Option<Waker>,
 }
 
-impl Future for Settle<'_> {
+impl Future for WaitDurable<'_> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Some(result) = self.shared.settled(self.sequence) {
+        if let Some(result) = self.shared.durable(self.sequence) {
             return Poll::Ready(result);
         }
         if self.registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
@@ -42,7 +42,7 @@ impl Future for Settle<'_> {
         let waker = context.waker().clone();
         let mut waiters = self.shared.waiters.0.lock();
         // Again, under the lock that the sync takes after it has moved on: it either sees us or we see it.
-        if let Some(result) = self.shared.settled(self.sequence) {
+        if let Some(result) = self.shared.durable(self.sequence) {
             return Poll::Ready(result);
         }
         waiters.push((self.sequence, waker.clone()));

@@ -1,6 +1,7 @@
 //! Sorted sets: members by score, then by bytes.
 
-use super::*;
+use crate::tx::*;
+use emberkeep_schema::{Automatic, SortedSet};
 
 impl<P: Partition> Tx<'_, P> {
     /// A member's score.

@@ -1,6 +1,7 @@
 //! Lists: elements in the order they were pushed.
 
-use super::*;
+use crate::tx::*;
+use emberkeep_schema::{Automatic, List};
 
 impl<P: Partition> Tx<'_, P> {
     /// Length of the list.

@@ -1,6 +1,7 @@
 //! Sets: members without an order.
 
-use super::*;
+use crate::tx::*;
+use emberkeep_schema::{Automatic, Set};
 
 impl<P: Partition> Tx<'_, P> {
     /// Whether the set has the member.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use emberkeep_schema::{Codec, Family};
 
 /// A value back from its bytes; key and family are named in the error.
-pub(super) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
+pub(crate) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
     C::decode(bytes).map_err(|error| Error::Corrupt {
         key: named(&show(key), F::DECLARATION.name),
         reason: error.to_string(),
@@ -19,12 +19,12 @@ fn named(key: &str, family: &str) -> String {
 }
 
 /// Adds the family to an error that names a key.
-pub(super) fn with_family<F: Family>(error: Error) -> Error {
+pub(crate) fn with_family<F: Family>(error: Error) -> Error {
     with_family_named(error, F::DECLARATION.name)
 }
 
 /// The same, with the family's name.
-pub(super) fn with_family_named(error: Error, family: &str) -> Error {
+pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
     match error {
         Error::WrongType { key, expected, found } => {
             Error::WrongType { key: named(&key, family), expected, found }
@@ -45,7 +45,7 @@ fn unexpected(reply: &Reply) -> Error {
 }
 
 /// A string, or a field of a hash.
-pub(super) fn value<F: Family, C: Codec>(key: &[u8], reply: Reply) -> Result<Option<C::Value>> {
+pub(crate) fn value<F: Family, C: Codec>(key: &[u8], reply: Reply) -> Result<Option<C::Value>> {
     match reply {
         Reply::Blob(bytes) => decoded::<F, C>(key, &bytes).map(Some),
         Reply::Nil => Ok(None),
@@ -54,12 +54,12 @@ pub(super) fn value<F: Family, C: Codec>(key: &[u8], reply: Reply) -> Result<Opt
 }
 
 /// A string among many: its own refusal is its own error.
-pub(super) fn own_value<F: Family, C: Codec>(key: &[u8], reply: Result<Reply>) -> Result<Option<C::Value>> {
+pub(crate) fn own_value<F: Family, C: Codec>(key: &[u8], reply: Result<Reply>) -> Result<Option<C::Value>> {
     reply.map_err(with_family::<F>).and_then(|reply| value::<F, C>(key, reply))
 }
 
 /// A number.
-pub(super) fn int(reply: Reply) -> Result<i64> {
+pub(crate) fn int(reply: Reply) -> Result<i64> {
     match reply {
         Reply::Int(n) => Ok(n),
         other => Err(unexpected(&other)),
@@ -67,22 +67,22 @@ pub(super) fn int(reply: Reply) -> Result<i64> {
 }
 
 /// How many.
-pub(super) fn count(reply: Reply) -> Result<usize> {
+pub(crate) fn count(reply: Reply) -> Result<usize> {
     int(reply).map(|n| n as usize)
 }
 
 /// Whether.
-pub(super) fn flag(reply: Reply) -> Result<bool> {
+pub(crate) fn flag(reply: Reply) -> Result<bool> {
     int(reply).map(|n| n == 1)
 }
 
 /// When a key ends; `None` = absent or without an end.
-pub(super) fn deadline(reply: Reply) -> Result<Option<i64>> {
+pub(crate) fn deadline(reply: Reply) -> Result<Option<i64>> {
     int(reply).map(|at| Some(at).filter(|at| *at >= 0))
 }
 
 /// Members of a set or elements of a list.
-pub(super) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<M::Value>> {
+pub(crate) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<M::Value>> {
     match reply {
         Reply::List(list) => list.iter().map(|member| decoded::<F, M>(key, member)).collect(),
         other => Err(unexpected(&other)),
@@ -90,12 +90,12 @@ pub(super) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<
 }
 
 /// A member of a set, whatever it is.
-pub(super) fn member<M: Codec>(bytes: Bytes) -> Member<M::Value> {
+pub(crate) fn member<M: Codec>(bytes: Bytes) -> Member<M::Value> {
     M::decode(&bytes).map_or_else(|_| Member::External(bytes.clone()), Member::Known)
 }
 
 /// Members of a set, whatever they are.
-pub(super) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
+pub(crate) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
     match reply {
         Reply::List(list) => Ok(list.into_iter().map(member::<M>).collect()),
         other => Err(unexpected(&other)),
@@ -103,7 +103,7 @@ pub(super) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
 }
 
 /// Fields with values.
-pub(super) fn pairs<F: Family, N: Codec, C: Codec>(
+pub(crate) fn pairs<F: Family, N: Codec, C: Codec>(
     key: &[u8],
     reply: Reply,
 ) -> Result<Vec<(N::Value, C::Value)>> {
@@ -112,7 +112,7 @@ pub(super) fn pairs<F: Family, N: Codec, C: Codec>(
 }
 
 /// A member's score.
-pub(super) fn score(reply: Reply) -> Result<Option<f64>> {
+pub(crate) fn score(reply: Reply) -> Result<Option<f64>> {
     match reply {
         Reply::Score(score) => Ok(Some(score.get())),
         Reply::Nil => Ok(None),
@@ -121,13 +121,13 @@ pub(super) fn score(reply: Reply) -> Result<Option<f64>> {
 }
 
 /// Members with scores.
-pub(super) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<(M::Value, f64)>> {
+pub(crate) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<(M::Value, f64)>> {
     let Reply::Scored(list) = reply else { return Err(unexpected(&reply)) };
     list.iter().map(|(member, score)| Ok((decoded::<F, M>(key, member)?, score.get()))).collect()
 }
 
 /// Members with their scores, whatever they are.
-pub(super) fn scored_members<M: Codec>(reply: Reply) -> Result<Vec<(Member<M::Value>, f64)>> {
+pub(crate) fn scored_members<M: Codec>(reply: Reply) -> Result<Vec<(Member<M::Value>, f64)>> {
     match reply {
         Reply::Scored(list) => {
             Ok(list.into_iter().map(|(one, score)| (member::<M>(one), score.get())).collect())

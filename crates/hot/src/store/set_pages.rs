@@ -1,32 +1,11 @@
 //! Members of a set as they were found: a set may hold what an external client wrote and the family cannot read.
 
 use super::Scope;
-use super::decode::{self, with_family};
 use crate::engine::MemberCursor;
 use crate::error::Result;
-use bytes::Bytes;
+use crate::tx::decode::{self, with_family};
+use crate::tx::member::Member;
 use emberkeep_schema::{Codec, Family, Key, Partition, Set};
-
-/// A member of a set: of the family's type, or bytes that are not.
-///
-/// One member that an external client put there must not make a whole set unreadable; `Tx::srem_raw` removes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Member<V> {
-    /// What the family declares.
-    Known(V),
-    /// Something else, as it is stored.
-    External(Bytes),
-}
-
-impl<V> Member<V> {
-    /// The value, if it is one of the family's.
-    pub fn known(self) -> Option<V> {
-        match self {
-            Member::Known(value) => Some(value),
-            Member::External(_) => None,
-        }
-    }
-}
 
 /// A page of a set's members.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Hashes: fields with values.
 
-use super::*;
+use crate::tx::*;
+use emberkeep_schema::{Automatic, Hash};
 
 impl<P: Partition> Tx<'_, P> {
     /// One field.

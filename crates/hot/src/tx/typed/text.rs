@@ -1,6 +1,8 @@
 //! Strings: whole values, and numbers that are counted up without being read.
 
-use super::*;
+use crate::tx::*;
+use emberkeep_schema::{Automatic, Number, Text};
+use std::time::Duration;
 
 impl<P: Partition> Tx<'_, P> {
     /// The value, if the key exists.
