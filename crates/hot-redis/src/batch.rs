@@ -42,7 +42,7 @@ pub(crate) struct Batch {
     pub(crate) estimate_ms: Option<i64>,
     by_key: Map<usize>,
     pub(crate) writes: Map<Vec<Write>>,
-    required: Requirements,
+    required: Preconditions,
     /// The time that bodies were shown.
     pub(crate) now_ms: Option<i64>,
     pub(crate) started: Instant,
@@ -62,7 +62,7 @@ impl Batch {
     pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), transactions: usize) -> Batch {
         // Tables that grow while transactions come hash all of their keys again and again.
         let keys = (transactions * KEYS_PER_TRANSACTION_USUAL).min(BATCH_KEYS_MAX);
-        let mut required = Requirements::default();
+        let mut required = Preconditions::default();
         required.reserve(keys);
         Batch {
             groups: vec![],
@@ -110,7 +110,7 @@ impl Batch {
             return Some(job);
         }
         if self.required.add(&effects.writes).is_err() {
-            match Requirements::default().add(&effects.writes) {
+            match Preconditions::default().add(&effects.writes) {
                 Err(error) => job.verdict = Some(error),
                 Ok(()) => {
                     // It only contradicts the transactions before it, and what those leave behind is not known for certain.

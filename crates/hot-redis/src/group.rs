@@ -16,7 +16,7 @@ pub(crate) struct Group {
     pub(crate) compared: Vec<(RawKey, Read, Reply)>,
     pub(crate) effects: Effects,
     /// What its transactions ask of the state below, also by writes that later ones cover.
-    pub(crate) required: Vec<Requirement>,
+    pub(crate) required: Vec<Precondition>,
     /// The tick of the call that carries it.
     pub(crate) tick: u64,
     /// Its call asks for leases where it proves stale.
@@ -57,13 +57,13 @@ impl Group {
     }
 
     /// What must be checked before the first write: the types that no read of the group has proved already.
-    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
-        let unproved = |r: &&Requirement| r.countable.is_some() || !self.proves(&r.key, r.kind);
-        let mut required: Vec<Requirement> = self.required.iter().filter(unproved).cloned().collect();
+    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Precondition> {
+        let unproved = |r: &&Precondition| r.countable.is_some() || !self.proves(&r.key, r.kind);
+        let mut required: Vec<Precondition> = self.required.iter().filter(unproved).cloned().collect();
         if !self.effects.log.is_empty() {
             let entries = self.effects.log.len() as i64;
-            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, countable: None });
-            required.push(Requirement::counter(log_keys.1.clone(), entries));
+            required.push(Precondition { key: log_keys.0.clone(), kind: Kind::List, countable: None });
+            required.push(Precondition::counter(log_keys.1.clone(), entries));
         }
         required
     }

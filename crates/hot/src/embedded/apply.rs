@@ -4,8 +4,7 @@
 use super::entries::{Entry, NEVER};
 use super::shard::{Hashed, Shard};
 use super::value::{Collection, Elements, Value};
-use crate::command::parse_integer;
-use crate::command::{Expiry, Kind, KindFound, Write};
+use crate::command::{Expiry, Kind, KindFound, Write, parse_integer};
 use crate::tx::overlay::resolve;
 
 /// Why a write cannot be applied: the key holds something else than the write needs.
@@ -88,10 +87,10 @@ fn increment(shard: &mut Shard, hashed: Hashed, key: &[u8], by: i64) -> Result<(
 }
 
 /// The refusal of an increment, also of one that would leave 64 bits.
-pub(super) const NOT_AN_INTEGER: Refused = Refused { expected: Kind::Text, found: KindFound::NotAnInteger };
+const NOT_AN_INTEGER: Refused = Refused { expected: Kind::Text, found: KindFound::NotAnInteger };
 
 /// The number that a value holds.
-pub(super) fn integer(value: &Value) -> Result<i64, Refused> {
+fn integer(value: &Value) -> Result<i64, Refused> {
     match value {
         Value::Text(text) => parse_integer(text).ok_or(NOT_AN_INTEGER),
         other => Err(Refused { expected: Kind::Text, found: KindFound::Kind(other.kind()) }),

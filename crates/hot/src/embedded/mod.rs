@@ -10,7 +10,6 @@
 mod apply;
 mod background;
 mod channels;
-mod check;
 mod clock;
 mod dump;
 mod entries;

@@ -6,16 +6,17 @@
 
 use super::Inner;
 use super::apply::{Garbage, apply};
-use super::check::check;
-use super::locks::{ALL, Locked};
+use super::locks::{ALL, Found, Locked};
 use super::log;
 use super::memory::growth;
 use super::shard::Hashed;
-use crate::command::{Effects, RawKey, Write};
+use super::value::Value;
+use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integer};
 use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
 use crate::tx::{RawTx, Transaction, run_once};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -128,9 +129,9 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
         log::expand(locked, partition, effects)?;
     }
     lock_writes(locked, &effects.writes, hashes)?;
-    let ended = check(locked, &effects.writes, hashes)?;
-    if !ended.is_empty() {
-        remove_first(&ended, effects, hashes);
+    let expired = check(locked, &effects.writes, hashes)?;
+    if !expired.is_empty() {
+        delete_first(&expired, effects, hashes);
     }
     let engine = locked.engine;
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
@@ -155,10 +156,41 @@ fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut
     Ok(())
 }
 
-/// Puts a DEL of every key that had ended before the transaction's own writes.
-fn remove_first(ended: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
-    let keys: Vec<RawKey> = ended.iter().map(|number| effects.writes[*number].0.clone()).collect();
-    let hashed: Vec<Hashed> = ended.iter().map(|number| hashes[*number]).collect();
+/// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose key has
+/// expired but is still stored.
+fn check(
+    locked: &mut Locked<'_>,
+    writes: &[(RawKey, Write)],
+    hashes: &[Hashed],
+) -> Result<SmallVec<[usize; 2]>> {
+    let mut expired = SmallVec::new();
+    command::check(writes, |number| {
+        let (key, write) = &writes[number];
+        // These replace the value with its deadline, so neither its type nor its expiry matters.
+        if matches!(write, Write::Set(_, Expiry::Never | Expiry::At(_)) | Write::Del) {
+            return Ok(KeyState::Absent);
+        }
+        let (shard, found) = locked.find(hashes[number], key)?;
+        Ok(match found {
+            Found::Absent => KeyState::Absent,
+            Found::Ended => {
+                expired.push(number);
+                KeyState::Absent
+            }
+            Found::Living(position) => match (&shard.at(position).value, write) {
+                (Value::Text(text), Write::IncrBy(_)) => KeyState::Text(parse_integer(text)),
+                (value, _) => KeyState::Kind(value.kind()),
+            },
+        })
+    })?;
+    Ok(expired)
+}
+
+/// Inserts a DEL of every expired key before the transaction's own writes. The load of a journal has no clock: without
+/// the DEL it would apply the writes to the expired value.
+fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
+    let keys: Vec<RawKey> = expired.iter().map(|number| effects.writes[*number].0.clone()).collect();
+    let hashed: Vec<Hashed> = expired.iter().map(|number| hashes[*number]).collect();
     effects.writes.splice(0..0, keys.into_iter().map(|key| (key, Write::Del)));
     hashes.splice(0..0, hashed);
 }
