@@ -16,8 +16,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 
 use super::clock::Clock;
-use super::faults::{Fate, Faults};
-use super::line::{Entry, Exit, Item, line};
+use super::delay_line::{Entry, Exit, Item, line};
+use super::faults::{Decision, Faults};
 use super::requests::first_request;
 
 const READ_BYTES: usize = 64 * 1024;
@@ -71,14 +71,14 @@ fn sort_requests(buffer: &mut Vec<u8>, to: &Entry, faults: &Faults) -> bool {
     let delay = faults.request_delay();
     let mut passed = 0;
     while let Some(len) = first_request(&buffer[passed..]) {
-        match faults.fate(&buffer[passed..passed + len]) {
-            Fate::Pass => passed += len,
-            Fate::DropRequest => {
+        match faults.decide(&buffer[passed..passed + len]) {
+            Decision::Pass => passed += len,
+            Decision::DropRequest => {
                 to.put(delay, Item::Data(buffer[..passed].to_vec()));
                 to.put(delay, Item::Cut);
                 return true;
             }
-            Fate::DropReply => {
+            Decision::DropReply => {
                 to.put(delay, Item::Last(buffer[..passed + len].to_vec()));
                 return true;
             }
@@ -109,8 +109,8 @@ async fn give_requests(mut from: Exit, mut to: OwnedWriteHalf, swallow: &AtomicB
     }
 }
 
-/// Server → line, or into the void once the connection is doomed or lost. The client of a lost one does not even
-/// learn that the server has closed it.
+/// Server → line, or into the void once the connection is doomed or lost. The client of a lost one does not
+/// even learn that the server has closed it.
 async fn take_replies(
     mut from: OwnedReadHalf,
     to: Entry,

@@ -1,14 +1,14 @@
-//! Cases that somebody wrote and nobody runs.
+//! Finds test cases that no runner lists.
 
 use std::fs;
 use std::path::Path;
 
-/// Names of the cases (`pub async fn` at the start of a line) in the files of a folder that `runner`, the source of the
-/// test beside it, neither lists for [`on_every_engine!`](crate::on_every_engine!) nor calls.
+/// Names of the cases (`pub async fn` at the start of a line) in the files of a folder that `runner`, the
+/// source of the test beside it, neither lists for [`on_every_engine!`](crate::on_every_engine!) nor calls.
 ///
 /// # Panics
 /// When the folder cannot be read, or holds no case at all: then it is the wrong one.
-pub fn unlisted(runner: &str, folder: impl AsRef<Path>) -> Vec<String> {
+pub fn unlisted_cases(runner: &str, folder: impl AsRef<Path>) -> Vec<String> {
     let mut cases = Vec::new();
     collect(folder.as_ref(), &mut cases);
     assert!(!cases.is_empty(), "no cases in {}", folder.as_ref().display());
@@ -42,6 +42,6 @@ mod tests {
         fs::create_dir(folder.join("deeper")).unwrap();
         fs::write(folder.join("deeper/some.rs"), text).unwrap();
         let runner = "on_every_engine!(mod some = cases {\n    listed,\n});\ncases::called().await;\n";
-        assert_eq!(unlisted(runner, folder.path()), ["forgotten"]);
+        assert_eq!(unlisted_cases(runner, folder.path()), ["forgotten"]);
     }
 }

@@ -10,7 +10,7 @@ use crate::redis_server::RedisServer;
 use crate::require::require;
 use crate::unavailable::Unavailable;
 
-/// What became of a server that everybody shares.
+/// A server that all tests of a binary share, or why it did not start.
 type Shared<S> = OnceLock<Result<S, Unavailable>>;
 
 /// The Redis that all tests of this binary share. Take a database of your own with
@@ -29,7 +29,7 @@ pub fn shared_valkey() -> Option<&'static RedisServer> {
 }
 
 /// The cluster of three primaries, without replicas, that all tests of this binary share. It has
-/// one database: use keys of your own. Whoever wants to disturb it starts another.
+/// one database: use keys of your own. A test that disturbs it starts its own.
 #[track_caller]
 pub fn shared_cluster() -> Option<&'static RedisCluster> {
     static CLUSTER: Shared<RedisCluster> = OnceLock::new();
