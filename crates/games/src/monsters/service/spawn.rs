@@ -6,8 +6,8 @@ use crate::care::{self, Keys};
 use crate::monsters::model::{DamageEntries, Monster};
 use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
-use emberkeep_primitives::sequence::Looked;
-use emberkeep_primitives::{Taken, index};
+use emberkeep_primitives::sequence::SearchProgress;
+use emberkeep_primitives::{IdResult, index};
 use emberkeep_schema::{Array, Extra, KeyLayout};
 
 /// What a new monster is like. It starts with full health and mana.
@@ -86,7 +86,7 @@ impl Monsters {
 /// What one transaction of a spawn came to.
 enum Spawned {
     Monster(Box<Monster>),
-    NotYet(Looked),
+    NotYet(SearchProgress),
 }
 
 /// What a transaction of a spawn needs.
@@ -101,8 +101,8 @@ impl Birth {
     /// Takes an id, and writes record and index under it.
     fn transaction(&self, tx: &mut Tx<'_, Tenant>, keys: Keys) -> Result<Spawned> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
-            Taken::Id(id) => id,
-            Taken::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
+            IdResult::Id(id) => id,
+            IdResult::NotYet(looked) => return Ok(Spawned::NotYet(looked)),
         };
         remove::forget(tx, id, keys)?;
         let monster = born(*tx.partition(), id, &self.request);

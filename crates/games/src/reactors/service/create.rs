@@ -9,7 +9,7 @@ use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, fi
 use crate::world::Tenant;
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Scope, Tx};
-use emberkeep_primitives::{Taken, sequence::Looked};
+use emberkeep_primitives::{IdResult, sequence::SearchProgress};
 use std::sync::atomic::Ordering;
 
 impl Reactors {
@@ -20,8 +20,8 @@ impl Reactors {
         let mut search = ids().search();
         loop {
             match scope.transact(|tx| ids().take(tx, lives)).await? {
-                Taken::Id(id) => return Ok(self.seen(id)),
-                Taken::NotYet(looked) => search.go_on(looked)?,
+                IdResult::Id(id) => return Ok(self.seen(id)),
+                IdResult::NotYet(looked) => search.go_on(looked)?,
             }
         }
     }
@@ -82,7 +82,7 @@ impl Reactors {
 /// What one transaction of a creation came to.
 enum Created {
     Reactor(Box<Reactor>),
-    NotYet(Looked),
+    NotYet(SearchProgress),
 }
 
 /// Looks at the spot, takes an id, writes the reactor under it.
@@ -93,8 +93,8 @@ fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Created> {
     }
     spots::claim(tx, &field, &spot)?;
     let id = match id_for(tx, request)? {
-        Taken::Id(id) => id,
-        Taken::NotYet(looked) => return Ok(Created::NotYet(looked)),
+        IdResult::Id(id) => id,
+        IdResult::NotYet(looked) => return Ok(Created::NotYet(looked)),
     };
     let now = tx.now();
     let reactor = request.born(*tx.partition(), id, now)?;
@@ -106,14 +106,14 @@ fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Created> {
 }
 
 /// The id that the request brings, or the next one.
-fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Taken<ReactorId>> {
+fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<IdResult<ReactorId>> {
     match request.id {
         None => Ok(ids().take(tx, lives)?),
         Some(id) if lives(tx, &id)? => {
             let problem = format!("{id} is in use, expected one that was allocated for this reactor");
             Err(Error::Invalid { what: "id", problem })
         }
-        Some(id) => Ok(Taken::Id(id)),
+        Some(id) => Ok(IdResult::Id(id)),
     }
 }
 

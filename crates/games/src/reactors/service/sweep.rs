@@ -31,9 +31,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swept {
     /// Of the fields' indexes.
-    pub fields: index::Swept,
+    pub fields: index::SweepReport,
     /// Of the index of all.
-    pub all: index::Swept,
+    pub all: index::SweepReport,
     /// Cooldowns that others started, now known to their field.
     pub cooldowns: usize,
     /// Reactors of which something else was remembered than their records say.
