@@ -1,6 +1,8 @@
-//! How fast the journal appends and loads: `cargo run --release --example journal_rates -- <folder> [sets] [bytes]`.
+//! How fast the journal appends and loads: `cargo run --release --example journal_rates -- <folder> [sets]
+//! [bytes]`.
 //!
-//! Leaves the folder, so that `redis-server --dir <folder> --appendonly yes` can load the same files beside it.
+//! Leaves the folder, so that `redis-server --dir <folder> --appendonly yes` can load the same files beside
+//! it.
 
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Write};

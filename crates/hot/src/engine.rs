@@ -17,7 +17,8 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A transaction with everything that an engine needs to run it.
 pub struct TransactionRequest {
-    /// The partition's text: the hash tag of its keys on a Cluster, and part of the names of its log and receipts.
+    /// The partition's text: the hash tag of its keys on a Cluster, and part of the names of its log and
+    /// receipts.
     pub partition: Bytes,
     /// Reads that the body will probably make. A remote engine fetches them together.
     pub prefetched: Vec<(RawKey, Read)>,
@@ -34,8 +35,8 @@ pub struct TransactionRequest {
 pub struct Page {
     /// Keys of this page, possibly none although more follow; a key may appear twice.
     pub keys: Vec<RawKey>,
-    /// Cursor of the next page; `None` at the end. After a server restarts or slots of a Cluster move, the engine
-    /// refuses it.
+    /// Cursor of the next page; `None` at the end. After a server restarts or slots of a Cluster move, the
+    /// engine refuses it.
     pub next: Option<Cursor>,
 }
 
@@ -44,8 +45,8 @@ pub struct Page {
 pub struct MemberPage {
     /// Members of this page, possibly none although more follow; a member may appear twice.
     pub members: Vec<Bytes>,
-    /// Cursor of the next page; `None` at the end. If the server restarted or another one has the set, the scan
-    /// starts again.
+    /// Cursor of the next page; `None` at the end. If the server restarted or another one has the set, the
+    /// scan starts again.
     pub next: Option<MemberCursor>,
 }
 
@@ -98,8 +99,8 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Reads the string at a key into `out`, if the engine can answer at once. `Some(Ok(false))` = the key is absent.
-    /// `None` = use [`Engine::read_many`].
+    /// Reads the string at a key into `out`, if the engine can answer at once. `Some(Ok(false))` = the key
+    /// is absent. `None` = use [`Engine::read_many`].
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
         let _ = (key, out);
         None
@@ -117,14 +118,15 @@ pub trait Engine: Send + Sync + 'static {
     /// Answers plain reads in one round trip, each at some moment after the call. Refusals are replies.
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>>;
 
-    /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`); about `count` keys are examined. Never
-    /// blocks other callers. All pages together return every key that exists during the whole scan. After a server
-    /// restarts or slots move, the cursor is refused (`Error::Invalid`): start again without one.
+    /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`); about `count` keys are
+    /// examined. Never blocks other callers. All pages together return every key that exists during the
+    /// whole scan. After a server restarts or slots move, the cursor is refused (`Error::Invalid`): start
+    /// again without one.
     fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
     -> Pending<'a, Result<Page>>;
 
-    /// One page of about `count` members of a set. Never blocks other callers. All pages together return every member
-    /// that is there during the whole scan. A key of another type is the error of
+    /// One page of about `count` members of a set. Never blocks other callers. All pages together return
+    /// every member that is there during the whole scan. A key of another type is the error of
     /// [`wrong_type`](crate::command::wrong_type).
     fn scan_members<'a>(
         &'a self,
@@ -142,8 +144,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Checks that the engine accepts transactions now; the error says why not.
     fn ready(&self) -> Pending<'_, Result<()>>;
 
-    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may recover by
-    /// itself, as after a full disk.
+    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may
+    /// recover by itself, as after a full disk.
     fn stopped(&self) -> Option<Error> {
         None
     }
@@ -164,8 +166,8 @@ pub trait Engine: Send + Sync + 'static {
 pub struct LocalOutcome {
     /// `Ok` = committed.
     pub result: Result<()>,
-    /// Pass to [`Engine::wait_durable`] before returning a result or an error to the caller: both may depend on writes
-    /// that are not yet on disk.
+    /// Pass to [`Engine::wait_durable`] before returning a result or an error to the caller: both may depend
+    /// on writes that are not yet on disk.
     pub lsn: Lsn,
 }
 

@@ -1,8 +1,8 @@
-//! The types of Redis.
+//! The data types of Redis.
 
 use std::fmt;
 
-/// The five types of Redis that the documents use.
+/// The five types of Redis that engines support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// string
@@ -29,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// The type of that name, if it is one of the five.
+    /// The type of that name; `None` for a stream or a module's type.
     pub fn from_name(name: &str) -> Option<Kind> {
         [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List]
             .into_iter()
@@ -42,7 +42,7 @@ impl Kind {
 pub enum KindFound {
     /// One of the five.
     Kind(Kind),
-    /// A string that is no integer, where one was expected.
+    /// A string that is not an integer, where one was expected.
     NotAnInteger,
     /// A stream or a module's type.
     External,
@@ -52,8 +52,8 @@ impl fmt::Display for KindFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             KindFound::Kind(kind) => kind.name(),
-            KindFound::NotAnInteger => "string that is no 64-bit integer",
-            KindFound::External => "type that Emberkeep does not know",
+            KindFound::NotAnInteger => "string that is not a 64-bit integer",
+            KindFound::External => "type that Emberkeep does not support",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Hot state: the engine interface, atomic transactions, and the embedded engine with its write-ahead log.
 //!
-//! Responsible for: reads and writes as data (`command`), transactions (`tx`), the typed store (`store`), the engine
-//! that runs in this process (`embedded`) and its journal.
+//! Responsible for: reads and writes as data (`command`), transactions (`tx`), the typed store (`store`),
+//! the engine that runs in this process (`embedded`) and its journal.
 //! Not responsible for: any game, any network protocol, history. `emberkeep-conformance` tests every engine.
 
 pub mod command;

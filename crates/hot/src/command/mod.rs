@@ -1,7 +1,7 @@
 //! Reads, replies and writes as data: the commands of Redis, with absolute deadlines.
 //!
-//! The embedded engine applies them, its journal stores them, the commit script of the Redis engine executes them.
-//! All keys are raw: prefix, partition tag and documented name in one string.
+//! The embedded engine applies them, its journal stores them, the commit script of the Redis engine executes
+//! them. All keys are raw: prefix, partition tag and documented name in one string.
 
 mod effects;
 mod integer;

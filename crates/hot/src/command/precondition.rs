@@ -1,12 +1,12 @@
 //! Preconditions of writes: the types that keys must have, checked before the first write of a transaction.
 //!
-//! A transaction is applied as a whole or not at all, and Redis does not undo a script. So whatever a write could
-//! refuse is checked first: types, and sums that leave 64 bits. Both engines fold the list of writes key by key with
-//! [`KeyState`]. The embedded engine starts from the value that it stores ([`check`]). The Redis engine does not
-//! know it, so it collects what the script has to check ([`Preconditions`]).
+//! A transaction is applied as a whole or not at all, and Redis does not undo a script. So whatever a write
+//! could refuse is checked first: types, and sums that leave 64 bits. Both engines fold the list of writes
+//! key by key with [`KeyState`]. The embedded engine starts from the value that it stores ([`check`]). The
+//! Redis engine does not know it, so it collects what the script has to check ([`Preconditions`]).
 //!
-//! A list contradicts itself if it writes one key as two types without a DEL or SET between, even where the first
-//! type would have become empty.
+//! A list contradicts itself if it writes one key as two types without a DEL or SET between, even where the
+//! first type would have become empty.
 
 use super::{Kind, KindFound, RawKey, Write, not_an_integer, parse_integer, wrong_type};
 use crate::error::Result;
@@ -65,8 +65,8 @@ impl KeyState {
     }
 }
 
-/// Checks that every write can be applied, one after the other. `stored` returns the state of a key before the
-/// list; it gets the number of the write that needs it.
+/// Checks that every write can be applied, one after the other. `stored` returns the state of a key before
+/// the list; it gets the number of the write that needs it.
 pub(crate) fn check(
     writes: &[(RawKey, Write)],
     mut stored: impl FnMut(usize) -> Result<KeyState>,
@@ -143,8 +143,8 @@ impl Sums {
 }
 
 impl Preconditions {
-    /// Adds the writes of a transaction. An error if they contradict themselves or the writes before them (SET, then SADD
-    /// of the same key), whatever the keys store; then nothing was added.
+    /// Adds the writes of a transaction. An error if they contradict themselves or the writes before them
+    /// (SET, then SADD of the same key), whatever the keys store; then nothing was added.
     pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
         let mut trial = KeyMap::for_writes(writes.len());
         for (key, write) in writes {
@@ -180,7 +180,8 @@ impl KeyFold {
     }
 }
 
-/// A map for the keys of one list of writes. Nearly all lists are short: those need neither a table nor a hash.
+/// A map for the keys of one list of writes. Nearly all lists are short: those need neither a table nor a
+/// hash.
 enum KeyMap<'a, V> {
     Short(SmallVec<[(&'a RawKey, V); COMPARED_MAX]>),
     Long(HashMap<&'a RawKey, V, RandomState>),

@@ -1,9 +1,9 @@
-//! What the engine tells its journal, and what it waits for.
+//! Durability: what the engine appends to its journal, and who waits for the disk.
 //!
-//! With [`Durability::Always`] nothing leaves the engine before it is on disk: a transaction's caller waits for its
-//! number, messages are handed out by the journal after the sync, and readers wait for whatever was appended when
-//! they read. Otherwise messages go out under the locks of their transaction and nobody waits: what was appended survives the
-//! death of the process already.
+//! With [`Durability::Always`] nothing leaves the engine before it is on disk: a transaction's caller waits
+//! for its LSN, the journal delivers messages after the sync, and readers wait for everything that was
+//! appended when they read. In the other modes messages are delivered under the locks of the transaction and
+//! no caller waits: appended writes already survive the death of the process.
 
 use super::Inner;
 use super::apply::apply;
@@ -13,7 +13,7 @@ use crate::engine::{Lsn, Pending};
 use crate::error::Result;
 use crate::journal::{Delivery, Durability, Journal, JournalOptions, Recovery};
 
-/// A journal with what the engine asks at every commit.
+/// A journal and the settings that every commit needs.
 pub(super) struct Persistence {
     journal: Journal,
     /// Whether callers wait for the disk.
@@ -22,7 +22,7 @@ pub(super) struct Persistence {
 }
 
 impl Persistence {
-    /// Loads the folder into the engine, and begins to write.
+    /// Loads the folder into the engine and opens the journal for writing.
     pub(super) fn open(options: &Options, inner: &Inner) -> Result<Option<Persistence>> {
         let Some(dir) = options.data.clone() else { return Ok(None) };
         let journal = JournalOptions {
@@ -37,7 +37,7 @@ impl Persistence {
     }
 }
 
-/// Applies a write of the past. Keys that have ended stay until the sweep finds them: it tells the journal.
+/// Applies a write of the journal. Expired keys stay until the sweep finds them and appends their DELs.
 fn load(inner: &Inner, key: RawKey, write: Write) -> Result<()> {
     let hashed = inner.hash(&key);
     let mut shard = inner.shards[hashed.shard()].lock();
@@ -54,7 +54,7 @@ impl Inner {
         self.persistence.get().filter(|persistence| persistence.always).map(|p| &p.journal)
     }
 
-    /// Hands a commit to the journal, its messages too if they must wait for the disk.
+    /// Appends a commit to the journal, with its messages if they must wait for the disk.
     pub(super) fn append(&self, effects: &mut Effects) -> Result<Lsn> {
         let Some(persistence) = self.persistence.get() else { return Ok(Lsn(0)) };
         if !persistence.always {
@@ -71,7 +71,7 @@ impl Inner {
         if effects.messages.is_empty() {
             return Vec::new();
         }
-        let (messages, channels) = (std::mem::take(&mut effects.messages), self.channels.clone());
+        let (messages, channels) = (std::mem::take(&mut effects.messages), self.pubsub.clone());
         vec![Box::new(move || {
             for (channel, payload) in &messages {
                 channels.publish(channel, payload);
@@ -79,20 +79,21 @@ impl Inner {
         })]
     }
 
-    /// Hands out the messages that did not go to the journal.
+    /// Delivers the messages that did not go to the journal.
     pub(super) fn deliver(&self, effects: &Effects) {
         for (channel, payload) in &effects.messages {
-            self.channels.publish(channel, payload);
+            self.pubsub.publish(channel, payload);
         }
     }
 
-    /// Appends the DELs of keys that are about to be swept. After an error they must stay in memory: a full disk
-    /// resumes, and a later write of such a key would then be merged into what the file still holds.
+    /// Appends the DELs of expired keys before they are removed. After an error the keys must stay in
+    /// memory: a full disk resumes, and on the next load a later write of such a key would be merged into
+    /// its old value.
     pub(super) fn append_deletes(&self, deletes: impl FnOnce() -> Vec<(RawKey, Write)>) -> Result<()> {
         self.journal().map_or(Ok(()), |journal| journal.append(&deletes(), Vec::new()).map(drop))
     }
 
-    /// What somebody who has read must wait for before telling anybody.
+    /// The LSN that a reader must wait for before its result may leave the engine.
     #[inline]
     pub(super) fn read_lsn(&self) -> Lsn {
         match self.always() {

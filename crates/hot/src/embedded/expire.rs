@@ -1,28 +1,28 @@
-//! Removing keys whose time has come. Nobody sees such a key, so this only gives memory back.
+//! Removes expired keys. Reads never return an expired key, so this only frees memory.
 //!
-//! Algorithm: each shard is walked from the end to the beginning, again and again, [`SWEEP_SLOTS_PER_LOCK`]
-//! entries under one lock. A cycle gives every shard one look; a look that found more than a quarter ended is
-//! followed by another one at once, because there is probably more. A shard whose soonest deadline lies ahead is
-//! not walked at all.
+//! Algorithm: each shard is scanned from the end to the beginning, again and again, [`SWEEP_SLOTS_PER_LOCK`]
+//! entries under one lock. A cycle visits every shard once; if more than a quarter of the visited entries
+//! had expired, it visits the shard again at once. A shard whose earliest deadline is in the future is
+//! skipped.
 //!
-//! Budget: a cycle ends after the time it was given; the next one begins where it stopped. Values are freed after
-//! the lock is released. With a journal a look is one or more transactions of DELs, and only what they name is removed:
-//! a load has no clock, and a later write of such a key must not find it.
+//! Budget: a cycle ends after the given time; the next one begins where it stopped. Values are freed after
+//! the lock is released. With a journal, each visit appends DELs first and removes only those keys: the load
+//! of a journal has no clock, and a later write must not find the expired value.
 
 use super::Inner;
-use super::entries::Entry;
 use super::shard::Shard;
+use super::slab::Entry;
 use crate::command::{RawKey, Write};
 use crate::limits::{SHARDS, SWEEP_RECORD_BYTES_MAX, SWEEP_SLOTS_PER_LOCK};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What a cycle did.
+/// The result of a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cycle {
     /// Keys that were removed.
     pub(super) removed: usize,
-    /// The budget was used up before every shard had its turn.
+    /// The budget ended before every shard was visited.
     pub(super) cut_short: bool,
 }
 
@@ -34,9 +34,9 @@ pub(super) fn cycle(inner: &Inner, budget: Duration) -> Cycle {
     for turn in 0..SHARDS {
         let index = (first + turn) % SHARDS;
         loop {
-            let look = look(inner, index);
-            removed += look.removed;
-            let more = look.removed * 4 > look.looked;
+            let visit = visit(inner, index);
+            removed += visit.removed;
+            let more = visit.removed * 4 > visit.visited;
             if started.elapsed() >= budget {
                 inner.sweep_next.store(index + usize::from(!more), Ordering::Relaxed);
                 return Cycle { removed, cut_short: true };
@@ -50,36 +50,36 @@ pub(super) fn cycle(inner: &Inner, budget: Duration) -> Cycle {
 }
 
 #[derive(Default)]
-struct Look {
-    looked: usize,
+struct Visit {
+    visited: usize,
     removed: usize,
 }
 
-/// Looks at some entries of one shard and removes those that have ended.
-fn look(inner: &Inner, index: usize) -> Look {
+/// Visits some entries of one shard and removes the expired ones.
+fn visit(inner: &Inner, index: usize) -> Visit {
     let mut shard = inner.shards[index].lock();
     let now = inner.ticker.now();
     if shard.sweep.soonest >= now {
-        return Look::default();
+        return Visit::default();
     }
-    let (looked, ended) = find_ended(&mut shard, now);
+    let (visited, ended) = find_expired(&mut shard, now);
     let gone = remove(inner, &mut shard, &ended);
     drop(shard);
-    Look { looked, removed: gone.len() }
+    Visit { visited, removed: gone.len() }
 }
 
-/// Positions of ended entries, from the highest down, and how many entries were looked at.
-fn find_ended(shard: &mut Shard, now: i64) -> (usize, Vec<usize>) {
+/// Number of visited entries, and the positions of the expired ones, from the highest down.
+fn find_expired(shard: &mut Shard, now: i64) -> (usize, Vec<usize>) {
     if shard.sweep.from == 0 || shard.sweep.from > shard.len() {
         shard.sweep.from = shard.len();
-        shard.sweep.soonest_next = super::entries::NEVER;
+        shard.sweep.soonest_next = super::slab::NEVER;
     }
     let end = shard.sweep.from;
     let begin = end.saturating_sub(SWEEP_SLOTS_PER_LOCK);
     let mut ended = Vec::new();
     for position in (begin..end).rev() {
         let entry = shard.at(position);
-        if entry.ended(now) {
+        if entry.is_expired(now) {
             ended.push(position);
         } else {
             shard.sweep.soonest_next = shard.sweep.soonest_next.min(entry.deadline);
@@ -92,7 +92,7 @@ fn find_ended(shard: &mut Shard, now: i64) -> (usize, Vec<usize>) {
     (end - begin, ended)
 }
 
-/// Removes entries as far as the journal takes their DELs; the others are left for a later look.
+/// Removes entries as long as the journal accepts their DELs; the others wait for a later visit.
 fn remove(inner: &Inner, shard: &mut Shard, mut ended: &[usize]) -> Vec<Entry> {
     let mut gone = Vec::with_capacity(ended.len());
     while !ended.is_empty() {
@@ -101,8 +101,9 @@ fn remove(inner: &Inner, shard: &mut Shard, mut ended: &[usize]) -> Vec<Entry> {
         if inner.append_deletes(|| record.iter().map(delete).collect()).is_err() {
             break;
         }
-        // From the highest position down: what takes the free place is no ended entry that is still to come.
-        gone.extend(record.iter().map(|position| shard.remove_ended(*position)));
+        // From the highest position down: a removal moves the last entry into the gap, and that one is not
+        // in the list.
+        gone.extend(record.iter().map(|position| shard.remove_expired(*position)));
         ended = later;
     }
     for position in ended {

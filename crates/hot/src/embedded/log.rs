@@ -1,7 +1,7 @@
-//! The partition's log as plain writes of our own keys: a counter and a bounded list of `<sequence>:<entry>`.
+//! The partition log as plain writes of two keys: a counter and a bounded list of `<sequence>:<entry>`.
 //!
-//! Expanded under the locks of both keys, so the sequence has no gap and the first entry has number 1. The
-//! journal then knows of no log, only of writes.
+//! The entries are expanded under the locks of both keys, so the sequence has no gap and the first entry has
+//! number 1. The journal then stores only plain writes.
 
 use super::locks::Locked;
 use crate::command::*;
@@ -50,7 +50,8 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
     Ok(())
 }
 
-/// Reads one of our keys, the transaction's own writes included: a transaction may drain its log and add to it.
+/// Reads one of the two keys with the transaction's own writes: a transaction may drain its log and add to
+/// it.
 fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
     let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
     read_through(locked as &mut dyn ReadSource, key, &own, &read)?.checked(key, &read)

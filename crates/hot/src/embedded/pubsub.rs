@@ -1,5 +1,6 @@
-//! Who listens where. Publishing happens under the locks of the transaction that publishes, so that messages of one
-//! channel come in the order of the commits; it never waits, because queues never do.
+//! The subscriptions of the engine. Messages are published under the locks of their transaction, so that
+//! those of one channel arrive in commit order. Publishing never waits: subscriber queues are bounded and
+//! drop the oldest.
 
 use super::glob;
 use crate::pubsub::{Publisher, Subscription};
@@ -9,25 +10,25 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-type Listeners<K> = HashMap<K, Vec<(u64, Publisher)>, foldhash::fast::RandomState>;
+type Subscribers<K> = HashMap<K, Vec<(u64, Publisher)>, foldhash::fast::RandomState>;
 
 /// The registry of subscriptions.
 #[derive(Default)]
-pub(super) struct Channels {
+pub(super) struct PubSub {
     state: RwLock<State>,
-    /// How many subscriptions there are: most transactions publish to nobody and should not pay for a lock.
+    /// Number of subscriptions: without any, publishing takes no lock.
     subscriptions: AtomicUsize,
     next: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    exact: Listeners<Bytes>,
-    patterns: Listeners<Bytes>,
+    exact: Subscribers<Bytes>,
+    patterns: Subscribers<Bytes>,
     closed: bool,
 }
 
-impl Channels {
+impl PubSub {
     /// Messages of these channels and patterns from now on.
     pub(super) fn subscribe(self: &Arc<Self>, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Subscription {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +46,7 @@ impl Channels {
             enter(&mut state.patterns, pattern, id, &publisher);
         }
         drop(state);
-        subscription.guarded_by(Box::new(Membership { registry: self.clone(), id, channels, patterns }))
+        subscription.guarded_by(Box::new(Registration { registry: self.clone(), id, channels, patterns }))
     }
 
     /// Hands a message to everybody who listens; answers how many did.
@@ -80,14 +81,14 @@ impl Channels {
 }
 
 /// A subscription enters a name once, however often it was given: a message comes once.
-fn enter(listeners: &mut Listeners<Bytes>, name: &Bytes, id: u64, publisher: &Publisher) {
+fn enter(listeners: &mut Subscribers<Bytes>, name: &Bytes, id: u64, publisher: &Publisher) {
     let list = listeners.entry(name.clone()).or_default();
     if list.last().is_none_or(|(last, _)| *last != id) {
         list.push((id, publisher.clone()));
     }
 }
 
-fn leave(listeners: &mut Listeners<Bytes>, name: &Bytes, id: u64) {
+fn leave(listeners: &mut Subscribers<Bytes>, name: &Bytes, id: u64) {
     if let Some(list) = listeners.get_mut(name) {
         list.retain(|(held, _)| *held != id);
         if list.is_empty() {
@@ -97,14 +98,14 @@ fn leave(listeners: &mut Listeners<Bytes>, name: &Bytes, id: u64) {
 }
 
 /// Lives in the subscription and takes it off the registry when it is dropped.
-struct Membership {
-    registry: Arc<Channels>,
+struct Registration {
+    registry: Arc<PubSub>,
     id: u64,
     channels: Vec<Bytes>,
     patterns: Vec<Bytes>,
 }
 
-impl Drop for Membership {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut state = self.registry.state.write();
         self.channels.iter().for_each(|name| leave(&mut state.exact, name, self.id));
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn messages_reach_channels_and_patterns_until_the_subscription_is_dropped() {
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PubSub::default());
         assert_eq!(channels.publish(&name("room:1"), &name("nobody")), 0);
         let mut exact = channels.subscribe(vec![name("room:1"), name("room:1")], vec![]);
         let mut pattern = channels.subscribe(vec![], vec![name("room:*")]);
@@ -145,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn closing_ends_subscriptions_and_later_ones_end_at_once() {
-        let channels = Arc::new(Channels::default());
+        let channels = Arc::new(PubSub::default());
         let mut before = channels.subscribe(vec![name("c")], vec![]);
         channels.close();
         assert_eq!(before.next().await, None);

@@ -1,14 +1,15 @@
 //! Scans: pages of keys by position, from the end of each shard to its beginning.
 //!
 //! Why descending: a removal moves the last entry into the gap. Positions at and above the cursor have been
-//! seen, so what moves down has been seen (and may be seen again), or it moves within what is still to come.
-//! Nothing moves up, and new keys come at the end. So a key that lives throughout is returned.
+//! returned. So an entry that moves down was returned already (and may be returned again), or moves within
+//! the positions to come. No entry moves up, and new keys are added at the end. So every key that exists
+//! during the whole scan is returned.
 //!
 //! Budget: about `count` entries a page, a lock held for [`SWEEP_SLOTS_PER_LOCK`] of them at a time.
 
 use super::Inner;
-use super::entries::NEVER;
 use super::glob;
+use super::slab::NEVER;
 use crate::command::RawKey;
 use crate::engine::{Cursor, Page};
 use crate::limits::{SCAN_PAGE_MAX, SHARDS, SWEEP_SLOTS_PER_LOCK};
@@ -25,8 +26,8 @@ pub(super) fn page(inner: &Inner, from: Option<Cursor>, pattern: &[u8], count: u
         if left == 0 {
             return Page { keys, next: Some(cursor) };
         }
-        let looked = look(inner, &mut cursor, pattern, left.min(SWEEP_SLOTS_PER_LOCK), &mut keys);
-        left -= looked.min(left);
+        let visited = visit(inner, &mut cursor, pattern, left.min(SWEEP_SLOTS_PER_LOCK), &mut keys);
+        left -= visited.min(left);
         if cursor.position == 0 {
             cursor = Cursor { place: cursor.place + 1, position: u64::MAX };
         }
@@ -35,14 +36,14 @@ pub(super) fn page(inner: &Inner, from: Option<Cursor>, pattern: &[u8], count: u
 }
 
 /// Looks at up to `slots` entries under one lock; answers how many there were.
-fn look(inner: &Inner, cursor: &mut Cursor, pattern: &[u8], slots: usize, keys: &mut Vec<RawKey>) -> usize {
+fn visit(inner: &Inner, cursor: &mut Cursor, pattern: &[u8], slots: usize, keys: &mut Vec<RawKey>) -> usize {
     let shard = inner.shards[cursor.place as usize].lock();
     let now = inner.ticker.now();
     let end = shard.len().min(usize::try_from(cursor.position).unwrap_or(usize::MAX));
     let begin = end.saturating_sub(slots);
     for position in (begin..end).rev() {
         let entry = shard.at(position);
-        if (entry.deadline == NEVER || !entry.ended(now)) && glob::matches(pattern, &entry.key) {
+        if (entry.deadline == NEVER || !entry.is_expired(now)) && glob::matches(pattern, &entry.key) {
             keys.push(RawKey::copy_from_slice(&entry.key));
         }
     }

@@ -1,7 +1,8 @@
-//! Pages of a set's members, in the order of their bytes: a page goes on behind the last member of the one before,
-//! so whatever is there throughout is returned, once.
+//! Pages of a set's members, in the order of their bytes. A page continues after the last member of the page
+//! before, so every member that is there during the whole scan is returned exactly once.
 //!
-//! Budget: a lock is held for one page, of at most [`SCAN_PAGE_MAX`] members or [`REPLY_BYTES_MAX`] and one more.
+//! Budget: a lock is held for one page, of at most [`SCAN_PAGE_MAX`] members or [`REPLY_BYTES_MAX`] and one
+//! more.
 
 use super::Inner;
 use super::value::{Collection, Members, Value, copy};

@@ -1,15 +1,15 @@
-//! The entries of a shard, dense, in chunks. Adding one never moves the others, so no write waits for megabytes
-//! to be copied; removing one moves the last into its place, so a walk needs no more than a position.
+//! A slab of entries in chunks. Adding an entry never moves the others, so no write waits for megabytes to
+//! be copied. Removing one moves the last into its place, so a scan needs only a position.
 
 use super::value::Value;
 
-/// Entries of a chunk: 48 KiB. Larger ones would make the list of chunks shorter still, but it fits the cache now.
+/// Entries of a chunk (48 KiB).
 const CHUNK: usize = 1024;
 
 /// No deadline.
 pub(super) const NEVER: i64 = i64::MAX;
 
-/// A key with what it holds.
+/// A key with its value and deadline.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Box<[u8]>,
@@ -26,22 +26,22 @@ pub(super) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 48);
 
 impl Entry {
-    /// Whether the key has ended at `now`. As in Redis it still lives in the millisecond of its deadline.
+    /// Whether the key has expired at `now`. As in Redis it still exists in the millisecond of its deadline.
     #[inline]
-    pub(super) fn ended(&self, now: i64) -> bool {
+    pub(super) fn is_expired(&self, now: i64) -> bool {
         self.deadline < now
     }
 }
 
 /// A dense, chunked list.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(super) struct Slab {
     /// Full chunks, then one that is filling, then at most one empty spare.
     chunks: Vec<Vec<Entry>>,
     len: usize,
 }
 
-impl Entries {
+impl Slab {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn it_behaves_like_a_vector_with_swap_remove() {
-        let (mut entries, mut model) = (Entries::default(), Vec::new());
+        let (mut entries, mut model) = (Slab::default(), Vec::new());
         for n in 0..12_000u32 {
             assert_eq!(entries.push(entry(n)), model.len());
             model.push(n);

@@ -1,8 +1,9 @@
 //! The order of a sorted set: by score, then by the member's bytes, with positions.
 //!
-//! A list of sorted blocks of at most [`BLOCK_MAX`] items. Finding a place is two binary searches; a position is
-//! the sum of the lengths of the blocks before it, so a rank among a million members adds some 4,000 numbers.
-//! Inserting moves at most one block's items. Invariants: no block is empty; all items are in order.
+//! A list of sorted blocks of at most [`BLOCK_MAX`] items. Finding a place is two binary searches; a
+//! position is the sum of the lengths of the blocks before it, so a rank among a million members adds some
+//! 4,000 numbers. Inserting moves at most one block's items. Invariants: no block is empty; all items are in
+//! order.
 
 use crate::command::Score;
 use std::sync::Arc;
@@ -17,12 +18,12 @@ pub(super) type Item = (Score, Arc<[u8]>);
 
 /// Members in order.
 #[derive(Debug, Default)]
-pub(super) struct Ranking {
+pub(super) struct SortedBlocks {
     blocks: Vec<Vec<Item>>,
     len: usize,
 }
 
-impl Ranking {
+impl SortedBlocks {
     /// How many members.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -126,7 +127,7 @@ mod tests {
         (Score::from_i64(score), Arc::from(member.to_be_bytes().as_slice()))
     }
 
-    fn check(ranking: &Ranking, model: &BTreeSet<Item>) {
+    fn check(ranking: &SortedBlocks, model: &BTreeSet<Item>) {
         assert_eq!(ranking.len(), model.len());
         assert!(ranking.blocks.iter().all(|items| !items.is_empty() && items.len() <= BLOCK_MAX));
         assert!(ranking.ascending(0).eq(model.iter()));
@@ -145,7 +146,7 @@ mod tests {
             operations in prop::collection::vec((any::<bool>(), -20i64..20, 0u16..600), 0..4_000),
             bounds in prop::collection::vec(-25i64..25, 8),
         ) {
-            let (mut ranking, mut model) = (Ranking::default(), BTreeSet::new());
+            let (mut ranking, mut model) = (SortedBlocks::default(), BTreeSet::new());
             for (add, score, member) in operations {
                 let item = item(score, member);
                 if add || member % 3 == 0 {
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn it_grows_and_shrinks_through_many_blocks() {
-        let (mut ranking, mut model) = (Ranking::default(), BTreeSet::new());
+        let (mut ranking, mut model) = (SortedBlocks::default(), BTreeSet::new());
         for n in 0..6_000u16 {
             let item = item(i64::from(n.wrapping_mul(7_919) % 1_000), n);
             model.insert(item.clone());
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn ascending_scores_fill_their_blocks() {
-        let mut ranking = Ranking::default();
+        let mut ranking = SortedBlocks::default();
         (0..10_240u16).for_each(|n| ranking.insert(item(i64::from(n), n)));
         assert_eq!(ranking.blocks.len(), 10_240 / BLOCK_MAX);
     }

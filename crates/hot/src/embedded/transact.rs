@@ -1,15 +1,17 @@
-//! A transaction on the caller's stack: run the body under the locks it turns out to need, check, commit.
+//! A transaction on the caller's stack: run the body under the locks it needs, check, commit.
 //!
-//! Commit, all under the locks: 1. the log becomes plain writes; 2. the shards of all written keys are taken;
-//! 3. types are checked and memory is reserved; 4. the journal gets the list; 5. the list is applied; 6. messages
-//! are handed out. Nothing before 4 has an effect, nothing after it can fail.
+//! The commit, all under the locks: 1. expand log entries to plain writes; 2. lock the shards of all written
+//! keys;
+//! 3. check preconditions and reserve memory; 4. append the writes to the journal; 5. apply them; 6. deliver
+//!    the
+//! messages. Nothing before 4 has an effect, nothing after it can fail.
 
 use super::Inner;
 use super::apply::{Garbage, apply};
-use super::locks::{ALL, Found, Locked};
+use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
-use super::shard::Hashed;
+use super::shard::KeyHash;
 use super::value::Value;
 use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integer};
 use crate::engine::{LocalOutcome, Lsn};
@@ -21,11 +23,11 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Buffers of a transaction, kept by the thread for the next one.
+/// Buffers of a transaction, which the thread keeps for the next one.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) effects: Effects,
-    hashes: Vec<Hashed>,
+    hashes: Vec<KeyHash>,
     garbage: Garbage,
 }
 
@@ -34,17 +36,17 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(Some(Box::default()));
 }
 
-/// The thread's buffers on loan; they return when this is dropped, after the locks.
+/// The thread's buffers on loan. They return when this is dropped, after the locks.
 struct Loan(Option<Box<Scratch>>);
 
 impl Loan {
     fn take() -> Result<Loan> {
         let scratch = SCRATCH.take();
         if scratch.is_none() {
-            // Its locks could be held further up this very stack.
+            // The outer transaction holds locks on this same stack: waiting for them would never end.
             return Err(Error::invalid(
                 "transaction",
-                "a body started another transaction, expected bodies to be pure",
+                "a body started another transaction; a body may only use its own `Tx`",
             ));
         }
         Ok(Loan(scratch))
@@ -92,7 +94,7 @@ fn run(
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
             Ok(lsn) => return LocalOutcome { result: Ok(()), lsn },
-            // A refusal, too, was made of what the transaction saw.
+            // An error may depend on reads that are not durable yet, so its caller waits too.
             Err(error) => {
                 return LocalOutcome { result: Err(transaction.explain(error)), lsn: inner.read_lsn() };
             }
@@ -134,11 +136,14 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
         delete_first(&expired, effects, hashes);
     }
     let engine = locked.engine;
+    // Without a limit the growth is not computed: it would look up every key once more.
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
     engine.memory.reserve(reserved)?;
+    // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
     apply_all(locked, &effects.writes, hashes, garbage, reserved)?;
     engine.deliver(effects);
+    // Counted in a shard that is locked anyway: a shared counter would move its cache line between all cores.
     match locked.shards().next() {
         Some(shard) => shard.committed += 1,
         None => drop(engine.committed_without_locks.fetch_add(1, Ordering::Relaxed)),
@@ -146,7 +151,7 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
     Ok(lsn)
 }
 
-fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<Hashed>) -> Result<()> {
+fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<KeyHash>) -> Result<()> {
     hashes.clear();
     for (key, _) in writes {
         let hashed = locked.engine.hash(key);
@@ -156,12 +161,12 @@ fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut
     Ok(())
 }
 
-/// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose key has
-/// expired but is still stored.
+/// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose
+/// key has expired but is still stored.
 fn check(
     locked: &mut Locked<'_>,
     writes: &[(RawKey, Write)],
-    hashes: &[Hashed],
+    hashes: &[KeyHash],
 ) -> Result<SmallVec<[usize; 2]>> {
     let mut expired = SmallVec::new();
     command::check(writes, |number| {
@@ -172,12 +177,12 @@ fn check(
         }
         let (shard, found) = locked.find(hashes[number], key)?;
         Ok(match found {
-            Found::Absent => KeyState::Absent,
-            Found::Ended => {
+            Lookup::Absent => KeyState::Absent,
+            Lookup::Expired => {
                 expired.push(number);
                 KeyState::Absent
             }
-            Found::Living(position) => match (&shard.at(position).value, write) {
+            Lookup::Live(position) => match (&shard.at(position).value, write) {
                 (Value::Text(text), Write::IncrBy(_)) => KeyState::Text(parse_integer(text)),
                 (value, _) => KeyState::Kind(value.kind()),
             },
@@ -186,11 +191,11 @@ fn check(
     Ok(expired)
 }
 
-/// Inserts a DEL of every expired key before the transaction's own writes. The load of a journal has no clock: without
-/// the DEL it would apply the writes to the expired value.
-fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
+/// Inserts a DEL of every expired key before the transaction's own writes. The load of a journal has no
+/// clock: without the DEL it would apply the writes to the expired value.
+fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<KeyHash>) {
     let keys: Vec<RawKey> = expired.iter().map(|number| effects.writes[*number].0.clone()).collect();
-    let hashed: Vec<Hashed> = expired.iter().map(|number| hashes[*number]).collect();
+    let hashed: Vec<KeyHash> = expired.iter().map(|number| hashes[*number]).collect();
     effects.writes.splice(0..0, keys.into_iter().map(|key| (key, Write::Del)));
     hashes.splice(0..0, hashed);
 }
@@ -198,7 +203,7 @@ fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashe
 fn apply_all(
     locked: &mut Locked<'_>,
     writes: &[(RawKey, Write)],
-    hashes: &[Hashed],
+    hashes: &[KeyHash],
     garbage: &mut Garbage,
     reserved: usize,
 ) -> Result<()> {
@@ -208,8 +213,8 @@ fn apply_all(
     for ((key, write), hashed) in writes.iter().zip(hashes) {
         let shard = locked.shard(*hashed)?;
         if let Err(refused) = apply(shard, *hashed, key, write, garbage) {
-            // The check before makes this impossible; if it is not, it must not be silent.
-            let reason = format!("{} holds a {}, {refused:?}", show(key), refused.found);
+            // The check before makes this impossible. Should it happen, it must not be silent.
+            let reason = format!("{} is a {}, {refused:?}", show(key), refused.found);
             return Err(Error::PartialCommit {
                 reason,
                 keys: writes.iter().map(|(key, _)| show(key)).collect(),

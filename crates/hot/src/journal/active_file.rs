@@ -1,4 +1,4 @@
-//! The end of the journal: the file that takes transactions, and the space reserved in it.
+//! The active file: the increment that transactions are appended to, and the space reserved in it.
 
 use super::files::{LogFile, Space};
 use crate::limits::{JOURNAL_RESERVE_BYTES_MAX, JOURNAL_RESERVE_BYTES_MIN};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const PAGE_BYTES: u64 = 4096;
 
 /// An increment that is being written.
-pub(super) struct Tail {
+pub(super) struct ActiveFile {
     pub(super) file: Arc<dyn LogFile>,
     pub(super) salt: u32,
     /// Offset behind the last byte written.
@@ -25,10 +25,10 @@ pub(super) struct Tail {
     pub(super) spent: Vec<Box<dyn Space>>,
 }
 
-impl Tail {
+impl ActiveFile {
     /// A file whose first `end` bytes are content and which has no reserved space.
-    pub(super) fn new(file: Arc<dyn LogFile>, end: u64, salt: u32) -> Tail {
-        Tail { file, salt, end, spaces: VecDeque::new(), used: 0, free: 0, spent: Vec::new() }
+    pub(super) fn new(file: Arc<dyn LogFile>, end: u64, salt: u32) -> ActiveFile {
+        ActiveFile { file, salt, end, spaces: VecDeque::new(), used: 0, free: 0, spent: Vec::new() }
     }
 
     /// Bytes that can be written without reserving.
@@ -44,9 +44,9 @@ impl Tail {
     /// How much to reserve at once: a part of the content, so that small journals stay small.
     pub(super) fn step_bytes(&self) -> usize {
         let half = usize::try_from(self.end / 2).unwrap_or(usize::MAX);
-        let transaction = half.clamp(JOURNAL_RESERVE_BYTES_MIN, JOURNAL_RESERVE_BYTES_MAX);
+        let wanted = half.clamp(JOURNAL_RESERVE_BYTES_MIN, JOURNAL_RESERVE_BYTES_MAX);
         // Spaces end where pages end, so that one page seldom belongs to two of them.
-        let end = (self.reserved_end() + transaction as u64).next_multiple_of(PAGE_BYTES);
+        let end = (self.reserved_end() + wanted as u64).next_multiple_of(PAGE_BYTES);
         (end - self.reserved_end()) as usize
     }
 
@@ -61,7 +61,7 @@ impl Tail {
         self.spaces.push_back(space);
     }
 
-    /// Reserves what `bytes` need, at least a transaction.
+    /// Reserves what `bytes` need, at least `step_bytes`.
     pub(super) fn reserve(&mut self, bytes: usize) -> io::Result<()> {
         let wanted = bytes.saturating_sub(self.free).max(self.step_bytes());
         let space = self.file.reserve(self.reserved_end(), wanted, false)?;

@@ -1,11 +1,11 @@
-//! A disk for tests that forgets what was not synced, tears writes, fills up and fails.
+//! A disk for tests that loses unsynced data, tears writes, fills up and fails.
 //!
-//! It remembers for each file which bytes, and for each folder which names, a sync has made durable. [`crash`] answers
-//! one of the disks that a loss of power could leave: unsynced bytes gone, cut short, or with holes; unsynced
-//! creations, renames and removals done or not, each for itself. Dropping a journal without closing it and opening the
-//! same disk again is the death of a process: what it wrote is there.
+//! It records which bytes of each file, and which names of each folder, a sync has made durable. [`crash`]
+//! returns one of the disks that a power failure could leave: unsynced bytes lost, cut short, or with holes;
+//! unsynced creations, renames and removals each done or not. Dropping a journal without closing it and
+//! opening the same disk again simulates the death of a process: everything it wrote is there.
 //!
-//! [`crash`]: Forgetful::crash
+//! [`crash`]: FaultDisk::crash
 
 use super::files::{Files, LogFile, OpenFile, Space, TryLock};
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
-pub struct Forgetful {
+pub struct FaultDisk {
     state: Arc<Mutex<State>>,
 }
 
@@ -65,15 +65,15 @@ enum Change {
     Remove(PathBuf),
 }
 
-impl Forgetful {
+impl FaultDisk {
     /// An empty disk.
-    pub fn new() -> Forgetful {
-        Forgetful::default()
+    pub fn new() -> FaultDisk {
+        FaultDisk::default()
     }
 
-    /// The disk after a loss of power. Seed 0 forgets everything that was not synced; every other seed is one of
-    /// the many states in between. The disk itself goes on.
-    pub fn crash(&self, seed: u64) -> Forgetful {
+    /// The disk after a loss of power. Seed 0 forgets everything that was not synced; every other seed is
+    /// one of the many states in between. The disk itself goes on.
+    pub fn crash(&self, seed: u64) -> FaultDisk {
         let state = self.state.lock();
         let mut chance = Chance { state: seed, hard: seed == 0 };
         let mut names = state.durable_names.clone();
@@ -98,7 +98,7 @@ impl Forgetful {
             folders,
             ..State::default()
         };
-        Forgetful { state: Arc::new(Mutex::new(after)) }
+        FaultDisk { state: Arc::new(Mutex::new(after)) }
     }
 
     /// The `n`-th write from now (1 = the next) takes half of its bytes; then the disk is full.
@@ -107,14 +107,15 @@ impl Forgetful {
         state.faults.full_at_write = Some(state.writes + n);
     }
 
-    /// The `n`-th sync of a file from now (1 = the next) fails, and what it should have saved is lost for good, even if a
-    /// later sync reports success: so do kernels.
+    /// The `n`-th sync of a file from now (1 = the next) fails, and what it should have saved is lost for
+    /// good, even if a later sync reports success: so do kernels.
     pub fn break_at_sync(&self, n: u64) {
         let mut state = self.state.lock();
         state.faults.broken_at_sync = Some(state.syncs + n);
     }
 
-    /// The `n`-th copy into reserved space from now (1 = the next) takes half of its bytes and fails; later ones work.
+    /// The `n`-th copy into reserved space from now (1 = the next) takes half of its bytes and fails; later
+    /// ones work.
     pub fn break_at_copy(&self, n: u64) {
         let mut state = self.state.lock();
         state.faults.broken_at_copy = Some(state.copies + n);
@@ -296,7 +297,7 @@ impl Chance {
     }
 }
 
-impl Files for Forgetful {
+impl Files for FaultDisk {
     fn create_dir(&self, path: &Path) -> io::Result<bool> {
         let mut state = self.state.lock();
         if state.folders.contains(path) {
@@ -371,7 +372,7 @@ impl Files for Forgetful {
         if !self.state.lock().locks.insert(path.to_owned()) {
             return Ok(TryLock::Busy(note.to_owned()));
         }
-        Ok(TryLock::Taken(Box::new(Held { state: Arc::clone(&self.state), path: path.to_owned() })))
+        Ok(TryLock::Taken(Box::new(LockGuard { state: Arc::clone(&self.state), path: path.to_owned() })))
     }
 }
 
@@ -381,12 +382,12 @@ fn is_root(path: &Path) -> bool {
 }
 
 /// A lock that is held.
-struct Held {
+struct LockGuard {
     state: Arc<Mutex<State>>,
     path: PathBuf,
 }
 
-impl Drop for Held {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         self.state.lock().locks.remove(&self.path);
     }

@@ -1,9 +1,10 @@
-//! Reserved space on the real disk: allocated, mapped into memory where the system can, written plainly elsewhere.
+//! Reserved space in a file on the real disk: allocated, and mapped into memory where possible.
 //!
-//! A file system that copies on write needs new blocks for every write, reserved or not. Through a mapping a full disk
-//! would then be a SIGBUS. So btrfs, ZFS and bcachefs are written plainly; there a disk that fills up in the middle of
-//! reserved space stops the journal for good. What is not recognised: a file that was copied by reflink on XFS while the
-//! journal writes it (`cp --reflink`, some backups). Its shared blocks are copied on write as well; copy the folder without.
+//! A copy-on-write file system needs new blocks for every write, reserved or not. Through a mapping a full
+//! disk would then be a SIGBUS. So btrfs, ZFS and bcachefs are written by `write(2)`; there a disk that
+//! fills up in the middle of reserved space stops the journal until a restart. One case is not detected: a
+//! file on XFS that is copied by reflink (`cp --reflink`, some backups) while the journal writes it. Its
+//! shared blocks are copied on write as well. Copy the folder without reflinks.
 
 use super::files::{LogFile, Space};
 use std::fs::File;
@@ -11,18 +12,18 @@ use std::io;
 use std::sync::Arc;
 
 /// A file of the real disk that takes transactions.
-pub(super) struct DiskLog {
+pub(super) struct DiskLogFile {
     file: Arc<File>,
     #[cfg(target_os = "linux")]
     copies_on_write: bool,
 }
 
-impl DiskLog {
-    pub(super) fn new(file: File) -> DiskLog {
+impl DiskLogFile {
+    pub(super) fn new(file: File) -> DiskLogFile {
         #[cfg(target_os = "linux")]
         let copies_on_write =
             rustix::fs::fstatfs(&file).is_ok_and(|found| copies_on_write(found.f_type as u32));
-        DiskLog {
+        DiskLogFile {
             file: Arc::new(file),
             #[cfg(target_os = "linux")]
             copies_on_write,
@@ -39,7 +40,7 @@ fn copies_on_write(file_system: u32) -> bool {
     matches!(file_system, BTRFS | ZFS | BCACHEFS)
 }
 
-impl LogFile for DiskLog {
+impl LogFile for DiskLogFile {
     fn reserve(&self, from: u64, bytes: usize, prefault: bool) -> io::Result<Box<dyn Space>> {
         allocate(&self.file, from, bytes)?;
         let plain = PlainSpace { file: Arc::clone(&self.file), from, bytes };
@@ -48,7 +49,7 @@ impl LogFile for DiskLog {
             return Ok(Box::new(plain));
         }
         #[cfg(target_os = "linux")]
-        return match super::mapped::Mapped::new(&self.file, from, bytes, prefault) {
+        return match super::mapped_space::MappedSpace::new(&self.file, from, bytes, prefault) {
             Ok(mapped) => Ok(Box::new(mapped)),
             // ENODEV: the file system maps no files.
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => {
@@ -151,7 +152,7 @@ mod tests {
         let open = || File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         let mut contents = Vec::new();
         for plain in [false, true] {
-            let log = DiskLog::new(open());
+            let log = DiskLogFile::new(open());
             let mut space: Box<dyn Space> = if plain {
                 allocate(&log.file, 0, 10_000).unwrap();
                 Box::new(PlainSpace { file: Arc::clone(&log.file), from: 0, bytes: 10_000 })

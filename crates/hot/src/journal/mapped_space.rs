@@ -1,10 +1,10 @@
-//! Space of a file that is mapped into memory: a transaction becomes part of the file by a copy of some 100 ns,
-//! where a `write(2)` takes microseconds. The kernel owns the pages, so the death of the process does not take them.
+//! Space of a file that is mapped into memory: appending a transaction is a copy of about 100 ns, where
+//! `write(2)` takes microseconds. The kernel owns the pages, so they survive the death of the process.
 //!
-//! The only `unsafe` of the project is the copy. The mapping is never read and no reference into it exists, so
-//! other processes that change the file cannot break a rule of Rust. A file that another program makes shorter while
-//! it is mapped ends this process by SIGBUS; that is the same to the data as `kill -9`. So does
-//! a full disk where blocks are copied on write; see `disk_log`.
+//! The only `unsafe` of the project is the copy. The mapping is never read and no reference into it exists,
+//! so other processes that change the file cannot break a rule of Rust. If another program truncates the
+//! file while it is mapped, this process dies by SIGBUS; for the data that is the same as `kill -9`. So does
+//! a full disk on a copy-on-write file system; see `log_file`.
 #![allow(unsafe_code)]
 
 use super::files::Space;
@@ -13,11 +13,11 @@ use std::fs::File;
 use std::io;
 
 /// A mapped part of a file. Unmapped when dropped.
-pub(super) struct Mapped(MmapRaw);
+pub(super) struct MappedSpace(MmapRaw);
 
-impl Mapped {
+impl MappedSpace {
     /// Maps `bytes` of the file behind its first `from`. They must be allocated.
-    pub(super) fn new(file: &File, from: u64, bytes: usize, prefault: bool) -> io::Result<Mapped> {
+    pub(super) fn new(file: &File, from: u64, bytes: usize, prefault: bool) -> io::Result<MappedSpace> {
         let map = MmapOptions::new().offset(from).len(bytes).map_raw(file)?;
         if prefault {
             match map.advise(Advice::PopulateWrite) {
@@ -26,11 +26,11 @@ impl Mapped {
                 populated => populated?,
             }
         }
-        Ok(Mapped(map))
+        Ok(MappedSpace(map))
     }
 }
 
-impl Space for Mapped {
+impl Space for MappedSpace {
     fn bytes(&self) -> usize {
         self.0.len()
     }
@@ -39,9 +39,9 @@ impl Space for Mapped {
         if self.0.len().checked_sub(at).is_none_or(|left| left < bytes.len()) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: the check above keeps the target inside the mapping, which lives as long as `self`. Source and
-        // target do not overlap: the mapping is private to this type and never lent out. `&mut self` keeps other
-        // threads away.
+        // SAFETY: the check above keeps the target inside the mapping, which lives as long as `self`. Source
+        // and target do not overlap: the mapping is private to this type and never lent out. `&mut self`
+        // keeps other threads away.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.as_mut_ptr().add(at), bytes.len()) };
         Ok(())
     }

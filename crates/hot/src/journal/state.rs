@@ -1,18 +1,19 @@
-//! What appenders, waiters, the writer thread and a rewrite share.
+//! The state of an open journal, shared by appenders, waiters, the writer thread and a rewrite.
 //!
 //! Invariants:
-//! 1. Sequence numbers are given under the log's lock, in the order in which the records enter the file.
-//! 2. A record is in the file before its number is known to its caller, so the death of the process takes nothing
-//!    that was answered. Space for it is reserved before, so a full disk refuses it while it has no effect.
+//! 1. Sequence numbers are assigned under the log's lock, in the order of the records in the file.
+//! 2. A record is in the file before its caller gets the number, so the death of the process loses nothing
+//!    that was answered. Its space is reserved before, so a full disk refuses it while it has no effect.
 //! 3. `synced <= appended`, and `synced` moves only after the bytes are on disk.
-//! 4. Once `stopped` is set nothing more is written, and no number above `synced` is ever called settled.
+//! 4. Once `stopped` is set nothing more is written, and no number above `synced` is ever reported as
+//!    durable.
 //! 5. Locks are taken in the order layout, log, waiters.
 
+use super::active_file::ActiveFile;
 use super::files::Files;
 use super::format::{LINE_BYTES_MAX, RecordHeader, encode_body};
 use super::lock::FolderLock;
 use super::manifest::Manifest;
-use super::tail::Tail;
 use super::wait_durable::Waiters;
 use super::{Delivery, Durability};
 use crate::command::{RawKey, Write};
@@ -30,25 +31,25 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Log {
     /// Number of the last transaction.
     pub(super) sequence: u64,
-    pub(super) tail: Tail,
+    pub(super) tail: ActiveFile,
     /// Bytes of all other files.
     pub(super) other_bytes: u64,
     /// Increments that a rewrite has ended. They are synced before anything in `tail` counts as synced.
-    pub(super) retired: Vec<Tail>,
+    pub(super) retired: Vec<ActiveFile>,
     pub(super) deliveries: Vec<Delivery>,
     /// The disk has no space: transactions are refused until the writer could reserve some.
     pub(super) full: Option<Error>,
-    /// The writer reserves space at the end of `tail`; nobody else may.
+    /// The writer reserves space at the end of `tail`; other threads must wait.
     pub(super) reserving: bool,
     /// The writer sleeps.
     pub(super) asleep: bool,
-    /// It wants to be woken by the next transaction, not only when space runs short.
+    /// The next append must wake it, not only a shortage of space.
     pub(super) wake_on_append: bool,
     pub(super) closing: bool,
 }
 
 impl Log {
-    pub(super) fn new(sequence: u64, tail: Tail, other_bytes: u64) -> Log {
+    pub(super) fn new(sequence: u64, tail: ActiveFile, other_bytes: u64) -> Log {
         Log {
             sequence,
             tail,
@@ -70,14 +71,14 @@ impl Log {
 }
 
 /// Which files there are.
-pub(super) struct Layout {
+pub(super) struct FolderState {
     pub(super) manifest: Manifest,
     /// The folder is ours while this is here.
     pub(super) lock: Option<FolderLock>,
 }
 
 /// See the file's head.
-pub(super) struct Shared {
+pub(super) struct JournalState {
     pub(super) files: Arc<dyn Files>,
     pub(super) dir: PathBuf,
     pub(super) durability: Durability,
@@ -86,7 +87,7 @@ pub(super) struct Shared {
     pub(super) work: Condvar,
     /// Appenders wait here while the writer reserves space.
     pub(super) room: Condvar,
-    pub(super) layout: Mutex<Layout>,
+    pub(super) layout: Mutex<FolderState>,
     pub(super) appended: AtomicU64,
     pub(super) synced: AtomicU64,
     /// Size of the journal at the last sync.
@@ -97,7 +98,7 @@ pub(super) struct Shared {
     pub(super) rewriting: AtomicBool,
     pub(super) base_bytes: AtomicU64,
     pub(super) rewrite_bytes_min: u64,
-    /// No rewrite is asked for below this size; raised when one fails, so that failing is not all that is done.
+    /// No rewrite starts below this size. Raised when a rewrite fails, so that it is not repeated at once.
     pub(super) rewrite_above: AtomicU64,
     pub(super) waiters: Waiters,
     pub(super) stopped: OnceLock<Error>,
@@ -108,7 +109,7 @@ thread_local! {
     static SCRATCH: RefCell<(Vec<u8>, Vec<u8>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
-impl Shared {
+impl JournalState {
     /// See [`Journal::append`](super::Journal::append).
     pub(super) fn append(&self, writes: &[(RawKey, Write)], messages: Vec<Delivery>) -> Result<u64> {
         if writes.is_empty() {
@@ -143,7 +144,8 @@ impl Shared {
         Ok(sequence)
     }
 
-    /// Messages of a transaction that writes nothing: delivered after all that was appended before. They need no space.
+    /// Messages of a transaction that writes nothing: delivered after all that was appended before. They
+    /// need no space.
     fn deliver_after(&self, messages: Vec<Delivery>) -> Result<u64> {
         let mut log = self.log.lock();
         self.is_open(&log)?;
@@ -167,7 +169,7 @@ impl Shared {
                 self.room.wait(&mut log);
             } else if let Err(error) = log.tail.reserve(bytes) {
                 let refusal = no_space(&error);
-                // One huge record that does not fit is no reason to refuse small ones.
+                // One huge record that does not fit must not stop small ones.
                 if bytes <= log.tail.step_bytes() {
                     log.full = Some(refusal.clone());
                     self.wake_writer(log, true);
@@ -195,7 +197,7 @@ impl Shared {
     /// Wakes the writer if it asked for it, or if it must not be waited for.
     pub(super) fn wake_writer(&self, mut log: MutexGuard<'_, Log>, at_once: bool) {
         if at_once || (log.asleep && (log.wake_on_append || log.tail.is_short())) {
-            // Once is enough: the writer says so anew when it sleeps again.
+            // Once is enough: the writer sets it again when it sleeps.
             log.asleep = false;
             drop(log);
             self.work.notify_one();
@@ -221,49 +223,50 @@ impl Shared {
         }
     }
 
-    /// Half a record or mark may be there, and nothing may ever follow it: marked before the log's lock is released. The
-    /// caller calls [`stop`](Shared::stop) with the reason when it has released it.
+    /// Half a record or mark may be there, and nothing may ever follow it: marked before the log's lock is
+    /// released. The caller calls [`stop`](JournalState::stop) with the reason when it has released it.
     pub(super) fn cannot_write(&self, _locked: &Log, error: &io::Error) -> String {
         let reason = format!("cannot write: {error}");
         self.stopped.get_or_init(|| stopped_for_good(&reason));
         reason
     }
 
-    /// Ends writing for good, loudly. Answers the error that everybody gets from now on.
+    /// Stops writing until a restart and logs the reason. Returns the error that all callers get from now on.
     pub(super) fn stop(&self, reason: String) -> Error {
         let stopped = self.refuse(stopped_for_good(&reason));
-        // Last, and guarded: whatever a log line does, the journal is marked and no caller waits any more.
-        quietly(
+        // Last, and guarded: even if a log subscriber panics, the journal is stopped and no caller waits.
+        catch_panic(
             || tracing::error!(folder = %self.dir.display(), %reason, "the journal stopped; writes are refused until a restart"),
         );
         stopped
     }
 
-    /// Answers all callers, now and later, with this error, or with the one that came first.
+    /// Makes all calls, now and later, fail with this error, or with the first one.
     pub(super) fn refuse(&self, error: Error) -> Error {
         let stopped = self.stopped.get_or_init(|| error).clone();
         let dropped = std::mem::take(&mut self.log.lock().deliveries);
         self.room.notify_all();
         self.work.notify_one();
         self.waiters.wake(u64::MAX);
-        // Outside the lock, and last: what a message captured is dropped with it.
-        quietly(|| drop(dropped));
+        // Outside the lock, and last: dropping a message runs destructors of callers.
+        catch_panic(|| drop(dropped));
         stopped
     }
 }
 
 fn stopped_for_good(reason: &str) -> Error {
-    Error::JournalStopped { reason: format!("{reason}; it stays so until the store is opened again") }
+    Error::JournalStopped { reason: format!("{reason}; restart to resume") }
 }
 
-/// A full disk in the words of the caller.
+/// The error for a full disk.
 pub(super) fn no_space(error: &io::Error) -> Error {
     Error::JournalStopped {
-        reason: format!("cannot reserve space: {error}; it goes on by itself when the disk has space again"),
+        reason: format!("cannot reserve space: {error}; it resumes by itself when the disk has space again"),
     }
 }
 
-/// Runs what must not take the journal down with it: log lines, and code of callers.
-pub(super) fn quietly(run: impl FnOnce()) -> bool {
+/// Runs code that must not stop the journal by a panic: log lines, and code of callers. `false` = it
+/// panicked.
+pub(super) fn catch_panic(run: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(run)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Files of the folder that the manifest does not name. Only what a manifest of ours proves to be superseded is removed;
-//! what else holds records is given another name and stays.
+//! Files that the manifest does not name. A file is removed only if our manifest proves that it is
+//! superseded; another file with records is renamed and stays.
 
 use super::files::Files;
 use super::format::{FileKind, LINE_BYTES_MAX};
@@ -13,7 +13,8 @@ use std::path::Path;
 /// How Redis names a base that is a dump. We never write one and never remove one.
 const DUMP_SUFFIX: &str = ".base.rdb";
 
-/// The number and kind in the name of a data file: `appendonly.aof.<n>.base.aof`, `.incr.aof`, or Redis' `.base.rdb`.
+/// The number and kind in the name of a data file: `appendonly.aof.<n>.base.aof`, `.incr.aof`, or Redis'
+/// `.base.rdb`.
 pub(super) fn data_name(name: &str) -> Option<(u64, FileKind)> {
     let rest = name.strip_prefix("appendonly.aof.")?;
     let (number, kind) = match rest.strip_suffix(".base.aof").or(rest.strip_suffix(DUMP_SUFFIX)) {
@@ -57,7 +58,8 @@ pub(super) fn free_name(names: &[String], name: &str) -> String {
     all.find(|free| !names.contains(free)).expect("a folder has fewer files than there are numbers")
 }
 
-/// Removes what is proved to be superseded or empty, and renames the rest to `<name>.unlisted-<n>`. Answers the new names.
+/// Removes what is proved to be superseded or empty, and renames the rest to `<name>.unlisted-<n>`. Answers
+/// the new names.
 pub(super) fn clear(files: &dyn Files, dir: &Path, manifest: &Manifest) -> Result<Vec<String>> {
     clear_files(files, dir, manifest).map_err(|error| folder_error(dir, error))
 }
@@ -87,8 +89,8 @@ fn clear_files(files: &dyn Files, dir: &Path, manifest: &Manifest) -> io::Result
     Ok(aside)
 }
 
-/// Whether a manifest of ours shows that the file is not needed: it is older than the base, or it is the base of a
-/// rewrite that did not end, whose increment is named already.
+/// Whether a manifest of ours shows that the file is not needed: it is older than the base, or it is the
+/// base of a rewrite that did not end, whose increment is named already.
 fn is_superseded(manifest: &Manifest, number: u64, kind: FileKind) -> bool {
     let base = manifest.entries.first().filter(|entry| entry.kind == FileKind::Base);
     let older = base.is_some_and(|base| number < base.number);
@@ -100,7 +102,8 @@ fn holds_records(files: &dyn Files, path: &Path) -> io::Result<bool> {
     let mut window = Window::new(files.open(path)?)?;
     let length = window.length();
     let start = window.peek(LINE_BYTES_MAX)?;
-    // The beginning of a header is all that a start leaves which did not get further. Commands begin with `*`.
+    // The beginning of a header is all that a start leaves which did not get further. Commands begin with
+    // `*`.
     let torn_header = length <= LINE_BYTES_MAX as u64
         && matches!(start.first(), None | Some(b'#' | 0))
         && !start.contains(&b'*');
@@ -116,8 +119,8 @@ fn holds_records(files: &dyn Files, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A manifest made of what the files say of themselves: the newest base that has its end, and all increments since. What
-/// is missing or not readable among them, recovery finds.
+/// A manifest made of what the files say of themselves: the newest base that has its end, and all increments
+/// since. What is missing or not readable among them, recovery finds.
 pub(super) fn rebuild(files: &dyn Files, dir: &Path) -> Result<Manifest> {
     rebuild_from(files, dir).map_err(|error| folder_error(dir, error))
 }
@@ -139,7 +142,8 @@ fn rebuild_from(files: &dyn Files, dir: &Path) -> io::Result<Manifest> {
             (_, None) => {}
         }
     }
-    // A base without an end is what an unfinished rewrite leaves, unless the increments go back to the beginning only with it.
+    // A base without an end is what an unfinished rewrite leaves, unless the increments go back to the
+    // beginning only with it.
     let needs = |base: &Entry| {
         increments.first().is_none_or(|(first, after)| *after > 0 || first.number >= base.number)
     };

@@ -1,18 +1,18 @@
-//! Waiting for a sync without a runtime: callers leave a waker with the number they wait for.
+//! Waits for a sync without a runtime: a caller registers a waker with the number it waits for.
 
-use super::shared::Shared;
+use super::state::JournalState;
 use crate::error::Result;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Who waits for which sequence number. Each sync wakes only those whose wait is over.
+/// Wakers by sequence number. Each sync wakes only those that it made durable.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(Mutex<Vec<(u64, Waker)>>);
 
 impl Waiters {
-    /// Wakes everyone who waits for a number up to `through`.
+    /// Wakes all callers that wait for a number up to `through`.
     pub(super) fn wake(&self, through: u64) {
         let ready: Vec<_> = self.0.lock().extract_if(.., |(sequence, _)| *sequence <= through).collect();
         // Outside the lock: a waker may run its task at once.
@@ -24,7 +24,7 @@ impl Waiters {
 
 /// The future of [`Journal::wait_durable`](super::Journal::wait_durable).
 pub(super) struct WaitDurable<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) state: &'a JournalState,
     pub(super) sequence: u64,
     pub(super) registered: Option<Waker>,
 }
@@ -33,16 +33,17 @@ impl Future for WaitDurable<'_> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Some(result) = self.shared.durable(self.sequence) {
+        if let Some(result) = self.state.durable(self.sequence) {
             return Poll::Ready(result);
         }
         if self.registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             return Poll::Pending;
         }
         let waker = context.waker().clone();
-        let mut waiters = self.shared.waiters.0.lock();
-        // Again, under the lock that the sync takes after it has moved on: it either sees us or we see it.
-        if let Some(result) = self.shared.durable(self.sequence) {
+        let mut waiters = self.state.waiters.0.lock();
+        // Check again under the lock that `wake` takes after a sync: either it finds this waker, or this
+        // check sees the new number. Otherwise the wake-up could be lost.
+        if let Some(result) = self.state.durable(self.sequence) {
             return Poll::Ready(result);
         }
         waiters.push((self.sequence, waker.clone()));

@@ -72,8 +72,8 @@ impl Store {
         self.engine.ready().await
     }
 
-    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may recover by
-    /// itself, as after a full disk.
+    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may
+    /// recover by itself, as after a full disk.
     pub fn stopped(&self) -> Option<Error> {
         self.engine.stopped()
     }
@@ -93,7 +93,8 @@ impl Store {
         self.engine.subscribe(channels, patterns).await
     }
 
-    /// Subscribes to a family's channels in all partitions. [`Family::parse`] gives the partition of a message.
+    /// Subscribes to a family's channels in all partitions. [`Family::parse`] gives the partition of a
+    /// message.
     pub async fn subscribe_all<F, C>(&self) -> Result<Subscription>
     where
         F: Family<Kind = Channel<C>>,
@@ -102,8 +103,8 @@ impl Store {
         self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout).into()]).await
     }
 
-    /// One page of a family's keys over all partitions. After a server restarts or slots of a Cluster move, the cursor
-    /// is refused (`Error::Invalid`): start again without one.
+    /// One page of a family's keys over all partitions. After a server restarts or slots of a Cluster move,
+    /// the cursor is refused (`Error::Invalid`): start again without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
         let pattern = glob_of::<F>(&self.layout);
         let page = self.engine.scan(from, &pattern, count).await?;
@@ -116,7 +117,8 @@ impl Store {
         self.engine.close().await
     }
 
-    /// Runs a transaction on the caller's stack and waits until it is durable. `false` = the engine is remote.
+    /// Runs a transaction on the caller's stack and waits until it is durable. `false` = the engine is
+    /// remote.
     ///
     /// Apart from `transact`, so that it is compiled once and not for every closure.
     async fn run_local(
@@ -198,8 +200,8 @@ impl<P: Partition> Scope<P> {
         self
     }
 
-    /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A wrong
-    /// prefetch costs time, never correctness.
+    /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A
+    /// wrong prefetch costs time, never correctness.
     pub fn prefetch<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
         self.prefetched.push((self.raw(key), read));
         self
@@ -234,8 +236,8 @@ impl<P: Partition> Scope<P> {
 
     /// Runs an atomic, serializable transaction.
     ///
-    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`. It may run several
-    /// times; only the effects of the last run are committed. An error of the body discards them.
+    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`. It may run
+    /// several times; only the effects of the last run are committed. An error of the body discards them.
     pub async fn transact<T, E, F>(&self, body: F) -> Result<T, E>
     where
         F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
@@ -281,7 +283,8 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.put_for(&key, &value, life)).await
     }
 
-    /// Removes a key in a transaction of its own. `true` = it existed; only one of several concurrent callers gets it.
+    /// Removes a key in a transaction of its own. `true` = it existed; only one of several concurrent
+    /// callers gets it.
     pub async fn del<F: Family<Partition = P>>(&self, key: &Key<F>) -> Result<bool> {
         let key = key.clone();
         self.transact(move |tx| {

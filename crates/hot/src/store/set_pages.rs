@@ -1,4 +1,4 @@
-//! Members of a set as they were found: a set may hold what an external client wrote and the family cannot read.
+//! Pages of a set's members, including members that the family cannot decode.
 
 use super::Scope;
 use crate::engine::MemberCursor;
@@ -12,14 +12,14 @@ use emberkeep_schema::{Codec, Family, Key, Partition, Set};
 pub struct SetPage<V> {
     /// Members of this page, possibly none although more follow; a member may appear twice.
     pub members: Vec<Member<V>>,
-    /// Where to go on; `None` at the end.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<MemberCursor>,
 }
 
 impl<P: Partition> Scope<P> {
-    /// One page of a set's members, about `count` of them: a set of any size, without holding others up. Over all
-    /// pages every member is returned that is there throughout; one may be returned twice, and what an external
-    /// client put there that the family cannot read comes as [`Member::External`].
+    /// One page of about `count` members of a set of any size, without blocking other callers. All pages
+    /// together return every member that is there during the whole scan; a member may be returned twice.
+    /// Members that the family cannot decode are [`Member::External`].
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};

@@ -1,4 +1,4 @@
-//! Replies as values of a family: one place for transactions and for plain reads, so that both mean the same.
+//! Decodes replies into values of a family, for transactions and for plain reads.
 
 use super::member::Member;
 use crate::command::Reply;
@@ -6,7 +6,7 @@ use crate::error::{Error, Result, show};
 use bytes::Bytes;
 use emberkeep_schema::{Codec, Family};
 
-/// A value back from its bytes; key and family are named in the error.
+/// Decodes a value. The error names key and family.
 pub(crate) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
     C::decode(bytes).map_err(|error| Error::Corrupt {
         key: named(&show(key), F::DECLARATION.name),
@@ -53,7 +53,7 @@ pub(crate) fn value<F: Family, C: Codec>(key: &[u8], reply: Reply) -> Result<Opt
     }
 }
 
-/// A string among many: its own refusal is its own error.
+/// A string or hash field of a batch read, with its own error.
 pub(crate) fn own_value<F: Family, C: Codec>(key: &[u8], reply: Result<Reply>) -> Result<Option<C::Value>> {
     reply.map_err(with_family::<F>).and_then(|reply| value::<F, C>(key, reply))
 }
@@ -66,17 +66,17 @@ pub(crate) fn int(reply: Reply) -> Result<i64> {
     }
 }
 
-/// How many.
+/// A count.
 pub(crate) fn count(reply: Reply) -> Result<usize> {
     int(reply).map(|n| n as usize)
 }
 
-/// Whether.
+/// A boolean.
 pub(crate) fn flag(reply: Reply) -> Result<bool> {
     int(reply).map(|n| n == 1)
 }
 
-/// When a key ends; `None` = absent or without an end.
+/// The deadline of a key; `None` = absent or without a deadline.
 pub(crate) fn deadline(reply: Reply) -> Result<Option<i64>> {
     int(reply).map(|at| Some(at).filter(|at| *at >= 0))
 }
@@ -89,12 +89,12 @@ pub(crate) fn list<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<
     }
 }
 
-/// A member of a set, whatever it is.
+/// A member of a set.
 pub(crate) fn member<M: Codec>(bytes: Bytes) -> Member<M::Value> {
     M::decode(&bytes).map_or_else(|_| Member::External(bytes.clone()), Member::Known)
 }
 
-/// Members of a set, whatever they are.
+/// Members of a set, including those that cannot be decoded.
 pub(crate) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
     match reply {
         Reply::List(list) => Ok(list.into_iter().map(member::<M>).collect()),
@@ -126,7 +126,7 @@ pub(crate) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Ve
     list.iter().map(|(member, score)| Ok((decoded::<F, M>(key, member)?, score.get()))).collect()
 }
 
-/// Members with their scores, whatever they are.
+/// Members with scores, including those that cannot be decoded.
 pub(crate) fn scored_members<M: Codec>(reply: Reply) -> Result<Vec<(Member<M::Value>, f64)>> {
     match reply {
         Reply::Scored(list) => {

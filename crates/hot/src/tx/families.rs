@@ -1,18 +1,18 @@
-//! The families that a transaction writes to, so that an error of its commit can name the one its raw key belongs to.
+//! The families that a transaction writes to, so that an error of the commit can name the family of its raw
+//! key.
 
 use super::decode::with_family_named;
 use crate::error::{Error, shown};
 use emberkeep_schema::{Declaration, Family, KeyLayout};
 use smallvec::SmallVec;
 
-/// Families of a transaction's typed writes, each once. Cheap to fill: nothing is parsed or allocated unless a commit is
-/// refused.
+/// Families of a transaction's typed writes, each once. Nothing is parsed unless a commit is refused.
 #[derive(Default)]
 pub(super) struct Families {
-    written: SmallVec<[Written; 4]>,
+    written: SmallVec<[WrittenFamily; 4]>,
 }
 
-struct Written {
+struct WrittenFamily {
     declaration: &'static Declaration,
     owns: fn(&KeyLayout, &[u8]) -> bool,
 }
@@ -30,7 +30,7 @@ impl Families {
     pub(super) fn note<F: Family>(&mut self) {
         let declaration = F::DECLARATION;
         if !self.written.iter().any(|known| std::ptr::eq(known.declaration, declaration)) {
-            self.written.push(Written { declaration, owns: owns::<F> });
+            self.written.push(WrittenFamily { declaration, owns: owns::<F> });
         }
     }
 

@@ -1,13 +1,13 @@
 //! The partition log: events that are appended in the same commit as the state (a transactional outbox).
 //!
-//! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` is the last sequence.
-//! Promises: sequences start at 1 and have no gaps. An entry exists exactly if its transaction committed. A reader
-//! whose first entry has a higher sequence than requested has missed the entries between.
+//! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` is the last
+//! sequence. Promises: sequences start at 1 and have no gaps. An entry exists exactly if its transaction
+//! committed. A reader whose first entry has a higher sequence than requested has missed the entries between.
 //!
-//! There are two ways to write it; a partition uses one of them. [`Tx::record`] never reads the log, so transactions
-//! that only record do not conflict. The commit appends its entries, and the transaction itself cannot read them.
-//! [`Tx::record_until`] is for a log that expires with its partition: plain reads and writes of both keys, so that a
-//! transaction can begin, continue, read and drop the log like any other key.
+//! There are two ways to write it; a partition uses one of them. [`Tx::record`] never reads the log, so
+//! transactions that only record do not conflict. The commit appends its entries, and the transaction itself
+//! cannot read them. [`Tx::record_until`] is for a log that expires with its partition: plain reads and
+//! writes of both keys, so that a transaction can begin, continue, read and drop the log like any other key.
 
 use super::{Tx, raw::check_log_bound};
 use crate::command::{Expiry, RawKey, Read, Reply, Write, parse_integer};
@@ -67,15 +67,15 @@ fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
 
 /// A log with a deadline: it expires together with its partition.
 impl<P: Partition> Tx<'_, P> {
-    /// Replaces the partition's log by one with this entry as number 1, which expires at `until_ms` (milliseconds
-    /// since 1970).
+    /// Replaces the partition's log by one with this entry as number 1, which expires at `until_ms`
+    /// (milliseconds since 1970).
     pub fn begin_log(&mut self, entry: impl Into<Bytes>, until_ms: i64) -> Result<()> {
         self.drop_log()?;
         self.record_until(entry, 1, until_ms).map(|_| ())
     }
 
-    /// Appends an entry, sets the deadline of the whole log and returns the entry's sequence. The log keeps the
-    /// newest `entries_max` entries.
+    /// Appends an entry, sets the deadline of the whole log and returns the entry's sequence. The log keeps
+    /// the newest `entries_max` entries.
     pub fn record_until(
         &mut self,
         entry: impl Into<Bytes>,
@@ -115,7 +115,8 @@ impl<P: Partition> Tx<'_, P> {
         read_after(self, &list, &counter, sequence, limit.clamp(1, REPLY_ELEMENTS_MAX))
     }
 
-    /// The newest sequence of the log, [`Tx::record_until`] of this transaction included. 0 = the log is empty.
+    /// The newest sequence of the log, [`Tx::record_until`] of this transaction included. 0 = the log is
+    /// empty.
     pub fn log_last(&mut self) -> Result<u64> {
         let (_, counter) = self.log_keys();
         last_sequence(self, &counter)

@@ -2,19 +2,19 @@
 
 use bytes::Bytes;
 
-/// A member of a set: of the family's type, or bytes that are not.
+/// A member of a set: a value of the family's type, or other bytes.
 ///
-/// One member that an external client put there must not make a whole set unreadable; `Tx::srem_raw` removes it.
+/// One member of an external client must not make a whole set unreadable; `Tx::srem_raw` removes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member<V> {
-    /// What the family declares.
+    /// A value of the family's type.
     Known(V),
-    /// Something else, as it is stored.
+    /// Other bytes, as stored.
     External(Bytes),
 }
 
 impl<V> Member<V> {
-    /// The value, if it is one of the family's.
+    /// The value, if it is of the family's type.
     pub fn known(self) -> Option<V> {
         match self {
             Member::Known(value) => Some(value),

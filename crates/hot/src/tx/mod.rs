@@ -1,14 +1,14 @@
 //! Transactions. A body reads and writes through [`Tx`]: keys of declared families, values instead of bytes.
 //!
-//! Responsible for: the operations of a transaction, read-your-writes, TTL policies, limits on each write, one time
-//! and one random stream per transaction.
+//! Responsible for: the operations of a transaction, read-your-writes, TTL policies, limits on each write,
+//! one time and one random stream per transaction.
 //! Not responsible for: locks, networks, retries (engines); starting a transaction (`store`).
 //!
 //! The methods are named after the commands of Redis. Every key belongs to the partition of the scope, so a
 //! transaction cannot reach another partition.
 //!
-//! Reading order: `raw` (a run over raw keys), `source` (where its reads come from), `overlay` (reads over own
-//! writes), `typed` (the operations of [`Tx`]), `closure` (a body as a [`Transaction`]).
+//! Reading order: `raw` (a run over raw keys), `source` (where its reads come from), `overlay` (reads over
+//! own writes), `typed` (the operations of [`Tx`]), `closure` (a body as a [`Transaction`]).
 
 mod closure;
 pub(crate) mod decode;
@@ -104,7 +104,8 @@ impl<P: Partition> Tx<'_, P> {
         decode::flag(self.read(key, Read::Exists)?.1)
     }
 
-    /// Whether each of these keys exists. A remote engine is asked once for all of them. At most [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
+    /// Whether each of these keys exists. A remote engine is asked once for all of them. At most
+    /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
     pub fn exists_many<F: Family<Partition = P>>(&mut self, keys: &[Key<F>]) -> Result<Vec<bool>> {
         let replies = self.read_many(keys, &Read::Exists)?;
         replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
@@ -192,9 +193,10 @@ impl<P: Partition> Tx<'_, P> {
 
     /// Prefetches reads that the next transactions will make, after a read of this one was not available.
     ///
-    /// A remote engine then answers all of them in one round trip. Without it, transactions that each take the next
-    /// element of something would need a round trip each. Reads and writes of `work` have no other effect. On an
-    /// engine in this process, or when no read was missing, `work` does not run and the result is `None`.
+    /// A remote engine then answers all of them in one round trip. Without it, transactions that each take
+    /// the next element of something would need a round trip each. Reads and writes of `work` have no other
+    /// effect. On an engine in this process, or when no read was missing, `work` does not run and the result
+    /// is `None`.
     pub fn prefetch<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if !self.raw.begin_prefetch() {
             return None;

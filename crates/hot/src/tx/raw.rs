@@ -27,7 +27,8 @@ impl<'a> RawTx<'a> {
         RawTx { source, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
     }
 
-    /// The same run with a shorter lifetime. `&mut dyn` is invariant, so the compiler does not shorten it by itself.
+    /// The same run with a shorter lifetime. `&mut dyn` is invariant, so the compiler does not shorten it by
+    /// itself.
     pub(super) fn shortened<'b>(self) -> RawTx<'b>
     where
         'a: 'b,
@@ -42,8 +43,8 @@ impl<'a> RawTx<'a> {
         self.ask(key, &read)
     }
 
-    /// Answers many reads in their order, own writes included. Each refusal is an error of its own. A remote engine
-    /// fetches all missing ones together.
+    /// Answers many reads in their order, own writes included. Each refusal is an error of its own. A remote
+    /// engine fetches all missing ones together.
     pub fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
         self.check_running()?;
         if reads.len() > READS_TOGETHER_MAX {
@@ -76,7 +77,8 @@ impl<'a> RawTx<'a> {
         self.note(reply)?.checked(key, read)
     }
 
-    /// Refuses every read after one that was not available: a body that goes on would read keys that it made up.
+    /// Refuses every read after one that was not available: a body that goes on would read keys that it made
+    /// up.
     fn check_running(&self) -> Result<()> {
         if self.suspended { Err(Error::Suspended) } else { Ok(()) }
     }
@@ -96,8 +98,8 @@ impl<'a> RawTx<'a> {
         text
     }
 
-    /// Lets a suspended run on a remote engine read on: the engine fetches these reads too, and discards the effects
-    /// of the run anyway. `false` = the run is not suspended, or a missing read costs no round trip.
+    /// Lets a suspended run on a remote engine read on: the engine fetches these reads too, and discards the
+    /// effects of the run anyway. `false` = the run is not suspended, or a missing read costs no round trip.
     pub(super) fn begin_prefetch(&mut self) -> bool {
         let useful = self.suspended && self.source.is_remote();
         self.suspended &= !useful;
@@ -194,8 +196,8 @@ pub(super) fn check_log_bound(entries_max: usize) -> Result<()> {
     }
 }
 
-/// Answers a read as if `writes` had been applied to the source: what a transaction reads that runs after others in
-/// the same commit.
+/// Answers a read as if `writes` had been applied to the source: what a transaction reads that runs after
+/// others in the same commit.
 pub fn read_through(
     source: &mut dyn ReadSource,
     key: &RawKey,

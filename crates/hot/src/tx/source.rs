@@ -11,8 +11,8 @@ pub trait ReadSource {
     /// Answers one read. Refusals (`WrongType`, `TooMany`) are replies, not errors.
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply>;
 
-    /// The string at `key`; a refusal is an error. A source that can lend the bytes does; otherwise they are kept
-    /// alive in `scratch`.
+    /// The string at `key`; a refusal is an error. A source that can lend the bytes does; otherwise they are
+    /// kept alive in `scratch`.
     fn text<'s>(&'s mut self, key: &RawKey, scratch: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         *scratch = match self.read(key, &Read::Get)?.checked(key, &Read::Get)? {
             Reply::Blob(blob) => Some(blob),

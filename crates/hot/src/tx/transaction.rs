@@ -1,4 +1,5 @@
-//! What an engine runs: a transaction as an object, and the one place that turns a panic of a body into an error.
+//! What an engine runs: a transaction as an object, and the one place that turns a panic of a body into an
+//! error.
 
 use super::RawTx;
 use crate::error::{Error, Result};
@@ -9,17 +10,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///
 /// Engines run it by [`run_once`].
 pub trait Transaction: Send {
-    /// Runs the body once. `true` asks for the commit of its effects. On `false` (an error of the body) the engine
-    /// discards them, but validates the reads all the same.
+    /// Runs the body once. `true` asks for the commit of its effects. On `false` (an error of the body) the
+    /// engine discards them, but validates the reads all the same.
     fn run(&mut self, tx: RawTx<'_>) -> bool;
 
-    /// Takes the error of a run that panicked as the result of the transaction. By default the error goes back to
-    /// the engine, which ends the transaction with it.
+    /// Takes the error of a run that panicked as the result of the transaction. By default the error goes
+    /// back to the engine, which ends the transaction with it.
     fn fail(&mut self, error: Error) -> Result<()> {
         Err(error)
     }
 
-    /// Adds to an error of the commit what only the transaction's owner knows, such as the family of a raw key.
+    /// Adds to an error of the commit what only the transaction's owner knows, such as the family of a raw
+    /// key.
     fn explain(&self, error: Error) -> Error {
         error
     }
@@ -30,7 +32,8 @@ pub trait Transaction: Send {
 
 /// Runs a body once and catches its panic. `true` asks for the commit.
 pub fn run_once(transaction: &mut dyn Transaction, tx: RawTx<'_>) -> Result<bool> {
-    // A panic may leave the captures of a body half changed. The next run sees them as they are: bodies are pure.
+    // A panic may leave the captures of a body half changed. The next run sees them as they are: bodies are
+    // pure.
     match catch_unwind(AssertUnwindSafe(|| transaction.run(tx))) {
         Ok(commit) => Ok(commit),
         Err(panic) => transaction.fail(Error::Panicked { message: text_of(&*panic) }).map(|()| false),

@@ -1,26 +1,26 @@
 //! The whole keyspace as plain data, to compare one with another.
 
-use super::Inner;
-use super::entries::{Entry, NEVER};
-use super::locks::{ALL, Locked};
-use super::value::{Collection, Value, copy};
-use crate::command::{Kind, Score};
+use crate::command::Score;
+use crate::embedded::Inner;
+use crate::embedded::locks::{ALL, Locked};
+use crate::embedded::slab::{Entry, NEVER};
+use crate::embedded::value::{Collection, Value, copy};
 use bytes::Bytes;
 
 /// A key with everything it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub(super) struct KeyDump {
     /// The key.
-    pub key: Bytes,
+    pub(super) key: Bytes,
     /// What it holds.
-    pub content: Content,
+    pub(super) content: Content,
     /// When it ends, in milliseconds since 1970.
-    pub deadline: Option<i64>,
+    pub(super) deadline: Option<i64>,
 }
 
 /// What a key holds, in full.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub(super) enum Content {
     /// A string.
     Text(Bytes),
     /// Fields with values, sorted by field.
@@ -33,25 +33,14 @@ pub enum Content {
     List(Vec<Bytes>),
 }
 
-impl Content {
-    /// Its type.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Content::Text(_) => Kind::Text,
-            Content::Hash(_) => Kind::Hash,
-            Content::Set(_) => Kind::Set,
-            Content::SortedSet(_) => Kind::SortedSet,
-            Content::List(_) => Kind::List,
-        }
-    }
-}
-
-pub(super) fn dump(inner: &Inner) -> Vec<Record> {
+/// All live keys, sorted, at one moment.
+pub(super) fn dump(inner: &Inner) -> Vec<KeyDump> {
     let mut locked = Locked::take(inner, ALL);
     let now = inner.ticker.now();
     let mut records = Vec::new();
     for shard in locked.shards() {
-        let living = (0..shard.len()).map(|position| shard.at(position)).filter(|entry| !entry.ended(now));
+        let living =
+            (0..shard.len()).map(|position| shard.at(position)).filter(|entry| !entry.is_expired(now));
         records.extend(living.map(record));
     }
     drop(locked);
@@ -59,9 +48,9 @@ pub(super) fn dump(inner: &Inner) -> Vec<Record> {
     records
 }
 
-fn record(entry: &Entry) -> Record {
+fn record(entry: &Entry) -> KeyDump {
     let deadline = (entry.deadline != NEVER).then_some(entry.deadline);
-    Record { key: copy(&entry.key), content: content(&entry.value), deadline }
+    KeyDump { key: copy(&entry.key), content: content(&entry.value), deadline }
 }
 
 fn content(value: &Value) -> Content {

@@ -1,6 +1,7 @@
 //! The engine as a whole, one file per promise.
 
 mod contention;
+mod dump;
 mod durability;
 mod expiry;
 mod keyspace;
@@ -8,10 +9,12 @@ mod model;
 mod speed;
 mod transactions;
 
+use self::dump::{Content, KeyDump, dump};
 use super::*;
 use crate::command::*;
 use crate::tx::RawTx;
 use bytes::Bytes;
+use std::time::Duration;
 
 /// A body made of a closure.
 struct Body<F>(F);

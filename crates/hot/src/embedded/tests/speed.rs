@@ -1,5 +1,6 @@
 //! What things cost, beside a bare map. Run by hand, in release:
-//! `cargo test --release -p emberkeep-hot --lib embedded::tests::speed -- --ignored --nocapture --test-threads 1`
+//! `cargo test --release -p emberkeep-hot --lib embedded::tests::speed -- --ignored --nocapture
+//! --test-threads 1`
 
 use super::*;
 use std::collections::HashMap;

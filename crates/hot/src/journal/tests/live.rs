@@ -161,7 +161,7 @@ fn a_small_journal_takes_little_space() {
 
 #[test]
 fn a_writer_that_panics_stops_the_journal_and_no_call_hangs() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, _) = Journal::open(options(&files, Durability::Always), &mut |_, _| Ok(())).unwrap();
     files.panic_at_sync(1);
     let settled =
@@ -193,7 +193,7 @@ impl tracing::Subscriber for PanickingLog {
 #[test]
 fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
     for (durability, full) in [Durability::Always, Durability::EverySec].into_iter().zip([false, true]) {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, writer, ..) = open(&files, durability).unwrap();
         journal.append(&transaction(1), vec![]).unwrap();
         files.break_at_sync(1);

@@ -5,7 +5,8 @@ use super::*;
 /// Exists and deadline, by walking the writes one by one: a collection that lost its last member is gone with
 /// its deadline, also if a later write of the same body makes it anew.
 ///
-/// The source is asked only where it shows: a guess of what a commit leaves behind has no other reply to go by.
+/// The source is asked only where it shows: a guess of what a commit leaves behind has no other reply to go
+/// by.
 pub(super) fn lifetime(
     source: &mut dyn ReadSource,
     key: &RawKey,

@@ -53,7 +53,7 @@ impl ListView {
     }
 }
 
-pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
+pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
     if let Some(reply) = read_head(below, writes, read)? {
         return Ok(reply);
     }
@@ -113,9 +113,10 @@ impl Head {
     }
 }
 
-/// A range from the head of a list of which only the head was touched. Its length is not asked for: transactions that take from
-/// the head would then depend on what others do at its tail. `None` where more must be known.
-fn read_head(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
+/// A range from the head of a list of which only the head was touched. Its length is not asked for:
+/// transactions that take from the head would then depend on what others do at its tail. `None` where more
+/// must be known.
+fn read_head(below: &mut KeySource<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
     let Read::LRange(start, stop) = read else { return Ok(None) };
     let (Ok(from), Ok(to)) = (usize::try_from(*start), usize::try_from(*stop)) else { return Ok(None) };
     let Some(head) = Head::of(writes) else { return Ok(None) };

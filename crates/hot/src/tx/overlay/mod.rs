@@ -1,8 +1,8 @@
 //! Read your own writes: what a read answers after the writes of the same body.
 //!
-//! Exact without loading whole collections: the answer is put together from bounded reads of the source and the
-//! writes, and the source reads are validated at the commit like any other. One code for every engine, so a body
-//! cannot mean different things on different engines.
+//! Exact without loading whole collections: the answer is put together from bounded reads of the source and
+//! the writes, and the source reads are validated at the commit like any other. One code for every engine,
+//! so a body cannot mean different things on different engines.
 
 mod lifetime;
 mod list;
@@ -20,7 +20,8 @@ use members::read_members;
 use scores::read_scores;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to `source`.
+/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to
+/// `source`.
 pub(crate) fn read(
     source: &mut dyn ReadSource,
     key: &RawKey,
@@ -38,26 +39,26 @@ pub(crate) fn read(
         let gone = lifetime(source, key, writes, &Read::Exists)? == Reply::Int(0);
         return Ok(if gone { absent(read) } else { Reply::WrongType(KindFound::Kind(held)) });
     }
-    let mut below = Below { source, key, cut: view.cut };
+    let mut below = KeySource { source, key, cut: view.cut };
     match (&view.body, read) {
-        (Body::Untouched, _) => below.ask(read.clone()),
-        (Body::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
-        (Body::Increment(by), Read::Get) => below.incremented(*by),
-        (Body::Members(members), read) => read_members(&mut below, members, read),
-        (Body::Scores(scores), read) => read_scores(&mut below, scores, read),
-        (Body::List, read) => read_list(&mut below, writes, read),
+        (Written::Untouched, _) => below.ask(read.clone()),
+        (Written::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
+        (Written::Increment(by), Read::Get) => below.incremented(*by),
+        (Written::Members(members), read) => read_members(&mut below, members, read),
+        (Written::Scores(scores), read) => read_scores(&mut below, scores, read),
+        (Written::List, read) => read_list(&mut below, writes, read),
         (_, other) => Err(mismatch(other, &Reply::Nil)),
     }
 }
 
 /// The source, unless a DEL or SET of the same body cut it off.
-struct Below<'a> {
+struct KeySource<'a> {
     source: &'a mut dyn ReadSource,
     key: &'a RawKey,
     cut: bool,
 }
 
-impl Below<'_> {
+impl KeySource<'_> {
     fn ask(&mut self, read: Read) -> Result<Reply> {
         if self.cut {
             return Ok(absent(&read));
@@ -100,10 +101,10 @@ pub fn absent(read: &Read) -> Reply {
 struct View {
     /// Nothing of the source shows any more.
     cut: bool,
-    body: Body,
+    body: Written,
 }
 
-enum Body {
+enum Written {
     Untouched,
     Text(Bytes),
     Increment(i64),
@@ -120,7 +121,7 @@ struct Members {
 
 impl View {
     fn fold(key: &RawKey, writes: &[&Write]) -> Result<View> {
-        let mut view = View { cut: false, body: Body::Untouched };
+        let mut view = View { cut: false, body: Written::Untouched };
         for write in writes {
             view.apply(key, write)?;
         }
@@ -129,11 +130,11 @@ impl View {
 
     fn kind(&self) -> Option<Kind> {
         match &self.body {
-            Body::Untouched => None,
-            Body::Text(_) | Body::Increment(_) => Some(Kind::Text),
-            Body::Members(members) => Some(members.kind),
-            Body::Scores(_) => Some(Kind::SortedSet),
-            Body::List => Some(Kind::List),
+            Written::Untouched => None,
+            Written::Text(_) | Written::Increment(_) => Some(Kind::Text),
+            Written::Members(members) => Some(members.kind),
+            Written::Scores(_) => Some(Kind::SortedSet),
+            Written::List => Some(Kind::List),
         }
     }
 
@@ -144,8 +145,8 @@ impl View {
             return Err(wrong_type(key, kind, KindFound::Kind(held)));
         }
         match write {
-            Write::Set(value, _) => *self = View { cut: true, body: Body::Text(value.clone()) },
-            Write::Del => *self = View { cut: true, body: Body::Untouched },
+            Write::Set(value, _) => *self = View { cut: true, body: Written::Text(value.clone()) },
+            Write::Del => *self = View { cut: true, body: Written::Untouched },
             Write::IncrBy(by) => self.increment(key, *by)?,
             Write::HSet(pairs) => {
                 self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), Some(v.clone()))));
@@ -158,7 +159,7 @@ impl View {
             Write::ZAdd(pairs) => self.scores().extend(pairs.iter().map(|(m, s)| (m.clone(), Some(*s)))),
             Write::ZRem(gone) => self.scores().extend(gone.iter().map(|m| (m.clone(), None))),
             Write::LPush(_) | Write::RPush(_) | Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
-                self.body = Body::List;
+                self.body = Written::List;
             }
             Write::ExpireAt(_) | Write::Persist => {}
         }
@@ -167,34 +168,34 @@ impl View {
 
     fn increment(&mut self, key: &RawKey, by: i64) -> Result<()> {
         let before = match &self.body {
-            Body::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
-            Body::Increment(sum) => *sum,
+            Written::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
+            Written::Increment(sum) => *sum,
             _ => 0,
         };
         let sum = before.checked_add(by).ok_or_else(|| not_an_integer(key))?;
         self.body = match (&self.body, self.cut) {
-            (Body::Text(_), _) | (_, true) => Body::Text(Bytes::from(sum.to_string())),
-            _ => Body::Increment(sum),
+            (Written::Text(_), _) | (_, true) => Written::Text(Bytes::from(sum.to_string())),
+            _ => Written::Increment(sum),
         };
         Ok(())
     }
 
     fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, Option<Bytes>> {
-        if !matches!(self.body, Body::Members(_)) {
-            self.body = Body::Members(Members { kind, after: BTreeMap::new() });
+        if !matches!(self.body, Written::Members(_)) {
+            self.body = Written::Members(Members { kind, after: BTreeMap::new() });
         }
         match &mut self.body {
-            Body::Members(members) => &mut members.after,
+            Written::Members(members) => &mut members.after,
             _ => unreachable!("set to Members two lines above"),
         }
     }
 
     fn scores(&mut self) -> &mut BTreeMap<Bytes, Option<Score>> {
-        if !matches!(self.body, Body::Scores(_)) {
-            self.body = Body::Scores(BTreeMap::new());
+        if !matches!(self.body, Written::Scores(_)) {
+            self.body = Written::Scores(BTreeMap::new());
         }
         match &mut self.body {
-            Body::Scores(scores) => scores,
+            Written::Scores(scores) => scores,
             _ => unreachable!("set to Scores two lines above"),
         }
     }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 type Scores = BTreeMap<Bytes, Option<Score>>;
 
-pub(super) fn read_scores(below: &mut Below<'_>, scores: &Scores, read: &Read) -> Result<Reply> {
+pub(super) fn read_scores(below: &mut KeySource<'_>, scores: &Scores, read: &Read) -> Result<Reply> {
     match read {
         Read::ZScore(member) => match scores.get(member) {
             Some(score) => Ok(score.map_or(Reply::Nil, Reply::Score)),
@@ -21,7 +21,7 @@ pub(super) fn read_scores(below: &mut Below<'_>, scores: &Scores, read: &Read) -
 }
 
 fn count_scores(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     read: &Read,
     counts: impl Fn(&Bytes, Score) -> bool,
@@ -39,7 +39,7 @@ fn count_scores(
 
 /// A range after writes: the range of the source, widened by the number of touched members on each open side,
 /// holds enough untouched ones; the touched ones are put in where they now belong.
-fn range_scores(below: &mut Below<'_>, scores: &Scores, slice: &ZSlice, reverse: bool) -> Result<Reply> {
+fn range_scores(below: &mut KeySource<'_>, scores: &Scores, slice: &ZSlice, reverse: bool) -> Result<Reply> {
     let own = |belongs: &dyn Fn(&Bytes, Score) -> bool| -> Vec<Scored> {
         let after = scores.iter().filter_map(|(member, score)| Some((member.clone(), (*score)?)));
         after.filter(|(member, score)| belongs(member, *score)).collect()
@@ -52,7 +52,8 @@ fn range_scores(below: &mut Below<'_>, scores: &Scores, slice: &ZSlice, reverse:
             by_limit(below, scores, own, wider, *limit, reverse)?
         }
         ZSlice::Lex(min, max, limit) => {
-            // The source gives 0 for every score of a byte range, so own members must stand among them with 0.
+            // The source gives 0 for every score of a byte range, so own members must stand among them with
+            // 0.
             let own = own(&|member, _| in_lex(member, min, max)).into_iter();
             let own = own.map(|(member, _)| (member, Score::from_i64(0))).collect();
             let wider = |limit| ZSlice::Lex(min.clone(), max.clone(), limit);
@@ -78,10 +79,10 @@ fn merged(source: &[Scored], scores: &Scores, own: Vec<Scored>, reverse: bool) -
     merged
 }
 
-/// Positions. A member moves by at most the number of touched ones, so the source is asked for that much more on
-/// both sides, not from its beginning: the end of a long sorted set stays within reach.
+/// Positions. A member moves by at most the number of touched ones, so the source is asked for that much
+/// more on both sides, not from its beginning: the end of a long sorted set stays within reach.
 fn by_rank(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     mut own: Vec<Scored>,
     (start, stop): (i64, i64),
@@ -108,7 +109,7 @@ fn by_rank(
 
 /// The first `limit` members of a range without positions.
 fn by_limit(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     own: Vec<Scored>,
     slice: impl Fn(usize) -> ZSlice,
@@ -134,7 +135,7 @@ fn by_limit(
     Ok(list)
 }
 
-impl Below<'_> {
+impl KeySource<'_> {
     fn scored(&mut self, read: &Read) -> Result<Vec<Scored>> {
         match self.ask(read.clone())?.checked(self.key, read)? {
             Reply::Scored(list) => Ok(list),

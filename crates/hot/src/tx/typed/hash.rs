@@ -48,7 +48,7 @@ impl<P: Partition> Tx<'_, P> {
         self.write(key, Write::HSet(vec![pair]))
     }
 
-    /// Sets one field, and the end of the whole hash, in milliseconds since 1970.
+    /// Sets one field and the deadline of the whole hash, in milliseconds since 1970.
     pub fn hset_until<F, N, C>(
         &mut self,
         key: &Key<F>,
@@ -66,7 +66,7 @@ impl<P: Partition> Tx<'_, P> {
         self.expire_at(key, at_ms)
     }
 
-    /// Removes one field. What stays of a `given` family keeps its end.
+    /// Removes one field. The hash of a `given` family keeps its deadline.
     pub fn hdel<F, N, C>(&mut self, key: &Key<F>, field: &N::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Hash<N, C>>,

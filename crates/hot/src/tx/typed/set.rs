@@ -23,8 +23,7 @@ impl<P: Partition> Tx<'_, P> {
         decode::list::<F, M>(&raw, reply)
     }
 
-    /// All members, also those that an external client put there and the family cannot read, in the order of their
-    /// bytes.
+    /// All members in the order of their bytes, including those that the family cannot decode.
     pub fn smembers_lossy<F, M>(&mut self, key: &Key<F>) -> Result<Vec<Member<M::Value>>>
     where
         F: Family<Partition = P, Kind = Set<M>>,
@@ -53,7 +52,7 @@ impl<P: Partition> Tx<'_, P> {
         self.write(key, Write::SAdd(vec![member]))
     }
 
-    /// Adds a member, and sets the end of the whole set, in milliseconds since 1970.
+    /// Adds a member and sets the deadline of the whole set, in milliseconds since 1970.
     pub fn sadd_until<F, M>(&mut self, key: &Key<F>, member: &M::Value, at_ms: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>, Ttl = Given>,
@@ -64,7 +63,7 @@ impl<P: Partition> Tx<'_, P> {
         self.expire_at(key, at_ms)
     }
 
-    /// Removes a member. What stays of a `given` family keeps its end.
+    /// Removes a member. The set of a `given` family keeps its deadline.
     pub fn srem<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>>,
@@ -73,7 +72,7 @@ impl<P: Partition> Tx<'_, P> {
         self.srem_raw(key, encoded::<F, M>(member)?)
     }
 
-    /// Removes a member by its bytes: one that an external client put there, see [`Member::External`].
+    /// Removes a member by its bytes, such as a [`Member::External`].
     pub fn srem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
     where
         F: Family<Partition = P, Kind = Set<M>>,

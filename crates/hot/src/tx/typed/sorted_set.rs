@@ -23,7 +23,7 @@ impl<P: Partition> Tx<'_, P> {
         decode::scored::<F, M>(&raw, reply)
     }
 
-    /// The same slice, also with members that an external client put there and the family cannot read.
+    /// The same slice, including members that the family cannot decode.
     pub fn zrange_lossy<F, M>(
         &mut self,
         key: &Key<F>,
@@ -85,7 +85,7 @@ impl<P: Partition> Tx<'_, P> {
         self.zrem_raw(key, encoded::<F, M>(member)?)
     }
 
-    /// Removes a member by its bytes: one that an external client put there, see [`Member::External`].
+    /// Removes a member by its bytes, such as a [`Member::External`].
     pub fn zrem_raw<F, M>(&mut self, key: &Key<F>, member: impl Into<Bytes>) -> Result<()>
     where
         F: Family<Partition = P, Kind = SortedSet<M>>,

@@ -1,4 +1,4 @@
-//! Strings: whole values, and numbers that are counted up without being read.
+//! Strings: whole values, and numbers that are incremented without a read.
 
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Number, Text};
@@ -18,9 +18,9 @@ impl<P: Partition> Tx<'_, P> {
         }
     }
 
-    /// The values of many keys. On an engine that is far away they are asked for together, in one round trip
-    /// instead of one for each. At most [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys; one value
-    /// that cannot be read fails the call, see [`Tx::get_each`].
+    /// The values of many keys. A remote engine is asked once for all of them. At most
+    /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys. A corrupt value fails the call; see
+    /// [`Tx::get_each`].
     pub fn get_many<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -29,8 +29,7 @@ impl<P: Partition> Tx<'_, P> {
         self.get_each(keys)?.into_iter().collect()
     }
 
-    /// Like [`Tx::get_many`], each key with a result of its own: a value that an external client corrupt does not
-    /// stand in the way of the others.
+    /// Like [`Tx::get_many`] with a result for each key: a corrupt value does not affect the others.
     pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -51,7 +50,7 @@ impl<P: Partition> Tx<'_, P> {
             Ttl::Persistent | Ttl::Given => Expiry::Never,
             Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
             Ttl::Fixed { ms } => match self.deadline(key)? {
-                // Said again, it would be refused in the key's last millisecond.
+                // Setting the same deadline again would be refused in the key's last millisecond.
                 Some(_) => Expiry::Keep,
                 None => Expiry::At(self.now() + ms),
             },
@@ -59,7 +58,7 @@ impl<P: Partition> Tx<'_, P> {
         self.set(key, encoded::<F, C>(value)?, expiry)
     }
 
-    /// Sets the value for a time that the caller gives.
+    /// Sets the value with a TTL of the caller.
     pub fn put_for<F, C>(&mut self, key: &Key<F>, value: &C::Value, life: Duration) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -69,7 +68,7 @@ impl<P: Partition> Tx<'_, P> {
         self.put_until(key, value, at)
     }
 
-    /// Sets the value until a time that the caller gives, in milliseconds since 1970.
+    /// Sets the value with a deadline of the caller, in milliseconds since 1970.
     pub fn put_until<F, C>(&mut self, key: &Key<F>, value: &C::Value, at_ms: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -82,7 +81,7 @@ impl<P: Partition> Tx<'_, P> {
         self.raw.write(self.key(key), Write::Set(value, expiry))
     }
 
-    /// Adds to a number without reading it: transactions that only count do not conflict.
+    /// Adds to a number without reading it: transactions that only increment do not conflict.
     pub fn incr_by<F, N>(&mut self, key: &Key<F>, by: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<Number<N>>>,
