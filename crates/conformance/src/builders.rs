@@ -1,14 +1,14 @@
-//! Short words for the vocabulary, so that a case reads as a list of commands and answers.
+//! Short constructors of writes and replies, so that a case reads as a list of commands and answers.
 
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, LexBound, Reply, Score, ScoreBound, Write, ZSlice};
 
-/// Bytes.
+/// Text as bytes.
 pub fn b(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// Many.
+/// Texts as bytes.
 pub fn bs(texts: &[&str]) -> Vec<Bytes> {
     texts.iter().map(|text| b(text)).collect()
 }

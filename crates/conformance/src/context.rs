@@ -1,4 +1,4 @@
-//! What a case is given: a store on some engine, external clients of the same data, and a fresh partition.
+//! The context of a case: a store on an engine, external clients of the same data, and a new partition.
 
 use crate::external::{Change, External};
 use crate::families::World;
@@ -19,13 +19,13 @@ const CLOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Makes one more external client.
 pub type ExternalMaker = Arc<dyn Fn() -> Box<dyn External> + Send + Sync>;
 
-/// Whose time it is.
+/// The clock of an engine.
 #[derive(Clone)]
 pub enum Time {
-    /// A clock that the suite holds.
-    Held(ManualClock),
-    /// The server's own.
-    Servers,
+    /// A clock that the case sets.
+    Manual(ManualClock),
+    /// The clock of the server.
+    Server,
 }
 
 /// One engine under test.
@@ -39,22 +39,22 @@ pub struct Backend {
     pub other: Store,
     /// Makes external clients.
     pub external: ExternalMaker,
-    /// Whose time it is.
+    /// The clock of an engine.
     pub time: Time,
 }
 
 /// What one case is given.
-pub struct Subject {
+pub struct Context {
     backend: Backend,
     partition: Name,
     keys: AtomicU32,
 }
 
-impl Subject {
-    /// A subject whose keys no other case uses.
-    pub fn new(backend: &Backend, partition: &str) -> Subject {
+impl Context {
+    /// A context whose keys no other case uses.
+    pub fn new(backend: &Backend, partition: &str) -> Context {
         let partition = Name::new(partition).expect("the runner gives a plain name");
-        Subject { backend: backend.clone(), partition, keys: AtomicU32::new(0) }
+        Context { backend: backend.clone(), partition, keys: AtomicU32::new(0) }
     }
 
     /// The store under test.
@@ -68,10 +68,10 @@ impl Subject {
     }
 
     /// The clock, where the suite holds it.
-    pub fn held_clock(&self) -> Option<&ManualClock> {
+    pub fn manual_clock(&self) -> Option<&ManualClock> {
         match &self.backend.time {
-            Time::Held(clock) => Some(clock),
-            Time::Servers => None,
+            Time::Manual(clock) => Some(clock),
+            Time::Server => None,
         }
     }
 
@@ -132,7 +132,7 @@ impl Subject {
 
     /// Returns once the engine's clock is past `at`: a held clock is set, a server's own is polled.
     pub async fn past(&self, at: i64) {
-        if let Some(clock) = self.held_clock() {
+        if let Some(clock) = self.manual_clock() {
             return clock.set(at + 1);
         }
         let (mut external, started) = (self.external(), Instant::now());

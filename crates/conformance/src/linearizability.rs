@@ -1,8 +1,8 @@
-//! A small checker of linearizability, after Wing and Gong with the memory of Lowe: is there an order of the calls
-//! that respects real time and in which every result is right?
+//! A linearizability checker (Wing and Gong, with Lowe's cache): is there an order of the calls that
+//! respects real time and in which every result is right?
 //!
-//! A call may be placed next if no call that is still to be placed had returned before it was made. The search
-//! goes depth first; a set of placed calls with the same state is not tried twice.
+//! A call may be placed next if no call that is still to be placed had returned before it was made. The
+//! search goes depth first; a set of placed calls with the same state is not tried twice.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -19,7 +19,7 @@ pub struct Call<O> {
     pub op: O,
 }
 
-/// What calls mean.
+/// The sequential specification of an object.
 pub trait Spec {
     /// The state.
     type State: Clone + Eq + Hash;

@@ -1,25 +1,25 @@
-//! A story: writes of one key, and what reads answer afterwards. Told in every split of the writes into those
-//! that were committed before and those that the reading body made itself, and then read from outside: as plain
-//! reads, and by an external client. So one table checks the engine, its own-writes overlay and the wire at once.
+//! Replays a list of writes of one key and compares the reads after it, once for every split of the list:
+//! the first writes are committed before, the others belong to the reading body. Then plain reads and an
+//! external client read the same. So one table checks the engine, read-your-writes and the protocol.
 
-use crate::external::Held;
-use crate::subject::Subject;
+use crate::context::Context;
+use crate::external::StoredValue;
 use bytes::Bytes;
 use emberkeep_hot::Error;
 use emberkeep_hot::command::{Read, Reply, Write};
 
-/// Tells a story on fresh keys. Every read must answer as given, however the writes are split.
-pub async fn tell(subject: &Subject, writes: &[Write], answers: &[(Read, Reply)]) {
+/// Replays writes on new keys. Every read must answer as given, for every split of the writes.
+pub async fn replay(context: &Context, writes: &[Write], answers: &[(Read, Reply)]) {
     for split in 0..=writes.len() {
-        let key = subject.fresh();
+        let key = context.fresh();
         for write in &writes[..split] {
-            subject.put(&key, write.clone()).await;
+            context.put(&key, write.clone()).await;
         }
-        let told = inside(subject, &key, &writes[split..], answers).await;
+        let told = inside(context, &key, &writes[split..], answers).await;
         for ((read, expected), found) in answers.iter().zip(told) {
             let place = format!("{read:?} after {writes:?}, the first {split} committed before");
             assert_eq!(found.as_ref(), Ok(expected), "{place}");
-            let plain = subject.read(&key, read.clone()).await;
+            let plain = context.read(&key, read.clone()).await;
             assert_eq!(plain.checked(&key, read).as_ref(), Ok(expected), "plain {place}");
         }
     }
@@ -27,7 +27,7 @@ pub async fn tell(subject: &Subject, writes: &[Write], answers: &[(Read, Reply)]
 
 /// Makes the last writes and all reads in one body.
 async fn inside(
-    subject: &Subject,
+    context: &Context,
     key: &Bytes,
     writes: &[Write],
     answers: &[(Read, Reply)],
@@ -35,9 +35,9 @@ async fn inside(
     let (key, writes) = (key.clone(), writes.to_vec());
     let reads: Vec<Read> = answers.iter().map(|(read, _)| read.clone()).collect();
     let shown = format!("{writes:?}");
-    let told = subject.transaction(move |tx| {
+    let told = context.transaction(move |tx| {
         writes.iter().try_for_each(|write| tx.raw_write(key.clone(), write.clone()))?;
-        // A read that is not known yet must end the run; refusals are answers.
+        // A read that is not available yet must end the run; refusals are answers.
         reads
             .iter()
             .map(|read| match tx.raw_read(&key, read.clone()) {
@@ -49,18 +49,24 @@ async fn inside(
     told.await.unwrap_or_else(|e| panic!("{shown}: {e}"))
 }
 
-/// Tells a story after which the key is gone, whichever way it is looked at.
-pub async fn tell_gone(subject: &Subject, writes: &[Write]) {
+/// Replays writes after which the key must be absent for every reader.
+pub async fn replay_to_absent(context: &Context, writes: &[Write]) {
     let gone = [(Read::Exists, Reply::Int(0)), (Read::ExpireTime, Reply::Int(-2))];
-    tell(subject, writes, &gone).await;
-    let key = subject.fresh();
-    subject.write(writes.iter().map(|write| (key.clone(), write.clone())).collect()).await.expect("a story");
-    assert_eq!(subject.external().look(&key).await, None, "{writes:?}");
+    replay(context, writes, &gone).await;
+    let key = context.fresh();
+    context
+        .write(writes.iter().map(|write| (key.clone(), write.clone())).collect())
+        .await
+        .expect("the writes are valid");
+    assert_eq!(context.external().inspect(&key).await, None, "{writes:?}");
 }
 
-/// Tells a story and compares what an external client sees at its end.
-pub async fn tell_seen(subject: &Subject, writes: &[Write], seen: Held, deadline: Option<i64>) {
-    let key = subject.fresh();
-    subject.write(writes.iter().map(|write| (key.clone(), write.clone())).collect()).await.expect("a story");
-    assert_eq!(subject.external().look(&key).await, Some((seen, deadline)), "{writes:?}");
+/// Replays writes and compares what an external client reads after them.
+pub async fn replay_to_value(context: &Context, writes: &[Write], seen: StoredValue, deadline: Option<i64>) {
+    let key = context.fresh();
+    context
+        .write(writes.iter().map(|write| (key.clone(), write.clone())).collect())
+        .await
+        .expect("the writes are valid");
+    assert_eq!(context.external().inspect(&key).await, Some((seen, deadline)), "{writes:?}");
 }

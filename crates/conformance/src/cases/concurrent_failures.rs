@@ -1,9 +1,9 @@
-//! Transactions that run at the same time on the same keys, some of which fail: an engine may carry them in one commit,
-//! but each one's fate is its own.
+//! Transactions that run at the same time on the same keys, some of which fail: an engine may carry them in
+//! one commit, but each one's fate is its own.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::World;
-use crate::subject::Subject;
-use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Overflow, Read, Write};
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -30,61 +30,61 @@ fn writes(list: Vec<(Bytes, Write)>) -> Body {
     Box::new(move |tx| list.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone())))
 }
 
-/// Every third transaction fails in the way that `spoil` makes it fail; the others count.
+/// Every third transaction fails as `spoil` makes it fail; the others count.
 async fn every_third_fails(
-    subject: &Subject,
+    context: &Context,
     spoil: impl Fn(&Bytes) -> Body,
     is_expected: impl Fn(&Error) -> bool,
 ) {
     for _ in 0..ROUNDS {
-        let (count, beside) = (subject.fresh(), subject.fresh());
+        let (count, beside) = (context.fresh(), context.fresh());
         let body = |n: usize| {
             if n.is_multiple_of(3) { spoil(&beside) } else { writes(vec![(count.clone(), Write::IncrBy(1))]) }
         };
-        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             match result {
                 Err(error) if n % 3 == 0 => assert!(is_expected(error), "transaction {n}: {error}"),
                 other => assert_eq!((other, n % 3 == 0), (&Ok(()), false), "transaction {n}"),
             }
         }
-        assert_eq!(subject.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
-        assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "what fails writes nothing");
+        assert_eq!(context.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
+        assert_eq!(context.read(&beside, Read::Exists).await, int(0), "what fails writes nothing");
     }
 }
 
 /// Transactions that meet an external type beside transactions that do not.
-pub async fn wrong_types_beside_good_transactions(subject: &Subject) {
-    let text = subject.fresh();
-    subject.put(&text, set("text")).await;
+pub async fn wrong_types_beside_good_transactions(context: &Context) {
+    let text = context.fresh();
+    context.put(&text, set("text")).await;
     let spoil = |beside: &Bytes| writes(vec![(beside.clone(), set("x")), (text.clone(), sadd(&["a"]))]);
-    every_third_fails(subject, spoil, |error| matches!(error, Error::WrongType { .. })).await;
-    assert_eq!(subject.read(&text, Read::Get).await, blob("text"));
+    every_third_fails(context, spoil, |error| matches!(error, Error::WrongType { .. })).await;
+    assert_eq!(context.read(&text, Read::Get).await, blob("text"));
 }
 
 /// The same on one and the same key: those that count it, and those that take it for a set.
-pub async fn two_opinions_of_one_key(subject: &Subject) {
+pub async fn two_opinions_of_one_key(context: &Context) {
     for _ in 0..ROUNDS {
-        let (count, beside) = (subject.fresh(), subject.fresh());
-        subject.put(&count, set("0")).await;
+        let (count, beside) = (context.fresh(), context.fresh());
+        context.put(&count, set("0")).await;
         let body = |n: usize| match n % 3 {
             0 => writes(vec![(beside.clone(), set("x")), (count.clone(), sadd(&["a"]))]),
             _ => writes(vec![(count.clone(), Write::IncrBy(1))]),
         };
-        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             let refused = matches!(result, Err(Error::WrongType { .. }));
             assert_eq!(refused, n % 3 == 0, "transaction {n}: {result:?}");
         }
-        assert_eq!(subject.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
-        assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
+        assert_eq!(context.read(&count, Read::Get).await, blob(&(AT_ONCE - AT_ONCE / 3).to_string()));
+        assert_eq!(context.read(&beside, Read::Exists).await, int(0));
     }
 }
 
 /// Each transaction leaves the key as it found it, absent, but uses it as another type: all are good.
-pub async fn a_key_that_changes_its_type(subject: &Subject) {
+pub async fn a_key_that_changes_its_type(context: &Context) {
     for _ in 0..ROUNDS {
-        let key = subject.fresh();
+        let key = context.fresh();
         let body = |n: usize| {
             let pair = match n % 3 {
                 0 => [sadd(&["a"]), srem(&["a"])],
@@ -93,19 +93,19 @@ pub async fn a_key_that_changes_its_type(subject: &Subject) {
             };
             writes(pair.into_iter().map(|write| (key.clone(), write)).collect())
         };
-        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         assert!(results.iter().all(|result| *result == Ok(())), "{results:?}");
-        assert_eq!(subject.read(&key, Read::Exists).await, int(0));
+        assert_eq!(context.read(&key, Read::Exists).await, int(0));
     }
 }
 
 /// What a transaction writes that is then refused is seen by nobody, however close they run.
-pub async fn nobody_sees_what_is_refused(subject: &Subject) {
-    let text = subject.fresh();
-    subject.put(&text, set("text")).await;
+pub async fn nobody_sees_what_is_refused(context: &Context) {
+    let text = context.fresh();
+    context.put(&text, set("text")).await;
     for _ in 0..ROUNDS {
-        let key = subject.fresh();
-        subject.put(&key, set("clean")).await;
+        let key = context.fresh();
+        context.put(&key, set("clean")).await;
         let body = |n: usize| -> Body {
             if n.is_multiple_of(3) {
                 return writes(vec![(key.clone(), set("dirty")), (text.clone(), sadd(&["a"]))]);
@@ -117,7 +117,7 @@ pub async fn nobody_sees_what_is_refused(subject: &Subject) {
                 if seen == blob("clean") { Ok(()) } else { Err(Error::Closed) }
             })
         };
-        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
             let refused = matches!(result, Err(Error::WrongType { .. }));
             assert_eq!((refused, result == &Ok(())), (n % 3 == 0, n % 3 != 0), "transaction {n}: {result:?}");
@@ -126,7 +126,7 @@ pub async fn nobody_sees_what_is_refused(subject: &Subject) {
 }
 
 /// Errors and panics of bodies that had already written.
-pub async fn failing_bodies_beside_good_transactions(subject: &Subject) {
+pub async fn failing_bodies_beside_good_transactions(context: &Context) {
     let error = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
@@ -135,7 +135,7 @@ pub async fn failing_bodies_beside_good_transactions(subject: &Subject) {
             Err(Error::Closed)
         })
     };
-    every_third_fails(subject, error, |error| *error == Error::Closed).await;
+    every_third_fails(context, error, |error| *error == Error::Closed).await;
     let panic = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
@@ -143,13 +143,13 @@ pub async fn failing_bodies_beside_good_transactions(subject: &Subject) {
             std::panic::resume_unwind(Box::new("corrupt"))
         })
     };
-    every_third_fails(subject, panic, |error| matches!(error, Error::Panicked { .. })).await;
-    assert_eq!(subject.scope().log_after(0, 1).await.expect("a log").last, 0);
+    every_third_fails(context, panic, |error| matches!(error, Error::Panicked { .. })).await;
+    assert_eq!(context.scope().log_after(0, 1).await.expect("a log").last, 0);
 }
 
 /// A full log refuses the transactions that record, and no others.
-pub async fn a_full_log_beside_good_transactions(subject: &Subject) {
-    subject
+pub async fn a_full_log_beside_good_transactions(context: &Context) {
+    context
         .transaction(|tx| tx.record_bounded("full", 1, Overflow::Refuse))
         .await
         .expect("the first one fits");
@@ -160,14 +160,14 @@ pub async fn a_full_log_beside_good_transactions(subject: &Subject) {
             tx.record_bounded("too many", 1, Overflow::Refuse)
         })
     };
-    every_third_fails(subject, spoil, |error| matches!(error, Error::LogFull { .. })).await;
-    assert_eq!(subject.scope().log_after(0, 10).await.expect("a log").last, 1);
+    every_third_fails(context, spoil, |error| matches!(error, Error::LogFull { .. })).await;
+    assert_eq!(context.scope().log_after(0, 10).await.expect("a log").last, 1);
 }
 
 /// Of many that want the last place of a log, one gets it.
-pub async fn the_last_place_of_a_log(subject: &Subject) {
+pub async fn the_last_place_of_a_log(context: &Context) {
     for round in 0..ROUNDS {
-        let scope = subject.scope_beside(&format!("last{round}"));
+        let scope = context.scope_beside(&format!("last{round}"));
         let body = |_| -> Body { Box::new(|tx| tx.record_bounded("mine", 3, Overflow::Refuse)) };
         let results = at_once(&scope, (0..AT_ONCE).map(body).collect()).await;
         let taken = results.iter().filter(|result| result.is_ok()).count();
@@ -177,8 +177,8 @@ pub async fn the_last_place_of_a_log(subject: &Subject) {
 }
 
 /// Reads and writes of many transactions on one hash: nothing is lost, and each sees whole transactions.
-pub async fn many_fields_of_one_hash(subject: &Subject) {
-    let key = subject.fresh();
+pub async fn many_fields_of_one_hash(context: &Context) {
+    let key = context.fresh();
     for round in 0..ROUNDS {
         let body = |n: usize| -> Body {
             let key = key.clone();
@@ -191,10 +191,10 @@ pub async fn many_fields_of_one_hash(subject: &Subject) {
                 Ok(())
             })
         };
-        let results = at_once(&subject.scope(), (0..AT_ONCE).map(body).collect()).await;
+        let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         assert!(results.iter().all(|result| *result == Ok(())), "{results:?}");
     }
-    let emberkeep_hot::command::Reply::Pairs(pairs) = subject.read(&key, Read::HGetAll).await else {
+    let emberkeep_hot::command::Reply::Pairs(pairs) = context.read(&key, Read::HGetAll).await else {
         panic!("a hash")
     };
     let mut seen: Vec<Bytes> = pairs.into_iter().map(|(_, before)| before).collect();

@@ -1,11 +1,11 @@
-//! Amounts move between kinds of keys by our transactions while external clients add known amounts by plain commands: at
-//! the end the total is exact.
+//! Amounts move between kinds of keys by our transactions while external clients add known amounts by plain
+//! commands: at the end the total is exact.
 
-use crate::dice::Dice;
-use crate::external::{Change, External, Held};
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::{Change, External, StoredValue};
 use crate::families::World;
-use crate::subject::Subject;
-use crate::words::*;
+use crate::rng::Rng;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Read, Reply, Score, Write};
 use emberkeep_hot::{Result, Scope, Tx};
@@ -65,11 +65,11 @@ impl Account {
     }
 }
 
-fn accounts(subject: &Subject) -> Vec<Account> {
-    let (hash, ranked) = (subject.fresh(), subject.fresh());
+fn accounts(context: &Context) -> Vec<Account> {
+    let (hash, ranked) = (context.fresh(), context.fresh());
     vec![
-        Account::Text(subject.fresh()),
-        Account::Text(subject.fresh()),
+        Account::Text(context.fresh()),
+        Account::Text(context.fresh()),
         Account::Field(hash.clone(), b("a")),
         Account::Field(hash, b("b")),
         Account::Score(ranked.clone(), b("a")),
@@ -78,10 +78,10 @@ fn accounts(subject: &Subject) -> Vec<Account> {
 }
 
 async fn move_amounts(scope: Scope<World>, accounts: Vec<Account>, seed: u64) {
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     for _ in 0..MOVES {
-        let (from, to) = (dice.pick(&accounts).clone(), dice.pick(&accounts).clone());
-        let by = dice.between(-20, 20);
+        let (from, to) = (rng.pick(&accounts).clone(), rng.pick(&accounts).clone());
+        let by = rng.between(-20, 20);
         let body = move |tx: &mut Tx<'_, World>| {
             let left = from.amount(tx)? - by;
             from.put(tx, left)?;
@@ -95,17 +95,17 @@ async fn move_amounts(scope: Scope<World>, accounts: Vec<Account>, seed: u64) {
 }
 
 /// Strings, fields and scores, moved by two processes and changed by INCRBY, HINCRBY and ZINCRBY meanwhile.
-pub async fn totals_are_exact(subject: &Subject) {
-    let accounts = accounts(subject);
+pub async fn totals_are_exact(context: &Context) {
+    let accounts = accounts(context);
     let mut movers = Vec::new();
     for seed in 0..4 {
-        let scope = if seed % 2 == 0 { subject.scope() } else { subject.other_scope() };
+        let scope = if seed % 2 == 0 { context.scope() } else { context.other_scope() };
         movers.push(tokio::spawn(move_amounts(scope, accounts.clone(), seed)));
     }
-    let (mut external, mut dice, mut added) = (subject.external(), Dice::new(77), 0);
+    let (mut external, mut rng, mut added) = (context.external(), Rng::new(77), 0);
     for _ in 0..CHANGES {
-        let by = dice.between(-50, 100);
-        dice.pick(&accounts).clone().add(&mut *external, by).await;
+        let by = rng.between(-50, 100);
+        rng.pick(&accounts).clone().add(&mut *external, by).await;
         added += by;
         breathe().await;
     }
@@ -113,7 +113,7 @@ pub async fn totals_are_exact(subject: &Subject) {
         mover.await.expect("no mover panics");
     }
     let total =
-        subject.transaction(move |tx| accounts.iter().map(|account| account.amount(tx)).sum::<Result<i64>>());
+        context.transaction(move |tx| accounts.iter().map(|account| account.amount(tx)).sum::<Result<i64>>());
     assert_eq!(total.await, Ok(added));
 }
 
@@ -122,16 +122,17 @@ async fn breathe() {
     tokio::time::sleep(std::time::Duration::from_micros(200)).await;
 }
 
-/// An external client drops coins into pots of every kind, our transactions empty them: every coin is banked exactly once.
-pub async fn every_coin_is_banked_once(subject: &Subject) {
-    let pots = [subject.fresh(), subject.fresh(), subject.fresh(), subject.fresh()];
-    let bank = subject.fresh();
+/// An external client drops coins into pots of every kind, our transactions empty them: every coin is banked
+/// exactly once.
+pub async fn every_coin_is_banked_once(context: &Context) {
+    let pots = [context.fresh(), context.fresh(), context.fresh(), context.fresh()];
+    let bank = context.fresh();
     let stop = Arc::new(AtomicBool::new(false));
     let mut bankers = Vec::new();
-    for scope in [subject.scope(), subject.other_scope()] {
+    for scope in [context.scope(), context.other_scope()] {
         bankers.push(tokio::spawn(bank_coins(scope, pots.clone(), bank.clone(), stop.clone())));
     }
-    let (mut external, mut dropped) = (subject.external(), 0);
+    let (mut external, mut dropped) = (context.external(), 0);
     for n in 0..CHANGES as i64 {
         dropped += drop_coins(&mut *external, &pots, n).await;
         breathe().await;
@@ -140,15 +141,15 @@ pub async fn every_coin_is_banked_once(subject: &Subject) {
     for banker in bankers {
         banker.await.expect("no banker panics");
     }
-    subject
+    context
         .transaction({
             let (pots, bank) = (pots.clone(), bank.clone());
             move |tx| empty_pots(tx, &pots, &bank)
         })
         .await
         .expect("the last round");
-    let held = external.look(&bank).await;
-    assert_eq!(held, Some((Held::Text(b(&dropped.to_string())), None)));
+    let held = external.inspect(&bank).await;
+    assert_eq!(held, Some((StoredValue::Text(b(&dropped.to_string())), None)));
 }
 
 /// One coin into one pot: SET NX of an amount, a set member, a list element, a hash field. How much it was.

@@ -1,15 +1,17 @@
-//! DueQueue that pass between the body and its commit: all writes of a key take effect first, then its deadline counts.
+//! Deadlines that pass between the body and its commit: all writes of a key are applied first, then its
+//! deadline counts.
 //!
-//! Each program is a few transactions on one key, started together, so that an engine may merge them. Lives are shorter
-//! than the time that one of the bodies takes. Every transaction returns what it saw; the chain of what they saw and wrote
-//! is compared with the model. Between two transactions a key may have ended, within one it may not.
+//! Each program is a few transactions on one key, started together, so that an engine may merge them. Lives
+//! are shorter than the time that one of the bodies takes. Every transaction returns what it saw; the chain
+//! of what they saw and wrote is compared with the model. Between two transactions a key may have ended,
+//! within one it may not.
 
-use crate::dice::Dice;
-use crate::external::Held;
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::StoredValue;
 use crate::families::World;
 use crate::model::{Model, Op};
-use crate::subject::Subject;
-use crate::words::*;
+use crate::rng::Rng;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Read, Reply, Write};
 use emberkeep_hot::{Error, Result, Tx};
@@ -22,22 +24,22 @@ const PROGRAMS: u64 = 120;
 const LIFE_MS_MAX: i64 = 40;
 
 /// Programs of one transaction each: nothing is merged.
-pub async fn single_commits(subject: &Subject) {
+pub async fn single_commits(context: &Context) {
     for seed in 0..PROGRAMS {
-        Program::new(seed, 1).play(subject).await;
+        Program::new(seed, 1).play(context).await;
     }
 }
 
 /// Programs of several transactions that may share a commit.
-pub async fn merged_commits(subject: &Subject) {
+pub async fn merged_commits(context: &Context) {
     for seed in 1_000..1_000 + PROGRAMS {
-        Program::new(seed, 2 + (seed % 4) as usize).play(subject).await;
+        Program::new(seed, 2 + (seed % 4) as usize).play(context).await;
     }
 }
 
 struct Program {
     seed: u64,
-    dice: Dice,
+    rng: Rng,
     kind: usize,
     /// The writes of each transaction; deadlines are counted from its own time.
     transactions: Vec<Vec<Write>>,
@@ -48,10 +50,10 @@ struct Program {
 }
 
 /// What one transaction saw and did.
-struct Done {
+struct RunResult {
     /// Place among the runs of all bodies.
     run: u64,
-    held: Option<Held>,
+    held: Option<StoredValue>,
     /// `None` = it did not look.
     deadline: Option<i64>,
     writes: Vec<Write>,
@@ -60,25 +62,25 @@ struct Done {
 
 impl Program {
     fn new(seed: u64, transactions: usize) -> Program {
-        let mut dice = Dice::new(seed);
-        let (kind, slow, reads_deadline) = (dice.below(4), dice.below(transactions), !dice.one_in(3));
-        let mut program = Program { seed, dice, kind, transactions: vec![], slow, reads_deadline };
+        let mut rng = Rng::new(seed);
+        let (kind, slow, reads_deadline) = (rng.below(4), rng.below(transactions), !rng.one_in(3));
+        let mut program = Program { seed, rng, kind, transactions: vec![], slow, reads_deadline };
         for _ in 0..transactions {
-            let writes = (0..program.dice.between(1, 5)).map(|_| program.write()).collect();
+            let writes = (0..program.rng.between(1, 5)).map(|_| program.write()).collect();
             program.transactions.push(writes);
         }
         program
     }
 
     fn write(&mut self) -> Write {
-        let life = self.dice.between(1, LIFE_MS_MAX);
-        let name = bs(&[["a", "b"][self.dice.below(2)]]);
-        match (self.dice.below(8), self.kind) {
+        let life = self.rng.between(1, LIFE_MS_MAX);
+        let name = bs(&[["a", "b"][self.rng.below(2)]]);
+        match (self.rng.below(8), self.kind) {
             (0 | 1, _) => Write::ExpireAt(life),
-            (2, _) => self.dice.pick(&[Write::Persist, Write::Del]).clone(),
+            (2, _) => self.rng.pick(&[Write::Persist, Write::Del]).clone(),
             (3, 0) => set_at("5", life),
-            (4, 0) => self.dice.pick(&[set("6"), set_keep("7")]).clone(),
-            (_, 0) => Write::IncrBy(self.dice.between(1, 9)),
+            (4, 0) => self.rng.pick(&[set("6"), set_keep("7")]).clone(),
+            (_, 0) => Write::IncrBy(self.rng.between(1, 9)),
             (3, 1) => Write::SRem(name),
             (_, 1) => Write::SAdd(name),
             (3, 2) => Write::HDel(name),
@@ -88,13 +90,13 @@ impl Program {
         }
     }
 
-    async fn play(self, subject: &Subject) {
-        let key = subject.fresh();
+    async fn play(self, context: &Context) {
+        let key = context.fresh();
         let runs = Arc::new(AtomicU64::new(0));
         let running = self.transactions.iter().enumerate().map(|(number, writes)| {
             let (key, runs, writes) = (key.clone(), runs.clone(), writes.clone());
             let (kind, reads_deadline) = (self.kind, self.reads_deadline);
-            let clock = subject.held_clock().cloned();
+            let clock = context.manual_clock().cloned();
             let waited = AtomicBool::new(number != self.slow);
             let body = move |tx: &mut Tx<'_, World>| {
                 let mut done = run(tx, &key, kind, reads_deadline, &writes)?;
@@ -108,7 +110,7 @@ impl Program {
                 Ok::<_, Error>(done)
             };
             tokio::spawn({
-                let scope = subject.scope();
+                let scope = context.scope();
                 async move { scope.transact(body).await }
             })
         });
@@ -118,15 +120,15 @@ impl Program {
         }
         all.sort_by_key(|done| done.run);
         let model = self.chain(&all);
-        subject.past(all.iter().map(|done| done.until).max().unwrap_or(0)).await;
+        context.past(all.iter().map(|done| done.until).max().unwrap_or(0)).await;
         let expected = model.entry(0).filter(|entry| entry.deadline.is_none());
-        let found = subject.external().look(&key).await;
+        let found = context.external().inspect(&key).await;
         let expected = expected.map(|entry| (entry.held.clone(), None));
         assert_eq!(found, expected, "seed {}: {:?}", self.seed, self.transactions);
     }
 
     /// The model after all of them.
-    fn chain(&self, all: &[Done]) -> Model {
+    fn chain(&self, all: &[RunResult]) -> Model {
         let mut model = Model::default();
         for done in all {
             let before = model.entry(0).cloned();
@@ -153,13 +155,15 @@ fn run(
     kind: usize,
     reads_deadline: bool,
     writes: &[Write],
-) -> Result<Done> {
+) -> Result<RunResult> {
     let whole = [Read::Get, Read::SMembers, Read::HGetAll, Read::LRange(0, 99)][kind].clone();
     let held = match tx.raw_read(key, whole)? {
-        Reply::Blob(text) => Some(Held::Text(text)),
-        Reply::Pairs(pairs) if !pairs.is_empty() => Some(Held::Hash(pairs.into_iter().collect())),
-        Reply::List(list) if !list.is_empty() && kind == 1 => Some(Held::Set(list.into_iter().collect())),
-        Reply::List(list) if !list.is_empty() => Some(Held::List(list)),
+        Reply::Blob(text) => Some(StoredValue::Text(text)),
+        Reply::Pairs(pairs) if !pairs.is_empty() => Some(StoredValue::Hash(pairs.into_iter().collect())),
+        Reply::List(list) if !list.is_empty() && kind == 1 => {
+            Some(StoredValue::Set(list.into_iter().collect()))
+        }
+        Reply::List(list) if !list.is_empty() => Some(StoredValue::List(list)),
         _ => None,
     };
     let deadline = match reads_deadline.then(|| tx.raw_read(key, Read::ExpireTime)).transpose()? {
@@ -174,5 +178,5 @@ fn run(
     };
     let writes: Vec<Write> = writes.iter().map(from_now).collect();
     writes.iter().try_for_each(|write| tx.raw_write(key.clone(), write.clone()))?;
-    Ok(Done { run: 0, held, deadline, writes, until: now + LIFE_MS_MAX })
+    Ok(RunResult { run: 0, held, deadline, writes, until: now + LIFE_MS_MAX })
 }

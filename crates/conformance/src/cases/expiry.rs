@@ -1,10 +1,10 @@
-//! DueQueue: what each write does to them, when a key ends, and the TTL policies of families.
+//! Deadlines: what each write does to them, when a key expires, and the TTL policies of families.
 
-use crate::external::{Change, Held};
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::{Change, StoredValue};
 use crate::families::*;
-use crate::story::{tell, tell_gone, tell_seen};
-use crate::subject::Subject;
-use crate::words::*;
+use crate::replay::{replay, replay_to_absent, replay_to_value};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::{Error, Result, Tx};
@@ -16,20 +16,20 @@ const SOON_MS: i64 = 20;
 const LIVES_MAX: usize = 200;
 
 /// Each write's effect on a deadline.
-pub async fn deadlines_after_writes(subject: &Subject) {
-    let (at, later) = (subject.far(0).await, subject.far(5_000).await);
+pub async fn deadlines_after_writes(context: &Context) {
+    let (at, later) = (context.far(0).await, context.far(5_000).await);
     let ends = |at: i64| [(Read::ExpireTime, int(at)), (Read::Exists, int(1))];
-    tell(subject, &[set_at("x", at)], &ends(at)).await;
-    tell(subject, &[set_at("x", at), set_at("x", later)], &ends(later)).await;
-    tell(subject, &[set_at("x", at), set("y")], &ends(-1)).await;
-    tell(subject, &[set_at("x", at), set_keep("y")], &ends(at)).await;
-    tell(subject, &[set_keep("y")], &ends(-1)).await;
-    tell(subject, &[set("x"), Write::ExpireAt(at)], &ends(at)).await;
-    tell(subject, &[set("x"), Write::ExpireAt(later), Write::ExpireAt(at)], &ends(at)).await;
-    tell(subject, &[set_at("x", at), Write::Persist], &ends(-1)).await;
-    tell(subject, &[set_at("x", at), Write::Del, set_keep("y")], &ends(-1)).await;
-    tell(subject, &[sadd(&["a"]), Write::ExpireAt(at), set_keep("y")], &ends(at)).await;
-    tell_seen(subject, &[set_at("x", at), set_keep("y")], Held::Text(b("y")), Some(at)).await;
+    replay(context, &[set_at("x", at)], &ends(at)).await;
+    replay(context, &[set_at("x", at), set_at("x", later)], &ends(later)).await;
+    replay(context, &[set_at("x", at), set("y")], &ends(-1)).await;
+    replay(context, &[set_at("x", at), set_keep("y")], &ends(at)).await;
+    replay(context, &[set_keep("y")], &ends(-1)).await;
+    replay(context, &[set("x"), Write::ExpireAt(at)], &ends(at)).await;
+    replay(context, &[set("x"), Write::ExpireAt(later), Write::ExpireAt(at)], &ends(at)).await;
+    replay(context, &[set_at("x", at), Write::Persist], &ends(-1)).await;
+    replay(context, &[set_at("x", at), Write::Del, set_keep("y")], &ends(-1)).await;
+    replay(context, &[sadd(&["a"]), Write::ExpireAt(at), set_keep("y")], &ends(at)).await;
+    replay_to_value(context, &[set_at("x", at), set_keep("y")], StoredValue::Text(b("y")), Some(at)).await;
     let grow: [(Write, Write); 4] = [
         (hset(&[("f", "v")]), hset(&[("g", "w")])),
         (sadd(&["a"]), sadd(&["b"])),
@@ -37,8 +37,8 @@ pub async fn deadlines_after_writes(subject: &Subject) {
         (rpush(&["a"]), lpush(&["b"])),
     ];
     for (first, second) in grow {
-        tell(subject, &[first.clone(), Write::ExpireAt(at), second.clone()], &ends(at)).await;
-        tell(subject, &[first, Write::ExpireAt(at), second, Write::Persist], &ends(-1)).await;
+        replay(context, &[first.clone(), Write::ExpireAt(at), second.clone()], &ends(at)).await;
+        replay(context, &[first, Write::ExpireAt(at), second, Write::Persist], &ends(-1)).await;
     }
     let shrink: [(Write, Write); 4] = [
         (hset(&[("f", "v"), ("g", "w")]), hdel(&["f"])),
@@ -47,44 +47,48 @@ pub async fn deadlines_after_writes(subject: &Subject) {
         (rpush(&["a", "b", "c"]), Write::LTrim(0, 1)),
     ];
     for (first, second) in shrink {
-        tell(subject, &[first, Write::ExpireAt(at), second], &ends(at)).await;
+        replay(context, &[first, Write::ExpireAt(at), second], &ends(at)).await;
     }
 }
 
 /// A deadline for a key that is not there does nothing.
-pub async fn deadlines_of_absent_keys(subject: &Subject) {
-    let at = subject.far(0).await;
-    tell_gone(subject, &[Write::ExpireAt(at)]).await;
-    tell_gone(subject, &[Write::Persist]).await;
+pub async fn deadlines_of_absent_keys(context: &Context) {
+    let at = context.far(0).await;
+    replay_to_absent(context, &[Write::ExpireAt(at)]).await;
+    replay_to_absent(context, &[Write::Persist]).await;
     let writes = [Write::ExpireAt(at), set_keep("x")];
-    tell(subject, &writes, &[(Read::ExpireTime, int(-1)), (Read::Get, blob("x"))]).await;
-    tell(subject, &[set("x"), Write::Del, Write::ExpireAt(at), sadd(&["a"])], &[(Read::ExpireTime, int(-1))])
-        .await;
+    replay(context, &writes, &[(Read::ExpireTime, int(-1)), (Read::Get, blob("x"))]).await;
+    replay(
+        context,
+        &[set("x"), Write::Del, Write::ExpireAt(at), sadd(&["a"])],
+        &[(Read::ExpireTime, int(-1))],
+    )
+    .await;
 }
 
 /// Before its deadline a key is there, after it it is gone, for every read and without anybody's sweep.
-pub async fn a_key_ends_at_its_deadline(subject: &Subject) {
-    let at = subject.now().await + SOON_MS;
-    let key = subject.fresh();
-    subject.put(&key, set_at("x", at)).await;
-    let seen = subject.read_in_transaction(&key, Read::ExpireTime).await;
-    let early = subject.now().await < at - 5;
+pub async fn a_key_ends_at_its_deadline(context: &Context) {
+    let at = context.now().await + SOON_MS;
+    let key = context.fresh();
+    context.put(&key, set_at("x", at)).await;
+    let seen = context.read_in_transaction(&key, Read::ExpireTime).await;
+    let early = context.now().await < at - 5;
     assert!(!early || seen == Ok(int(at)), "{seen:?}");
-    subject.past(at).await;
-    assert_eq!(subject.read(&key, Read::Get).await, Reply::Nil);
+    context.past(at).await;
+    assert_eq!(context.read(&key, Read::Get).await, Reply::Nil);
     let gone = [(Read::Get, Reply::Nil), (Read::Exists, int(0)), (Read::ExpireTime, int(-2))];
     for (read, expected) in gone {
-        assert_eq!(subject.read(&key, read.clone()).await, expected, "{read:?}");
-        assert_eq!(subject.read_in_transaction(&key, read).await, Ok(expected));
+        assert_eq!(context.read(&key, read.clone()).await, expected, "{read:?}");
+        assert_eq!(context.read_in_transaction(&key, read).await, Ok(expected));
     }
-    assert_eq!(subject.external().look(&key).await, None);
+    assert_eq!(context.external().inspect(&key).await, None);
 }
 
-/// In the millisecond of its deadline a key still lives, in the next one it is gone: for external clients, for plain
-/// reads and for transactions.
-pub async fn the_last_millisecond(subject: &Subject) {
+/// In the millisecond of its deadline a key still lives, in the next one it is gone: for external clients,
+/// for plain reads and for transactions.
+pub async fn the_last_millisecond(context: &Context) {
     for _ in 0..LIVES_MAX {
-        if lives_through_its_last_millisecond(subject).await {
+        if lives_through_its_last_millisecond(context).await {
             return;
         }
     }
@@ -92,8 +96,8 @@ pub async fn the_last_millisecond(subject: &Subject) {
 }
 
 /// Follows one key to its end; whether a look fell into the last millisecond.
-async fn lives_through_its_last_millisecond(subject: &Subject) -> bool {
-    let (key, mut external) = (subject.fresh(), subject.external());
+async fn lives_through_its_last_millisecond(context: &Context) -> bool {
+    let (key, mut external) = (context.fresh(), context.external());
     let at = external.now().await + SOON_MS;
     assert!(external.change(&key, Change::Write(set_at("x", at))).await);
     if external.now().await >= at {
@@ -105,46 +109,46 @@ async fn lives_through_its_last_millisecond(subject: &Subject) -> bool {
         assert!(exists || after > at, "gone at {after}, {} ms before its end", at - after);
         assert!(!exists || before <= at, "there at {before}, {} ms after its end", before - at);
         if before > at {
-            assert_eq!(subject.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
+            assert_eq!(context.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
             return seen;
         }
         seen |= before == at && after == at;
-        if let Some(clock) = subject.held_clock() {
-            assert_eq!(subject.read(&key, Read::Get).await, blob("x"));
-            assert_eq!(subject.read_in_transaction(&key, Read::ExpireTime).await, Ok(int(at)));
+        if let Some(clock) = context.manual_clock() {
+            assert_eq!(context.read(&key, Read::Get).await, blob("x"));
+            assert_eq!(context.read_in_transaction(&key, Read::ExpireTime).await, Ok(int(at)));
             clock.advance(1);
         }
     }
 }
 
 /// A deadline of this very millisecond has passed when it is set: an external PEXPIREAT removes the key.
-pub async fn an_external_deadline_of_now(subject: &Subject) {
-    let (key, mut external) = (subject.fresh(), subject.external());
-    subject.put(&key, set("x")).await;
+pub async fn an_external_deadline_of_now(context: &Context) {
+    let (key, mut external) = (context.fresh(), context.external());
+    context.put(&key, set("x")).await;
     let now = external.now().await;
     assert!(external.change(&key, Change::Write(Write::ExpireAt(now))).await);
-    assert_eq!(subject.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
-    assert_eq!(external.look(&key).await, None);
+    assert_eq!(context.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
+    assert_eq!(external.inspect(&key).await, None);
 }
 
 /// Two keys with the same deadline end in the same moment: no transaction sees one without the other.
-pub async fn equal_deadlines_end_together(subject: &Subject) {
+pub async fn equal_deadlines_end_together(context: &Context) {
     for _ in 0..5 {
-        let at = subject.now().await + SOON_MS;
-        let keys = [subject.fresh(), subject.fresh(), subject.fresh()];
+        let at = context.now().await + SOON_MS;
+        let keys = [context.fresh(), context.fresh(), context.fresh()];
         let writes = keys.iter().map(|key| (key.clone(), set_at("x", at))).collect();
-        subject.write(writes).await.expect("a plain transaction");
+        context.write(writes).await.expect("a plain transaction");
         loop {
             let asked = keys.clone();
             let body = move |tx: &mut Tx<'_, World>| {
                 asked.iter().map(|key| tx.raw_read(key, Read::Exists)).collect::<Result<Vec<_>>>()
             };
-            let seen = subject.transaction(body).await.expect("a plain transaction");
+            let seen = context.transaction(body).await.expect("a plain transaction");
             assert!(seen.iter().all(|reply| *reply == seen[0]), "{seen:?}");
             if seen[0] == int(0) {
                 break;
             }
-            if let Some(clock) = subject.held_clock() {
+            if let Some(clock) = context.manual_clock() {
                 clock.advance(1);
             }
         }
@@ -152,7 +156,7 @@ pub async fn equal_deadlines_end_together(subject: &Subject) {
 }
 
 /// A key that has ended is absent for writes: they start anew, without the old members and the old deadline.
-pub async fn an_ended_key_is_absent_for_writes(subject: &Subject) {
+pub async fn an_ended_key_is_absent_for_writes(context: &Context) {
     let stories: [(Write, Write, Read, Reply); 6] = [
         (sadd(&["old"]), sadd(&["new"]), Read::SMembers, list(&["new"])),
         (hset(&[("old", "1")]), hset(&[("new", "2")]), Read::HGetAll, pairs(&[("new", "2")])),
@@ -166,53 +170,53 @@ pub async fn an_ended_key_is_absent_for_writes(subject: &Subject) {
         (set("41"), Write::IncrBy(1), Read::Get, blob("1")),
         (sadd(&["old"]), rpush(&["new"]), Read::LRange(0, -1), list(&["new"])),
     ];
-    let at = subject.now().await + SOON_MS;
-    let keys: Vec<Bytes> = stories.iter().map(|_| subject.fresh()).collect();
+    let at = context.now().await + SOON_MS;
+    let keys: Vec<Bytes> = stories.iter().map(|_| context.fresh()).collect();
     for (key, (old, ..)) in keys.iter().zip(&stories) {
-        subject
+        context
             .write(vec![(key.clone(), old.clone()), (key.clone(), Write::ExpireAt(at))])
             .await
             .expect("a transaction");
     }
-    let (kept, moved, persisted) = (subject.fresh(), subject.fresh(), subject.fresh());
+    let (kept, moved, persisted) = (context.fresh(), context.fresh(), context.fresh());
     let writes = [&kept, &moved, &persisted].map(|key| (key.clone(), set_at("x", at)));
-    subject.write(writes.to_vec()).await.expect("a transaction");
-    subject.past(at).await;
+    context.write(writes.to_vec()).await.expect("a transaction");
+    context.past(at).await;
     for (key, (_, new, read, expected)) in keys.iter().zip(&stories) {
-        subject.put(key, new.clone()).await;
-        assert_eq!(subject.read(key, read.clone()).await, *expected, "{new:?}");
-        assert_eq!(subject.read(key, Read::ExpireTime).await, int(-1), "{new:?}");
+        context.put(key, new.clone()).await;
+        assert_eq!(context.read(key, read.clone()).await, *expected, "{new:?}");
+        assert_eq!(context.read(key, Read::ExpireTime).await, int(-1), "{new:?}");
     }
-    subject.put(&kept, set_keep("y")).await;
-    assert_eq!(subject.read(&kept, Read::ExpireTime).await, int(-1), "there was no deadline to keep");
-    let later = subject.far(0).await;
-    subject.put(&moved, Write::ExpireAt(later)).await;
-    subject.put(&persisted, Write::Persist).await;
-    assert_eq!(subject.read(&moved, Read::Exists).await, int(0));
-    assert_eq!(subject.read(&persisted, Read::Exists).await, int(0));
+    context.put(&kept, set_keep("y")).await;
+    assert_eq!(context.read(&kept, Read::ExpireTime).await, int(-1), "there was no deadline to keep");
+    let later = context.far(0).await;
+    context.put(&moved, Write::ExpireAt(later)).await;
+    context.put(&persisted, Write::Persist).await;
+    assert_eq!(context.read(&moved, Read::Exists).await, int(0));
+    assert_eq!(context.read(&persisted, Read::Exists).await, int(0));
 }
 
 /// An external client ends a key by a deadline in the past: a transaction that saw it alive does not commit.
-pub async fn an_external_client_ends_a_key(subject: &Subject) {
-    let key = subject.fresh();
-    subject.put(&key, sadd(&["a"])).await;
-    assert!(subject.external().change(&key, Change::Write(Write::ExpireAt(1))).await);
-    assert_eq!(subject.read_in_transaction(&key, Read::SCard).await, Ok(int(0)));
-    subject.put(&key, sadd(&["b"])).await;
-    assert_eq!(subject.read_in_transaction(&key, Read::SMembers).await, Ok(list(&["b"])));
+pub async fn an_external_client_ends_a_key(context: &Context) {
+    let key = context.fresh();
+    context.put(&key, sadd(&["a"])).await;
+    assert!(context.external().change(&key, Change::Write(Write::ExpireAt(1))).await);
+    assert_eq!(context.read_in_transaction(&key, Read::SCard).await, Ok(int(0)));
+    context.put(&key, sadd(&["b"])).await;
+    assert_eq!(context.read_in_transaction(&key, Read::SMembers).await, Ok(list(&["b"])));
 }
 
 /// A transaction's time is one for all its reads, does not run backwards, and is the server's.
-pub async fn a_transaction_has_one_time(subject: &Subject) {
+pub async fn a_transaction_has_one_time(context: &Context) {
     let mut last = 0;
     for _ in 0..50 {
         let (first, second) =
-            subject.transaction(|tx| Ok((tx.now(), tx.now()))).await.expect("a plain transaction");
+            context.transaction(|tx| Ok((tx.now(), tx.now()))).await.expect("a plain transaction");
         assert_eq!(first, second);
         assert!(first >= last, "{first} after {last}");
         last = first;
     }
-    let servers = subject.external().now().await;
+    let servers = context.external().now().await;
     assert!((servers - last).abs() <= 100, "a transaction's time is {} ms off", servers - last);
 }
 
@@ -225,37 +229,37 @@ fn deadline_of(
 }
 
 /// `persistent` writes clear a deadline that somebody else set.
-pub async fn persistent_families(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn persistent_families(context: &Context) {
+    let scope = context.scope();
     scope.put(&NOTE.key(1), "x".into()).await.expect("a transaction");
-    let raw = Bytes::from(NOTE.key(1).to_text(subject.store().key_layout(), scope.partition()));
-    let at = subject.far(0).await;
-    assert!(subject.external().change(&raw, Change::Write(Write::ExpireAt(at))).await);
+    let raw = Bytes::from(NOTE.key(1).to_text(context.store().key_layout(), scope.partition()));
+    let at = context.far(0).await;
+    assert!(context.external().change(&raw, Change::Write(Write::ExpireAt(at))).await);
     scope.put(&NOTE.key(1), "y".into()).await.expect("a transaction");
-    assert_eq!(subject.read(&raw, Read::ExpireTime).await, int(-1));
+    assert_eq!(context.read(&raw, Read::ExpireTime).await, int(-1));
 }
 
-/// `fixed`: the first write sets the end, later ones keep it, and a collection that was emptied on the way keeps
-/// it too.
-pub async fn fixed_families(subject: &Subject) {
-    let first = subject.transaction(|tx| {
+/// `fixed`: the first write sets the end, later ones keep it, and a collection that was emptied on the way
+/// keeps it too.
+pub async fn fixed_families(context: &Context) {
+    let first = context.transaction(|tx| {
         tx.put(&LEASE.key(1), &1)?;
         tx.sadd(&LEASED_SET.key(1), &1)?;
         deadline_of(tx, |tx| tx.deadline(&LEASE.key(1)))
     });
     let (now, end) = first.await.expect("a transaction");
     assert_eq!(end, Some(now + FIXED_MS));
-    if let Some(clock) = subject.held_clock() {
+    if let Some(clock) = context.manual_clock() {
         clock.advance(1_000);
     }
-    let later = subject.transaction(|tx| {
+    let later = context.transaction(|tx| {
         tx.put(&LEASE.key(1), &2)?;
         tx.incr_by(&LEASE.key(1), 5)?;
         tx.sadd(&LEASED_SET.key(1), &2)?;
         Ok((tx.deadline(&LEASE.key(1))?, tx.deadline(&LEASED_SET.key(1))?, tx.get(&LEASE.key(1))?))
     });
     assert_eq!(later.await, Ok((end, end, Some(7))));
-    let emptied = subject.transaction(|tx| {
+    let emptied = context.transaction(|tx| {
         tx.srem(&LEASED_SET.key(1), &1)?;
         tx.srem(&LEASED_SET.key(1), &2)?;
         let between = tx.exists(&LEASED_SET.key(1))?;
@@ -268,10 +272,10 @@ pub async fn fixed_families(subject: &Subject) {
 }
 
 /// `refresh`: every write moves the end, and so does `touch`.
-pub async fn refreshed_families(subject: &Subject) {
+pub async fn refreshed_families(context: &Context) {
     let field = || "f".to_owned();
     for round in 0..3 {
-        let written = subject.transaction(move |tx| {
+        let written = context.transaction(move |tx| {
             tx.put(&SEEN.key(1), &round)?;
             tx.hset(&SEEN_FIELDS.key(1), &field(), &round)?;
             let now = tx.now();
@@ -279,10 +283,10 @@ pub async fn refreshed_families(subject: &Subject) {
         });
         let (now, one, other) = written.await.expect("a transaction");
         assert_eq!((one, other), (Some(now + REFRESH_MS), Some(now + REFRESH_MS)));
-        if let Some(clock) = subject.held_clock() {
+        if let Some(clock) = context.manual_clock() {
             clock.advance(500);
         }
-        let touched = subject.transaction(|tx| {
+        let touched = context.transaction(|tx| {
             tx.touch(&SEEN.key(1))?;
             tx.touch(&SEEN.key(404))?;
             let now = tx.now();
@@ -294,18 +298,18 @@ pub async fn refreshed_families(subject: &Subject) {
 }
 
 /// `given`: each write says how long.
-pub async fn given_families(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn given_families(context: &Context) {
+    let scope = context.scope();
     let life = Duration::from_secs(100);
     let text = || "t".to_owned();
-    let written = subject.transaction(move |tx| {
+    let written = context.transaction(move |tx| {
         tx.put_for(&TOKEN.key(1), &text(), life)?;
         deadline_of(tx, |tx| tx.deadline(&TOKEN.key(1)))
     });
     let (now, end) = written.await.expect("a transaction");
     assert_eq!(end, Some(now + 100_000));
-    let at = subject.far(7).await;
-    let moved = subject.transaction(move |tx| {
+    let at = context.far(7).await;
+    let moved = context.transaction(move |tx| {
         tx.put_until(&TOKEN.key(1), &text(), at)?;
         tx.expire_at(&TOKEN.key(1), at + 1)?;
         tx.deadline(&TOKEN.key(1))
@@ -320,17 +324,17 @@ pub async fn given_families(subject: &Subject) {
 
 /// Writes to a key with a fixed life succeed up to its last millisecond and beyond: they meet a living key or
 /// make a new one, and never fail for the end that lies between.
-pub async fn writes_around_the_end_of_a_fixed_life(subject: &Subject) {
+pub async fn writes_around_the_end_of_a_fixed_life(context: &Context) {
     for round in 0..8 {
-        let until = subject.now().await + 2 * SPARK_MS;
-        while subject.now().await < until {
-            let written = subject.transaction(move |tx| {
+        let until = context.now().await + 2 * SPARK_MS;
+        while context.now().await < until {
+            let written = context.transaction(move |tx| {
                 tx.sadd(&SPARK.key(round), &1)?;
                 tx.srem(&SPARK.key(round), &1)?;
                 tx.sadd(&SPARK.key(round), &2)
             });
             assert_eq!(written.await, Ok(()), "round {round}");
-            if let Some(clock) = subject.held_clock() {
+            if let Some(clock) = context.manual_clock() {
                 clock.advance(1);
             }
         }

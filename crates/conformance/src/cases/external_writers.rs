@@ -1,16 +1,16 @@
-//! Random transactions of two processes beside external clients that change the same keys by plain commands: the merged
-//! history is replayed on the model, every result and the whole keyspace compared.
+//! Random transactions of two processes beside external clients that change the same keys by plain commands:
+//! the merged history is replayed on the model, every result and the whole keyspace compared.
 
-use super::programs::{make, whole};
-use crate::dice::Dice;
-use crate::external::{External, Held};
+use super::model_comparison::{make, whole};
+use crate::context::Context;
+use crate::external::{External, StoredValue};
 use crate::families::World;
-use crate::history::{Deed, replay};
-use crate::linear::Call;
-use crate::model::{Op, Refused};
-use crate::program::{Event, KEYS, program};
+use crate::history::{Action, replay};
+use crate::linearizability::Call;
+use crate::model::{Op, Refusal};
+use crate::random_program::{Event, KEYS, program};
+use crate::rng::Rng;
 use crate::runner::say;
-use crate::subject::Subject;
 use bytes::Bytes;
 use emberkeep_hot::command::Write;
 use emberkeep_hot::store::log_keys;
@@ -30,33 +30,33 @@ const PAUSE: Duration = Duration::from_micros(300);
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Transactions and plain commands on the same keys at once.
-pub async fn transactions_beside_plain_commands(subject: &Subject) {
-    let random = Dice::random_seed();
+pub async fn transactions_beside_plain_commands(context: &Context) {
+    let random = Rng::random_seed();
     say(&format!("  mixed::transactions_beside_plain_commands: random seed {random}"));
     for seed in (0..RUNS).map(|run| run * 100).chain([random]) {
-        if let Err(why) = run(subject, seed).await {
+        if let Err(why) = run(context, seed).await {
             panic!("seed {seed}: {why}");
         }
     }
 }
 
-async fn run(subject: &Subject, seed: u64) -> Result<(), String> {
-    let (keys, start): (Vec<Bytes>, _) = ((0..KEYS).map(|_| subject.fresh()).collect(), subject.far(0).await);
-    let (list, _) = log_keys(subject.store().key_layout(), subject.partition().as_bytes());
+async fn run(context: &Context, seed: u64) -> Result<(), String> {
+    let (keys, start): (Vec<Bytes>, _) = ((0..KEYS).map(|_| context.fresh()).collect(), context.far(0).await);
+    let (list, _) = log_keys(context.store().key_layout(), context.partition().as_bytes());
     let mut tasks = Vec::new();
-    for (number, scope) in [subject.scope(), subject.other_scope()].into_iter().cycle().take(4).enumerate() {
+    for (number, scope) in [context.scope(), context.other_scope()].into_iter().cycle().take(4).enumerate() {
         let seed = seed + number as u64;
         tasks.push(ours(scope.deadline(DEADLINE), keys.clone(), program(seed, EVENTS, start), seed));
     }
     for number in 10..12 {
         let writes = writes_of(program(seed + number, COMMANDS, start), seed + number);
-        tasks.push(theirs(subject.external(), keys.clone(), writes, list.clone(), seed + number));
+        tasks.push(theirs(context.external(), keys.clone(), writes, list.clone(), seed + number));
     }
     let mut calls = Vec::new();
     for task in tasks {
         calls.extend(task.await.expect("no client panics"));
     }
-    let mut external = subject.external();
+    let mut external = context.external();
     let order = notes(&mut *external, &list).await;
     let model = replay(&calls, &order)?;
     // The next run begins with an empty list.
@@ -66,7 +66,7 @@ async fn run(subject: &Subject, seed: u64) -> Result<(), String> {
 
 /// The notes, without the numbers that the log puts before them.
 async fn notes(external: &mut dyn External, list: &Bytes) -> Vec<String> {
-    let Some((Held::List(entries), _)) = external.look(list).await else { return vec![] };
+    let Some((StoredValue::List(entries), _)) = external.inspect(list).await else { return vec![] };
     let name = |entry: &Bytes| {
         let text = String::from_utf8_lossy(entry);
         text.split_once(':').expect("a number and a note").1.to_owned()
@@ -74,13 +74,19 @@ async fn notes(external: &mut dyn External, list: &Bytes) -> Vec<String> {
     entries.iter().map(name).collect()
 }
 
-/// One of our tasks: a transaction after the other, each with a note in the partition's log unless it only reads.
-fn ours(scope: Scope<World>, keys: Vec<Bytes>, events: Vec<Event>, seed: u64) -> JoinHandle<Vec<Call<Deed>>> {
+/// One of our tasks: a transaction after the other, each with a note in the partition's log unless it only
+/// reads.
+fn ours(
+    scope: Scope<World>,
+    keys: Vec<Bytes>,
+    events: Vec<Event>,
+    seed: u64,
+) -> JoinHandle<Vec<Call<Action>>> {
     tokio::spawn(async move {
-        let (mut calls, mut dice) = (Vec::new(), Dice::new(!seed));
+        let (mut calls, mut rng) = (Vec::new(), Rng::new(!seed));
         for (number, event) in events.into_iter().enumerate() {
             let Event::Transaction(ops) = event else { continue };
-            let noted = ops.iter().any(|op| matches!(op, Op::Write(..))) || dice.one_in(2);
+            let noted = ops.iter().any(|op| matches!(op, Op::Write(..))) || rng.one_in(2);
             let name = format!("ours {seed} {number}");
             let (keys, asked, note) = (keys.clone(), ops.clone(), name.clone());
             let invoked = Instant::now();
@@ -93,10 +99,10 @@ fn ours(scope: Scope<World>, keys: Vec<Bytes>, events: Vec<Event>, seed: u64) ->
             });
             let outcome = match told.await {
                 Ok(answers) => Ok(answers),
-                Err(Error::WrongType { .. }) => Err(Refused),
+                Err(Error::WrongType { .. }) => Err(Refusal),
                 Err(other) => panic!("{name}: {other}"),
             };
-            calls.push(Call { invoked, returned: Instant::now(), op: Deed { name, noted, ops, outcome } });
+            calls.push(Call { invoked, returned: Instant::now(), op: Action { name, noted, ops, outcome } });
         }
         calls
     })
@@ -104,13 +110,13 @@ fn ours(scope: Scope<World>, keys: Vec<Bytes>, events: Vec<Event>, seed: u64) ->
 
 /// The single writes of a program, and now and then one that ends a key at once.
 fn writes_of(events: Vec<Event>, seed: u64) -> Vec<(usize, Write)> {
-    let mut dice = Dice::new(!seed);
+    let mut rng = Rng::new(!seed);
     let transactions = events.into_iter().filter_map(|event| match event {
         Event::Transaction(ops) => Some(ops),
         Event::Pass(_) => None,
     });
     let mut write = |op| match op {
-        Op::Write(key, _) if dice.one_in(10) => Some((key, Write::ExpireAt(1))),
+        Op::Write(key, _) if rng.one_in(10) => Some((key, Write::ExpireAt(1))),
         Op::Write(key, write) => Some((key, write)),
         Op::Read(..) => None,
     };
@@ -124,19 +130,19 @@ fn theirs(
     writes: Vec<(usize, Write)>,
     list: Bytes,
     seed: u64,
-) -> JoinHandle<Vec<Call<Deed>>> {
+) -> JoinHandle<Vec<Call<Action>>> {
     tokio::spawn(async move {
         let mut calls = Vec::new();
         for (number, (key, write)) in writes.into_iter().enumerate() {
             let name = format!("theirs {seed} {number}");
             let invoked = Instant::now();
             let note = Bytes::from(format!("0:{name}"));
-            let accepted = external.change_noting(&keys[key], write.clone(), &list, note).await;
+            let accepted = external.change_and_log(&keys[key], write.clone(), &list, note).await;
             let returned = Instant::now();
             // A deadline in the past removes the key.
             let write = if write == Write::ExpireAt(1) { Write::Del } else { write };
-            let outcome = if accepted { Ok(vec![]) } else { Err(Refused) };
-            let op = Deed { name, noted: true, ops: vec![Op::Write(key, write)], outcome };
+            let outcome = if accepted { Ok(vec![]) } else { Err(Refusal) };
+            let op = Action { name, noted: true, ops: vec![Op::Write(key, write)], outcome };
             calls.push(Call { invoked, returned, op });
             tokio::time::sleep(PAUSE).await;
         }

@@ -1,11 +1,11 @@
-//! Linearizability: what several tasks of two processes did and were told can be put in an order that respects
-//! real time.
+//! Linearizability: the calls and results of several tasks of two processes can be put in an order that
+//! respects real time.
 
-use crate::dice::Dice;
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::World;
-use crate::linear::{Call, Spec, is_linearizable};
-use crate::subject::Subject;
-use crate::words::*;
+use crate::linearizability::{Call, Spec, is_linearizable};
+use crate::rng::Rng;
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::{Result, Scope, Tx};
@@ -20,20 +20,20 @@ const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;
 
-/// What a task does in a transaction, by a roll of dice, and what it was told.
+/// What a task does in a transaction, by a roll of rng, and what it was told.
 type Act<O> = fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<O>;
 
 /// Records what the tasks do on fresh keys and checks it.
-async fn check<S>(subject: &Subject, spec: S, act: Act<S::Op>)
+async fn check<S>(context: &Context, spec: S, act: Act<S::Op>)
 where
     S: Spec + Send + 'static,
     S::Op: Debug + Send + 'static,
 {
     for round in 0..ROUNDS {
-        let keys = [subject.fresh(), subject.fresh()];
+        let keys = [context.fresh(), context.fresh()];
         let tasks: Vec<_> = (0..TASKS)
             .map(|task| {
-                let scope = if task % 2 == 0 { subject.scope() } else { subject.other_scope() };
+                let scope = if task % 2 == 0 { context.scope() } else { context.other_scope() };
                 tokio::spawn(record(scope, keys.clone(), round * 100 + task as u64, act))
             })
             .collect();
@@ -61,10 +61,10 @@ async fn record<O: Debug + Send + 'static>(
     seed: u64,
     act: Act<O>,
 ) -> Vec<Call<O>> {
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut calls = Vec::new();
     for _ in 0..CALLS {
-        let (keys, roll) = (keys.clone(), dice.roll());
+        let (keys, roll) = (keys.clone(), rng.next_u64());
         let invoked = Instant::now();
         let op = scope.transact(move |tx| act(tx, &keys, roll)).await.expect("tasks settle");
         calls.push(Call { invoked, returned: Instant::now(), op });
@@ -111,8 +111,8 @@ impl Spec for Register {
 }
 
 /// A register with blind writes, reads and compare-and-set.
-pub async fn registers(subject: &Subject) {
-    check(subject, Register, |tx, [key, _], roll| {
+pub async fn registers(context: &Context) {
+    check(context, Register, |tx, [key, _], roll| {
         let value = (roll >> 8) as i64 % 4;
         match roll % 3 {
             0 => Ok(OnRegister::Read(number(&tx.raw_read(key, Read::Get)?))),
@@ -161,8 +161,8 @@ impl Spec for Counter {
 }
 
 /// A counter with increments that nobody reads and such that tell.
-pub async fn counters(subject: &Subject) {
-    check(subject, Counter, |tx, [key, _], roll| {
+pub async fn counters(context: &Context) {
+    check(context, Counter, |tx, [key, _], roll| {
         let by = (roll >> 8) as i64 % 9 - 4;
         match roll % 3 {
             0 => Ok(OnCounter::Read(number(&tx.raw_read(key, Read::Get)?))),
@@ -209,8 +209,8 @@ impl Spec for Members {
 }
 
 /// A set of few members.
-pub async fn sets(subject: &Subject) {
-    check(subject, Members, |tx, [key, _], roll| {
+pub async fn sets(context: &Context) {
+    check(context, Members, |tx, [key, _], roll| {
         let member = b(["a", "b", "c"][(roll >> 8) as usize % 3]);
         match roll % 3 {
             0 => {
@@ -264,8 +264,8 @@ impl Spec for Pair {
 }
 
 /// Two keys in one transaction: reads of both, swaps, blind writes of one.
-pub async fn transactions_over_two_keys(subject: &Subject) {
-    check(subject, Pair, |tx, keys, roll| {
+pub async fn transactions_over_two_keys(context: &Context) {
+    check(context, Pair, |tx, keys, roll| {
         let value = (roll >> 8) as i64 % 5;
         if roll % 3 == 0 {
             let at = (roll >> 16) as usize % 2;

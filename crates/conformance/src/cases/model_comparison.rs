@@ -1,12 +1,13 @@
-//! Random programs against the model: every answer of every transaction, and the whole keyspace after each program.
+//! Random programs against the model: every answer of every transaction, and the whole keyspace after each
+//! program.
 
-use crate::dice::Dice;
+use crate::context::Context;
 use crate::external::{Change, External};
 use crate::families::World;
 use crate::model::{Model, Op};
-use crate::program::{Event, KEYS, LIFE_MS_MAX, program, shorter_at};
+use crate::random_program::{Event, KEYS, LIFE_MS_MAX, program, shorter_at};
+use crate::rng::Rng;
 use crate::runner::say;
-use crate::subject::Subject;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Reply, Write};
 use emberkeep_hot::{Error, Scope, Tx};
@@ -17,75 +18,80 @@ const FIXED_SEEDS: u64 = 100;
 const EVENTS: usize = 40;
 
 /// Fixed seeds and a random one.
-pub async fn transactions_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
+pub async fn transactions_against_the_model(context: &Context) {
+    let random = Rng::random_seed();
     say(&format!("  programs::transactions_against_the_model: random seed {random}"));
     for seed in (0..FIXED_SEEDS).chain([random]) {
-        run(subject, seed, Way::OneByOne).await;
+        run(context, seed, Schedule::OneByOne).await;
     }
 }
 
 /// The same, with all operations of a program's neighbouring transactions in one body: own writes deep.
-pub async fn large_transactions_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
+pub async fn large_transactions_against_the_model(context: &Context) {
+    let random = Rng::random_seed();
     say(&format!("  programs::large_transactions_against_the_model: random seed {random}"));
     for seed in (1_000..1_000 + FIXED_SEEDS).chain([random]) {
-        run(subject, seed, Way::Joined).await;
+        run(context, seed, Schedule::Joined).await;
     }
 }
 
 /// The same, with neighbouring reads of a body made together.
-pub async fn reads_together_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
+pub async fn reads_together_against_the_model(context: &Context) {
+    let random = Rng::random_seed();
     say(&format!("  programs::reads_together_against_the_model: random seed {random}"));
     for seed in (3_000..3_000 + FIXED_SEEDS).chain([random]) {
-        run(subject, seed, Way::Together).await;
+        run(context, seed, Schedule::Together).await;
     }
 }
 
 /// The same, where two processes take turns and nobody's memory of the keys is fresh.
-pub async fn two_processes_against_the_model(subject: &Subject) {
-    let random = Dice::random_seed();
+pub async fn two_processes_against_the_model(context: &Context) {
+    let random = Rng::random_seed();
     say(&format!("  programs::two_processes_against_the_model: random seed {random}"));
     for seed in (2_000..2_000 + FIXED_SEEDS).chain([random]) {
-        run(subject, seed, Way::InTurns).await;
+        run(context, seed, Schedule::InTurns).await;
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
+enum Schedule {
     OneByOne,
     Joined,
     Together,
     InTurns,
 }
 
-async fn run(subject: &Subject, seed: u64, way: Way) {
+async fn run(context: &Context, seed: u64, schedule: Schedule) {
     // Far from now, so that on a real server only the program's own clock ends keys.
-    let start = subject.far(0).await;
+    let start = context.far(0).await;
     let mut events = program(seed, EVENTS, start);
-    if matches!(way, Way::Joined | Way::Together) {
+    if matches!(schedule, Schedule::Joined | Schedule::Together) {
         events = joined(events);
     }
-    if let Some(clock) = subject.held_clock() {
+    if let Some(clock) = context.manual_clock() {
         clock.set(start);
     }
-    if play(subject, &events, way, start).await.is_none() {
+    if play(context, &events, schedule, start).await.is_none() {
         return;
     }
-    let (shortest, why) = shortened(subject, events, way, start).await;
-    panic!("seed {seed}, {way:?}: {why}\nprogram: {shortest:?}");
+    let (shortest, why) = shortened(context, events, schedule, start).await;
+    panic!("seed {seed}, {schedule:?}: {why}\nprogram: {shortest:?}");
 }
 
 /// The shortest program, with the shortest transactions, that still fails.
-async fn shortened(subject: &Subject, mut events: Vec<Event>, way: Way, start: i64) -> (Vec<Event>, String) {
+async fn shortened(
+    context: &Context,
+    mut events: Vec<Event>,
+    schedule: Schedule,
+    start: i64,
+) -> (Vec<Event>, String) {
     let mut why = "it failed once and not again".to_owned();
     let mut at = events.len();
     while at > 0 {
         at -= 1;
         for shorter in shorter_at(&events, at) {
-            let (again, later) = restarted(subject, start).await;
-            if let Some(reason) = play(subject, &moved(&shorter, later), way, again).await {
+            let (again, later) = restarted(context, start).await;
+            if let Some(reason) = play(context, &moved(&shorter, later), schedule, again).await {
                 (events, why) = (shorter, reason);
                 // The same place again: more of it may go.
                 at = (at + 1).min(events.len());
@@ -97,8 +103,8 @@ async fn shortened(subject: &Subject, mut events: Vec<Event>, way: Way, start: i
 }
 
 /// A held clock does not go back: a program that is played again starts later, with later deadlines.
-async fn restarted(subject: &Subject, start: i64) -> (i64, i64) {
-    match subject.held_clock() {
+async fn restarted(context: &Context, start: i64) -> (i64, i64) {
+    match context.manual_clock() {
         Some(clock) => {
             let again = clock.now().max(start) + 10 * LIFE_MS_MAX;
             clock.set(again);
@@ -137,21 +143,21 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
 }
 
 /// Plays a program on fresh keys; what differs from the model, if anything does.
-async fn play(subject: &Subject, events: &[Event], way: Way, start: i64) -> Option<String> {
-    let keys: Vec<Bytes> = (0..KEYS).map(|_| subject.fresh()).collect();
-    let scopes = [subject.scope(), subject.other_scope()];
-    let (mut model, mut now, mut external) = (Model::default(), start, subject.external());
+async fn play(context: &Context, events: &[Event], schedule: Schedule, start: i64) -> Option<String> {
+    let keys: Vec<Bytes> = (0..KEYS).map(|_| context.fresh()).collect();
+    let scopes = [context.scope(), context.other_scope()];
+    let (mut model, mut now, mut external) = (Model::default(), start, context.external());
     for (number, event) in events.iter().enumerate() {
         match event {
             Event::Pass(ms) => {
                 now += ms;
                 let ended = model.pass(now);
-                pass(subject, &keys, &ended, now, &mut *external).await;
+                pass(context, &keys, &ended, now, &mut *external).await;
             }
             Event::Transaction(ops) => {
                 let ops = living(ops, now);
-                let scope = &scopes[if way == Way::InTurns { number % 2 } else { 0 }];
-                let difference = compare(scope, &keys, &ops, &mut model, way).await;
+                let scope = &scopes[if schedule == Schedule::InTurns { number % 2 } else { 0 }];
+                let difference = compare(scope, &keys, &ops, &mut model, schedule).await;
                 if let Some(difference) = difference {
                     return Some(format!("event {number}: {difference}"));
                 }
@@ -168,8 +174,8 @@ fn living(ops: &[Op], now: i64) -> Vec<Op> {
 }
 
 /// A held clock moves; on a real server an external client ends the keys whose time has come.
-async fn pass(subject: &Subject, keys: &[Bytes], ended: &[usize], now: i64, external: &mut dyn External) {
-    if let Some(clock) = subject.held_clock() {
+async fn pass(context: &Context, keys: &[Bytes], ended: &[usize], now: i64, external: &mut dyn External) {
+    if let Some(clock) = context.manual_clock() {
         return clock.set(now);
     }
     for key in ended {
@@ -183,11 +189,11 @@ async fn compare(
     keys: &[Bytes],
     ops: &[Op],
     model: &mut Model,
-    way: Way,
+    schedule: Schedule,
 ) -> Option<String> {
     let expected = model.transaction(ops);
     let (keys, asked) = (keys.to_vec(), ops.to_vec());
-    let body = if way == Way::Together { make_together } else { make };
+    let body = if schedule == Schedule::Together { make_together } else { make };
     let found = scope.transact(move |tx| body(tx, &keys, &asked)).await;
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected == found => None,
@@ -239,7 +245,7 @@ fn told(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
 pub(super) async fn whole(keys: &[Bytes], model: &Model, external: &mut dyn External) -> Option<String> {
     for (number, key) in keys.iter().enumerate() {
         let expected = model.entry(number).map(|entry| (entry.held.clone(), entry.deadline));
-        let found = external.look(key).await;
+        let found = external.inspect(key).await;
         if expected != found {
             return Some(format!("key {number} at the end\n  model:  {expected:?}\n  engine: {found:?}"));
         }

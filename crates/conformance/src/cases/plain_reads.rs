@@ -1,8 +1,8 @@
 //! Plain reads by typed words, outside of transactions, and prefetched reads.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::*;
-use crate::subject::Subject;
-use crate::words::*;
 use emberkeep_hot::command::{Write, ZSlice};
 use emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 use emberkeep_hot::{Error, Result, Tx};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Every word answers what a transaction wrote.
-pub async fn plain_words(subject: &Subject) {
-    let (at, text) = (subject.far(0).await, str::to_owned);
+pub async fn plain_words(context: &Context) {
+    let (at, text) = (context.far(0).await, str::to_owned);
     let fill = move |tx: &mut Tx<'_, World>| {
         tx.put_until(&TOKEN.key(1), &text("t"), at)?;
         tx.put(&NOTE.key(1), &text("n"))?;
@@ -21,8 +21,8 @@ pub async fn plain_words(subject: &Subject) {
         ["x", "y", "z"].iter().try_for_each(|e| tx.rpush(&QUEUE.key(1), &text(e)))?;
         [("hi", 2.5), ("lo", -1.0)].iter().try_for_each(|(m, s)| tx.zadd(&BOARD.key(1), &text(m), *s))
     };
-    subject.transaction(fill).await.expect("a transaction");
-    let scope = subject.scope();
+    context.transaction(fill).await.expect("a transaction");
+    let scope = context.scope();
     assert_eq!(scope.exists(&NOTE.key(1)).await, Ok(true));
     assert_eq!(scope.exists_many(&[1, 2, 1].map(|id| CREW.key(id))).await, Ok(vec![true, false, true]));
     assert_eq!(scope.deadline_of(&TOKEN.key(1)).await, Ok(Some(at)));
@@ -43,8 +43,8 @@ pub async fn plain_words(subject: &Subject) {
 }
 
 /// What is not there is empty for every word.
-pub async fn plain_words_of_absent_keys(subject: &Subject) {
-    let (scope, name) = (subject.scope(), "x".to_owned());
+pub async fn plain_words_of_absent_keys(context: &Context) {
+    let (scope, name) = (context.scope(), "x".to_owned());
     assert_eq!(scope.exists(&NOTE.key(1)).await, Ok(false));
     assert_eq!(scope.exists_many::<NOTE>(&[]).await, Ok(vec![]));
     assert_eq!(scope.deadline_of(&NOTE.key(1)).await, Ok(None));
@@ -71,12 +71,12 @@ fn names<T: Debug>(result: Result<T>, family: &str) {
 }
 
 /// A key of another type: each word names the family; a word that asks for no type answers.
-pub async fn plain_words_on_a_wrong_type(subject: &Subject) {
-    let (scope, name) = (subject.scope(), "x".to_owned());
-    subject.plant(&SHEET.key(1), set("text")).await;
-    subject.plant(&CREW.key(1), set("text")).await;
-    subject.plant(&QUEUE.key(1), sadd(&["a"])).await;
-    subject.plant(&BOARD.key(1), sadd(&["a"])).await;
+pub async fn plain_words_on_a_wrong_type(context: &Context) {
+    let (scope, name) = (context.scope(), "x".to_owned());
+    context.plant(&SHEET.key(1), set("text")).await;
+    context.plant(&CREW.key(1), set("text")).await;
+    context.plant(&QUEUE.key(1), sadd(&["a"])).await;
+    context.plant(&BOARD.key(1), sadd(&["a"])).await;
     names(scope.hget(&SHEET.key(1), &name).await, "SHEET");
     names(scope.hgetall(&SHEET.key(1)).await, "SHEET");
     names(scope.hlen(&SHEET.key(1)).await, "SHEET");
@@ -93,28 +93,28 @@ pub async fn plain_words_on_a_wrong_type(subject: &Subject) {
 }
 
 /// The bounds of a reply are those of a transaction, and the refusal says how a large set is read.
-pub async fn plain_words_of_too_much(subject: &Subject) {
-    let (scope, most) = (subject.scope(), REPLY_ELEMENTS_MAX as i64);
+pub async fn plain_words_of_too_much(context: &Context) {
+    let (scope, most) = (context.scope(), REPLY_ELEMENTS_MAX as i64);
     names(scope.lrange(&QUEUE.key(1), 0, most).await, "QUEUE");
     names(scope.zrange(&BOARD.key(1), ZSlice::Rank(0, most), false).await, "BOARD");
     let members = |from: usize, to: usize| Write::SAdd((from..to).map(|n| b(&n.to_string())).collect());
-    subject.plant(&CREW.key(1), members(0, REPLY_ELEMENTS_MAX)).await;
+    context.plant(&CREW.key(1), members(0, REPLY_ELEMENTS_MAX)).await;
     assert_eq!(scope.smembers(&CREW.key(1)).await.map(|all| all.len()), Ok(REPLY_ELEMENTS_MAX));
-    subject.plant(&CREW.key(1), members(REPLY_ELEMENTS_MAX, REPLY_ELEMENTS_MAX + 1)).await;
+    context.plant(&CREW.key(1), members(REPLY_ELEMENTS_MAX, REPLY_ELEMENTS_MAX + 1)).await;
     let told = scope.smembers(&CREW.key(1)).await;
     assert!(told.as_ref().is_err_and(|error| error.to_string().contains("`Scope::members`")), "{told:?}");
     names(told, "CREW");
-    names(subject.transaction(|tx| tx.smembers(&CREW.key(1))).await, "CREW");
+    names(context.transaction(|tx| tx.smembers(&CREW.key(1))).await, "CREW");
     assert_eq!(scope.scard(&CREW.key(1)).await, Ok(REPLY_ELEMENTS_MAX + 1));
 }
 
-/// One value that cannot be read does not stand in the way of the others.
-pub async fn each_value_with_its_own_result(subject: &Subject) {
-    let scope = subject.scope();
+/// One value that cannot be read does not affect the others.
+pub async fn each_value_with_its_own_result(context: &Context) {
+    let scope = context.scope();
     let good = Monster { hp: 5, name: "ok".into() };
     scope.put(&MONSTER.key(1), good.clone()).await.expect("a transaction");
-    subject.plant(&MONSTER.key(2), set("{broken")).await;
-    subject.plant(&MONSTER.key(3), sadd(&["a"])).await;
+    context.plant(&MONSTER.key(2), set("{broken")).await;
+    context.plant(&MONSTER.key(3), sadd(&["a"])).await;
     let each = scope.get_each(&[1, 2, 3, 4].map(|id| MONSTER.key(id))).await.expect("the store answers");
     assert_eq!((&each[0], &each[3]), (&Ok(Some(good)), &Ok(None)));
     assert!(matches!(&each[1], Err(Error::Corrupt { key, .. }) if key.contains("MONSTER")), "{:?}", each[1]);
@@ -123,14 +123,14 @@ pub async fn each_value_with_its_own_result(subject: &Subject) {
 }
 
 /// Prefetched reads are known when the body begins: it runs once, although nobody here has seen the keys.
-pub async fn prefetched_reads(subject: &Subject) {
+pub async fn prefetched_reads(context: &Context) {
     let fill = |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &"n".to_owned())?;
         tx.put(&COUNT.key(1), &5)?;
         tx.sadd(&CREW.key(1), &7)
     };
-    subject.other_scope().transact(fill).await.expect("a transaction");
-    let scope = subject.scope().prefetch_get(&NOTE.key(1)).prefetch_exists(&COUNT.key(1));
+    context.other_scope().transact(fill).await.expect("a transaction");
+    let scope = context.scope().prefetch_get(&NOTE.key(1)).prefetch_exists(&COUNT.key(1));
     let scope = scope.prefetch_members(&CREW.key(1)).prefetch_members(&CREW.key(2));
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();

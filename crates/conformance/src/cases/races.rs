@@ -1,9 +1,9 @@
 //! One winner: 64 tasks race for each of thousands of prizes, and each prize goes to exactly one of them.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::World;
 use crate::runner::say;
-use crate::subject::Subject;
-use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::{Result, Scope, Tx};
@@ -21,13 +21,13 @@ const HEAT: usize = 32;
 type Attempt = fn(&mut Tx<'_, World>, &Bytes, usize) -> Result<bool>;
 
 /// All tasks try every contest; how many won each.
-async fn race(subject: &Subject, name: &str, prizes: &[Bytes], attempt: Attempt) -> Vec<usize> {
+async fn race(context: &Context, name: &str, prizes: &[Bytes], attempt: Attempt) -> Vec<usize> {
     let started = Instant::now();
     let prizes: Arc<[Bytes]> = prizes.into();
     let barrier = Arc::new(Barrier::new(TASKS));
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
-            let scope = if task % 2 == 0 { subject.scope() } else { subject.other_scope() };
+            let scope = if task % 2 == 0 { context.scope() } else { context.other_scope() };
             tokio::spawn(contestant(scope, task, prizes.clone(), barrier.clone(), attempt))
         })
         .collect();
@@ -68,14 +68,14 @@ async fn contestant(
     won
 }
 
-fn prizes(subject: &Subject) -> Vec<Bytes> {
-    (0..CONTESTS).map(|_| subject.fresh()).collect()
+fn prizes(context: &Context) -> Vec<Bytes> {
+    (0..CONTESTS).map(|_| context.fresh()).collect()
 }
 
 /// Who finds the key absent takes it.
-pub async fn claims(subject: &Subject) {
-    let prizes = prizes(subject);
-    let winners = race(subject, "claims", &prizes, |tx, prize, task| {
+pub async fn claims(context: &Context) {
+    let prizes = prizes(context);
+    let winners = race(context, "claims", &prizes, |tx, prize, task| {
         if tx.raw_read(prize, Read::Exists)? == int(1) {
             return Ok(false);
         }
@@ -86,16 +86,16 @@ pub async fn claims(subject: &Subject) {
 }
 
 /// Everybody hits; who brings the hit points to exactly 0 has the kill. Each has one hit more than needed.
-pub async fn last_hits(subject: &Subject) {
-    let prizes = prizes(subject);
+pub async fn last_hits(context: &Context) {
+    let prizes = prizes(context);
     for piece in prizes.chunks(500) {
         let full = set(&(TASKS as i64 / 2).to_string());
-        subject
+        context
             .write(piece.iter().map(|key| (key.clone(), full.clone())).collect())
             .await
             .expect("a transaction");
     }
-    let winners = race(subject, "last hits", &prizes, |tx, prize, _| {
+    let winners = race(context, "last hits", &prizes, |tx, prize, _| {
         let Reply::Blob(text) = tx.raw_read(prize, Read::Get)? else { return Ok(false) };
         let hp: i64 = String::from_utf8_lossy(&text).parse().expect("hit points");
         if hp == 0 {
@@ -106,21 +106,21 @@ pub async fn last_hits(subject: &Subject) {
     });
     assert!(winners.await.iter().all(|won| *won == 1));
     for prize in prizes.iter().step_by(97) {
-        assert_eq!(subject.read(prize, Read::Get).await, blob("0"));
+        assert_eq!(context.read(prize, Read::Get).await, blob("0"));
     }
 }
 
 /// One element in each list; who pops it has it.
-pub async fn pops(subject: &Subject) {
-    let prizes = prizes(subject);
+pub async fn pops(context: &Context) {
+    let prizes = prizes(context);
     for piece in prizes.chunks(500) {
         let one = rpush(&["prize"]);
-        subject
+        context
             .write(piece.iter().map(|key| (key.clone(), one.clone())).collect())
             .await
             .expect("a transaction");
     }
-    let winners = race(subject, "pops", &prizes, |tx, prize, _| {
+    let winners = race(context, "pops", &prizes, |tx, prize, _| {
         let Reply::List(head) = tx.raw_read(prize, Read::LRange(0, 0))? else { return Ok(false) };
         if head.is_empty() {
             return Ok(false);
@@ -130,6 +130,6 @@ pub async fn pops(subject: &Subject) {
     });
     assert!(winners.await.iter().all(|won| *won == 1));
     for prize in prizes.iter().step_by(97) {
-        assert_eq!(subject.read(prize, Read::Exists).await, int(0));
+        assert_eq!(context.read(prize, Read::Exists).await, int(0));
     }
 }
