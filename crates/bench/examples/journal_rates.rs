@@ -1,6 +1,7 @@
 //! How fast the journal appends and loads: `cargo run --release -p emberkeep-bench --example journal_rates -- <folder> [sets] [bytes]`.
 //!
-//! Leaves the folder, so that `redis-server --dir <folder> --appendonly yes` can load the same files beside it.
+//! Leaves the folder, so that `redis-server --dir <folder> --appendonly yes` can load the same files beside
+//! it.
 
 use bytes::Bytes;
 use emberkeep::hot::command::{Expiry, Write};
@@ -94,7 +95,7 @@ fn settle(path: &str, tasks: usize, bytes: usize) {
                         let transaction =
                             [(Bytes::from(format!("key{task}")), Write::Set(value.clone(), Expiry::Never))];
                         let sequence = journal.append(&transaction, vec![]).expect("a working disk");
-                        journal.settle(sequence).await.expect("a working disk");
+                        journal.wait_durable(sequence).await.expect("a working disk");
                     }
                 })
             })

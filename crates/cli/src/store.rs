@@ -5,7 +5,7 @@ use crate::redact::masked;
 use crate::size::Size;
 use anyhow::{Context, bail};
 use emberkeep::hot::{Store, embedded::Embedded, journal};
-use emberkeep::redis::{Address, RedisEngine};
+use emberkeep::redis::{RedisEngine, RedisUrl};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl StoreArguments {
                 "--durability is about the embedded store; a server has its own settings, such as appendfsync"
             );
         }
-        Address::parse(&self.hot).map(drop).context("cannot use --hot")
+        RedisUrl::parse(&self.hot).map(drop).context("cannot use --hot")
     }
 
     /// Whether the store is inside this process, where no other process reaches it.

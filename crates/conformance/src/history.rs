@@ -1,18 +1,19 @@
 //! The merged history of many clients, checked by replaying it on the model.
 //!
-//! Clients leave a note in one list, in the same commit as what they did, by a write that reads nothing: the list is
-//! the order of the commits, and nobody's validation rests on it. Then everything can be checked: each result is what
-//! the model answers at that place; the order respects real time; what left no note (pure reads, refused calls) is
-//! right at some place between the calls that had returned before it was made and those made after it returned.
+//! Clients leave a note in one list, in the same commit as what they did, by a write that reads nothing: the
+//! list is the order of the commits, and nobody's validation rests on it. Then everything can be checked:
+//! each result is what the model answers at that place; the order respects real time; what left no note
+//! (pure reads, refused calls) is right at some place between the calls that had returned before it was made
+//! and those made after it returned.
 
-use crate::linear::Call;
-use crate::model::{Model, Op, Refused};
+use crate::linearizability::Call;
+use crate::model::{Model, Op, Refusal};
 use emberkeep_hot::command::Reply;
 use std::collections::HashMap;
 
 /// What a client did, and what it was told.
 #[derive(Debug, Clone)]
-pub struct Deed {
+pub struct Action {
     /// Its note, if it left one.
     pub name: String,
     /// Whether it leaves a note when it is not refused.
@@ -20,11 +21,12 @@ pub struct Deed {
     /// Its operations, in order.
     pub ops: Vec<Op>,
     /// What its reads answered, or that it was refused.
-    pub outcome: Result<Vec<Option<Reply>>, Refused>,
+    pub outcome: Result<Vec<Option<Reply>>, Refusal>,
 }
 
-/// The keyspace at the end of a history, or what is impossible in it. `order` are the notes as they were found.
-pub fn replay(calls: &[Call<Deed>], order: &[String]) -> Result<Model, String> {
+/// The keyspace at the end of a history, or what is impossible in it. `order` are the notes as they were
+/// found.
+pub fn replay(calls: &[Call<Action>], order: &[String]) -> Result<Model, String> {
     let history = History::new(calls, order)?;
     history.respects_time()?;
     let states = history.states()?;
@@ -36,13 +38,13 @@ pub fn replay(calls: &[Call<Deed>], order: &[String]) -> Result<Model, String> {
 
 struct History<'a> {
     /// The calls that left notes, in their order.
-    ordered: Vec<&'a Call<Deed>>,
+    ordered: Vec<&'a Call<Action>>,
     places: HashMap<&'a str, usize>,
 }
 
 impl<'a> History<'a> {
-    fn new(calls: &'a [Call<Deed>], order: &'a [String]) -> Result<History<'a>, String> {
-        let by_name: HashMap<&str, &Call<Deed>> =
+    fn new(calls: &'a [Call<Action>], order: &'a [String]) -> Result<History<'a>, String> {
+        let by_name: HashMap<&str, &Call<Action>> =
             calls.iter().map(|call| (&call.op.name[..], call)).collect();
         let mut history = History { ordered: Vec::new(), places: HashMap::new() };
         for (place, name) in order.iter().enumerate() {
@@ -52,7 +54,7 @@ impl<'a> History<'a> {
             }
             history.ordered.push(call);
         }
-        let lost = |call: &&Call<Deed>| {
+        let lost = |call: &&Call<Action>| {
             call.op.noted && call.op.outcome.is_ok() && !history.places.contains_key(&call.op.name[..])
         };
         match calls.iter().find(lost) {
@@ -63,7 +65,7 @@ impl<'a> History<'a> {
 
     /// A call that had returned before another was made stands before it.
     fn respects_time(&self) -> Result<(), String> {
-        let mut latest: Option<&Call<Deed>> = None;
+        let mut latest: Option<&Call<Action>> = None;
         for call in &self.ordered {
             if let Some(before) = latest.filter(|before| call.returned < before.invoked) {
                 return Err(format!("{} stands before {}, which had returned", before.op.name, call.op.name));
@@ -82,7 +84,7 @@ impl<'a> History<'a> {
             let mut model = states[place].clone();
             let expected = model.transaction(&call.op.ops);
             if expected != call.op.outcome {
-                let Deed { name, ops, outcome, .. } = &call.op;
+                let Action { name, ops, outcome, .. } = &call.op;
                 return Err(format!(
                     "place {place}, {name}: {ops:?}\n  model:  {expected:?}\n  told: {outcome:?}"
                 ));
@@ -93,7 +95,7 @@ impl<'a> History<'a> {
     }
 
     /// A call without a note changed nothing, so its result must be right in one of the states of its time.
-    fn fits_somewhere(&self, call: &Call<Deed>, states: &[Model]) -> Result<(), String> {
+    fn fits_somewhere(&self, call: &Call<Action>, states: &[Model]) -> Result<(), String> {
         let from =
             self.ordered.iter().rposition(|other| other.returned < call.invoked).map_or(0, |at| at + 1);
         let to = self.ordered.iter().position(|other| other.invoked > call.returned);
@@ -109,7 +111,7 @@ impl<'a> History<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::*;
+    use crate::builders::*;
     use emberkeep_hot::command::{Read, Write};
     use std::time::{Duration, Instant};
 
@@ -117,31 +119,31 @@ mod tests {
         name: &str,
         (from, to): (u64, u64),
         ops: &[Op],
-        outcome: Result<Vec<Option<Reply>>, Refused>,
-    ) -> Call<Deed> {
+        outcome: Result<Vec<Option<Reply>>, Refusal>,
+    ) -> Call<Action> {
         // One start for all calls of a test.
         static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         let at = |ms| *START.get_or_init(Instant::now) + Duration::from_millis(ms);
         let noted = ops.iter().any(|op| matches!(op, Op::Write(..)));
-        let op = Deed { name: name.into(), noted, ops: ops.to_vec(), outcome };
+        let op = Action { name: name.into(), noted, ops: ops.to_vec(), outcome };
         Call { invoked: at(from), returned: at(to), op }
     }
 
-    fn put(name: &str, time: (u64, u64), text: &str) -> Call<Deed> {
+    fn put(name: &str, time: (u64, u64), text: &str) -> Call<Action> {
         call(name, time, &[Op::Write(0, set(text))], Ok(vec![]))
     }
 
-    fn saw(name: &str, time: (u64, u64), reply: Reply) -> Call<Deed> {
+    fn saw(name: &str, time: (u64, u64), reply: Reply) -> Call<Action> {
         call(name, time, &[Op::Read(0, Read::Get)], Ok(vec![Some(reply)]))
     }
 
-    fn told(calls: &[Call<Deed>], order: &[&str]) -> Result<(), String> {
+    fn told(calls: &[Call<Action>], order: &[&str]) -> Result<(), String> {
         replay(calls, &order.iter().map(|name| name.to_string()).collect::<Vec<_>>()).map(drop)
     }
 
     #[test]
     fn a_true_history_is_accepted() {
-        let refused = call("d", (5, 6), &[Op::Write(0, Write::LPop(1))], Err(Refused));
+        let refused = call("d", (5, 6), &[Op::Write(0, Write::LPop(1))], Err(Refusal));
         let calls = [put("a", (0, 3), "1"), put("b", (1, 4), "2"), saw("c", (2, 7), blob("1")), refused];
         assert_eq!(told(&calls, &["a", "b"]), Ok(()));
         assert!(told(&calls, &["b", "a"]).is_ok(), "they overlap");
@@ -167,7 +169,7 @@ mod tests {
         let late = saw("c", (4, 5), blob("1"));
         assert!(told(&[&writes[..], std::slice::from_ref(&late)].concat(), &["a", "b"]).is_err());
         assert!(told(&[&writes[..], &[late]].concat(), &["a", "b", "c"]).is_err());
-        let refused = call("d", (2, 3), &[Op::Write(0, Write::IncrBy(1))], Err(Refused));
+        let refused = call("d", (2, 3), &[Op::Write(0, Write::IncrBy(1))], Err(Refusal));
         assert!(told(&[&writes[..1], &[refused]].concat(), &["a"]).is_err(), "a number can be counted up");
     }
 }

@@ -1,34 +1,35 @@
-//! One suite of behaviours that every engine of hot state passes.
+//! The conformance suite that every engine passes.
 //!
-//! Responsible for: the cases, the model and the checkers they compare with, external clients, the runner.
-//! Not responsible for: what only one engine has (the journal, the wire); that is tested beside the engine.
+//! Responsible for: the cases, the model and the checkers, external clients, the runner.
+//! Not responsible for: parts that only one engine has (the journal, the Redis protocol); their tests are
+//! beside them.
 //!
-//! Every case runs on every engine: [`CASES`] is the one list, `tests/` has one runner per engine. A case gets a
-//! [`Subject`] with a partition of its own, so one server serves them all.
+//! Every case runs on every engine: [`CASES`] is the list, `tests/` has one runner per engine. A case gets a
+//! [`Context`] with its own partition, so that one server serves all cases.
 
 #[macro_use]
 mod list;
+pub mod builders;
 pub mod cases;
-pub mod dice;
+pub mod context;
 pub mod external;
 pub mod families;
 pub mod history;
-pub mod linear;
+pub mod linearizability;
 pub mod model;
-pub mod program;
+pub mod random_program;
+pub mod replay;
+pub mod rng;
 pub mod runner;
-pub mod story;
-pub mod subject;
-pub mod words;
 
+pub use context::{Backend, Context, Time};
 pub use runner::run_all;
-pub use subject::{Backend, Subject, Time};
 
 use std::future::Future;
 use std::pin::Pin;
 
 /// A case.
-pub type CaseFn = for<'a> fn(&'a Subject) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+pub type CaseFn = for<'a> fn(&'a Context) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 cases! {
     text: [
@@ -41,7 +42,7 @@ cases! {
         members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,
         absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
     ],
-    lists: [pushes, pops, pops_of_more_than_there_is, trims, ranges, reversed_ranges, an_empty_list_vanishes, typed_list],
+    list: [pushes, pops, pops_of_more_than_there_is, trims, ranges, reversed_ranges, an_empty_list_vanishes, typed_list],
     types: [
         every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_transaction_that_contradicts_itself,
         a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,
@@ -53,27 +54,27 @@ cases! {
         deadlines_in_the_past, empty_transactions,
         a_transaction_with_all_the_time_in_the_world,
     ],
-    lifetimes: [
+    expiry: [
         deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, the_last_millisecond,
         an_external_deadline_of_now, equal_deadlines_end_together,
         an_ended_key_is_absent_for_writes, an_external_client_ends_a_key, a_transaction_has_one_time, persistent_families,
         fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
     ],
-    passing: [single_commits, merged_commits],
-    many: [
+    deadline_before_commit: [single_commits, merged_commits],
+    batch_reads: [
         keys_read_together, own_writes_among_many, one_corrupt_value_of_many, too_much_read_together,
         many_reads_of_one_key,
     ],
-    reads: [
+    plain_reads: [
         plain_words, plain_words_of_absent_keys, plain_words_on_a_wrong_type, plain_words_of_too_much,
         each_value_with_its_own_result, prefetched_reads,
     ],
-    members: [
+    set_pages: [
         members_that_stay_throughout, small_sets, walks_that_end_early, pages_of_a_wrong_type, wrong_member_cursors,
         external_members, a_large_typed_set,
     ],
     corrupt: [broken_json, broken_numbers, bytes_that_are_no_text],
-    body: [
+    transaction_contract: [
         reruns_draw_the_same_numbers, reads_that_depend_on_the_time, an_error_discards_everything, a_panic_is_an_error,
         a_swallowed_error_commits_no_garbage, a_swallowed_refusal_of_a_write, a_body_that_never_settles,
         dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
@@ -95,19 +96,19 @@ cases! {
         keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
         wrong_cursors,
     ],
-    programs: [
+    model_comparison: [
         transactions_against_the_model, large_transactions_against_the_model, reads_together_against_the_model,
         two_processes_against_the_model,
     ],
-    mixed: [transactions_beside_plain_commands],
-    neighbours: [
+    external_writers: [transactions_beside_plain_commands],
+    concurrent_failures: [
         wrong_types_beside_good_transactions, two_opinions_of_one_key, a_key_that_changes_its_type,
         nobody_sees_what_is_refused, failing_bodies_beside_good_transactions, a_full_log_beside_good_transactions, the_last_place_of_a_log,
         many_fields_of_one_hash,
     ],
-    sums: [totals_are_exact, every_coin_is_banked_once],
-    histories: [registers, counters, sets, transactions_over_two_keys],
-    contests: [claims, last_hits, pops],
+    conservation: [totals_are_exact, every_coin_is_banked_once],
+    linearizable_histories: [registers, counters, sets, transactions_over_two_keys],
+    races: [claims, last_hits, pops],
 }
 
 #[cfg(test)]

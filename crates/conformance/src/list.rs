@@ -5,7 +5,7 @@ macro_rules! cases {
     ($($module:ident: [$($case:ident),* $(,)?],)*) => {
         /// Every case, by name.
         pub const CASES: &[(&str, CaseFn)] = &[$($(
-            (concat!(stringify!($module), "::", stringify!($case)), |subject| Box::pin(cases::$module::$case(subject))),
+            (concat!(stringify!($module), "::", stringify!($case)), |context| Box::pin(cases::$module::$case(context))),
         )*)*];
     };
 }

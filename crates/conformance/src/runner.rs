@@ -1,7 +1,7 @@
 //! Runs every case on one engine, names those that fail.
 
-use crate::dice::Dice;
-use crate::subject::{Backend, Subject};
+use crate::context::{Backend, Context};
+use crate::rng::Rng;
 use crate::{CASES, CaseFn};
 use std::io::Write;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ pub async fn run_all(backend: &Backend) {
 }
 
 async fn run_one(backend: &Backend, name: &str, case: CaseFn) -> Result<(), String> {
-    let partition = format!("w{:x}", Dice::random_seed());
-    let subject = Arc::new(Subject::new(backend, &partition));
+    let partition = format!("w{:x}", Rng::random_seed());
+    let context = Arc::new(Context::new(backend, &partition));
     // A task of its own catches the panic, and its death tells nobody else.
-    let task = tokio::spawn(async move { case(&subject).await });
+    let task = tokio::spawn(async move { case(&context).await });
     let abort = task.abort_handle();
     match tokio::time::timeout(CASE_MAX, task).await {
         Ok(Ok(())) => Ok(()),

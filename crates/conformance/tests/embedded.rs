@@ -19,7 +19,7 @@ async fn every_case_on_the_embedded_engine() {
         other: store.clone(),
         store,
         external: Arc::new(move || Box::new(TransactionsExternal::new(&same)) as Box<dyn External>),
-        time: Time::Held(clock),
+        time: Time::Manual(clock),
     };
     run_all(&backend).await;
 }

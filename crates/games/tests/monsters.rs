@@ -2,7 +2,7 @@
 
 mod monsters_cases;
 
-use emberkeep_testkit::{on_every_engine, on_two_connections, scratch, unlisted};
+use emberkeep_testkit::{on_every_engine, on_two_connections, scratch, unlisted_cases};
 
 // One suite: sweeps and teardowns visit the whole store, so cases on a server must not run in parallel.
 on_every_engine!(mod monsters = monsters_cases {
@@ -132,5 +132,5 @@ on_two_connections!(mod two_monster_processes = monsters_cases {
 #[test]
 fn every_case_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/monsters_cases");
-    assert_eq!(unlisted(include_str!("monsters.rs"), folder), [""; 0]);
+    assert_eq!(unlisted_cases(include_str!("monsters.rs"), folder), [""; 0]);
 }

@@ -6,7 +6,7 @@ use emberkeep_games::reactors::{Error, REACTOR, REACTORS_ALL};
 use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::{Store, engine::Stats};
-use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted};
+use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted_cases};
 use proptest::prelude::*;
 use reactors_cases::World;
 use std::sync::Arc;
@@ -203,5 +203,5 @@ on_two_connections!(mod two_reactor_processes = reactors_cases {
 #[test]
 fn every_case_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reactors_cases");
-    assert_eq!(unlisted(include_str!("reactors.rs"), folder), [""; 0]);
+    assert_eq!(unlisted_cases(include_str!("reactors.rs"), folder), [""; 0]);
 }

@@ -9,7 +9,9 @@ use crate::shared::Shared;
 use crate::subscribe;
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
-use emberkeep_hot::engine::{Cursor, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats};
+use emberkeep_hot::engine::{
+    Cursor, Engine, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+};
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Transaction;
 use emberkeep_hot::{Error, Result};
@@ -151,7 +153,7 @@ impl RedisEngine {
         tasks.insert(partition, (sender, task));
     }
 
-    async fn run_transaction(&self, order: Order) -> Result<Box<dyn Transaction>> {
+    async fn run_transaction(&self, order: TransactionRequest) -> Result<Box<dyn Transaction>> {
         let partition = order.partition.clone();
         let (transaction, pending) = QueuedTransaction::new(order);
         self.submit(partition, transaction);
@@ -181,7 +183,7 @@ impl Engine for RedisEngine {
         &self.shared.layout
     }
 
-    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
+    fn run(&self, order: TransactionRequest) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(self.run_transaction(order))
     }
 

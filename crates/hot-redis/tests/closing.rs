@@ -5,7 +5,7 @@ mod fault_harness;
 
 use emberkeep_hot::Error;
 use emberkeep_hot::command::Write;
-use emberkeep_hot::engine::{Engine, Order};
+use emberkeep_hot::engine::{Engine, TransactionRequest};
 use emberkeep_hot::tx::{RawTx, Transaction};
 use emberkeep_hot_redis::RedisEngine;
 use fault_harness::*;
@@ -15,7 +15,7 @@ use std::time::Duration;
 struct Count;
 
 impl Transaction for Count {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
         tx.write("counted".into(), Write::IncrBy(1)).is_ok()
     }
 
@@ -24,8 +24,14 @@ impl Transaction for Count {
     }
 }
 
-fn order(deadline: Duration) -> Order {
-    Order { partition: "p".into(), prefetched: vec![], transaction: Box::new(Count), deadline, seed: 1 }
+fn order(deadline: Duration) -> TransactionRequest {
+    TransactionRequest {
+        partition: "p".into(),
+        prefetched: vec![],
+        transaction: Box::new(Count),
+        deadline,
+        seed: 1,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

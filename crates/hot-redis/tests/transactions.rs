@@ -149,7 +149,7 @@ async fn what_the_transactions_behind_will_read_is_asked_for_at_once() {
             Ok(taken) => assert!(!taken, "no other process takes numbers"),
             Err(error) => {
                 for later in 1..32 {
-                    tx.foresee(|tx| tx.exists(&COUNT.key(next + later)));
+                    tx.prefetch(|tx| tx.exists(&COUNT.key(next + later)));
                 }
                 return Err(error);
             }

@@ -1,11 +1,11 @@
-//! Places in scans, as engines understand them and as callers carry them around.
+//! Cursors of scans.
 
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in a scan. Opaque; can be printed and parsed, so that a scan can be resumed by another caller.
+/// A position in a scan. Opaque; it can be printed and parsed, so that another caller can continue the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cursor {
     /// Which node or shard.
@@ -34,7 +34,8 @@ fn wrong(text: &str) -> Error {
     Error::invalid("cursor", format!("{text:?}, expected the text of an earlier page's cursor"))
 }
 
-/// A place in the walk over a set's members. Opaque; can be printed and parsed, so that another caller can go on.
+/// A position in a scan of a set's members. Opaque; it can be printed and parsed, so that another caller can
+/// continue.
 ///
 /// ```
 /// use emberkeep_hot::engine::MemberCursor;
@@ -53,7 +54,7 @@ pub enum MemberCursor {
 }
 
 impl MemberCursor {
-    /// Where a server goes on; no cursor = at the start.
+    /// The position on a server; without a cursor, the start.
     pub fn at(from: Option<MemberCursor>) -> Result<Cursor> {
         match from {
             None => Ok(Cursor::default()),
@@ -62,7 +63,7 @@ impl MemberCursor {
         }
     }
 
-    /// The member behind which an ordered walk goes on; no cursor = at the start.
+    /// The member after which an ordered scan continues; without a cursor, the start.
     pub fn after(from: Option<MemberCursor>) -> Result<Option<Bytes>> {
         match from {
             None => Ok(None),
@@ -73,7 +74,7 @@ impl MemberCursor {
 }
 
 fn of_another_engine(cursor: &MemberCursor) -> Error {
-    Error::invalid("cursor", format!("{cursor} is of another engine; begin without a cursor"))
+    Error::invalid("cursor", format!("{cursor} belongs to another engine; start again without a cursor"))
 }
 
 impl fmt::Display for MemberCursor {

@@ -1,4 +1,4 @@
-//! The contract that every engine fulfils. `Store` is its typed face.
+//! The interface that every engine implements. Users call it through `Store`.
 
 pub use crate::cursor::{Cursor, MemberCursor};
 
@@ -12,14 +12,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// A future of an engine.
+/// A boxed future of an engine.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A transaction on its way to an engine.
-pub struct Order {
-    /// The partition's text: what stands in the braces on a Cluster, and names log and receipts.
+/// A transaction with everything that an engine needs to run it.
+pub struct TransactionRequest {
+    /// The partition's text: the hash tag of its keys on a Cluster, and part of the names of its log and
+    /// receipts.
     pub partition: Bytes,
-    /// Reads that the body will probably make; they go out together.
+    /// Reads that the body will probably make. A remote engine fetches them together.
     pub prefetched: Vec<(RawKey, Read)>,
     /// The body.
     pub transaction: Box<dyn Transaction>,
@@ -34,8 +35,8 @@ pub struct Order {
 pub struct Page {
     /// Keys of this page, possibly none although more follow; a key may appear twice.
     pub keys: Vec<RawKey>,
-    /// Where to go on; `None` at the end. Stays valid until a server restarts or slots of a Cluster move; then the next
-    /// page is refused.
+    /// Cursor of the next page; `None` at the end. After a server restarts or slots of a Cluster move, the
+    /// engine refuses it.
     pub next: Option<Cursor>,
 }
 
@@ -44,16 +45,17 @@ pub struct Page {
 pub struct MemberPage {
     /// Members of this page, possibly none although more follow; a member may appear twice.
     pub members: Vec<Bytes>,
-    /// Where to go on; `None` at the end. Where another server has the set by now, or it restarted, the walk begins anew.
+    /// Cursor of the next page; `None` at the end. If the server restarted or another one has the set, the
+    /// scan starts again.
     pub next: Option<MemberCursor>,
 }
 
-/// What an engine counted since it was opened.
+/// Counters of an engine since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that were committed.
     pub committed: u64,
-    /// Runs of a body that proved stale or met a held lock, and were repeated.
+    /// Runs of a body that were repeated, because validation or a lock failed.
     pub conflicts: u64,
     /// Commits that carried more than one transaction.
     pub combined_commits: u64,
@@ -63,62 +65,69 @@ pub struct Stats {
     pub commit_calls: u64,
     /// Calls to the backend for reads of transactions.
     pub read_calls: u64,
-    /// Times a commit had to wait for another process' turn.
+    /// Commits that waited for the fairness lease of another process.
     pub lease_waits: u64,
-    /// Lost replies whose outcome was found by a receipt.
+    /// Lost replies whose outcome was found by a commit receipt.
     pub receipts_asked: u64,
-    /// Keys removed because their deadline passed (embedded).
+    /// Keys that expired (embedded).
     pub expired: u64,
-    /// Living keys (embedded; includes those that ended and were not swept yet).
+    /// Keys, including those that expired and are not removed yet (embedded).
     pub keys: u64,
-    /// Bytes in use by keys and values, as accounted against the memory limit (embedded).
+    /// Bytes of keys and values, as counted against the memory limit (embedded).
     pub memory_bytes: u64,
     /// Bytes of the journal since its last sync (embedded).
     pub journal_pending_bytes: u64,
 }
 
-/// One place where hot state lives.
+/// A backend that stores hot state.
 pub trait Engine: Send + Sync + 'static {
-    /// How the engine is called in messages, without credentials.
+    /// The engine's name in messages, without credentials.
     fn name(&self) -> String;
 
-    /// How keys are written on it: layout and prefix.
+    /// How keys are rendered on it: topology and prefix.
     fn key_layout(&self) -> &KeyLayout;
 
-    /// Runs a transaction on the caller's stack if the engine can, without boxing anything. `None` = use
+    /// Runs a transaction on the caller's stack, without allocation. `None` = the engine is remote, use
     /// [`Engine::run`].
-    fn run_local(&self, partition: &[u8], transaction: &mut dyn Transaction, seed: u64) -> Option<Ended> {
+    fn run_local(
+        &self,
+        partition: &[u8],
+        transaction: &mut dyn Transaction,
+        seed: u64,
+    ) -> Option<LocalOutcome> {
         let _ = (partition, transaction, seed);
         None
     }
 
-    /// The string at a key, at once, if the engine can; `out` becomes the string. `Some(Ok(false))` = there is none.
-    /// `None` = use [`Engine::read_many`].
+    /// Reads the string at a key into `out`, if the engine can answer at once. `Some(Ok(false))` = the key
+    /// is absent. `None` = use [`Engine::read_many`].
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
         let _ = (key, out);
         None
     }
 
-    /// Waits until what the ticket stands for is as durable as the engine promises.
-    fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
-        let _ = ticket;
+    /// Waits until the write-ahead log is durable up to this position.
+    fn wait_durable(&self, lsn: Lsn) -> Pending<'_, Result<()>> {
+        let _ = lsn;
         Box::pin(async { Ok(()) })
     }
 
-    /// Runs a transaction to its end, and gives it back with its result inside.
-    fn run(&self, order: Order) -> Pending<'_, Result<Box<dyn Transaction>>>;
+    /// Runs a transaction to its end and returns it with its result inside.
+    fn run(&self, request: TransactionRequest) -> Pending<'_, Result<Box<dyn Transaction>>>;
 
-    /// Answers plain reads, each true at a moment after the call, in one round trip. Refusals are replies.
+    /// Answers plain reads in one round trip, each at some moment after the call. Refusals are replies.
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>>;
 
-    /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`), about `count` looked at. Never
-    /// blocks others; over all pages, every key is returned that lives throughout. Where that cannot be promised any more,
-    /// because a server restarted or slots moved, the cursor is refused (`Error::Invalid`): begin anew, without one.
+    /// One page of the keys that match a glob pattern (`*`, `?`, `[a-z]`, `\`); about `count` keys are
+    /// examined. Never blocks other callers. All pages together return every key that exists during the
+    /// whole scan. After a server restarts or slots move, the cursor is refused (`Error::Invalid`): start
+    /// again without one.
     fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
     -> Pending<'a, Result<Page>>;
 
-    /// One page of the members of a set, about `count` of them. Never blocks others; over all pages, every member is
-    /// returned that is there throughout. A key of another type is the error of [`wrong_type`](crate::command::wrong_type).
+    /// One page of about `count` members of a set. Never blocks other callers. All pages together return
+    /// every member that is there during the whole scan. A key of another type is the error of
+    /// [`wrong_type`](crate::command::wrong_type).
     fn scan_members<'a>(
         &'a self,
         key: &'a RawKey,
@@ -126,41 +135,42 @@ pub trait Engine: Send + Sync + 'static {
         count: usize,
     ) -> Pending<'a, Result<MemberPage>>;
 
-    /// Messages of channels and of channel patterns from now on.
+    /// Subscribes to channels and to channel patterns, by raw name.
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>>;
 
     /// The engine's time, in milliseconds since 1970.
     fn now(&self) -> Pending<'_, Result<i64>>;
 
-    /// Whether the engine takes transactions now; the error says what keeps it from that.
+    /// Checks that the engine accepts transactions now; the error says why not.
     fn ready(&self) -> Pending<'_, Result<()>>;
 
-    /// Why the engine takes no transactions until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may
+    /// recover by itself, as after a full disk.
     fn stopped(&self) -> Option<Error> {
         None
     }
 
-    /// A number from the engine's source of randomness.
+    /// A random number, the seed of a transaction's random stream.
     fn seed(&self) -> u64;
 
     /// Counters since the start.
     fn stats(&self) -> Stats;
 
-    /// Ends the engine: waits for what is in flight, makes it durable, stops background work.
+    /// Closes the engine: waits for running transactions, makes them durable, stops background work.
     fn close(&self) -> Pending<'_, Result<()>>;
 }
 
-/// How a transaction ended that ran on the caller's stack.
+/// The outcome of a transaction that ran on the caller's stack.
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "nobody may be told before the ticket is settled"]
-pub struct Ended {
-    /// Whether it was committed.
+#[must_use = "wait until the LSN is durable before returning the result"]
+pub struct LocalOutcome {
+    /// `Ok` = committed.
     pub result: Result<()>,
-    /// What [`Engine::settle`] must be awaited with before anybody is told, also of an error: it may rest on reads of
-    /// what is not durable yet.
-    pub ticket: Ticket,
+    /// Pass to [`Engine::wait_durable`] before returning a result or an error to the caller: both may depend
+    /// on writes that are not yet on disk.
+    pub lsn: Lsn,
 }
 
-/// What the end of a transaction still waits for. Zero = nothing.
+/// A position in the write-ahead log (log sequence number). Zero = there is nothing to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ticket(pub u64);
+pub struct Lsn(pub u64);

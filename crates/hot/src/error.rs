@@ -1,17 +1,17 @@
-//! What can go wrong, one variant per remedy. The text of each says what to do about it.
+//! Errors, one variant per remedy. Each text says what to do.
 
-use crate::command::KindFound;
+use crate::kind::KindFound;
 use std::time::Duration;
 
 /// The result of an operation on hot state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A key as a person reads it: invalid UTF-8 is escaped.
+/// A key as text: bytes that are not printable ASCII are escaped.
 pub fn show(key: &[u8]) -> String {
     key.escape_ascii().to_string()
 }
 
-/// The key that [`show`] showed; `None` if it did not.
+/// The key that [`show`] printed; `None` if the text is not one of its.
 pub(crate) fn shown(text: &str) -> Option<Vec<u8>> {
     let (mut key, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, tail @ ..] = rest {
@@ -33,13 +33,13 @@ pub(crate) fn shown(text: &str) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Everything an operation on hot state can answer besides its result.
+/// The error of an operation on hot state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Other transactions kept changing the same keys until the deadline. Nothing was written.
     #[error(
-        "conflict: the keys of this transaction kept changing for {waited:?} ({attempts} attempts); nothing was written, call again or give the transaction a longer deadline"
+        "conflict: other clients kept changing the keys of this transaction for {waited:?} ({attempts} attempts); nothing was written; retry, or set a longer deadline"
     )]
     Conflict {
         /// Time between the call and giving up.
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The key holds another Redis type than its family declares.
     #[error(
-        "wrong type: {key} holds a {found}, expected a {expected}; an external client wrote it, remove or rename it"
+        "wrong type: {key} is a {found}, expected a {expected}; an external client wrote it; delete or rename the key"
     )]
     WrongType {
         /// The key (and its family, where the caller named one).
@@ -59,32 +59,32 @@ pub enum Error {
         /// What was found.
         found: KindFound,
     },
-    /// The stored value cannot be read as its family declares. It was not overwritten.
-    #[error("corrupt value at {key}: {reason}; it was left as it is, mend or delete it")]
+    /// The stored value cannot be decoded as its family declares. It was not overwritten.
+    #[error("corrupt value at {key}: {reason}; it was not changed; repair or delete it")]
     Corrupt {
         /// The key and its family.
         key: String,
         /// What was wrong with it.
         reason: String,
     },
-    /// The caller's input is outside what the contract allows.
+    /// An argument of the caller is not allowed.
     #[error("invalid {what}: {problem}")]
     Invalid {
-        /// What was wrong.
+        /// Which argument.
         what: &'static str,
-        /// What it was and what was expected.
+        /// Its value and what was expected.
         problem: String,
     },
-    /// A reply would exceed what one read may give.
+    /// A reply would exceed the limit of one read.
     #[error(
-        "too large: {what} of {key} has {found} {unit}, one read gives at most {max}; read it in bounded ranges, a set in pages outside of transactions (`Scope::members`)"
+        "too large: {what} of {key} has {found} {unit}, one read returns at most {max}; read smaller ranges, or a set page by page outside a transaction (`Scope::members`)"
     )]
     TooLarge {
         /// The key.
         key: String,
         /// Which read.
         what: &'static str,
-        /// How many there are.
+        /// Its size.
         found: usize,
         /// Elements or bytes.
         unit: &'static str,
@@ -92,13 +92,15 @@ pub enum Error {
         max: usize,
     },
     /// The memory limit is reached. Nothing was written; deletes still work.
-    #[error("out of memory: {detail}; nothing was written, delete something or raise the limit")]
+    #[error("out of memory: {detail}; nothing was written; delete keys or raise the limit")]
     OutOfMemory {
         /// Limit and use.
         detail: String,
     },
     /// The partition's log is full and may not drop entries.
-    #[error("log of partition {partition} is full ({max} entries); nothing was written, drain it first")]
+    #[error(
+        "the log of partition {partition} is full ({max} entries); nothing was written; drain the log first"
+    )]
     LogFull {
         /// The partition.
         partition: String,
@@ -112,7 +114,7 @@ pub enum Error {
         message: String,
     },
     /// The backend cannot be reached or refuses to work now. Nothing was written.
-    #[error("{backend} is unavailable: {reason}; nothing was written, {advice}")]
+    #[error("{backend} is unavailable: {reason}; nothing was written; {advice}")]
     Unavailable {
         /// Which backend, without credentials.
         backend: String,
@@ -131,9 +133,10 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
-    /// The transaction may or may not stand: the backend vanished with it in flight, or too few replicas confirmed it.
+    /// The transaction may or may not be committed: the connection was lost during the commit, or too few
+    /// replicas confirmed it.
     #[error(
-        "outcome unknown: {reason}; the transaction may or may not stand on {backend}, read the state before you call again"
+        "outcome unknown: {reason}; the transaction may or may not be committed on {backend}; read the state before you retry"
     )]
     OutcomeUnknown {
         /// Which backend.
@@ -141,19 +144,19 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// An alarm: a commit failed after its first write.
-    #[error("partial commit: {reason}; these keys may be half-written: {keys:?}")]
+    /// A commit failed after its first write. This should never happen and needs attention.
+    #[error("partial commit: {reason}; these keys may be partly written, check them: {keys:?}")]
     PartialCommit {
         /// What the backend said.
         reason: String,
         /// Keys of the transaction.
         keys: Vec<String>,
     },
-    /// The journal takes no transactions: the disk is full, or a write or sync has failed. Nothing was written. Reads
-    /// of what was not made durable are refused, too, where durability is promised.
+    /// The journal accepts no transactions: the disk is full, or a write or sync failed. Nothing was
+    /// written. With `Durability::Always`, reads of writes that are not durable are refused too.
     #[error("the journal stopped: {reason}")]
     JournalStopped {
-        /// What the file system said, and whether it goes on by itself or only when the store is opened again.
+        /// The error of the file system, and whether the journal resumes by itself or only after a restart.
         reason: String,
     },
     /// A file of the journal is damaged. Nothing was loaded.
@@ -179,9 +182,9 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// Internal: a read is not known yet and the body will run again. Bodies pass it on with `?`.
+    /// Internal: a read is not available yet and the body will run again. Bodies return it with `?`.
     #[doc(hidden)]
-    #[error("this read is not known yet; pass the error on with `?`, the body runs again")]
+    #[error("this read is not available yet; return the error with `?` and the body will run again")]
     Suspended,
 }
 
@@ -190,13 +193,13 @@ impl Error {
         Error::Invalid { what, problem: problem.into() }
     }
 
-    /// Whether calling again may succeed without anybody mending something.
+    /// Whether a retry may succeed without a repair.
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Conflict { .. } | Error::Unavailable { .. })
     }
 
-    /// Whether one key is at fault, because an external client corrupt what it holds: work on others can go on
-    /// without it.
+    /// Whether the value of one key is at fault, probably written by an external client. Other keys are not
+    /// affected.
     pub fn is_corrupt(&self) -> bool {
         matches!(self, Error::Corrupt { .. } | Error::WrongType { .. } | Error::TooLarge { .. })
     }

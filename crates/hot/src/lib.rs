@@ -1,8 +1,8 @@
-//! Hot state: the engine contract, atomic transactions, and the embedded engine with its journal.
+//! Hot state: the engine interface, atomic transactions, and the embedded engine with its write-ahead log.
 //!
-//! Responsible for: the vocabulary of reads and writes, what a transaction means, the typed store, the engine that runs
-//! in process, the suite of behaviours that every engine passes.
-//! Not responsible for: any game, any network protocol, history.
+//! Responsible for: reads and writes as data (`command`), transactions (`tx`), the typed store (`store`),
+//! the engine that runs in this process (`embedded`) and its journal.
+//! Not responsible for: any game, any network protocol, history. `emberkeep-conformance` tests every engine.
 
 pub mod command;
 mod cursor;
@@ -10,10 +10,12 @@ pub mod embedded;
 pub mod engine;
 mod error;
 pub mod journal;
+mod kind;
 pub mod limits;
 pub mod pubsub;
 pub mod store;
 pub mod tx;
 
 pub use error::{Error, Result, show};
-pub use store::{Scope, Store, Tx};
+pub use store::{Scope, Store};
+pub use tx::Tx;

@@ -1,5 +1,5 @@
-//! Every bound of the hot tier, in one place. Units and qualifiers stand last in the names; relations between
-//! bounds are asserted at compile time below.
+//! Every limit of this crate. Units and qualifiers are last in the names. Relations between limits are
+//! asserted at compile time.
 
 use std::time::Duration;
 
@@ -19,35 +19,39 @@ pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
 /// Most write commands of one transaction.
 pub const TRANSACTION_WRITES_MAX: usize = 4_096;
-/// Most bytes that one transaction writes, records and publishes: while a server takes them in, it serves nobody else.
+/// Most bytes that one transaction writes, records and publishes: while a server reads them, it serves no
+/// other client.
 pub const TRANSACTION_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX;
-/// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from overflow).
+/// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from
+/// overflow).
 pub const DEADLINE_MS_MAX: i64 = 1 << 48;
 /// Largest magnitude of one increment: a Lua number holds it exactly.
 pub const INCREMENT_MAX: i64 = 1 << 53;
 
 /// How long a transaction may take before the caller gets `Conflict`.
 pub const TRANSACTION_DEADLINE_DEFAULT: Duration = Duration::from_secs(2);
-/// Longest time that a transaction may be given; more counts as this.
+/// Longest deadline of a transaction; a longer one is shortened to this.
 pub const TRANSACTION_DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// A body that runs longer is named in the log: it holds locks or a batch.
+/// A body that runs longer is logged, because it holds locks or a batch.
 pub const BODY_WARN: Duration = Duration::from_millis(10);
-/// Attempts of one transaction on the embedded engine before it takes every shard (locks are found by running).
+/// Attempts of one transaction on the embedded engine before it takes every shard (locks are found by
+/// running).
 pub const EMBEDDED_ATTEMPTS_MAX: u32 = 16;
 
 /// A thread's buffer for keys and values is kept up to this size.
 pub const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// Entries a partition's log keeps unless the caller says otherwise.
+/// Entries that a partition's log keeps by default.
 pub const LOG_ENTRIES_DEFAULT: usize = 10_000;
 /// Messages a subscriber may lag behind before the oldest are dropped and counted.
 pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;
 
 /// Shards of the embedded engine. A power of two.
 pub const SHARDS: usize = 64;
-/// Slots the expiry sweep looks at while it holds one shard's lock.
+/// Entries that the expiry sweep visits under one shard lock.
 pub const SWEEP_SLOTS_PER_LOCK: usize = 256;
-/// Bytes of keys whose removal is one record of the journal: as small as other records, so that it fits where they do.
+/// Bytes of expired keys in one journal record: as small as other records, so that it needs no more space
+/// than they do.
 pub const SWEEP_RECORD_BYTES_MAX: usize = 16 * 1024;
 /// Time the sweep may spend in one cycle.
 pub const SWEEP_BUDGET: Duration = Duration::from_millis(5);
@@ -58,15 +62,15 @@ pub const SCAN_PAGE_MAX: usize = 1_000;
 
 /// Bytes that the journal reserves at a time while it is small.
 pub const JOURNAL_RESERVE_BYTES_MIN: usize = 64 * 1024;
-/// Bytes that the journal reserves at a time at most, but for one transaction that needs more.
+/// Bytes that the journal reserves at a time at most; a larger transaction reserves what it needs.
 pub const JOURNAL_RESERVE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Time between two tries to reserve space on a full disk.
 pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
-/// How long a folder that is in use is tried again before it is refused.
+/// How long opening a folder waits for another process to release it.
 pub const JOURNAL_LOCK_WAIT: Duration = Duration::from_millis(500);
 /// Time between two syncs of `Durability::EverySec`.
 pub const JOURNAL_SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Time between two syncs of `Durability::No`. They promise nothing, but let the next start tell damage from a torn end.
+/// Time between two syncs of `Durability::No`. They let the next start distinguish damage from a torn end.
 pub const JOURNAL_SYNC_WITHOUT_PROMISE_EVERY: Duration = Duration::from_secs(60);
 /// Bytes read at once when the journal is loaded.
 pub const JOURNAL_READ_BYTES: usize = 4 * 1024 * 1024;
@@ -76,9 +80,9 @@ pub const JOURNAL_BASE_RECORD_BYTES: usize = 64 * 1024;
 pub const JOURNAL_BASE_SYNC_BYTES: usize = 32 * 1024 * 1024;
 /// Encoding space that a thread keeps between two transactions.
 pub const JOURNAL_SCRATCH_BYTES_MAX: usize = 1024 * 1024;
-/// Size of the journal below which no rewrite is asked for.
+/// Size of the journal below which it is not rewritten.
 pub const JOURNAL_REWRITE_BYTES_MIN: u64 = 64 * 1024 * 1024;
-/// A rewrite is asked for when the journal is this many times as large as its base.
+/// The journal is rewritten when it is this many times as large as its base.
 pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
 
 const _: () = assert!(TRANSACTION_DEADLINE_DEFAULT.as_millis() < TRANSACTION_DEADLINE_MAX.as_millis());
@@ -90,7 +94,7 @@ const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);
 const _: () = assert!(COMMAND_ARGUMENTS_MAX < 8_000);
 const _: () = assert!(JOURNAL_RESERVE_BYTES_MIN <= JOURNAL_RESERVE_BYTES_MAX);
 const _: () = assert!(SWEEP_RECORD_BYTES_MAX >= KEY_BYTES_MAX);
-// A DEL takes less than 32 bytes beside its key, so that even a look at short keys stays far below.
+// A DEL takes less than 32 bytes beside its key, so even many short keys stay far below.
 const _: () = assert!(SWEEP_RECORD_BYTES_MAX + SWEEP_SLOTS_PER_LOCK * 32 <= JOURNAL_RESERVE_BYTES_MIN / 2);
 const _: () = assert!(JOURNAL_SYNC_EVERY.as_millis() <= JOURNAL_SYNC_WITHOUT_PROMISE_EVERY.as_millis());
 const _: () = assert!(JOURNAL_BASE_RECORD_BYTES <= JOURNAL_READ_BYTES);

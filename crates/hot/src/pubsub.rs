@@ -1,5 +1,5 @@
-//! Subscriptions: a bounded queue per subscriber. A slow one loses the oldest messages and is told how many;
-//! it never blocks a writer.
+//! Subscriptions: a bounded queue per subscriber. A slow subscriber loses the oldest messages and gets their
+//! number; it never blocks a writer.
 
 use crate::limits::SUBSCRIBER_MESSAGES_MAX;
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use tokio::sync::Notify;
 pub enum Event {
     /// A message.
     Message {
-        /// Where it was published.
+        /// The channel.
         channel: Bytes,
-        /// What was published.
+        /// The bytes that were published.
         payload: Bytes,
     },
-    /// Messages were lost here: the subscriber was too slow, or the connection broke. Read the log or the state.
+    /// Messages were lost: the subscriber was too slow, or the connection broke. Read the log or the state.
     Missed {
-        /// How many, where it is known.
+        /// How many; `None` after a broken connection.
         count: Option<u64>,
     },
 }
@@ -28,7 +28,7 @@ pub enum Event {
 /// The receiving end. Dropping it unsubscribes.
 pub struct Subscription {
     queue: Arc<Queue>,
-    /// Runs on drop: tells the engine to forget the sender.
+    /// Unsubscribes when it is dropped.
     _guard: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
 
@@ -65,7 +65,7 @@ impl Subscription {
     /// The next event; `None` when the engine closed.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            // The permit of `notify_one` is kept if it comes between the look and the wait.
+            // `notify_one` stores a permit, so an event between this check and the wait is not lost.
             if let Some(event) = self.try_next() {
                 return Some(event);
             }
@@ -89,7 +89,7 @@ impl Drop for Subscription {
 }
 
 impl Publisher {
-    /// Hands a message over without waiting. `false` when nobody listens any more.
+    /// Queues a message without waiting. `false` = the subscription was dropped.
     pub fn send(&self, channel: &Bytes, payload: &Bytes) -> bool {
         let mut state = self.queue.state.lock();
         if state.closed {
@@ -104,10 +104,10 @@ impl Publisher {
         true
     }
 
-    /// Tells the subscriber that an unknown number of messages is missing.
+    /// Queues the event that an unknown number of messages was lost.
     pub fn missed(&self) {
         let mut state = self.queue.state.lock();
-        // One gap after another is one gap: a connection that flaps fills no queue.
+        // Merge adjacent gaps, so that a flapping connection does not fill the queue.
         if let Some(Event::Missed { count }) = state.events.back_mut() {
             *count = None;
         } else {
@@ -117,14 +117,14 @@ impl Publisher {
         self.queue.wake.notify_one();
     }
 
-    /// Ends the subscription from the engine's side; what is queued is still delivered.
+    /// Closes the subscription. Queued events are still delivered.
     pub fn close(&self) {
         self.queue.state.lock().closed = true;
         self.queue.wake.notify_one();
     }
 }
 
-/// Replaces the oldest message by a gap at the front, or widens the gap that is there.
+/// Replaces the oldest message by a gap at the front, or widens the existing gap.
 fn drop_oldest(events: &mut VecDeque<Event>) {
     let mut gap = Some(0);
     // Two events make room for the gap and for one more message.

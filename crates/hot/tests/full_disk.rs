@@ -1,5 +1,5 @@
-//! A disk that is full, for real: a small file system in memory. Nothing acknowledged is lost, writes are refused and do
-//! not hang, and they go on when there is space again.
+//! A disk that is full, for real: a small file system in memory. Nothing acknowledged is lost, writes are
+//! refused and do not hang, and they go on when there is space again.
 
 use emberkeep_hot::embedded::Embedded;
 use emberkeep_hot::journal::Durability;
@@ -58,7 +58,8 @@ async fn a_full_disk_refuses_writes_and_takes_them_again_when_it_has_space() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         store.engine().ready().await.expect("ready again");
-        // No close: as if it had been killed here. The folder's lock goes with the process, so a copy is opened.
+        // No close: as if it had been killed here. The folder's lock goes with the process, so a copy is
+        // opened.
         let copy = folder.join(format!("copy-{name}"));
         copy_folder(&data, &copy);
         let found = open(&copy, durability).scope(Everything).get(&COUNT.key()).await.expect("readable");

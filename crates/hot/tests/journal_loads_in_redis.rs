@@ -24,7 +24,8 @@ fn score(value: f64) -> Score {
     Score::new(value).unwrap()
 }
 
-/// Every write, beside the words in which a person would tell it to Redis. `/` parts the commands of one transaction.
+/// Every write, beside the words in which a person would tell it to Redis. `/` parts the commands of one
+/// transaction.
 fn story() -> Vec<(&'static str, Transaction)> {
     let one = |key: &str, write: Write| vec![(b(key), write)];
     vec![

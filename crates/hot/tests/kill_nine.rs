@@ -1,9 +1,10 @@
-//! The process is killed without warning, 200 times in each mode, at random points of its life: while it writes,
-//! while it rewrites its journal, while it recovers. What comes back is a prefix of what it did, whole transactions only,
-//! and with `always` and `everysec` nothing is missing that was acknowledged, or that an acknowledged read has seen.
+//! The process is killed without warning, 200 times in each mode, at random points of its life: while it
+//! writes, while it rewrites its journal, while it recovers. What comes back is a prefix of what it did,
+//! whole transactions only, and with `always` and `everysec` nothing is missing that was acknowledged, or
+//! that an acknowledged read has seen.
 //!
-//! A killed process leaves its pages with the operating system, so this says nothing about power loss; that is
-//! what the journal's own tests do, on a file layer that forgets.
+//! A killed process leaves its pages with the operating system, so this says nothing about power loss; that
+//! is what the journal's own tests do, on a file layer that forgets.
 
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::Embedded;
@@ -103,8 +104,8 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
         .lines()
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix("ack ")?.parse::<i64>().ok());
-    // One in eight dies while it starts or recovers, the others after some transactions: points of its life, not of the
-    // clock, so that a busy machine does not kill them all in the cradle.
+    // One in eight dies while it starts or recovers, the others after some transactions: points of its life,
+    // not of the clock, so that a busy machine does not kill them all in the cradle.
     let mut last = 0;
     if !random.is_multiple_of(8) {
         last = acks.by_ref().take((random >> 8) as usize % 200 + 1).last().unwrap_or(0);
@@ -116,7 +117,8 @@ fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
     last
 }
 
-/// Opens what is left, checks that it is the state after some number of whole transactions, and returns that number.
+/// Opens what is left, checks that it is the state after some number of whole transactions, and returns that
+/// number.
 fn recovered(folder: &Path, durability: Durability) -> i64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

@@ -1,14 +1,13 @@
 //! A ballot: one vote each, the first one counts.
 //!
 //! Promises:
-//! 1. Of any number of votes of one voter one is counted, and every other is told so.
-//! 2. A vote and its place among the received ones are written in one transaction.
-//! 3. Nothing is counted at or after the deadline, whichever process is asked. The deadline is a value that the caller
-//!    stores; nobody has to be awake when it passes: whoever comes at or after it finds the ballot over and closes it in
-//!    its own transaction.
+//! 1. Of all votes of one voter the first is counted; every other one gets [`Cast::AlreadyVoted`].
+//! 2. A vote and its entry among the received ones are written in one transaction.
+//! 3. No vote is counted at or after the deadline, in any process. The caller stores the deadline. No timer
+//!    is needed: the first caller after it finds the ballot over and closes it in its own transaction.
 //!
-//! Keys, both the caller's: a hash from voter to choice, and a set of the voters whose vote was received. The hash
-//! decides; an external service that wrote a vote and not yet the set has voted.
+//! Keys, both the caller's: a hash from voter to choice, and a set of the voters whose vote was received.
+//! The hash decides: a vote that an external client wrote only there is a vote.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
@@ -66,12 +65,12 @@ where
     life: <V::Ttl as WriteTtl>::Life,
 }
 
-/// What became of a vote.
+/// The result of [`Ballot::cast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cast {
-    /// It counts.
+    /// The vote counts.
     Counted,
-    /// The voter's first vote stays.
+    /// The voter's first vote counts; this one does not.
     AlreadyVoted,
     /// The ballot is over.
     Late,
@@ -86,12 +85,12 @@ where
     C: Codec,
     T: WriteTtl,
 {
-    /// The ballot of a hash and a set. `life` is `()`, or the end of both for families of `ttl: given`.
+    /// The ballot of a hash and a set. `life` is `()`, or the deadline of both for families of `ttl: given`.
     pub fn new(votes: Key<V>, received: Key<R>, life: T::Life) -> Self {
         Ballot { votes, received, life }
     }
 
-    /// Casts a vote, unless the ballot closed (`closes_at`, in milliseconds since 1970, has come).
+    /// Casts a vote, unless `closes_at` (milliseconds since 1970) has passed.
     pub fn cast(
         &self,
         tx: &mut Tx<'_, P>,
@@ -110,7 +109,7 @@ where
         Ok(Cast::Counted)
     }
 
-    /// Who has voted, in the order of their bytes.
+    /// The voters, in the order of their bytes.
     pub fn voters(&self, tx: &mut Tx<'_, P>) -> Result<Vec<A::Value>> {
         Ok(self.votes(tx)?.into_iter().map(|(voter, _)| voter).collect())
     }
@@ -120,7 +119,7 @@ where
         tx.hgetall(&self.votes)
     }
 
-    /// Takes a voter out, with the vote: who may not vote any more.
+    /// Removes a voter with the vote.
     pub fn strike(&self, tx: &mut Tx<'_, P>, voter: &A::Value) -> Result<()> {
         tx.hdel(&self.votes, voter)?;
         tx.srem(&self.received, voter)

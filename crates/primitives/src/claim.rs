@@ -1,12 +1,15 @@
-//! Claims: a two-way mapping in which each side is taken at most once. A device has one player, a player one device.
+//! Claims: a one-to-one mapping, such as between devices and players.
 //!
 //! Promises:
-//! 1. Of any number of takers of one right, one wins; a left has one right at a time. Both are decided inside the transaction.
-//! 2. A claim counts only while both maps say it. One half, as an external service leaves it between two commands, is no
-//!    claim: [`right_of`](Claims::right_of) and [`left_of`](Claims::left_of) do not see it.
-//! 3. A half is in the way of [`take`](Claims::take) all the same: somebody may be about to write the other one. Only a
-//!    half that is *provably* stale is passed over and replaced: its other end is part of a whole claim with somebody
-//!    else, so that the missing half can never come. `release_left` and `release_right` remove every half.
+//! 1. Of any number of concurrent takers of one right, one wins; a left has one right at a time. The
+//!    transaction decides both.
+//! 2. A claim counts only while both maps contain it. One half, as an external client leaves it between two
+//!    commands, is not a claim: [`right_of`](Claims::right_of) and [`left_of`](Claims::left_of) do not
+//!    return it.
+//! 3. A half still blocks [`take`](Claims::take), because an external client may be about to write the other
+//!    half. Only a half that is *provably* stale is replaced: its other end belongs to a whole claim with
+//!    another partner, so the missing half can never come. `release_left` and `release_right` remove every
+//!    half.
 //!
 //! Keys, both the caller's: a hash from left to right, and one from right to left.
 //!
@@ -61,14 +64,14 @@ where
     life: <L::Ttl as WriteTtl>::Life,
 }
 
-/// What became of a wish.
+/// The result of [`Claims::take`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Take<L, R> {
-    /// It is the taker's now.
+    /// The left has it now.
     Taken,
-    /// The left has one already, possibly the one that it asks for.
+    /// The left has a right already, possibly the requested one.
     LeftHas(R),
-    /// Somebody else holds the right.
+    /// Another left has the right.
     RightHeldBy(L),
 }
 
@@ -83,12 +86,12 @@ where
     B::Value: PartialEq,
     T: WriteTtl,
 {
-    /// The claims of two hashes. `life` is `()`, or the end of both for families of `ttl: given`.
+    /// The claims of two hashes. `life` is `()`, or the deadline of both for families of `ttl: given`.
     pub fn new(to_right: Key<L>, to_left: Key<R>, life: T::Life) -> Self {
         Claims { to_right, to_left, life }
     }
 
-    /// Takes a right for a left that has none, if nobody else has it.
+    /// Takes a right for a left that has none, if no other left has it.
     pub fn take(
         &self,
         tx: &mut Tx<'_, P>,
@@ -110,21 +113,21 @@ where
         Ok(Take::Taken)
     }
 
-    /// The right of a left; `None` if it has none, or only one of the maps says so.
+    /// The right of a left; `None` if it has none, or only one of the maps contains it.
     pub fn right_of(&self, tx: &mut Tx<'_, P>, left: &A::Value) -> Result<Option<B::Value>> {
         let Some(right) = tx.hget(&self.to_right, left)? else { return Ok(None) };
         let holder = tx.hget(&self.to_left, &right)?;
         Ok((holder.as_ref() == Some(left)).then_some(right))
     }
 
-    /// The left that has a right; `None` if none has, or only one of the maps says so.
+    /// The left that has a right; `None` if none has it, or only one of the maps contains it.
     pub fn left_of(&self, tx: &mut Tx<'_, P>, right: &B::Value) -> Result<Option<A::Value>> {
         let Some(left) = tx.hget(&self.to_left, right)? else { return Ok(None) };
         let has = tx.hget(&self.to_right, &left)?;
         Ok((has.as_ref() == Some(right)).then_some(left))
     }
 
-    /// All claims that both maps say, in the order of the left side's bytes. For maps that one reply may hold.
+    /// All claims, in the order of the left side's bytes. For maps that fit into one reply.
     pub fn all(&self, tx: &mut Tx<'_, P>) -> Result<Vec<(A::Value, B::Value)>> {
         let mut all = tx.hgetall(&self.to_right)?;
         let backward = tx.hgetall(&self.to_left)?;
@@ -132,8 +135,8 @@ where
         Ok(all)
     }
 
-    /// All rights that [`take`](Claims::take) refuses to a left that has none: those of whole claims, and of halves that may
-    /// become whole. For maps that one reply may hold.
+    /// All rights that [`take`](Claims::take) refuses to a left that has none: those of whole claims, and of
+    /// halves that may become whole. For maps that fit into one reply.
     pub fn held(&self, tx: &mut Tx<'_, P>) -> Result<Vec<B::Value>> {
         let whole = self.all(tx)?;
         let mut held = tx.hgetall(&self.to_left)?;
@@ -141,7 +144,7 @@ where
         Ok(held.into_iter().map(|(right, _)| right).collect())
     }
 
-    /// Ends what a left has, whole or half; the right that it gave up, if it was a claim.
+    /// Removes the claim of a left, whole or half. Returns the right if the claim was whole.
     pub fn release_left(&self, tx: &mut Tx<'_, P>, left: &A::Value) -> Result<Option<B::Value>> {
         let Some(right) = tx.hget(&self.to_right, left)? else { return Ok(None) };
         tx.hdel(&self.to_right, left)?;
@@ -152,7 +155,7 @@ where
         Ok(Some(right))
     }
 
-    /// Ends what is held of a right, whole or half; the left that lost it, if it was a claim.
+    /// Removes the claim of a right, whole or half. Returns the left if the claim was whole.
     pub fn release_right(&self, tx: &mut Tx<'_, P>, right: &B::Value) -> Result<Option<A::Value>> {
         let Some(left) = tx.hget(&self.to_left, right)? else { return Ok(None) };
         tx.hdel(&self.to_left, right)?;
@@ -163,18 +166,18 @@ where
         Ok(Some(left))
     }
 
-    /// Ends all claims, halves too.
+    /// Removes all claims, including halves.
     pub fn clear(&self, tx: &mut Tx<'_, P>) -> Result<()> {
         tx.del(&self.to_right)?;
         tx.del(&self.to_left)
     }
 
-    /// Whether a right is wholly somebody's who is not this left.
+    /// Whether another left has a whole claim to this right.
     fn is_anothers_right(&self, tx: &mut Tx<'_, P>, right: &B::Value, left: &A::Value) -> Result<bool> {
         Ok(self.left_of(tx, right)?.is_some_and(|holder| holder != *left))
     }
 
-    /// Whether a left wholly has something else than this right.
+    /// Whether a left has a whole claim to another right.
     fn is_anothers_left(&self, tx: &mut Tx<'_, P>, left: &A::Value, right: &B::Value) -> Result<bool> {
         Ok(self.right_of(tx, left)?.is_some_and(|has| has != *right))
     }

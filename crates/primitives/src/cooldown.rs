@@ -1,16 +1,16 @@
-//! Cooldowns: markers that end by themselves, and go together when their owner goes.
+//! Cooldowns: markers that expire by themselves and are removed together with their owner.
 //!
 //! Promises:
-//! 1. Something cools down while its marker lives, whoever set it: an external service's `SET … PX` counts.
+//! 1. Something cools down while its marker exists. The marker of an external client (`SET … PX`) counts too.
 //! 2. A store that cannot be reached is an error, never "not cooling down".
-//! 3. [`clear_all`](Cooldowns::clear_all) removes every marker of one owner that was started through us, and never walks
-//!    the keyspace. Markers that an external service set are found after [`adopt`](Cooldowns::adopt): a sweep's work.
+//! 3. [`clear_all`](Cooldowns::clear_all) removes every marker of one owner that was started here, without a
+//!    scan of the keyspace. It finds markers of external clients after [`adopt`](Cooldowns::adopt), which a
+//!    sweep calls.
 //!
-//! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an index, a sorted set
-//! of those things scored by when they end. The index is a hint: a marker that is not there is not cooling down, and what a
-//! external client put into the index that is no such thing is dropped. So is an index that holds another type: nothing is
-//! held up by it, and its markers are as unknown as external ones. It lives as long as the longest cooldown may last, which
-//! is therefore the bound of a cooldown.
+//! Keys, both the caller's: a marker per thing that cools down (a string with a TTL), and per owner an
+//! index, a sorted set of those things by the time they end. The index is auxiliary: only the marker
+//! decides. Entries that cannot be decoded are dropped, and so is an index of another type; its markers are
+//! then unknown, as those of external clients. The TTL of the index is the longest possible cooldown.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
@@ -67,12 +67,12 @@ pub struct Cooldowns<I: Family, K> {
     marker: K,
 }
 
-/// What a transaction cleared.
+/// The result of [`Cooldowns::clear_all`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cleared {
-    /// Entries of the index that went, with their markers.
+pub struct ClearResult {
+    /// Index entries that were removed with their markers.
     pub count: usize,
-    /// Whether there are others: clear again in a further transaction.
+    /// Whether there are more: call it again in another transaction.
     pub more: bool,
 }
 
@@ -89,7 +89,7 @@ where
         Cooldowns { index, marker }
     }
 
-    /// Starts a cooldown, or starts it anew. A time of nothing starts none.
+    /// Starts or restarts a cooldown. A time of zero starts none.
     pub fn start(&self, tx: &mut Tx<'_, P>, thing: &C::Value, time: Duration) -> Result<()> {
         if time.is_zero() {
             return Ok(());
@@ -101,15 +101,15 @@ where
         tx.zadd(&self.index, thing, (now + ms) as f64)
     }
 
-    /// The time until a thing has cooled down; `None` if it has. A marker without an end, which only an external client
-    /// sets, cools down for [`Duration::MAX`].
+    /// The remaining time; `None` = not cooling down. A marker without a deadline, which only an external
+    /// client can set, gives [`Duration::MAX`].
     pub fn remaining(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<Option<Duration>> {
         let marker = (self.marker)(thing);
         if !tx.exists(&marker)? {
             return Ok(None);
         }
         let Some(end) = tx.deadline(&marker)? else { return Ok(Some(Duration::MAX)) };
-        // A marker lives through its last millisecond.
+        // A marker exists during its last millisecond.
         let left = (end - tx.now()).max(1);
         Ok(Some(Duration::from_millis(left as u64)))
     }
@@ -126,7 +126,7 @@ where
     }
 
     /// Ends the owner's cooldowns, as many as one transaction may.
-    pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<Cleared> {
+    pub fn clear_all(&self, tx: &mut Tx<'_, P>) -> Result<ClearResult> {
         let mut known = self.first(tx, CLEARED_PER_TRANSACTION_MAX + 1)?;
         let more = known.len() > CLEARED_PER_TRANSACTION_MAX;
         known.truncate(CLEARED_PER_TRANSACTION_MAX);
@@ -141,10 +141,10 @@ where
         if !more {
             tx.del(&self.index)?;
         }
-        Ok(Cleared { count: known.len(), more })
+        Ok(ClearResult { count: known.len(), more })
     }
 
-    /// Takes a living marker that somebody else set into the index; `true` if it was not there.
+    /// Enters an existing marker of an external client into the index; `true` if it was not there.
     pub fn adopt(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<bool> {
         let marker = (self.marker)(thing);
         if !tx.exists(&marker)? || self.indexed(tx, thing)? {
@@ -158,7 +158,7 @@ where
         Ok(true)
     }
 
-    /// Takes some entries out of the index that ended.
+    /// Removes some expired entries from the index.
     fn tidy(&self, tx: &mut Tx<'_, P>, now: i64) -> Result<()> {
         for (thing, _) in self.first(tx, TIDIED_PER_START)?.iter().take_while(|(_, end)| (*end as i64) < now)
         {
@@ -169,7 +169,7 @@ where
 
     /// The entries that end first.
     fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<Vec<(Member<C::Value>, f64)>> {
-        // By rank, not by score: a range that ends now is another range in every run of the body.
+        // By rank, not by score: a range that ends now would be a different read in every run of the body.
         let found = tx.zrange_lossy(&self.index, ZSlice::Rank(0, count as i64 - 1), false);
         self.or_dropped(tx, found)
     }
@@ -180,7 +180,7 @@ where
         Ok(self.or_dropped(tx, found)?.is_some())
     }
 
-    /// What was read of the index; nothing, and no index any more, if it was corrupt.
+    /// What was read from the index. A corrupt index is removed and reads as empty.
     fn or_dropped<T: Default>(&self, tx: &mut Tx<'_, P>, found: Result<T>) -> Result<T> {
         match found {
             Err(error) if error.is_corrupt() => tx.del(&self.index).map(|()| T::default()),
@@ -188,7 +188,7 @@ where
         }
     }
 
-    /// Takes an entry out of the index, whatever it is.
+    /// Removes an entry from the index.
     fn forget(&self, tx: &mut Tx<'_, P>, entry: &Member<C::Value>) -> Result<()> {
         match entry {
             Member::Known(thing) => tx.zrem(&self.index, thing),
@@ -205,7 +205,7 @@ fn longest<I: Family>() -> i64 {
     }
 }
 
-/// Whole milliseconds, rounded up: what is not over is not over.
+/// Whole milliseconds, rounded up, so that no cooldown ends early.
 fn checked(time: Duration, longest_ms: i64) -> Result<i64> {
     let ms = i64::try_from(time.as_nanos().div_ceil(1_000_000)).ok();
     ms.filter(|ms| *ms <= longest_ms).ok_or_else(|| Error::Invalid {

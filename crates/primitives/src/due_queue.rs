@@ -1,13 +1,13 @@
-//! DueQueue: what is due when, in one sorted set by the engine's milliseconds.
+//! A due queue: deadlines in one sorted set, by the engine's milliseconds.
 //!
 //! Promises:
-//! 1. A deadline is stored: whoever comes back after a crash finds it.
-//! 2. [`pop_due`](DueQueue::pop_due) hands a deadline to exactly one caller, of all processes: it leaves the set in
-//!    the caller's transaction, together with what the caller does about it.
-//! 3. Nothing comes early: due is what the engine's clock has passed, never a caller's own.
+//! 1. A deadline is stored: it is still there after a crash.
+//! 2. [`pop_due`](DueQueue::pop_due) returns a deadline to exactly one caller of all processes: it leaves
+//!    the set in the caller's transaction, together with the caller's other writes.
+//! 3. Nothing is due early: the engine's clock decides, not the caller's.
 //!
-//! One key, the caller's: a sorted set whose members are what is due, scored by when. What stands there and is no
-//! member of the declared form is dropped when its time comes.
+//! One key, the caller's: a sorted set of what is due, with the time as score. A member that cannot be
+//! decoded is dropped when it is due.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
@@ -48,7 +48,7 @@ use emberkeep_hot::store::Member;
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 
-/// What is due when.
+/// Deadlines by time.
 #[derive(Clone, Debug)]
 pub struct DueQueue<F: Family> {
     key: Key<F>,
@@ -61,12 +61,12 @@ where
     F::Ttl: Automatic,
     C: Codec,
 {
-    /// The deadlines at a key.
+    /// The due queue at a key.
     pub fn new(key: Key<F>) -> Self {
         DueQueue { key }
     }
 
-    /// Says when something is due, in milliseconds since 1970; a later word replaces an earlier one.
+    /// Sets when something is due, in milliseconds since 1970. A later call replaces an earlier one.
     pub fn set(&self, tx: &mut Tx<'_, P>, what: &C::Value, at_ms: i64) -> Result<()> {
         tx.zadd(&self.key, what, at_ms as f64)
     }
@@ -76,7 +76,7 @@ where
         Ok(tx.zscore(&self.key, what)?.map(|at| at as i64))
     }
 
-    /// Takes a deadline back; `true` if there was one.
+    /// Removes a deadline; `true` if there was one.
     pub fn cancel(&self, tx: &mut Tx<'_, P>, what: &C::Value) -> Result<bool> {
         let known = tx.zscore(&self.key, what)?.is_some();
         if known {
@@ -85,9 +85,10 @@ where
         Ok(known)
     }
 
-    /// What is due by now, the earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]). It stays.
+    /// What is due now, earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]). It stays in the
+    /// queue.
     pub fn due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
-        // By rank, not by score: a range that ends now is another range in every run of the body.
+        // By rank, not by score: a range that ends now would be a different read in every run of the body.
         let last = limit.min(DUE_PER_TRANSACTION_MAX) as i64 - 1;
         if last < 0 {
             return Ok(Vec::new());
@@ -103,7 +104,8 @@ where
         Ok(due)
     }
 
-    /// Takes what is due by now, the earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]).
+    /// Removes and returns what is due now, earliest first, at most `limit` (and
+    /// [`DUE_PER_TRANSACTION_MAX`]).
     pub fn pop_due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
         let due = self.due(tx, limit)?;
         for (what, _) in &due {
@@ -118,7 +120,7 @@ where
         Ok(first.first().map(|(_, at)| *at as i64))
     }
 
-    /// The scope, told that its transactions ask what is due first.
+    /// The scope with a prefetch of what is due first.
     pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
         scope.prefetch(&self.key, Read::ZRange(ZSlice::Rank(0, 0), false))
     }

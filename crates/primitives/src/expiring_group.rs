@@ -1,15 +1,15 @@
-//! An expiring group: keys that share one deadline and go together, found without a walk over the keyspace.
+//! An expiring group: keys that share one deadline and are removed together, without a scan of the keyspace.
 //!
 //! Promises:
-//! 1. After [`extend`](ExpiringGroup::extend) every key that joined ends at the same millisecond, also one that an external service
-//!    wrote anew without an end.
+//! 1. After [`extend`](ExpiringGroup::extend) every key that joined expires at the same millisecond,
+//!    including one that an external client wrote again without a deadline.
 //! 2. [`dissolve`](ExpiringGroup::dissolve) removes every key that joined, in one transaction.
-//! 3. The roster is a list of names that others can write to: a name that is not of one of the group's own families in
-//!    the transaction's own partition is dropped, never extended or deleted.
+//! 3. External clients can write to the roster. A name outside the group's families or outside the
+//!    transaction's partition is dropped; its key is neither extended nor deleted.
 //!
-//! Keys: the roster, the caller's, a set of the names of the group's keys. A key joins before or after it is written, and
-//! may join again; one that is gone costs its name. The families of the members declare `ttl: given`. The partition's
-//! log belongs to the group if [`with_log`](ExpiringGroup::with_log) says so.
+//! Keys: the roster, the caller's, a set of the names of the group's keys. A key may join before or after it
+//! is written, and more than once. The families of the members declare `ttl: given`. The partition's log
+//! belongs to the group after [`with_log`](ExpiringGroup::with_log).
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -61,7 +61,7 @@ use emberkeep_schema::{Family, Given, Key, Partition, Raw, Set};
 /// Whether a name is that of a key of one family in the transaction's partition, see [`member`].
 pub type IsMember<P> = fn(&Tx<'_, P>, &[u8]) -> bool;
 
-/// Says that keys of `F` may belong to a group.
+/// Allows keys of `F` in a group.
 pub fn member<F: Family<Ttl = Given>>(tx: &Tx<'_, F::Partition>, name: &[u8]) -> bool {
     tx.owns::<F>(name)
 }
@@ -78,18 +78,18 @@ where
     P: Partition,
     R: Family<Partition = P, Kind = Set<Raw>, Ttl = Given>,
 {
-    /// The group of a roster, whose keys are of these families.
+    /// The group of a roster, with keys of these families.
     pub fn new(roster: Key<R>, families: &[IsMember<P>]) -> Self {
         ExpiringGroup { roster, families: families.to_vec(), log: false }
     }
 
-    /// The same group, to which the partition's log belongs: one that is written by `Tx::record_until`.
+    /// The same group with the partition's log, which must be written by `Tx::record_until`.
     pub fn with_log(mut self) -> Self {
         self.log = true;
         self
     }
 
-    /// Takes a key in, whether or not it exists yet. `until_ms` is the end of the group.
+    /// Adds a key, whether or not it exists yet. `until_ms` is the deadline of the group.
     pub fn join<F>(&self, tx: &mut Tx<'_, P>, key: &Key<F>, until_ms: i64) -> Result<()>
     where
         F: Family<Partition = P, Ttl = Given>,
@@ -98,7 +98,7 @@ where
         tx.sadd_until(&self.roster, &name, until_ms)
     }
 
-    /// Removes a key, and its name.
+    /// Removes a key and its name.
     pub fn remove<F>(&self, tx: &mut Tx<'_, P>, key: &Key<F>) -> Result<()>
     where
         F: Family<Partition = P, Ttl = Given>,
@@ -108,7 +108,7 @@ where
         tx.srem(&self.roster, &name)
     }
 
-    /// Moves the end of all keys of the group; how many have joined. None means that the roster was lost.
+    /// Sets the deadline of all keys of the group and returns how many joined. 0 = the roster was lost.
     pub fn extend(&self, tx: &mut Tx<'_, P>, until_ms: i64) -> Result<usize> {
         let names = self.names(tx)?;
         let joined = names.len();
@@ -122,7 +122,7 @@ where
         Ok(joined)
     }
 
-    /// Removes all keys of the group, and the roster.
+    /// Removes all keys of the group and the roster.
     pub fn dissolve(&self, tx: &mut Tx<'_, P>) -> Result<()> {
         for name in self.names(tx)? {
             tx.raw_write(name.into(), Write::Del)?;
@@ -133,7 +133,7 @@ where
         tx.del(&self.roster)
     }
 
-    /// The names that are the group's; others are taken off the roster.
+    /// The names that belong to the group; others are removed from the roster.
     fn names(&self, tx: &mut Tx<'_, P>) -> Result<Vec<Vec<u8>>> {
         let (own, strange): (Vec<_>, Vec<_>) = {
             let names = tx.smembers(&self.roster)?;

@@ -1,7 +1,7 @@
-//! Building blocks of games, one file each, on any engine.
+//! Building blocks for games, one file each, on any engine.
 //!
-//! **Responsible for**: what several games need inside their transactions, generic over their families. A primitive
-//! takes `&mut Tx`, so it commits together with whatever else the caller's transaction does.
+//! **Responsible for**: what several games need inside their transactions, generic over their families. A
+//! primitive takes `&mut Tx`, so it commits together with the rest of the caller's transaction.
 //!
 //! **Not responsible for**: any game's keys or rules, and any engine.
 
@@ -24,4 +24,4 @@ pub use due_queue::DueQueue;
 pub use expiring_group::ExpiringGroup;
 pub use id_pool::{IdPool, RestingPool};
 pub use index::Indexed;
-pub use sequence::{Exhausted, Search, Sequence, Taken};
+pub use sequence::{Exhausted, IdResult, Search, Sequence};

@@ -2,29 +2,31 @@
 
 /// Markers that one transaction clears.
 pub const CLEARED_PER_TRANSACTION_MAX: usize = 256;
-/// Ended entries that a start takes out of an index of cooldowns: more than it puts in, so that the index stays short.
+/// Expired entries that a start removes from an index of cooldowns: more than it adds, so that the index
+/// stays short.
 pub const TIDIED_PER_START: usize = 4;
 
-/// Due deadlines that one look reads at most.
+/// Due deadlines that one transaction reads at most.
 pub const DUE_PER_TRANSACTION_MAX: usize = 256;
 
-/// Ids that one transaction looks at: keeps a transaction short where a long run of ids lives.
+/// Ids that one transaction tries: keeps a transaction short where many ids in a row are in use.
 pub const TRIES_PER_TRANSACTION_MAX: u64 = 64;
-/// Ids that one search looks at: a range of a thousand million would keep a caller for hours. The next search goes on
-/// where this one came to.
+/// Ids that one search tries: a range of a thousand million would take hours. The next search continues
+/// where this one stopped.
 pub const SEARCHED_IDS_MAX: u64 = 1 << 20;
-/// Rested ids that one transaction moves into the free list: more than it takes, so that none stays behind for long.
+/// Rested ids that one transaction moves into the free list: more than it takes, so that the rest catches up.
 pub const RESTED_PER_TRANSACTION: usize = 16;
-/// Ids that are asked about beside one about which nothing is known: those that the transactions behind this one will be given.
-pub const FORESEEN_IDS: usize = 31;
-/// Elements of the free list that are asked for at once: the head for this transaction, the others for those behind it.
-pub const FREE_ANNOUNCED: usize = 32;
+/// Ids that are prefetched beside a missing read: those that the next transactions will get.
+pub const PREFETCHED_IDS: usize = 31;
+/// Elements of the free list that one read requests: the head for this transaction, the others for the next
+/// ones.
+pub const FREE_PREFETCHED: usize = 32;
 
-/// Entries of an index, and records, that one read asks for.
+/// Index entries, or records, of one read.
 pub const LISTED_PER_READ: usize = 1_000;
-/// Entries that one transaction removes from an index, or enters: each is a record that it looks at once more.
+/// Entries that one transaction removes from an index, or enters: it reads the record of each again.
 pub const PRUNED_PER_TRANSACTION: usize = 64;
-/// Entries or records that one turn of a sweep looks at.
+/// Entries or records that one turn of a sweep examines.
 pub const SWEPT_PER_TURN: usize = 128;
 
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);

@@ -1,12 +1,13 @@
 //! A record: one JSON object in a string, read and written whole.
 //!
 //! Promises:
-//! 1. What others wrote stays: fields that we do not know, in their bytes (see [`record!`](emberkeep_schema::record!)).
-//! 2. A list that a script left as `{}` reads as an empty list, and is written back as `[]`
+//! 1. Unknown fields that external clients wrote are kept byte by byte (see
+//!    [`record!`](emberkeep_schema::record!)).
+//! 2. A list that a Lua script wrote as `{}` is read as an empty list and written back as `[]`
 //!    (see [`Array`](emberkeep_schema::Array)).
-//! 3. A record that is not JSON of its shape is [`Corrupt`](emberkeep_hot::Error::Corrupt), names its key, and is not
-//!    overwritten by [`update`] or [`create`].
-//! 4. A change is a change of what is stored at the commit: two at once are both made, one after the other.
+//! 3. A record that is not JSON of its type is [`Corrupt`](emberkeep_hot::Error::Corrupt), with its key in
+//!    the error. [`update`] and [`create`] do not overwrite it.
+//! 4. A change applies to the record as stored at the commit: of two concurrent changes, none is lost.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -56,16 +57,16 @@
 use emberkeep_hot::{Error, Result, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, Text};
 
-/// What a rule made of a record.
+/// What a rule did to a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<T> {
     /// It changed: write it.
     Put(T),
-    /// It is as it was: write nothing.
+    /// It did not change: write nothing.
     Leave(T),
 }
 
-/// Writes a record where there is none. `false` = there is one, and it stays.
+/// Writes a record if there is none. `false` = it exists already and is not changed.
 pub fn create<P, F, C>(tx: &mut Tx<'_, P>, key: &Key<F>, value: &C::Value) -> Result<bool>
 where
     P: Partition,

@@ -1,17 +1,18 @@
 //! A sequence: ids of a bounded range, counted by one key that wraps.
 //!
 //! Promises:
-//! 1. An id that lives is never handed out. The caller says what lives, and is asked inside the same transaction.
-//! 2. A counter that was lost or is out of range re-enters the range. A counter that is no number is
-//!    [`Corrupt`](emberkeep_hot::Error::Corrupt) and names its key: nobody knows what stood there.
-//! 3. One transaction looks at [`TRIES_PER_TRANSACTION_MAX`] ids at most and keeps how far it came: the caller goes on in a
-//!    further transaction, and [`Search`] says when to give up: the whole range was seen, or [`SEARCHED_IDS_MAX`] of it.
+//! 1. An id in use is never handed out. A callback of the caller decides that inside the same transaction.
+//! 2. A counter that was lost or is out of range starts again inside the range. A counter that is not a
+//!    number is [`Corrupt`](emberkeep_hot::Error::Corrupt), with its key in the error.
+//! 3. One transaction tries at most [`TRIES_PER_TRANSACTION_MAX`] ids and stores how far it came. The caller
+//!    continues in the next transaction; [`Search`] says when to give up: after the whole range, or after
+//!    [`SEARCHED_IDS_MAX`] ids.
 //!
 //! One key, the caller's: the counter holds the id that was handed out last.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
-//! use emberkeep_primitives::{Sequence, Taken};
+//! use emberkeep_primitives::{IdResult, Sequence};
 //! use emberkeep_schema::{Number, Text, Utf8, family, partition};
 //!
 //! partition! {
@@ -37,19 +38,19 @@
 //!     scope.transact(|tx| {
 //!         let ids = Sequence::new(1..=1_000, NEXT_SHIP.key());
 //!         let taken = ids.take(tx, |tx, id: &u32| tx.exists(&SHIP.key(id)))?;
-//!         if let Taken::Id(id) = taken {
+//!         if let IdResult::Id(id) = taken {
 //!             tx.put(&SHIP.key(id), &"a ship".to_owned())?;
 //!         }
 //!         Ok::<_, Error>(taken)
 //!     })
 //! };
-//! assert_eq!(build().await?, Taken::Id(1));
-//! assert_eq!(build().await?, Taken::Id(2));
+//! assert_eq!(build().await?, IdResult::Id(1));
+//! assert_eq!(build().await?, IdResult::Id(2));
 //! # Ok(())
 //! # }
 //! ```
 
-use crate::limits::{FORESEEN_IDS, SEARCHED_IDS_MAX, TRIES_PER_TRANSACTION_MAX};
+use crate::limits::{PREFETCHED_IDS, SEARCHED_IDS_MAX, TRIES_PER_TRANSACTION_MAX};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Family, Key, Number, Part, Partition, Text};
@@ -62,34 +63,34 @@ pub struct Sequence<N: Family> {
     next: Key<N>,
 }
 
-/// What one transaction found.
+/// The result of one transaction's search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken<I> {
-    /// A free id, the caller's from this commit on.
+pub enum IdResult<I> {
+    /// A free id. It belongs to the caller after the commit.
     Id(I),
-    /// None among those that one transaction may look at. How far the search came is part of the commit; run a
-    /// further transaction unless [`Search::go_on`] says that there is nothing left to see.
-    NotYet(Looked),
+    /// All ids that one transaction may try are in use. Commit, which stores the position, and run another
+    /// transaction unless [`Search::go_on`] is an error.
+    NotYet(SearchProgress),
 }
 
-/// Ids of the range that a transaction looked at in vain.
+/// How many ids a transaction tried without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looked(pub(crate) u64);
+pub struct SearchProgress(pub(crate) u64);
 
-/// One caller's way through the range, over as many transactions as it takes.
+/// One caller's search through the range, over several transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
     left: u64,
     ids: u64,
 }
 
-/// No free id was found: every one that the search looked at lives.
+/// No free id was found: all that the search tried are in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.advice())]
 pub struct Exhausted {
-    /// How many the search looked at.
+    /// Ids that the search tried.
     pub looked: u64,
-    /// How many the range has.
+    /// Ids of the range.
     pub ids: u64,
 }
 
@@ -107,8 +108,8 @@ impl Exhausted {
 }
 
 impl Search {
-    /// Counts what a transaction looked at. An error when the search has seen the whole range, or as much as a search may.
-    pub fn go_on(&mut self, looked: Looked) -> Result<(), Exhausted> {
+    /// Counts the tries of a transaction. An error after the whole range, or after the limit of a search.
+    pub fn go_on(&mut self, looked: SearchProgress) -> Result<(), Exhausted> {
         self.left = self.left.saturating_sub(looked.0);
         if self.left > 0 {
             return Ok(());
@@ -135,23 +136,24 @@ where
         Search { left: ids.min(SEARCHED_IDS_MAX), ids }
     }
 
-    /// The scope, told what [`take`](Self::take) reads first: one round trip less where the engine is far away.
+    /// The scope with a prefetch of what [`take`](Self::take) reads first: one round trip less on a remote
+    /// engine.
     pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
         scope.prefetch(&self.next, Read::Get)
     }
 
-    /// Takes the next free id. `lives` is asked about each candidate and should look at the record's key.
+    /// Takes the next free id. `lives` must say whether the record of a candidate exists.
     ///
     /// The transaction must commit in both cases: the id is taken by the counter.
     pub fn take<I: Part>(
         &self,
         tx: &mut Tx<'_, P>,
         lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
-    ) -> Result<Taken<I>> {
+    ) -> Result<IdResult<I>> {
         self.count_on(tx, TRIES_PER_TRANSACTION_MAX, lives)
     }
 
-    /// Whether an id is one of these.
+    /// Whether an id is in the range.
     pub fn holds<I: Part>(&self, id: &I) -> bool {
         let mut text = Vec::new();
         id.write(&mut text);
@@ -159,13 +161,13 @@ where
         number.is_some_and(|number: i64| self.range.contains(&number))
     }
 
-    /// Looks at `tries` ids after the counter, and moves it to the last one seen.
+    /// Tries `tries` ids after the counter and moves the counter to the last of them.
     pub(crate) fn count_on<I: Part>(
         &self,
         tx: &mut Tx<'_, P>,
         tries: u64,
         mut lives: impl FnMut(&mut Tx<'_, P>, &I) -> Result<bool>,
-    ) -> Result<Taken<I>> {
+    ) -> Result<IdResult<I>> {
         let mut number = self.last(tx)?;
         let tries = tries.min(self.len());
         for _ in 0..tries {
@@ -175,10 +177,10 @@ where
                 Ok(true) => {}
                 Ok(false) => {
                     tx.put(&self.next, &here)?;
-                    return Ok(Taken::Id(id));
+                    return Ok(IdResult::Id(id));
                 }
                 Err(Error::Suspended) => {
-                    self.foresee(tx, number, FORESEEN_IDS, lives);
+                    self.prefetch(tx, number, PREFETCHED_IDS, lives);
                     return Err(Error::Suspended);
                 }
                 Err(error) => return Err(error),
@@ -187,7 +189,7 @@ where
         if let Some(seen) = number {
             tx.put(&self.next, &seen)?;
         }
-        Ok(Taken::NotYet(Looked(tries)))
+        Ok(IdResult::NotYet(SearchProgress(tries)))
     }
 
     /// The number that was handed out last.
@@ -195,8 +197,8 @@ where
         tx.get(&self.next)
     }
 
-    /// Asks about the ids after this number, if that costs nothing but words.
-    pub(crate) fn foresee<I: Part>(
+    /// Prefetches whether the ids after this number are in use.
+    pub(crate) fn prefetch<I: Part>(
         &self,
         tx: &mut Tx<'_, P>,
         mut last: Option<i64>,
@@ -205,7 +207,7 @@ where
     ) {
         for _ in 0..ids {
             let Ok((number, id)) = self.after(last) else { return };
-            if tx.foresee(|tx| lives(tx, &id)).is_none() {
+            if tx.prefetch(|tx| lives(tx, &id)).is_none() {
                 return;
             }
             last = Some(number);
@@ -220,7 +222,7 @@ where
         };
         let id = I::parse(&number.to_string()).ok_or_else(|| Error::Invalid {
             what: "id pool",
-            problem: format!("its range holds {number}, which is no {}", I::TYPE),
+            problem: format!("its range holds {number}, which is not a {}", I::TYPE),
         })?;
         Ok((number, id))
     }
@@ -238,9 +240,9 @@ mod tests {
     fn a_search_of_a_large_range_ends() {
         let ids = 1_000_000_001;
         let mut search = Search { left: SEARCHED_IDS_MAX, ids };
-        let transactions = (1..).find(|_| search.go_on(Looked(TRIES_PER_TRANSACTION_MAX)).is_err());
+        let transactions = (1..).find(|_| search.go_on(SearchProgress(TRIES_PER_TRANSACTION_MAX)).is_err());
         assert_eq!(transactions, Some(SEARCHED_IDS_MAX / TRIES_PER_TRANSACTION_MAX));
-        let told = search.go_on(Looked(1)).unwrap_err();
+        let told = search.go_on(SearchProgress(1)).unwrap_err();
         assert_eq!(told, Exhausted { looked: SEARCHED_IDS_MAX, ids });
         assert!(told.to_string().contains("call again"), "{told}");
     }

@@ -1,15 +1,15 @@
-//! How long what a primitive writes into a caller's collection lives: as the family declares, or until the caller's
-//! deadline.
+//! The TTL of a primitive's writes to the caller's collections: as the family declares, or a deadline of the
+//! caller.
 
 use emberkeep_hot::{Result, Tx};
 use emberkeep_schema::{
     Codec, Family, Fixed, Given, Hash, Key, Partition, Persistent, Refresh, Set, TtlPolicy,
 };
 
-/// A TTL policy, as a primitive that works with any of them uses it. The caller gives [`Life`](WriteTtl::Life) once:
-/// nothing for a family that declares its life, the end in milliseconds since 1970 for one of `ttl: given`.
+/// A TTL policy for primitives that work with any of them. The caller passes [`Life`](WriteTtl::Life) once:
+/// `()` for a family that declares its TTL, the deadline in milliseconds since 1970 for one of `ttl: given`.
 pub trait WriteTtl: TtlPolicy + Sized {
-    /// What the caller says.
+    /// What the caller passes.
     type Life: Copy + Send + Sync + 'static;
 
     /// Sets a field of a hash.

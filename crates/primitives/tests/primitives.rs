@@ -2,7 +2,7 @@
 
 mod cases;
 
-use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted};
+use emberkeep_testkit::{on_every_engine, on_two_connections, unlisted_cases};
 
 on_every_engine!(mod id_pools = cases::id_pool {
     ids_are_counted_and_the_counter_wraps,
@@ -104,5 +104,5 @@ on_two_connections!(mod two_due_queue_processes = cases::due_queue {
 #[test]
 fn every_case_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
-    assert_eq!(unlisted(include_str!("primitives.rs"), folder), [""; 0]);
+    assert_eq!(unlisted_cases(include_str!("primitives.rs"), folder), [""; 0]);
 }

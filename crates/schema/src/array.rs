@@ -29,8 +29,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Array<T> {
     }
 }
 
-/// Reads a list as [`Array`] does: `{}` and `null` are empty ones. `push` adds what an item of the JSON becomes,
-/// which may be several items or another type.
+/// Reads a list as [`Array`] does: `{}` and `null` are empty ones. `push` adds what an item of the JSON
+/// becomes, which may be several items or another type.
 pub fn read_list<'de, D, I, T>(deserializer: D, push: impl Fn(&mut Vec<T>, I)) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,17 +1,17 @@
-//! Codecs: the byte form of stored values, chosen per family.
+//! Codecs: the encoding of stored values, chosen per family.
 //!
-//! Markers, never built. The caller sees the plain value: a family of `Text<Json<Monster>>` gives
-//! and takes `Monster`.
+//! Marker types, never instantiated. Callers use the plain value: a family of `Text<Json<Monster>>` reads
+//! and writes `Monster`.
 
 use crate::{part::Part, quick_json, value_error::ValueError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::marker::PhantomData;
 
-/// How a value becomes bytes and comes back.
+/// Encodes and decodes a value.
 pub trait Codec: 'static {
     /// The plain value.
     type Value: Send + 'static;
-    /// Name of the byte form in the documents.
+    /// The name of the encoding in the documents.
     const TYPE: &'static str;
 
     /// Appends the bytes of `value`. After an error `out` is as it was.
@@ -21,7 +21,7 @@ pub trait Codec: 'static {
     fn decode(bytes: &[u8]) -> Result<Self::Value, ValueError>;
 }
 
-/// JSON. Use [`record!`](crate::record!) for `T` to keep fields that others wrote.
+/// JSON. Use [`record!`](crate::record!) for `T` to keep unknown fields.
 pub struct Json<T>(PhantomData<fn() -> T>);
 
 /// A canonical decimal integer: what `INCR` reads and writes.
@@ -33,7 +33,7 @@ pub struct Utf8;
 /// Any bytes.
 pub struct Raw;
 
-/// The canonical text of a key part: an index member is the text that stands in the record's key.
+/// The canonical text of a key part: a member of an index is the text in the record's key.
 pub struct Id<P>(PhantomData<fn() -> P>);
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Codec for Json<T> {

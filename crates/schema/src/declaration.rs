@@ -1,4 +1,4 @@
-//! What is declared about a family, as plain data: everything else derives from it.
+//! The declaration of a family as plain data: everything else derives from it.
 
 use crate::{kind::KindName, part::Shape, pattern::Piece, ttl::Ttl};
 
@@ -8,21 +8,21 @@ use crate::{kind::KindName, part::Shape, pattern::Piece, ttl::Ttl};
 pub struct Declaration {
     /// Name of the family, as in code.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: &'static str,
     /// The pattern as in the document, `{name}` for each part.
     pub pattern: &'static str,
-    /// The pattern, cut.
+    /// The pattern in pieces.
     pub pieces: &'static [Piece],
     /// The type on the server.
     pub kind: KindName,
-    /// What it holds, as written in the declaration: `Json<Monster>`, `Utf8, Number<i64>`.
+    /// The codecs as written in the declaration: `Json<Monster>`, `Utf8, Number<i64>`.
     pub value: &'static str,
     /// What a write does to the deadline.
     pub ttl: Ttl,
     /// The service that writes it.
     pub owner: &'static str,
-    /// The services that read it; `*` is everyone.
+    /// The services that read it; `*` = all.
     pub readers: &'static [&'static str],
     /// Name of the partition's type.
     pub partition: &'static str,
@@ -86,7 +86,7 @@ pub(crate) struct Cut<'k> {
 }
 
 /// Takes the text before the next colon off `rest`, if it is acceptable. A part holds no colon and
-/// fills its place, so there is no other way to cut.
+/// is never empty, so there is no other way to split.
 fn take<'k>(rest: &mut &'k str, accepts: fn(&str) -> bool) -> Option<&'k str> {
     let end = rest.find(':').unwrap_or(rest.len());
     let (text, after) = rest.split_at(end);

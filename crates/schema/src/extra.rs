@@ -1,16 +1,16 @@
-//! `Extra`: the fields of a record that somebody else wrote.
+//! `Extra`: the unknown fields of a record.
 
 use serde::{de::MapAccess, ser::SerializeMap};
 use serde_json::value::RawValue;
 use std::hash;
 
-/// Fields that a [`record!`](crate::record!) does not know, kept byte for byte and written back after the known
-/// ones. Another service, or a newer version of this one, put them there and will want them again.
+/// Fields that a [`record!`](crate::record!) does not declare. They are kept byte for byte and written back
+/// after the declared ones: an external client or a newer version wrote them and needs them.
 #[derive(Clone, Debug, Default)]
 pub struct Extra(Vec<(String, Box<RawValue>)>);
 
 impl Extra {
-    /// The JSON text of a field, the last one where a name stands twice.
+    /// The JSON text of a field; of a name that occurs twice, the last one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().filter(|(known, _)| *known == name).last().map(|(_, json)| json)
     }
@@ -30,7 +30,7 @@ impl Extra {
         self.0.is_empty()
     }
 
-    /// Takes a field out, as [`get`](Extra::get) finds it: for a record that knows what a former form of it meant.
+    /// Removes and returns a field, for a record that converts a former format.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let json = self.get(name)?.to_owned();
         self.0.retain(|(known, _)| known != name);

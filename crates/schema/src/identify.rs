@@ -1,5 +1,4 @@
-//! Which family is this raw key? For whoever meets keys without having built them: doctor,
-//! migration, the console's browser.
+//! Finds the family of a raw key, for tools that read keys they did not build.
 
 use crate::{
     declaration::Declaration,
@@ -7,7 +6,7 @@ use crate::{
     schema::Schema,
 };
 
-/// What a raw key turned out to be.
+/// What a raw key is.
 #[derive(Clone, Debug)]
 pub enum Identified {
     /// A key of a declared family.
@@ -19,7 +18,7 @@ pub enum Identified {
         /// Name and text of the key's own parts, in order.
         parts: Vec<(&'static str, String)>,
     },
-    /// A key of Emberkeep itself: `ember:…`, and no declared family.
+    /// A key of Emberkeep itself: `ember:…`, without a declared family.
     Own {
         /// The partition's text, on a Cluster.
         partition: Option<String>,
@@ -46,7 +45,7 @@ impl Identified {
 }
 
 impl Schema {
-    /// Finds the family of a raw key laid out by `layout`. `None` is a key that nobody declared.
+    /// Finds the family of a raw key laid out by `layout`. `None` = no family declares it.
     pub fn identify(&self, layout: &KeyLayout, raw: &[u8]) -> Option<Identified> {
         let (tag, name) = layout.strip(raw)?;
         if let Some(found) = self.families().iter().find_map(|family| of_family(family, tag, name)) {

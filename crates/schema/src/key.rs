@@ -1,4 +1,4 @@
-//! Keys: the typed name of one thing of a family, without its partition.
+//! Keys: the typed name of one entity of a family, without its partition.
 
 use crate::{
     family::Family,
@@ -13,8 +13,8 @@ use std::{fmt, hash, marker::PhantomData};
 
 /// A key of the family `F`: its own parts, written once when it is built.
 ///
-/// It holds no partition. That is given to [`render`](Key::render), once for a whole transaction, so that
-/// a transaction over two partitions cannot be written.
+/// It does not contain the partition. [`render`](Key::render) gets it, once for a whole transaction, so a
+/// transaction cannot span two partitions.
 pub struct Key<F: Family> {
     /// The texts of the parts, one after the other.
     text: SmallVec<[u8; KEY_BYTES_INLINE]>,

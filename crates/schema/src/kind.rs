@@ -1,4 +1,4 @@
-//! Kinds: which Redis type a family's keys hold, and of what.
+//! Kinds: the Redis type of a family's keys, and the type of their elements.
 //!
 //! Marker types, never built: the typed operations of a transaction are chosen by them, so that a
 //! set operation on a hash family does not compile.
@@ -43,7 +43,7 @@ impl fmt::Display for KindName {
     }
 }
 
-/// What a family's keys hold.
+/// The type of a family's keys.
 pub trait Kind: 'static {
     /// Which type.
     const NAME: KindName;

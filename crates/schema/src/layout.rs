@@ -1,9 +1,9 @@
-//! KeyLayout: how a family's keys are laid out on a server.
+//! The key layout: how a family's keys are rendered on a server.
 
 use crate::limits::PREFIX_BYTES_MAX;
 use thiserror::Error;
 
-/// First text of every key that is ours and no game's.
+/// The first text of every key of Emberkeep itself.
 pub(crate) const OWN: &str = "ember:";
 
 /// One server or a Cluster.
@@ -16,14 +16,14 @@ pub enum Topology {
     Cluster,
 }
 
-/// How keys are laid out: an optional prefix, and the layout.
+/// How keys are rendered: an optional prefix, and the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyLayout {
     prefix: String,
     topology: Topology,
 }
 
-/// A prefix that cannot stand in front of keys.
+/// A prefix that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPrefix {
     /// A brace would move the Cluster tag; a control character would break logs.
@@ -44,7 +44,7 @@ pub enum InvalidPrefix {
 }
 
 impl KeyLayout {
-    /// `prefix` (may be empty) in front of every key, in `layout`.
+    /// Every key gets `prefix`, which may be empty.
     pub fn new(prefix: impl Into<String>, topology: Topology) -> Result<KeyLayout, InvalidPrefix> {
         let prefix = prefix.into();
         if prefix.len() > PREFIX_BYTES_MAX {
@@ -69,7 +69,7 @@ impl KeyLayout {
         KeyLayout { prefix: String::new(), topology: Topology::Cluster }
     }
 
-    /// What stands in front of every key.
+    /// The prefix of every key.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -80,14 +80,14 @@ impl KeyLayout {
     }
 
     /// Writes a key of Emberkeep itself: prefix, on a Cluster `{partition}`, then `ember:` and `name`.
-    /// On one server `name` must tell partitions apart where that is wanted.
+    /// On one server the partition is not written: `name` must contain it if keys are per partition.
     pub fn write_own(&self, partition: &[u8], name: &[u8], out: &mut Vec<u8>) {
         self.write_start(out, |out| out.extend_from_slice(partition));
         out.extend_from_slice(OWN.as_bytes());
         out.extend_from_slice(name);
     }
 
-    /// Writes what stands before the name of a key: prefix and tag.
+    /// Writes prefix and tag of a key.
     #[inline]
     pub(crate) fn write_start(&self, out: &mut Vec<u8>, partition: impl FnOnce(&mut Vec<u8>)) {
         out.extend_from_slice(self.prefix.as_bytes());
@@ -98,7 +98,7 @@ impl KeyLayout {
         }
     }
 
-    /// Takes prefix and tag off a raw key: the partition's text, if there is a tag, and the rest.
+    /// Splits a raw key: the partition's text, if there is a tag, and the name without prefix and tag.
     pub(crate) fn strip<'k>(&self, raw: &'k [u8]) -> Option<(Option<&'k str>, &'k str)> {
         let text = std::str::from_utf8(raw).ok()?.strip_prefix(self.prefix.as_str())?;
         match self.topology {

@@ -1,11 +1,11 @@
-//! What keys exist: families, patterns, partitions, TTL policies, owners. Pure data, no I/O.
+//! The declared keys: families, patterns, partitions, TTL policies, owners. Pure data, no I/O.
 //!
 //! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
 //! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`KeyLayout`]), the byte
 //! form of values ([`Codec`], [`record!`]), and printing what is declared ([`Schema::to_markdown`]).
 //!
 //! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
-//! any game. Engines do the first two from [`Declaration`]; games live in their own crate.
+//! any game. Engines do the first two with the [`Declaration`]; games are in their own crate.
 
 mod array;
 mod codec;
@@ -46,7 +46,7 @@ pub use schema::{Schema, SchemaError};
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;
 
-/// What the macros of this crate expand to. Not for use by hand.
+/// Used by the macros of this crate. Not a public interface.
 #[doc(hidden)]
 pub mod macro_support {
     pub use crate::declaration::value_of;

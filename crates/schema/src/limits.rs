@@ -1,4 +1,5 @@
-//! Every bound of this crate, unit and qualifier last, relations asserted below.
+//! Every limit of this crate. Units and qualifiers are last in the names; relations are asserted at compile
+//! time.
 
 /// Longest text of one key part. Long enough for any id or display name, short enough for a log line.
 pub const PART_BYTES_MAX: usize = 256;
@@ -20,7 +21,7 @@ pub const LAID_OUT_KEY_BYTES_MAX: usize = PREFIX_BYTES_MAX + PART_BYTES_MAX + "{
 /// (a reactor's cooldown: a UUID and six numbers) fits with typical values.
 pub const KEY_BYTES_INLINE: usize = 64;
 
-/// Longest description of what was wrong with a value that is kept in an error.
+/// Longest description of a problem that an error carries.
 pub const PROBLEM_BYTES_MAX: usize = 160;
 
 const _: () = {

@@ -1,10 +1,10 @@
-//! `Name`: text that may stand in a key.
+//! `Name`: text that is allowed in a key.
 
 use crate::part::{InvalidPart, Part, Sink, check_text};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, ops::Deref, str::FromStr, sync::Arc};
 
-/// Text that may stand in a key: 1 to 256 bytes without `:`, `{`, `}` and control characters.
+/// Text that is allowed in a key: 1 to 256 bytes without `:`, `{`, `}` and control characters.
 ///
 /// Cloning is cheap, because names are also partitions and travel with every transaction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -44,7 +44,8 @@ impl Shape {
 /// A typed value between two colons of a key.
 ///
 /// Contract of an implementation, relied on by [`Key`](crate::Key):
-/// 1. `write` gives 1 to [`BYTES_MAX`](Part::BYTES_MAX) bytes of UTF-8 without `:`, `{`, `}` and control characters;
+/// 1. `write` gives 1 to [`BYTES_MAX`](Part::BYTES_MAX) bytes of UTF-8 without `:`, `{`, `}` and control
+///    characters;
 /// 2. `parse` accepts exactly the texts that `write` gives, and gives the value back.
 ///
 /// [`part!`](crate::part!) declares a new type over an existing part and keeps the contract by itself.

@@ -1,18 +1,18 @@
-//! Partitions: what a transaction lives in. On a Cluster a partition is one hash tag, so one slot.
+//! Partitions: the scope of a transaction. On a Cluster a partition is one hash tag, and so one slot.
 
 use crate::part::Shape;
 use std::{fmt::Debug, hash::Hash};
 
-/// What a family is divided by: a tenant, a room, a shard, a whole galaxy.
+/// The unit of atomicity and placement of a family: a tenant, a room, a shard, a whole galaxy.
 ///
-/// The partition is no part of a [`Key`](crate::Key): it is given once, where the key is laid out.
-/// So a transaction names one partition and cannot reach into a second one.
+/// The partition is not part of a [`Key`](crate::Key): it is given once, when the key is rendered. So a
+/// transaction has one partition and cannot reach a second one.
 ///
 /// [`partition!`](crate::partition!) declares one.
 pub trait Partition: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Name of the type in the documents.
     const NAME: &'static str;
-    /// The `{name}` in a pattern that stands for the partition. A pattern need not hold it.
+    /// The `{name}` of the partition in patterns. A pattern need not contain it.
     const PART: Option<&'static str>;
     /// The one text of a partition that has no value of its own, such as `galaxy`.
     const FIXED: Option<&'static str> = None;

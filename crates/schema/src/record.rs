@@ -19,8 +19,8 @@
 /// A field `pub extra: Extra` is added: what somebody else wrote. Use
 /// [`Array`](crate::Array) for lists that a Lua script may touch. A record may hold records.
 ///
-/// After the braces may stand `then PATH`, a `fn(&mut Record)` that every reading ends with: it turns a former form of
-/// the record, whose fields are in `extra`, into the present one.
+/// After the braces may stand `then PATH`, a `fn(&mut Record)` that every reading ends with: it turns a
+/// former form of the record, whose fields are in `extra`, into the present one.
 ///
 /// Known fields may be anything that serde reads; [`Extra`](crate::Extra) works with serde_json only.
 ///
@@ -148,7 +148,8 @@ macro_rules! record {
                         self,
                         deserializer: D,
                     ) -> ::core::result::Result<Name, D::Error> {
-                        // A name is one of a list; our own reader tries the first of it before it looks closer.
+                        // A name is one of a list; our own reader tries the first of it before it looks
+                        // closer.
                         deserializer.deserialize_enum($crate::macro_support::NAMES, &NAMES[self.0..], self)
                     }
                 }

@@ -24,7 +24,7 @@ impl Liveness {
 mod tests {
     use super::*;
     use emberkeep_hot::embedded::Embedded;
-    use emberkeep_hot::journal::faulty::Forgetful;
+    use emberkeep_hot::journal::fault_disk::FaultDisk;
     use emberkeep_schema::{Number, Text, family, partition};
     use std::sync::Arc;
     use std::time::Duration;
@@ -38,7 +38,7 @@ mod tests {
         pub COUNT = "count" { kind: Text<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
     }
 
-    fn on(disk: &Forgetful) -> Store {
+    fn on(disk: &FaultDisk) -> Store {
         let options = Embedded::builder().data("/data").files(Arc::new(disk.clone()));
         Store::new(Arc::new(options.open().expect("opens")))
     }
@@ -56,7 +56,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_journal_that_does_not_resume_asks_for_a_restart() {
-        let (full, broken) = (Forgetful::new(), Forgetful::new());
+        let (full, broken) = (FaultDisk::new(), FaultDisk::new());
         let (resumes, stopped) = (on(&full), on(&broken));
         full.fill_at_write(1);
         broken.break_at_copy(1);

@@ -1,4 +1,4 @@
-//! Where the servers' programs are.
+//! Finds the programs of the servers.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A real browser without a window: what a page becomes when its script has run, and whom it asked.
+//! A headless browser: the page after its scripts have run, and the requests it made.
 
 use crate::binaries::chromium;
 use crate::scratch::scratch;

@@ -1,4 +1,4 @@
-//! A private authority and a server's certificate, made by openssl.
+//! A private certificate authority and a server certificate, made by openssl.
 
 use crate::scratch::{Scratch, scratch};
 use crate::unavailable::Unavailable;

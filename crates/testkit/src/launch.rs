@@ -51,8 +51,8 @@ impl RedisOptions {
         set("bind", "127.0.0.1");
         set("save", "");
         set("appendonly", if self.appendonly { "yes" } else { "no" });
-        // With everysec a busy Redis answers before it writes: a test that kills it would count that as a loss of ours.
-        // What was written survives `kill -9`, synced or not.
+        // With everysec a busy Redis answers before it writes: a test that kills it would count that as a
+        // loss of ours. What was written survives `kill -9`, synced or not.
         set("appendfsync", "no");
         set("dir", &folder.display().to_string());
         set("logfile", "log");

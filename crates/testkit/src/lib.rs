@@ -1,14 +1,15 @@
-//! Starts real servers for tests, on free loopback ports, and stops them again.
+//! Starts real servers for tests, on free loopback ports, and stops them.
 //!
 //! Responsible for: Redis and Valkey (standalone and cluster), a TCP proxy that loses and delays
-//! traffic on purpose, certificates, a browser, scratch folders, small disks, free ports, a plain blocking client, lines that outlive
-//! a test ([`report!`]), and the one policy for a server that cannot be had ([`require`]).
+//! traffic on purpose, certificates, a browser, scratch folders, small disks, free ports, a plain blocking
+//! client, reported measurements ([`report!`]), and the policy for a server that is not installed
+//! ([`require`]).
 //!
 //! Not responsible for: anything under test. This crate depends on no other crate of the workspace,
-//! so a fault in ours cannot hide itself in the instrument that looks for it.
+//! so a defect of the product cannot hide in its own test tools.
 //!
-//! Every server is a child in a guard that kills *and* waits, and beside it runs a watchdog that
-//! kills it when this process ends in any way, `kill -9` included.
+//! Every server is a child in a guard that kills it *and* waits for it. A watchdog beside it kills it
+//! when this process ends in any way, `kill -9` included.
 //!
 //! ```no_run
 //! let Some(redis) = emberkeep_testkit::redis() else { return };
@@ -33,10 +34,10 @@ mod report;
 mod require;
 mod resp;
 mod scratch;
-mod shared;
+mod shared_servers;
 mod small_disk;
 mod unavailable;
-mod unlisted;
+mod unlisted_cases;
 
 pub use binaries::schemathesis;
 pub use browser::{Page, open_page};
@@ -51,7 +52,7 @@ pub use report::keep_line;
 pub use require::{cluster, cluster_of, redis, require, server_of, valkey};
 pub use resp::Resp;
 pub use scratch::{Scratch, scratch};
-pub use shared::{shared_cluster, shared_redis, shared_valkey};
+pub use shared_servers::{shared_cluster, shared_redis, shared_valkey};
 pub use small_disk::SmallDisk;
 pub use unavailable::Unavailable;
-pub use unlisted::unlisted;
+pub use unlisted_cases::unlisted_cases;

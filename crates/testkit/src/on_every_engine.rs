@@ -1,11 +1,12 @@
-//! The runners of cases: async functions of a `Store`, or of two, each of which brings a partition of its own.
+//! The runners of cases: async functions of a `Store`, or of two, each of which brings a partition of its
+//! own.
 
-/// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test for all of
-/// them, which says how many there are and names those that fail).
+/// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test
+/// for all of them, which says how many there are and names those that fail).
 ///
-/// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs `cases::ballot::one_vote_each`
-/// and the other one. The calling crate needs `emberkeep-hot`, `emberkeep-hot-redis` and `tokio`: this one depends on
-/// nothing it helps to test.
+/// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs
+/// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot`,
+/// `emberkeep-hot-redis` and `tokio`: this one depends on nothing it helps to test.
 #[macro_export]
 macro_rules! on_every_engine {
     (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
@@ -58,12 +59,12 @@ macro_rules! on_every_engine {
     };
 }
 
-/// Runs cases of two stores on a real Redis and on a real Redis Cluster. Each store has an engine and connections of its
-/// own, as two processes have: neither knows what the other one does.
+/// Runs cases of two stores on a real Redis and on a real Redis Cluster. Each store has an engine and
+/// connections of its own, as two processes have: neither knows what the other one does.
 ///
-/// `on_two_connections!(mod two_voters = cases::ballot { one_of_two_votes });` runs `cases::ballot::one_of_two_votes` with
-/// two stores. On the Cluster, which has one database, the suite's name is the prefix of its keys: cases beside it may
-/// sweep the whole store.
+/// `on_two_connections!(mod two_voters = cases::ballot { one_of_two_votes });` runs
+/// `cases::ballot::one_of_two_votes` with two stores. On the Cluster, which has one database, the suite's
+/// name is the prefix of its keys: cases beside it may sweep the whole store.
 #[macro_export]
 macro_rules! on_two_connections {
     (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {

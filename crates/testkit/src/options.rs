@@ -1,4 +1,4 @@
-//! How a server is to be started.
+//! Options of a server.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! A child process that cannot outlive us.
 //!
 //! Invariants:
-//! 1. [`Guarded`] kills the child and waits for it on drop, so no zombie and no server is left.
+//! 1. [`ChildGuard`] kills the child and waits for it on drop, so no zombie and no server is left.
 //! 2. If this process ends without drop (statics, `abort`, `kill -9`), the watchdog's pipe closes
 //!    and the watchdog kills the child and removes its folder.
 //! 3. There is no moment without a watchdog: the child waits at a gate until its watchdog runs, and
@@ -34,14 +34,14 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 
 /// A running child and its watchdog.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct ChildGuard {
     child: Child,
     watchdog: Child,
     leash: ChildStdin,
     reaped: Option<ExitStatus>,
 }
 
-impl Guarded {
+impl ChildGuard {
     /// Starts `program`; its output goes to `folder/out`. `folder` is removed by the watchdog if
     /// this process dies and its name is that of a scratch folder.
     pub(crate) fn spawn(
@@ -113,7 +113,7 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.kill9();
         // Only now: until the child is reaped its process id cannot belong to somebody else.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::launch::{DATABASES, write_clock};
 use crate::options::{Flavor, RedisOptions};
 use crate::port::free_port;
-use crate::process::Guarded;
+use crate::process::ChildGuard;
 use crate::resp::Resp;
 use crate::scratch::{Scratch, scratch};
 use crate::unavailable::Unavailable;
@@ -28,7 +28,7 @@ const READY_LINE: &str = "Ready to accept connections";
 #[derive(Debug)]
 pub struct RedisServer {
     // Before the folder: fields drop in this order, and the server writes into the folder.
-    process: Mutex<Option<Guarded>>,
+    process: Mutex<Option<ChildGuard>>,
     folder: Scratch,
     options: RedisOptions,
     program: PathBuf,
@@ -89,7 +89,7 @@ impl RedisServer {
         let _ = fs::remove_file(folder.join("log"));
         let env = self.options.environment(folder)?;
         let args = self.options.command_line(folder, self.port);
-        let mut process = Guarded::spawn(&self.program, &args, &env, folder).map_err(failed)?;
+        let mut process = ChildGuard::spawn(&self.program, &args, &env, folder).map_err(failed)?;
         let deadline = Instant::now() + READY_MAX;
         // The log, not a PING: a PING might be answered by a stranger who took the port first, and
         // needs a password that a test may have forbidden.
@@ -160,7 +160,7 @@ impl RedisServer {
 
     /// Its process id, or `None` when it is not running.
     pub fn pid(&self) -> Option<u32> {
-        self.process().as_ref().map(Guarded::pid)
+        self.process().as_ref().map(ChildGuard::pid)
     }
 
     /// Its working folder.
@@ -225,7 +225,7 @@ impl RedisServer {
         }
     }
 
-    fn process(&self) -> MutexGuard<'_, Option<Guarded>> {
+    fn process(&self) -> MutexGuard<'_, Option<ChildGuard>> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

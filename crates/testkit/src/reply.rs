@@ -1,4 +1,4 @@
-//! What a server answered, in RESP2 or RESP3.
+//! Replies of a server, in RESP2 or RESP3.
 
 use std::io::{self, BufRead, Read};
 

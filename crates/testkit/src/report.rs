@@ -1,7 +1,7 @@
-//! Lines that a test counted or measured, kept for whoever runs the whole suite.
+//! Measurements and counts of tests, for the end of a whole run.
 //!
-//! The test harness swallows what a passing test prints. What was counted is part of the result all the same, so
-//! it is also appended to a file, if there is one: `./test` names it and shows it at the end.
+//! The test harness captures what a passing test prints. A reported line is therefore also appended to a
+//! file, if the environment names one: `./test` does, and shows it at the end.
 
 use std::fs::File;
 use std::io::Write;

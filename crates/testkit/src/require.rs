@@ -1,6 +1,6 @@
-//! The one policy for a server that cannot be had.
+//! The policy for a server that is not installed.
 //!
-//! On a developer's machine the test is skipped, with one loud line on stderr. With `CI=true` it
+//! On a developer's machine the test is skipped, with one line on stderr. With `CI=true` it
 //! fails: a suite that skips in silence proves nothing. A server that is installed but does not
 //! come up is a failure everywhere.
 
@@ -28,31 +28,31 @@ pub fn require<S>(server: Result<S, Unavailable>) -> Option<S> {
     }
 }
 
-/// A Redis of one's own: `let Some(redis) = redis() else { return };`
+/// A Redis for this test alone: `let Some(redis) = redis() else { return };`
 #[track_caller]
 pub fn redis() -> Option<RedisServer> {
     require(RedisServer::start())
 }
 
-/// A Valkey of one's own.
+/// A Valkey for this test alone.
 #[track_caller]
 pub fn valkey() -> Option<RedisServer> {
     require(RedisServer::options().flavor(Flavor::Valkey).start())
 }
 
-/// A server of either flavor of one's own.
+/// A server of either flavor for this test alone.
 #[track_caller]
 pub fn server_of(flavor: Flavor) -> Option<RedisServer> {
     require(RedisServer::options().flavor(flavor).start())
 }
 
-/// A cluster of either flavor of one's own; each primary has this many replicas.
+/// A cluster of either flavor for this test alone; each primary has this many replicas.
 #[track_caller]
 pub fn cluster_of(flavor: Flavor, primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {
     require(RedisCluster::start_flavor(flavor, primaries, replicas_per_primary))
 }
 
-/// A Redis cluster of one's own; each primary has this many replicas.
+/// A Redis cluster for this test alone; each primary has this many replicas.
 #[track_caller]
 pub fn cluster(primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {
     require(RedisCluster::start(primaries, replicas_per_primary))
@@ -62,7 +62,7 @@ fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|v| v == "true" || v == "1")
 }
 
-/// Straight to the descriptor: the test harness would swallow what the print macros write.
+/// Writes to the descriptor: the test harness captures what the print macros write.
 pub(crate) fn skip(what: &str) {
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main").unwrap_or("test");

@@ -1,7 +1,6 @@
-//! A plain blocking client: the external service that writes the same keys by plain commands.
+//! A plain blocking client: the external client that writes the same keys by plain commands.
 //!
-//! It does nothing by itself: no retry, no reconnect, no redirection. What the server says is what
-//! the test sees.
+//! It does not retry, reconnect or follow redirections. The test gets every reply as it is.
 
 use std::io::{self, BufReader, Write};
 use std::net::{TcpStream, ToSocketAddrs};

@@ -1,8 +1,8 @@
-//! Why a server could not be had.
+//! Why a server is not available.
 
 use std::fmt;
 
-/// Why a server could not be had.
+/// Why a server is not available.
 #[derive(Clone, Debug)]
 pub enum Unavailable {
     /// The program or library is not on this machine; the text says what was looked for and where.

@@ -1,17 +1,17 @@
 //! What a transaction may not read or write, told before anything is written.
 
-use crate::subject::Subject;
-use crate::words::*;
+use crate::builders::*;
+use crate::context::Context;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, LexBound, Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::limits::*;
 use emberkeep_hot::{Error, Result};
 
 /// Fills a key with this many elements, in pieces that one command may carry.
-async fn fill(subject: &Subject, count: usize, write: impl Fn(Vec<Bytes>) -> Write) -> Bytes {
-    let key = subject.fresh();
+async fn fill(context: &Context, count: usize, write: impl Fn(Vec<Bytes>) -> Write) -> Bytes {
+    let key = context.fresh();
     for piece in numbered(count).chunks(COMMAND_ARGUMENTS_MAX / 2) {
-        subject.put(&key, write(piece.to_vec())).await;
+        context.put(&key, write(piece.to_vec())).await;
     }
     key
 }
@@ -25,12 +25,12 @@ fn zeros(members: Vec<Bytes>) -> Write {
 }
 
 /// A thousand elements are answered, one more is `TooLarge`; counts and parts of the same key are answered.
-pub async fn replies_of_too_many_elements(subject: &Subject) {
+pub async fn replies_of_too_many_elements(context: &Context) {
     for count in [REPLY_ELEMENTS_MAX, REPLY_ELEMENTS_MAX + 1] {
-        let hash = fill(subject, count, fields).await;
-        let members = fill(subject, count, Write::SAdd).await;
-        let ranked = fill(subject, count, zeros).await;
-        let queue = fill(subject, count, Write::RPush).await;
+        let hash = fill(context, count, fields).await;
+        let members = fill(context, count, Write::SAdd).await;
+        let ranked = fill(context, count, zeros).await;
+        let queue = fill(context, count, Write::RPush).await;
         let whole = [
             (&hash, Read::HGetAll),
             (&members, Read::SMembers),
@@ -39,27 +39,27 @@ pub async fn replies_of_too_many_elements(subject: &Subject) {
             (&queue, Read::LRange(0, -1)),
         ];
         for (key, read) in whole {
-            check_whole(subject, key, read, count).await;
+            check_whole(context, key, read, count).await;
         }
         let counts =
             [(&hash, Read::HLen), (&members, Read::SCard), (&ranked, Read::ZCard), (&queue, Read::LLen)];
         for (key, read) in counts {
-            assert_eq!(subject.read_in_transaction(key, read).await, Ok(int(count as i64)));
+            assert_eq!(context.read_in_transaction(key, read).await, Ok(int(count as i64)));
         }
         let parts = [
             Read::ZRange(ZSlice::Rank(1, 1_000), false),
             Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 1_000), true),
         ];
         for read in parts {
-            assert!(subject.read_in_transaction(&ranked, read.clone()).await.is_ok(), "{read:?}");
+            assert!(context.read_in_transaction(&ranked, read.clone()).await.is_ok(), "{read:?}");
         }
-        assert!(subject.read_in_transaction(&queue, Read::LRange(-1_000, -1)).await.is_ok());
+        assert!(context.read_in_transaction(&queue, Read::LRange(-1_000, -1)).await.is_ok());
     }
 }
 
-async fn check_whole(subject: &Subject, key: &Bytes, read: Read, count: usize) {
-    let in_transaction = subject.read_in_transaction(key, read.clone()).await;
-    let plain = subject.read(key, read.clone()).await;
+async fn check_whole(context: &Context, key: &Bytes, read: Read, count: usize) {
+    let in_transaction = context.read_in_transaction(key, read.clone()).await;
+    let plain = context.read(key, read.clone()).await;
     if count <= REPLY_ELEMENTS_MAX {
         assert_eq!(in_transaction.as_ref(), Ok(&plain), "{read:?} of {count}");
         return;
@@ -70,7 +70,7 @@ async fn check_whole(subject: &Subject, key: &Bytes, read: Read, count: usize) {
 }
 
 /// Ranges that ask for more than a reply may hold are refused without asking.
-pub async fn ranges_of_too_many_elements(subject: &Subject) {
+pub async fn ranges_of_too_many_elements(context: &Context) {
     let reads = [
         Read::LRange(0, 1_000),
         Read::LRange(-1_001, -1),
@@ -80,38 +80,38 @@ pub async fn ranges_of_too_many_elements(subject: &Subject) {
         Read::LRange(0, i64::MAX),
     ];
     for read in reads {
-        let told = subject.read_in_transaction(&subject.fresh(), read.clone()).await;
+        let told = context.read_in_transaction(&context.fresh(), read.clone()).await;
         assert!(matches!(told, Err(Error::TooLarge { .. })), "{read:?}: {told:?}");
     }
 }
 
 /// A value of several megabytes is a value; a collection of that size is read in parts.
-pub async fn replies_of_too_many_bytes(subject: &Subject) {
+pub async fn replies_of_too_many_bytes(context: &Context) {
     let large = Bytes::from(vec![b'x'; 3 * REPLY_BYTES_MAX]);
-    let text = subject.fresh();
-    subject.put(&text, Write::Set(large.clone(), Expiry::Never)).await;
-    assert_eq!(subject.read_in_transaction(&text, Read::Get).await, Ok(Reply::Blob(large.clone())));
-    let hash = subject.fresh();
+    let text = context.fresh();
+    context.put(&text, Write::Set(large.clone(), Expiry::Never)).await;
+    assert_eq!(context.read_in_transaction(&text, Read::Get).await, Ok(Reply::Blob(large.clone())));
+    let hash = context.fresh();
     let half = large.slice(..REPLY_BYTES_MAX * 6 / 10);
-    subject.put(&hash, Write::HSet(vec![(b("a"), half.clone()), (b("b"), half.clone())])).await;
-    assert_eq!(subject.read_in_transaction(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
-    let told = subject.read_in_transaction(&hash, Read::HGetAll).await;
+    context.put(&hash, Write::HSet(vec![(b("a"), half.clone()), (b("b"), half.clone())])).await;
+    assert_eq!(context.read_in_transaction(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
+    let told = context.read_in_transaction(&hash, Read::HGetAll).await;
     assert!(matches!(told, Err(Error::TooLarge { unit: "bytes", .. })), "HGETALL of 1.2 MiB");
-    assert_eq!(subject.read_in_transaction(&hash, Read::HLen).await, Ok(int(2)));
+    assert_eq!(context.read_in_transaction(&hash, Read::HLen).await, Ok(int(2)));
 }
 
 /// A large value is compared as a whole at the commit: a change in its middle makes a body run again.
-pub async fn large_values_are_compared_whole(subject: &Subject) {
+pub async fn large_values_are_compared_whole(context: &Context) {
     let large = |fill: u8| {
         let mut value = vec![b'x'; 300_000];
         value[150_000] = fill;
         Bytes::from(value)
     };
-    copy_while_it_changes(subject, large(b'a'), large(b'b')).await;
+    copy_while_it_changes(context, large(b'a'), large(b'b')).await;
 }
 
 /// The same for two values that were made to have the same SHA-1.
-pub async fn values_of_equal_digests_are_told_apart(subject: &Subject) {
+pub async fn values_of_equal_digests_are_told_apart(context: &Context) {
     let bytes = |hex: &str| -> Vec<u8> {
         let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
         (0..hex.len()).step_by(2).map(byte).collect()
@@ -121,17 +121,17 @@ pub async fn values_of_equal_digests_are_told_apart(subject: &Subject) {
         value.resize(8_192, b'x');
         Bytes::from(value)
     };
-    copy_while_it_changes(subject, colliding(SHATTERED_BLOCKS[0]), colliding(SHATTERED_BLOCKS[1])).await;
+    copy_while_it_changes(context, colliding(SHATTERED_BLOCKS[0]), colliding(SHATTERED_BLOCKS[1])).await;
 }
 
 /// Copies a value that an external client replaces in between.
-async fn copy_while_it_changes(subject: &Subject, first: Bytes, second: Bytes) {
-    let (key, copy) = (subject.fresh(), subject.fresh());
-    subject.put(&key, Write::Set(first, Expiry::Never)).await;
-    let mut external = subject.external();
+async fn copy_while_it_changes(context: &Context, first: Bytes, second: Bytes) {
+    let (key, copy) = (context.fresh(), context.fresh());
+    context.put(&key, Write::Set(first, Expiry::Never)).await;
+    let mut external = context.external();
     let (from, to) = (key.clone(), copy.clone());
     let mut runs = 0;
-    let copied = subject.transaction(move |tx| {
+    let copied = context.transaction(move |tx| {
         let Reply::Blob(value) = tx.raw_read(&from, Read::Get)? else { return Ok(false) };
         runs += 1;
         if runs == 1 {
@@ -141,12 +141,12 @@ async fn copy_while_it_changes(subject: &Subject, first: Bytes, second: Bytes) {
         Ok(true)
     });
     assert_eq!(copied.await, Ok(true));
-    let (one, other) = (subject.read(&key, Read::Get).await, subject.read(&copy, Read::Get).await);
+    let (one, other) = (context.read(&key, Read::Get).await, context.read(&copy, Read::Get).await);
     assert!(one == other, "the copy is of what was there at the commit");
 }
 
 /// What no write may be: too many arguments, too long, too far in time, too large a transaction, empty.
-pub async fn writes_out_of_bounds(subject: &Subject) {
+pub async fn writes_out_of_bounds(context: &Context) {
     let many = numbered(COMMAND_ARGUMENTS_MAX + 1);
     let half = numbered(COMMAND_ARGUMENTS_MAX / 2 + 1);
     let long = Bytes::from(vec![b'x'; VALUE_BYTES_MAX + 1]);
@@ -180,71 +180,71 @@ pub async fn writes_out_of_bounds(subject: &Subject) {
         Write::RPop(i64::MAX as usize + 1),
     ];
     for write in wrong {
-        let (beside, key) = (subject.fresh(), subject.fresh());
+        let (beside, key) = (context.fresh(), context.fresh());
         let shown: String = format!("{write:?}").chars().take(60).collect();
-        let told = subject.write(vec![(beside.clone(), set("x")), (key, write)]).await;
+        let told = context.write(vec![(beside.clone(), set("x")), (key, write)]).await;
         assert!(matches!(told, Err(Error::Invalid { .. })), "{shown}: {told:?}");
-        assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
+        assert_eq!(context.read(&beside, Read::Exists).await, int(0), "{shown}");
     }
 }
 
 /// The largest commands that are allowed do work.
-pub async fn writes_at_the_bounds(subject: &Subject) {
-    let members = fill(subject, 1, |_| Write::SAdd(numbered(COMMAND_ARGUMENTS_MAX))).await;
-    assert_eq!(subject.read(&members, Read::SCard).await, int(COMMAND_ARGUMENTS_MAX as i64));
-    let hash = fill(subject, 1, |_| fields(numbered(COMMAND_ARGUMENTS_MAX / 2))).await;
-    assert_eq!(subject.read(&hash, Read::HLen).await, int(COMMAND_ARGUMENTS_MAX as i64 / 2));
+pub async fn writes_at_the_bounds(context: &Context) {
+    let members = fill(context, 1, |_| Write::SAdd(numbered(COMMAND_ARGUMENTS_MAX))).await;
+    assert_eq!(context.read(&members, Read::SCard).await, int(COMMAND_ARGUMENTS_MAX as i64));
+    let hash = fill(context, 1, |_| fields(numbered(COMMAND_ARGUMENTS_MAX / 2))).await;
+    assert_eq!(context.read(&hash, Read::HLen).await, int(COMMAND_ARGUMENTS_MAX as i64 / 2));
     let longest = Bytes::from(vec![b'x'; VALUE_BYTES_MAX]);
-    let key = subject.fresh();
-    subject.put(&key, Write::Set(longest.clone(), Expiry::Never)).await;
-    assert!(subject.read(&key, Read::Get).await == Reply::Blob(longest), "8 MiB come back");
-    let many = subject.fresh();
+    let key = context.fresh();
+    context.put(&key, Write::Set(longest.clone(), Expiry::Never)).await;
+    assert!(context.read(&key, Read::Get).await == Reply::Blob(longest), "8 MiB come back");
+    let many = context.fresh();
     let pushes = (0..TRANSACTION_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
-    assert_eq!(subject.write(pushes).await, Ok(()));
-    assert_eq!(subject.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
+    assert_eq!(context.write(pushes).await, Ok(()));
+    assert_eq!(context.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
     let too_many = (0..=TRANSACTION_WRITES_MAX).map(|_| (many.clone(), Write::IncrBy(1))).collect();
-    assert!(matches!(subject.write(too_many).await, Err(Error::Invalid { what: "transaction", .. })));
-    assert_eq!(subject.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
-    a_transaction_of_too_many_bytes(subject).await;
-    let furthest = subject.fresh();
-    subject.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
-    assert_eq!(subject.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
+    assert!(matches!(context.write(too_many).await, Err(Error::Invalid { what: "transaction", .. })));
+    assert_eq!(context.read(&many, Read::Get).await, blob(&TRANSACTION_WRITES_MAX.to_string()));
+    a_transaction_of_too_many_bytes(context).await;
+    let furthest = context.fresh();
+    context.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
+    assert_eq!(context.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
 }
 
 /// What a transaction writes is bounded in sum, also where each value is not too long.
-async fn a_transaction_of_too_many_bytes(subject: &Subject) {
+async fn a_transaction_of_too_many_bytes(context: &Context) {
     let value = Bytes::from(vec![b'x'; TRANSACTION_BYTES_MAX / 16]);
-    let keys: Vec<Bytes> = (0..16).map(|_| subject.fresh()).collect();
+    let keys: Vec<Bytes> = (0..16).map(|_| context.fresh()).collect();
     let set = |key: &Bytes| (key.clone(), Write::Set(value.clone(), Expiry::Never));
-    let told = subject.write(keys.iter().map(set).collect()).await;
+    let told = context.write(keys.iter().map(set).collect()).await;
     assert!(matches!(told, Err(Error::Invalid { what: "transaction", .. })), "{told:?}");
-    assert_eq!(subject.read(&keys[0], Read::Exists).await, int(0));
-    assert_eq!(subject.write(keys[1..].iter().map(set).collect()).await, Ok(()));
-    assert_eq!(subject.read(&keys[15], Read::Exists).await, int(1));
-    subject.write(keys.iter().map(|key| (key.clone(), Write::Del)).collect()).await.expect("they go again");
+    assert_eq!(context.read(&keys[0], Read::Exists).await, int(0));
+    assert_eq!(context.write(keys[1..].iter().map(set).collect()).await, Ok(()));
+    assert_eq!(context.read(&keys[15], Read::Exists).await, int(1));
+    context.write(keys.iter().map(|key| (key.clone(), Write::Del)).collect()).await.expect("they go again");
 }
 
 /// Keys: of no bytes and of too many are refused; the longest one works.
-pub async fn keys_out_of_bounds(subject: &Subject) {
-    let start = subject.key("");
+pub async fn keys_out_of_bounds(context: &Context) {
+    let start = context.key("");
     let of = |len: usize| Bytes::from([&start[..], &vec![b'k'; len - start.len()]].concat());
     for wrong in [Bytes::new(), of(KEY_BYTES_MAX + 1)] {
-        let told = subject.write(vec![(wrong, set("x"))]).await;
+        let told = context.write(vec![(wrong, set("x"))]).await;
         assert!(matches!(told, Err(Error::Invalid { what: "key", .. })), "{told:?}");
     }
     let longest = of(KEY_BYTES_MAX);
-    subject.put(&longest, set("x")).await;
-    assert_eq!(subject.read(&longest, Read::Get).await, blob("x"));
+    context.put(&longest, set("x")).await;
+    assert_eq!(context.read(&longest, Read::Get).await, blob("x"));
 }
 
 /// A deadline that has passed is refused, not taken for a DEL.
-pub async fn deadlines_in_the_past(subject: &Subject) {
-    let (key, beside) = (subject.fresh(), subject.fresh());
-    subject.put(&key, set("kept")).await;
+pub async fn deadlines_in_the_past(context: &Context) {
+    let (key, beside) = (context.fresh(), context.fresh());
+    context.put(&key, set("kept")).await;
     for back in [0, 1, 1_000_000] {
         for of_set in [true, false] {
             let (key, beside) = (key.clone(), beside.clone());
-            let told: Result<()> = subject
+            let told: Result<()> = context
                 .transaction(move |tx| {
                     tx.raw_write(beside.clone(), set("x"))?;
                     let at = tx.now() - back;
@@ -254,31 +254,31 @@ pub async fn deadlines_in_the_past(subject: &Subject) {
             assert!(matches!(told, Err(Error::Invalid { what: "deadline", .. })), "{told:?}");
         }
     }
-    assert_eq!(subject.read(&key, Read::Get).await, blob("kept"));
-    assert_eq!(subject.read(&beside, Read::Exists).await, int(0));
+    assert_eq!(context.read(&key, Read::Get).await, blob("kept"));
+    assert_eq!(context.read(&beside, Read::Exists).await, int(0));
 }
 
 /// A transaction that writes nothing and reads nothing is a transaction.
-pub async fn empty_transactions(subject: &Subject) {
-    assert_eq!(subject.transaction(|_| Ok(5)).await, Ok(5));
-    assert_eq!(subject.transaction(|tx| Ok(tx.now() > 0)).await, Ok(true));
-    assert_eq!(subject.write(vec![]).await, Ok(()));
-    let replies = subject.store().engine().read_many(vec![]).await;
+pub async fn empty_transactions(context: &Context) {
+    assert_eq!(context.transaction(|_| Ok(5)).await, Ok(5));
+    assert_eq!(context.transaction(|tx| Ok(tx.now() > 0)).await, Ok(true));
+    assert_eq!(context.write(vec![]).await, Ok(()));
+    let replies = context.store().engine().read_many(vec![]).await;
     assert_eq!(replies, Ok(vec![]));
 }
 
 /// However long a caller is ready to wait: the transaction is made at once.
-pub async fn a_transaction_with_all_the_time_in_the_world(subject: &Subject) {
-    let key = subject.fresh();
+pub async fn a_transaction_with_all_the_time_in_the_world(context: &Context) {
+    let key = context.fresh();
     for deadline in
         [TRANSACTION_DEADLINE_MAX, std::time::Duration::from_secs(u64::MAX), std::time::Duration::MAX]
     {
         let key = key.clone();
         let transaction =
             move |tx: &mut emberkeep_hot::Tx<'_, _>| tx.raw_write(key.clone(), Write::IncrBy(1));
-        subject.scope().deadline(deadline).transact(transaction).await.expect("a transaction");
+        context.scope().deadline(deadline).transact(transaction).await.expect("a transaction");
     }
-    assert_eq!(subject.read(&key, Read::Get).await, Reply::Blob("3".into()));
+    assert_eq!(context.read(&key, Read::Get).await, Reply::Blob("3".into()));
 }
 
 /// How both files of the published SHA-1 collision (shattered.io) begin.

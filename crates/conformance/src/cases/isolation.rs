@@ -1,11 +1,11 @@
-//! A transaction sees a state that existed: two numbers whose sum never changes are never seen with another sum, not by
-//! reads, not in errors, not in panics, whoever moves the amounts.
+//! A transaction sees a state that existed: two numbers whose sum never changes are never seen with another
+//! sum, not by reads, not in errors, not in panics, whoever moves the amounts.
 
-use crate::dice::Dice;
+use crate::builders::*;
+use crate::context::Context;
 use crate::external::External;
 use crate::families::World;
-use crate::subject::Subject;
-use crate::words::*;
+use crate::rng::Rng;
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write};
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -33,9 +33,9 @@ fn sum_of(tx: &mut Tx<'_, World>, keys: &[Bytes; 2]) -> Result<i64> {
 /// Moves amounts by our own transactions until told to stop.
 fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         while !stop.load(Ordering::Relaxed) {
-            let (keys, amount) = (keys.clone(), dice.between(-9, 9));
+            let (keys, amount) = (keys.clone(), rng.between(-9, 9));
             let moved = scope.transact(move |tx| {
                 let held =
                     [number(&tx.raw_read(&keys[0], Read::Get)?), number(&tx.raw_read(&keys[1], Read::Get)?)];
@@ -55,9 +55,9 @@ fn external_mover(
     stop: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let mut dice = Dice::new(99);
+        let mut rng = Rng::new(99);
         while !stop.load(Ordering::Relaxed) {
-            external.transfer(&keys[0], &keys[1], dice.between(-9, 9)).await;
+            external.transfer(&keys[0], &keys[1], rng.between(-9, 9)).await;
             // Not a hot loop: our own transactions must settle between two changes.
             tokio::time::sleep(std::time::Duration::from_micros(300)).await;
         }
@@ -65,58 +65,58 @@ fn external_mover(
 }
 
 /// Runs `look` beside two processes and an external client that move amounts.
-async fn beside_movers<F: Future<Output = ()>>(subject: &Subject, look: impl FnOnce([Bytes; 2]) -> F) {
-    let keys = [subject.fresh(), subject.fresh()];
-    subject
+async fn beside_movers<F: Future<Output = ()>>(context: &Context, look: impl FnOnce([Bytes; 2]) -> F) {
+    let keys = [context.fresh(), context.fresh()];
+    context
         .write(vec![(keys[0].clone(), set(&TOTAL.to_string())), (keys[1].clone(), set("0"))])
         .await
         .expect("a transaction");
     let stop = Arc::new(AtomicBool::new(false));
     let movers = [
-        mover(subject.scope(), keys.clone(), stop.clone(), 1),
-        mover(subject.other_scope(), keys.clone(), stop.clone(), 2),
-        external_mover(subject.external(), keys.clone(), stop.clone()),
+        mover(context.scope(), keys.clone(), stop.clone(), 1),
+        mover(context.other_scope(), keys.clone(), stop.clone(), 2),
+        external_mover(context.external(), keys.clone(), stop.clone()),
     ];
     look(keys.clone()).await;
     stop.store(true, Ordering::Relaxed);
     for task in movers {
         task.await.expect("no mover panics");
     }
-    let last = subject.transaction(move |tx| sum_of(tx, &keys)).await;
+    let last = context.transaction(move |tx| sum_of(tx, &keys)).await;
     assert_eq!(last, Ok(TOTAL));
 }
 
 /// Transactions that only read.
-pub async fn read_only_transactions(subject: &Subject) {
-    beside_movers(subject, |keys| async move {
+pub async fn read_only_transactions(context: &Context) {
+    beside_movers(context, |keys| async move {
         for _ in 0..LOOKS {
             let keys = keys.clone();
-            assert_eq!(subject.transaction(move |tx| sum_of(tx, &keys)).await, Ok(TOTAL));
+            assert_eq!(context.transaction(move |tx| sum_of(tx, &keys)).await, Ok(TOTAL));
         }
     })
     .await;
 }
 
 /// Both numbers asked for together.
-pub async fn reads_made_together(subject: &Subject) {
-    beside_movers(subject, |keys| async move {
+pub async fn reads_made_together(context: &Context) {
+    beside_movers(context, |keys| async move {
         for _ in 0..LOOKS {
             let reads = keys.clone().map(|key| (key, Read::Get));
             let body = move |tx: &mut Tx<'_, World>| {
                 tx.raw_read_many(&reads)?.into_iter().map(|reply| Ok(number(&reply?))).sum::<Result<i64>>()
             };
-            assert_eq!(subject.transaction(body).await, Ok(TOTAL));
+            assert_eq!(context.transaction(body).await, Ok(TOTAL));
         }
     })
     .await;
 }
 
 /// An error that a body computes from its reads.
-pub async fn errors_made_of_reads(subject: &Subject) {
-    beside_movers(subject, |keys| async move {
+pub async fn errors_made_of_reads(context: &Context) {
+    beside_movers(context, |keys| async move {
         for _ in 0..LOOKS {
             let keys = keys.clone();
-            let told: Result<()> = subject
+            let told: Result<()> = context
                 .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     tx.raw_write(keys[0].clone(), set("never"))?;
@@ -131,12 +131,12 @@ pub async fn errors_made_of_reads(subject: &Subject) {
 }
 
 /// A panic that a body makes of its reads: one over a state that never was is never told.
-pub async fn panics_made_of_reads(subject: &Subject) {
-    beside_movers(subject, |keys| async move {
+pub async fn panics_made_of_reads(context: &Context) {
+    beside_movers(context, |keys| async move {
         let torn = Arc::new(AtomicU32::new(0));
         for _ in 0..LOOKS {
             let (keys, torn) = (keys.clone(), torn.clone());
-            let told: Result<i64> = subject
+            let told: Result<i64> = context
                 .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     if sum != TOTAL {
@@ -154,28 +154,29 @@ pub async fn panics_made_of_reads(subject: &Subject) {
 }
 
 /// A write derived from both reads is right for the state it was committed on.
-pub async fn writes_made_of_reads(subject: &Subject) {
-    beside_movers(subject, |keys| async move {
-        let shadow = subject.fresh();
+pub async fn writes_made_of_reads(context: &Context) {
+    beside_movers(context, |keys| async move {
+        let shadow = context.fresh();
         for _ in 0..LOOKS {
             let (keys, to) = (keys.clone(), shadow.clone());
             let body = move |tx: &mut Tx<'_, World>| {
                 let sum = sum_of(tx, &keys)?;
                 tx.raw_write(to.clone(), Write::RPush(vec![b(&sum.to_string())]))
             };
-            assert_eq!(subject.transaction(body).await, Ok(()));
+            assert_eq!(context.transaction(body).await, Ok(()));
         }
-        let Reply::List(sums) = subject.read(&shadow, Read::LRange(0, -1)).await else { panic!("a list") };
+        let Reply::List(sums) = context.read(&shadow, Read::LRange(0, -1)).await else { panic!("a list") };
         assert_eq!(sums.len(), LOOKS);
         assert!(sums.iter().all(|sum| *sum == TOTAL.to_string()), "{sums:?}");
     })
     .await;
 }
 
-/// Absence is seen like a value: a transaction that found two keys absent does not commit if one has come meanwhile.
-pub async fn absence_is_validated(subject: &Subject) {
+/// Absence is seen like a value: a transaction that found two keys absent does not commit if one has come
+/// meanwhile.
+pub async fn absence_is_validated(context: &Context) {
     for _ in 0..50 {
-        let (left, right, chosen) = (subject.fresh(), subject.fresh(), subject.fresh());
+        let (left, right, chosen) = (context.fresh(), context.fresh(), context.fresh());
         let claim = |mine: &Bytes, name: &'static str, scope: Scope<World>| {
             let (left, right, mine, chosen) = (left.clone(), right.clone(), mine.clone(), chosen.clone());
             async move {
@@ -192,11 +193,11 @@ pub async fn absence_is_validated(subject: &Subject) {
             }
         };
         let (one, other) = tokio::join!(
-            tokio::spawn(claim(&left, "left", subject.scope())),
-            tokio::spawn(claim(&right, "right", subject.other_scope()))
+            tokio::spawn(claim(&left, "left", context.scope())),
+            tokio::spawn(claim(&right, "right", context.other_scope()))
         );
         let won = [one.expect("no panic"), other.expect("no panic")];
         assert_eq!(won.iter().filter(|won| **won == Ok(true)).count(), 1, "{won:?}");
-        assert_eq!(subject.read(&chosen, Read::LLen).await, int(1));
+        assert_eq!(context.read(&chosen, Read::LLen).await, int(1));
     }
 }

@@ -1,8 +1,8 @@
 //! The partition's log: in the same commit, without holes, bounded, paged, trimmed.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::World;
-use crate::subject::Subject;
-use crate::words::*;
 use emberkeep_hot::command::{Overflow, Read, Reply, Write};
 use emberkeep_hot::store::{LogPage, log_keys};
 use emberkeep_hot::{Error, Result, Scope, Tx};
@@ -24,10 +24,10 @@ fn texts(page: &LogPage) -> Vec<String> {
 }
 
 /// Entries are there exactly if their transaction committed, in the order of the body.
-pub async fn entries_come_with_their_transaction(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn entries_come_with_their_transaction(context: &Context) {
+    let scope = context.scope();
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
-    let key = subject.fresh();
+    let key = context.fresh();
     let written = key.clone();
     let body = move |tx: &mut Tx<'_, World>| {
         tx.record("one")?;
@@ -35,8 +35,8 @@ pub async fn entries_come_with_their_transaction(subject: &Subject) {
         tx.record("two: with: colons")?;
         tx.record(vec![0u8, 255, b'\n'])
     };
-    subject.transaction(body).await.expect("a transaction");
-    let aborted: Result<()> = subject
+    context.transaction(body).await.expect("a transaction");
+    let aborted: Result<()> = context
         .transaction(|tx| {
             tx.record("never")?;
             Err(Error::Closed)
@@ -49,28 +49,29 @@ pub async fn entries_come_with_their_transaction(subject: &Subject) {
     assert_eq!(log.entries[1].entry, "two: with: colons");
     assert_eq!(log.entries[2].entry, &b"\x00\xff\n"[..]);
     assert_eq!(log.entries[3].entry, "four");
-    assert_eq!(page(&subject.scope_beside("log"), 0, 10).await, LogPage::default(), "a log per partition");
+    assert_eq!(page(&context.scope_beside("log"), 0, 10).await, LogPage::default(), "a log per partition");
 }
 
 /// A transaction whose writes are refused records nothing.
-pub async fn refused_transactions_record_nothing(subject: &Subject) {
-    let key = subject.fresh();
-    subject.put(&key, set("text")).await;
+pub async fn refused_transactions_record_nothing(context: &Context) {
+    let key = context.fresh();
+    context.put(&key, set("text")).await;
     let body = move |tx: &mut Tx<'_, World>| {
         tx.record("never")?;
         tx.raw_write(key.clone(), sadd(&["a"]))
     };
-    assert!(matches!(subject.transaction(body).await, Err(Error::WrongType { .. })));
-    assert_eq!(page(&subject.scope(), 0, 10).await.last, 0);
+    assert!(matches!(context.transaction(body).await, Err(Error::WrongType { .. })));
+    assert_eq!(page(&context.scope(), 0, 10).await.last, 0);
 }
 
-/// Sixteen writers in two processes: sequences are continuous from 1, each entry once, each writer's in its order.
-pub async fn sequences_are_continuous(subject: &Subject) {
+/// Sixteen writers in two processes: sequences are continuous from 1, each entry once, each writer's in its
+/// order.
+pub async fn sequences_are_continuous(context: &Context) {
     const WRITERS: usize = 16;
     const EACH: usize = 25;
     let tasks = (0..WRITERS).map(|writer| {
-        let scope = if writer % 2 == 0 { subject.scope() } else { subject.other_scope() };
-        let counter = subject.key("counted");
+        let scope = if writer % 2 == 0 { context.scope() } else { context.other_scope() };
+        let counter = context.key("counted");
         tokio::spawn(async move {
             for n in 0..EACH {
                 let (counter, entry) = (counter.clone(), format!("{writer}:{n}"));
@@ -86,9 +87,9 @@ pub async fn sequences_are_continuous(subject: &Subject) {
     for task in tasks.collect::<Vec<_>>() {
         task.await.expect("no writer panics");
     }
-    let log = page(&subject.scope(), 0, 1_000).await;
+    let log = page(&context.scope(), 0, 1_000).await;
     assert_eq!(sequences(&log), (1..=(WRITERS * EACH) as u64).collect::<Vec<_>>());
-    assert_eq!(subject.read(&subject.key("counted"), Read::Get).await, blob(&(WRITERS * EACH).to_string()));
+    assert_eq!(context.read(&context.key("counted"), Read::Get).await, blob(&(WRITERS * EACH).to_string()));
     let texts = texts(&log);
     for writer in 0..WRITERS {
         let own: Vec<_> =
@@ -97,14 +98,14 @@ pub async fn sequences_are_continuous(subject: &Subject) {
     }
 }
 
-/// Writers count and record in one transaction, readers compare the count with the log in one transaction: it is one moment, whoever
-/// shares a commit with whom.
-pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
+/// Writers count and record in one transaction, readers compare the count with the log in one transaction:
+/// it is one moment, whoever shares a commit with whom.
+pub async fn state_and_log_are_of_one_moment(context: &Context) {
     const PAIRS: usize = 8;
     const EACH: u64 = 40;
     let mut tasks = Vec::new();
     for _ in 0..PAIRS {
-        let (scope, counter) = (subject.scope(), subject.key("told"));
+        let (scope, counter) = (context.scope(), context.key("told"));
         tasks.push(tokio::spawn(async move {
             for _ in 0..EACH {
                 let counter = counter.clone();
@@ -115,7 +116,7 @@ pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
                 scope.transact(body).await.expect("writers settle");
             }
         }));
-        let (scope, counter) = (subject.scope(), subject.key("told"));
+        let (scope, counter) = (context.scope(), context.key("told"));
         tasks.push(tokio::spawn(async move {
             for _ in 0..EACH {
                 let counter = counter.clone();
@@ -134,12 +135,12 @@ pub async fn state_and_log_are_of_one_moment(subject: &Subject) {
     for task in tasks {
         task.await.expect("nobody panics");
     }
-    assert_eq!(page(&subject.scope(), 0, 1).await.last, PAIRS as u64 * EACH);
+    assert_eq!(page(&context.scope(), 0, 1).await.last, PAIRS as u64 * EACH);
 }
 
 /// A full log drops its oldest entries, and who asks for them is told how many are missing.
-pub async fn a_full_log_drops_and_tells(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn a_full_log_drops_and_tells(context: &Context) {
+    let scope = context.scope();
     for n in 1..=10 {
         record(&scope, format!("e{n}"), 4, Overflow::DropOldest).await.expect("a transaction");
     }
@@ -149,7 +150,7 @@ pub async fn a_full_log_drops_and_tells(subject: &Subject) {
     assert_eq!((texts(&log), log.last, log.missed), (vec!["e7".to_owned(), "e8".to_owned()], 10, 3));
     let log = page(&scope, 7, 100).await;
     assert_eq!((sequences(&log), log.missed), (vec![8, 9, 10], 0));
-    let many = subject.transaction(|tx| {
+    let many = context.transaction(|tx| {
         (0..10).try_for_each(|n| tx.record_bounded(format!("m{n}"), 4, Overflow::DropOldest))
     });
     many.await.expect("a transaction");
@@ -158,23 +159,24 @@ pub async fn a_full_log_drops_and_tells(subject: &Subject) {
 }
 
 /// A bound of 0 is refused when the entry is made, and nothing is written.
-pub async fn a_bound_of_zero_is_refused(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn a_bound_of_zero_is_refused(context: &Context) {
+    let scope = context.scope();
     for overflow in [Overflow::DropOldest, Overflow::Refuse] {
         let refused = record(&scope, "never".into(), 0, overflow).await;
         assert!(matches!(refused, Err(Error::Invalid { what: "log bound", .. })), "{refused:?}");
     }
-    let until = subject.transaction(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
+    let until = context.transaction(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
     assert!(matches!(until, Err(Error::Invalid { what: "log bound", .. })), "{until:?}");
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
 }
 
-/// A log that may drop nothing refuses the whole transaction when it is full, and takes it again when it was drained.
-pub async fn a_full_log_refuses(subject: &Subject) {
-    let (scope, key) = (subject.scope(), subject.fresh());
+/// A log that may drop nothing refuses the whole transaction when it is full, and takes it again when it was
+/// drained.
+pub async fn a_full_log_refuses(context: &Context) {
+    let (scope, key) = (context.scope(), context.fresh());
     let transaction = |entries: usize| {
         let key = key.clone();
-        subject.transaction(move |tx| {
+        context.transaction(move |tx| {
             tx.raw_write(key.clone(), Write::IncrBy(1))?;
             (0..entries).try_for_each(|n| tx.record_bounded(format!("{n}"), 3, Overflow::Refuse))
         })
@@ -184,7 +186,7 @@ pub async fn a_full_log_refuses(subject: &Subject) {
     assert!(matches!(told, Err(Error::LogFull { max: 3, .. })), "{told:?}");
     transaction(1).await.expect("there is room for one");
     assert!(matches!(transaction(1).await, Err(Error::LogFull { .. })));
-    assert_eq!(subject.read(&key, Read::Get).await, blob("2"), "refused transactions wrote nothing");
+    assert_eq!(context.read(&key, Read::Get).await, blob("2"), "refused transactions wrote nothing");
     assert_eq!(page(&scope, 0, 10).await.last, 3);
     scope.log_trim(2).await.expect("a transaction");
     transaction(2).await.expect("there is room again");
@@ -193,9 +195,9 @@ pub async fn a_full_log_refuses(subject: &Subject) {
 }
 
 /// Pages follow each other without overlap; places beyond the end are answered with nothing.
-pub async fn pages(subject: &Subject) {
-    let scope = subject.scope();
-    subject
+pub async fn pages(context: &Context) {
+    let scope = context.scope();
+    context
         .transaction(|tx| (1..=25).try_for_each(|n| tx.record(format!("e{n}"))))
         .await
         .expect("a transaction");
@@ -217,10 +219,10 @@ pub async fn pages(subject: &Subject) {
 }
 
 /// Trimming removes up to a sequence, twice as well as once, and the next entry goes on counting.
-pub async fn trims(subject: &Subject) {
-    let scope = subject.scope();
+pub async fn trims(context: &Context) {
+    let scope = context.scope();
     scope.log_trim(5).await.expect("nothing to trim");
-    subject
+    context
         .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
         .await
         .expect("a transaction");
@@ -240,9 +242,9 @@ pub async fn trims(subject: &Subject) {
 }
 
 /// Whoever drains a full log while others write to it loses nothing: in either order the same entries stay.
-pub async fn trimming_beside_recorders(subject: &Subject) {
-    let scope = subject.scope();
-    subject
+pub async fn trimming_beside_recorders(context: &Context) {
+    let scope = context.scope();
+    context
         .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
         .await
         .expect("a transaction");
@@ -270,7 +272,7 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
             ((last - 4..=last + 1).collect(), 0),
             "full, round {round}"
         );
-        subject
+        context
             .transaction(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
             .await
             .expect("the log is full again");
@@ -278,23 +280,23 @@ pub async fn trimming_beside_recorders(subject: &Subject) {
 }
 
 /// The ends of a log's two keys.
-async fn ends(subject: &Subject) -> (Reply, Reply) {
-    let (list, counter) = log_keys(subject.store().key_layout(), subject.partition().as_bytes());
-    (subject.read(&list, Read::ExpireTime).await, subject.read(&counter, Read::ExpireTime).await)
+async fn ends(context: &Context) -> (Reply, Reply) {
+    let (list, counter) = log_keys(context.store().key_layout(), context.partition().as_bytes());
+    (context.read(&list, Read::ExpireTime).await, context.read(&counter, Read::ExpireTime).await)
 }
 
 /// A log that was begun with an end keeps it through every entry, and moves it as a whole.
-pub async fn a_log_with_an_end(subject: &Subject) {
-    let (scope, until) = (subject.scope(), subject.far(0).await);
+pub async fn a_log_with_an_end(context: &Context) {
+    let (scope, until) = (context.scope(), context.far(0).await);
     scope.transact(move |tx| tx.begin_log("e1", until)).await.expect("a transaction");
-    assert_eq!(ends(subject).await, (Reply::Int(until), Reply::Int(until)));
+    assert_eq!(ends(context).await, (Reply::Int(until), Reply::Int(until)));
     let recorded = scope.transact(move |tx| tx.record_until("e2", 10, until + 1)).await;
     assert_eq!(recorded, Ok(2));
-    assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)));
+    assert_eq!(ends(context).await, (Reply::Int(until + 1), Reply::Int(until + 1)));
     record(&scope, "e3".into(), 10, Overflow::DropOldest).await.expect("a transaction");
-    assert_eq!(ends(subject).await, (Reply::Int(until + 1), Reply::Int(until + 1)), "a plain entry keeps it");
+    assert_eq!(ends(context).await, (Reply::Int(until + 1), Reply::Int(until + 1)), "a plain entry keeps it");
     scope.transact(move |tx| tx.log_expire_at(until + 2)).await.expect("a transaction");
-    assert_eq!(ends(subject).await, (Reply::Int(until + 2), Reply::Int(until + 2)));
+    assert_eq!(ends(context).await, (Reply::Int(until + 2), Reply::Int(until + 2)));
     let log = page(&scope, 0, 10).await;
     assert_eq!(
         (sequences(&log), log.last, texts(&log)),
@@ -303,9 +305,9 @@ pub async fn a_log_with_an_end(subject: &Subject) {
 }
 
 /// A log that is begun again has nothing of the one before, and one that was dropped leaves no key.
-pub async fn a_log_begins_again(subject: &Subject) {
-    let (scope, until) = (subject.scope(), subject.far(0).await);
-    subject
+pub async fn a_log_begins_again(context: &Context) {
+    let (scope, until) = (context.scope(), context.far(0).await);
+    context
         .transaction(|tx| (1..=3).try_for_each(|n| tx.record(format!("old{n}"))))
         .await
         .expect("a transaction");
@@ -314,58 +316,59 @@ pub async fn a_log_begins_again(subject: &Subject) {
     assert_eq!((sequences(&log), texts(&log)), (vec![1], vec!["new".to_owned()]));
     scope.transact(|tx| tx.drop_log()).await.expect("a transaction");
     assert_eq!(page(&scope, 0, 10).await, LogPage::default());
-    assert_eq!(ends(subject).await, (Reply::Int(-2), Reply::Int(-2)));
+    assert_eq!(ends(context).await, (Reply::Int(-2), Reply::Int(-2)));
     assert_eq!(scope.transact(move |tx| tx.record_until("first", 10, until)).await, Ok(1));
 }
 
 /// A transaction sees what it records with an end, together with what else it writes.
-pub async fn a_transaction_sees_its_own_log(subject: &Subject) {
-    let until = subject.far(0).await;
+pub async fn a_transaction_sees_its_own_log(context: &Context) {
+    let until = context.far(0).await;
     let transaction = move |tx: &mut Tx<'_, World>| {
         let before = tx.log_last()?;
         tx.begin_log("a", until)?;
         let second = tx.record_until("b", 10, until)?;
         Ok::<_, Error>((before, second, tx.log_last()?, tx.log_after(1, 10)?))
     };
-    let (before, second, last, log) = subject.scope().transact(transaction).await.expect("a transaction");
+    let (before, second, last, log) = context.scope().transact(transaction).await.expect("a transaction");
     assert_eq!((before, second, last), (0, 2, 2));
     assert_eq!((sequences(&log), texts(&log), log.missed), (vec![2], vec!["b".to_owned()], 0));
-    let aborted: Result<()> = subject
+    let aborted: Result<()> = context
         .transaction(move |tx| {
             tx.drop_log()?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(aborted, Err(Error::Closed));
-    assert_eq!(page(&subject.scope(), 0, 10).await.last, 2, "a refused transaction drops nothing");
+    assert_eq!(page(&context.scope(), 0, 10).await.last, 2, "a refused transaction drops nothing");
 }
 
 /// Beyond its bound a log with an end drops its oldest entries and goes on counting.
-pub async fn lasting_logs_drop_the_oldest(subject: &Subject) {
-    let (scope, until) = (subject.scope(), subject.far(0).await);
+pub async fn lasting_logs_drop_the_oldest(context: &Context) {
+    let (scope, until) = (context.scope(), context.far(0).await);
     for n in 1..=9 {
         let sequence = scope.transact(move |tx| tx.record_until(format!("e{n}"), 4, until)).await;
         assert_eq!(sequence, Ok(n));
     }
     let log = page(&scope, 0, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![6, 7, 8, 9], 9, 5));
-    assert_eq!(ends(subject).await.0, Reply::Int(until));
+    assert_eq!(ends(context).await.0, Reply::Int(until));
 }
 
-/// Transactions that record beside one that drops the log and the state: whoever comes after finds no state and records
-/// nothing, so that nothing is left; and a reader never sees a state without the entry that speaks of it.
-pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
+/// Transactions that record beside one that drops the log and the state: whoever comes after finds no state
+/// and records nothing, so that nothing is left; and a reader never sees a state without the entry that
+/// speaks of it.
+pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {
     for _ in 0..20 {
-        let (key, until) = (subject.fresh(), subject.far(0).await);
+        let (key, until) = (context.fresh(), context.far(0).await);
         let begun = key.clone();
         let begin = move |tx: &mut Tx<'_, World>| {
             tx.raw_write(begun.clone(), set_at("1", until))?;
             tx.begin_log("1", until)
         };
-        subject.transaction(begin).await.expect("a transaction");
+        context.transaction(begin).await.expect("a transaction");
         let tasks: Vec<_> = (0..8)
             .map(|n| {
-                let scope = if n % 2 == 0 { subject.scope() } else { subject.other_scope() };
+                let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
                 let key = key.clone();
                 tokio::spawn(async move {
                     for _ in 0..4 {
@@ -397,11 +400,11 @@ pub async fn a_drop_beside_recorders_leaves_nothing(subject: &Subject) {
             tx.drop_log()
         };
         tokio::task::yield_now().await;
-        subject.transaction(drop_all).await.expect("a transaction");
+        context.transaction(drop_all).await.expect("a transaction");
         for task in tasks {
             task.await.expect("no recorder panics");
         }
-        assert_eq!(page(&subject.scope(), 0, 10).await, LogPage::default());
-        assert_eq!(ends(subject).await, (Reply::Int(-2), Reply::Int(-2)));
+        assert_eq!(page(&context.scope(), 0, 10).await, LogPage::default());
+        assert_eq!(ends(context).await, (Reply::Int(-2), Reply::Int(-2)));
     }
 }

@@ -1,8 +1,8 @@
 //! Publish and subscribe: only what committed, in the order of the commits, never at a writer's cost.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::{NEWS, World};
-use crate::subject::Subject;
-use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply};
 use emberkeep_hot::limits::SUBSCRIBER_MESSAGES_MAX;
@@ -31,28 +31,28 @@ async fn publish(scope: &Scope<World>, channel: u32, text: &str) {
     scope.transact(move |tx| tx.publish(&NEWS.key(channel), &text)).await.expect("a transaction");
 }
 
-fn raw(subject: &Subject, channel: u32) -> Bytes {
-    Bytes::from(NEWS.key(channel).to_text(subject.store().key_layout(), subject.scope().partition()))
+fn raw(context: &Context, channel: u32) -> Bytes {
+    Bytes::from(NEWS.key(channel).to_text(context.store().key_layout(), context.scope().partition()))
 }
 
 /// A message is sent if and only if its transaction commits; those of one transaction keep their order.
-pub async fn messages_come_with_their_transaction(subject: &Subject) {
-    let mut listener = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
-    let key = subject.fresh();
-    subject.put(&key, set("text")).await;
-    let failing: Result<()> = subject
+pub async fn messages_come_with_their_transaction(context: &Context) {
+    let mut listener = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
+    let key = context.fresh();
+    context.put(&key, set("text")).await;
+    let failing: Result<()> = context
         .transaction(|tx| {
             tx.publish(&NEWS.key(1), &"of an error".to_owned())?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(failing, Err(Error::Closed));
-    let refused = subject.transaction(move |tx: &mut Tx<'_, World>| {
+    let refused = context.transaction(move |tx: &mut Tx<'_, World>| {
         tx.publish(&NEWS.key(1), &"of a refusal".to_owned())?;
         tx.raw_write(key.clone(), sadd(&["a"]))
     });
     assert!(refused.await.is_err());
-    let two = subject.transaction(|tx| {
+    let two = context.transaction(|tx| {
         tx.publish(&NEWS.key(1), &"first".to_owned())?;
         tx.publish(&NEWS.key(2), &"elsewhere".to_owned())?;
         tx.publish(&NEWS.key(1), &"second".to_owned())
@@ -64,35 +64,35 @@ pub async fn messages_come_with_their_transaction(subject: &Subject) {
 }
 
 /// The channel of an event is the raw name, by name and by pattern; patterns match as globs do.
-pub async fn channels_and_patterns(subject: &Subject) {
-    let (one, two) = (raw(subject, 1), raw(subject, 22));
+pub async fn channels_and_patterns(context: &Context) {
+    let (one, two) = (raw(context, 1), raw(context, 22));
     let start = String::from_utf8_lossy(&one);
     let start = start.strip_suffix('1').expect("the channel ends with its number").to_owned();
     let pattern = Bytes::from(format!("{start}?[0-4]"));
-    let store = subject.store();
+    let store = context.store();
     let mut by_name = store.subscribe(vec![one.clone(), two.clone()], vec![]).await.expect("a subscription");
     let mut by_pattern = store.subscribe(vec![], vec![pattern]).await.expect("a subscription");
     for channel in [1, 22, 25, 222] {
-        publish(&subject.scope(), channel, &format!("on {channel}")).await;
+        publish(&context.scope(), channel, &format!("on {channel}")).await;
     }
-    publish(&subject.other_scope(), 24, "last").await;
+    publish(&context.other_scope(), 24, "last").await;
     let event = |channel: &Bytes, text: &str| Event::Message { channel: channel.clone(), payload: b(text) };
     assert_eq!(next(&mut by_name).await, event(&one, "on 1"));
     assert_eq!(next(&mut by_name).await, event(&two, "on 22"));
     assert_eq!(next(&mut by_pattern).await, event(&two, "on 22"));
-    assert_eq!(next(&mut by_pattern).await, event(&raw(subject, 24), "last"));
+    assert_eq!(next(&mut by_pattern).await, event(&raw(context, 24), "last"));
     assert_eq!((by_name.try_next(), by_pattern.try_next()), (None, None));
 }
 
 /// Eight writers in two processes count up and tell the count: a subscriber hears it in order.
-pub async fn order_is_the_order_of_commits(subject: &Subject) {
+pub async fn order_is_the_order_of_commits(context: &Context) {
     const WRITERS: usize = 8;
     const EACH: usize = 40;
-    let mut listener = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
-    let counter = subject.fresh();
+    let mut listener = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
+    let counter = context.fresh();
     let tasks: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            let scope = if writer % 2 == 0 { subject.scope() } else { subject.other_scope() };
+            let scope = if writer % 2 == 0 { context.scope() } else { context.other_scope() };
             let counter = counter.clone();
             tokio::spawn(async move {
                 for _ in 0..EACH {
@@ -124,9 +124,10 @@ async fn count_aloud(scope: &Scope<World>, counter: Bytes) {
     scope.transact(body).await.expect("writers settle");
 }
 
-/// A subscriber that does not listen loses the oldest messages, is told how many, and costs the writer nothing.
-pub async fn a_slow_subscriber(subject: &Subject) {
-    let scope = subject.scope();
+/// A subscriber that does not listen loses the oldest messages, is told how many, and costs the writer
+/// nothing.
+pub async fn a_slow_subscriber(context: &Context) {
+    let scope = context.scope();
     let mut slow = scope.subscribe(&NEWS.key(1)).await.expect("a subscription");
     let mut fast = scope.subscribe(&NEWS.key(1)).await.expect("a subscription");
     let sent = SUBSCRIBER_MESSAGES_MAX * 3;
@@ -159,10 +160,10 @@ pub async fn a_slow_subscriber(subject: &Subject) {
 }
 
 /// Dropping a subscription ends it: the server forgets it, and a new one hears only what comes then.
-pub async fn dropping_unsubscribes(subject: &Subject) {
-    let channel = raw(subject, 1);
-    let external = &mut subject.external();
-    let first = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
+pub async fn dropping_unsubscribes(context: &Context) {
+    let channel = raw(context, 1);
+    let external = &mut context.external();
+    let first = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
     if let Some(listening) = external.listeners(&channel).await {
         assert_eq!(listening, 1, "one listens");
     }
@@ -172,22 +173,23 @@ pub async fn dropping_unsubscribes(subject: &Subject) {
         assert!(started.elapsed() < ARRIVAL_MAX, "the server still counts a listener");
         tokio::task::yield_now().await;
     }
-    publish(&subject.scope(), 1, "nobody hears").await;
-    let mut second = subject.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
-    publish(&subject.scope(), 1, "heard").await;
+    publish(&context.scope(), 1, "nobody hears").await;
+    let mut second = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
+    publish(&context.scope(), 1, "heard").await;
     let mut heard = payload(&mut second).await;
-    if subject.store().key_layout().topology() == Topology::Cluster && heard == "nobody hears" {
-        // Its nodes hand messages on to each other in their own time: one that was published before may come after.
+    if context.store().key_layout().topology() == Topology::Cluster && heard == "nobody hears" {
+        // Its nodes hand messages on to each other in their own time: one that was published before may come
+        // after.
         heard = payload(&mut second).await;
     }
     assert_eq!(heard, "heard");
 }
 
 /// What was published after `subscribe` returned is heard: there is no gap at the start.
-pub async fn a_subscription_begins_at_once(subject: &Subject) {
+pub async fn a_subscription_begins_at_once(context: &Context) {
     for round in 0..20 {
-        let mut listener = subject.scope().subscribe(&NEWS.key(round)).await.expect("a subscription");
-        publish(&subject.other_scope(), round, "at once").await;
+        let mut listener = context.scope().subscribe(&NEWS.key(round)).await.expect("a subscription");
+        publish(&context.other_scope(), round, "at once").await;
         assert_eq!(payload(&mut listener).await, "at once");
     }
 }

@@ -1,26 +1,26 @@
-//! The cases, by what they are about. Every public function here stands in [`CASES`](crate::CASES).
+//! The cases, one file for each promise. Every public function here is listed in [`CASES`](crate::CASES).
 
-pub mod body;
+pub mod batch_reads;
 pub mod bounds;
-pub mod contests;
+pub mod concurrent_failures;
+pub mod conservation;
 pub mod corrupt;
+pub mod deadline_before_commit;
+pub mod expiry;
+pub mod external_writers;
 pub mod hash;
-pub mod histories;
 pub mod isolation;
-pub mod lifetimes;
-pub mod lists;
+pub mod linearizable_histories;
+pub mod list;
 pub mod log;
-pub mod many;
-pub mod members;
 pub mod messages;
-pub mod mixed;
-pub mod neighbours;
-pub mod passing;
-pub mod programs;
-pub mod reads;
+pub mod model_comparison;
+pub mod plain_reads;
+pub mod races;
 pub mod scans;
 pub mod set;
+pub mod set_pages;
 pub mod sorted_set;
-pub mod sums;
 pub mod text;
+pub mod transaction_contract;
 pub mod types;

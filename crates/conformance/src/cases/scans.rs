@@ -1,8 +1,8 @@
 //! Scans: every key that lives throughout, in pages, by glob patterns.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::families::{NOTE, World};
-use crate::subject::Subject;
-use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::Write;
 use emberkeep_hot::engine::Cursor;
@@ -25,19 +25,19 @@ fn literal(bytes: &[u8], rest: &str) -> Vec<u8> {
 }
 
 /// All keys of a pattern; every cursor is printed and parsed on the way.
-async fn scan(subject: &Subject, pattern: &[u8], count: usize) -> BTreeSet<Bytes> {
+async fn scan(context: &Context, pattern: &[u8], count: usize) -> BTreeSet<Bytes> {
     let (mut keys, mut from) = (BTreeSet::new(), None);
     loop {
-        let page = subject.store().engine().scan(from, pattern, count).await.expect("a scan goes on");
+        let page = context.store().engine().scan(from, pattern, count).await.expect("a scan goes on");
         keys.extend(page.keys);
         let Some(next) = page.next else { return keys };
         from = Some(next.to_string().parse::<Cursor>().expect("a printed cursor can be parsed"));
     }
 }
 
-async fn write_all(subject: &Subject, keys: &[Bytes], write: Write) {
+async fn write_all(context: &Context, keys: &[Bytes], write: Write) {
     for piece in keys.chunks(200) {
-        subject
+        context
             .write(piece.iter().map(|key| (key.clone(), write.clone())).collect())
             .await
             .expect("a transaction");
@@ -45,14 +45,14 @@ async fn write_all(subject: &Subject, keys: &[Bytes], write: Write) {
 }
 
 /// Keys come and go while the scan runs: those that stay are all returned.
-pub async fn keys_that_live_throughout(subject: &Subject) {
-    let stay: Vec<Bytes> = (0..600).map(|n| subject.key(&format!("stay:{n}"))).collect();
-    write_all(subject, &stay, set("x")).await;
+pub async fn keys_that_live_throughout(context: &Context) {
+    let stay: Vec<Bytes> = (0..600).map(|n| context.key(&format!("stay:{n}"))).collect();
+    write_all(context, &stay, set("x")).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let churn = tokio::spawn(churn(subject.other_scope(), subject.key("come:"), stop.clone()));
-    let prefix = subject.key("");
+    let churn = tokio::spawn(churn(context.other_scope(), context.key("come:"), stop.clone()));
+    let prefix = context.key("");
     for count in [1, 7, 50, 1_000] {
-        let found = scan(subject, &literal(&prefix, "*"), count).await;
+        let found = scan(context, &literal(&prefix, "*"), count).await;
         let missing: Vec<_> = stay.iter().filter(|key| !found.contains(*key)).collect();
         assert!(missing.is_empty(), "{} of {} missing, pages of {count}", missing.len(), stay.len());
         assert!(found.iter().all(|key| key.starts_with(&prefix)));
@@ -80,10 +80,10 @@ async fn churn(scope: Scope<World>, start: Bytes, stop: Arc<AtomicBool>) {
 }
 
 /// Patterns match as Redis matches them: stars, questions, classes, negated and reversed ones, escapes.
-pub async fn glob_patterns(subject: &Subject) {
+pub async fn glob_patterns(context: &Context) {
     let names = ["abc", "a*c", "a?c", "a[c", "a]c", "a\\c", "a-c", "aXc", "ac", "abbc", "b", "a^c"];
-    let keys: Vec<Bytes> = names.iter().map(|name| subject.key(&format!("g:{name}"))).collect();
-    write_all(subject, &keys, set("x")).await;
+    let keys: Vec<Bytes> = names.iter().map(|name| context.key(&format!("g:{name}"))).collect();
+    write_all(context, &keys, set("x")).await;
     let patterns: [(&str, &[&str]); 18] = [
         ("a*c", &["abc", "a*c", "a?c", "a[c", "a]c", "a\\c", "a-c", "aXc", "ac", "abbc", "a^c"]),
         ("a?c", &["abc", "a*c", "a?c", "a[c", "a]c", "a\\c", "a-c", "aXc", "a^c"]),
@@ -104,49 +104,49 @@ pub async fn glob_patterns(subject: &Subject) {
         ("a**c*", &["abc", "a*c", "a?c", "a[c", "a]c", "a\\c", "a-c", "aXc", "ac", "abbc", "a^c"]),
         ("none*", &[]),
     ];
-    let start = subject.key("g:");
+    let start = context.key("g:");
     for (pattern, expected) in patterns {
-        let found = scan(subject, &literal(&start, pattern), 100).await;
+        let found = scan(context, &literal(&start, pattern), 100).await;
         let expected: BTreeSet<Bytes> =
-            expected.iter().map(|name| subject.key(&format!("g:{name}"))).collect();
+            expected.iter().map(|name| context.key(&format!("g:{name}"))).collect();
         assert_eq!(found, expected, "{pattern}");
     }
 }
 
 /// A pattern made to take exponential time does not.
-pub async fn a_hostile_pattern(subject: &Subject) {
-    let key = subject.key(&format!("h:{}", "a".repeat(300)));
-    subject.put(&key, set("x")).await;
-    let pattern = literal(&subject.key("h:"), &("a*".repeat(12) + "b"));
+pub async fn a_hostile_pattern(context: &Context) {
+    let key = context.key(&format!("h:{}", "a".repeat(300)));
+    context.put(&key, set("x")).await;
+    let pattern = literal(&context.key("h:"), &("a*".repeat(12) + "b"));
     let found =
-        tokio::time::timeout(std::time::Duration::from_secs(20), scan(subject, &pattern, 1_000)).await;
+        tokio::time::timeout(std::time::Duration::from_secs(20), scan(context, &pattern, 1_000)).await;
     assert_eq!(found.expect("a scan ends"), BTreeSet::new());
 }
 
 /// Keys that have ended are not returned, those with a deadline to come are.
-pub async fn ended_keys_are_not_returned(subject: &Subject) {
-    let soon = subject.now().await + 20;
-    let far = subject.far(0).await;
-    let (ends, lives) = (subject.key("e:ends"), subject.key("e:lives"));
-    subject
+pub async fn ended_keys_are_not_returned(context: &Context) {
+    let soon = context.now().await + 20;
+    let far = context.far(0).await;
+    let (ends, lives) = (context.key("e:ends"), context.key("e:lives"));
+    context
         .write(vec![(ends, set_at("x", soon)), (lives.clone(), set_at("x", far))])
         .await
         .expect("a transaction");
-    subject.past(soon).await;
-    let found = scan(subject, &literal(&subject.key("e:"), "*"), 10).await;
+    context.past(soon).await;
+    let found = scan(context, &literal(&context.key("e:"), "*"), 10).await;
     assert_eq!(found, [lives].into());
 }
 
 /// A family's scan gives typed keys, and tells the partition where the key does.
-pub async fn typed_scans(subject: &Subject) {
-    let (here, there) = (subject.scope(), subject.scope_beside("scan"));
+pub async fn typed_scans(context: &Context) {
+    let (here, there) = (context.scope(), context.scope_beside("scan"));
     for id in 0..30 {
         here.put(&NOTE.key(id), "x".into()).await.expect("a transaction");
     }
     there.put(&NOTE.key(77), "x".into()).await.expect("a transaction");
     let (mut mine, mut theirs, mut from) = (BTreeSet::new(), BTreeSet::new(), None);
     loop {
-        let page = subject.store().scan::<NOTE>(from, 10).await.expect("a scan goes on");
+        let page = context.store().scan::<NOTE>(from, 10).await.expect("a scan goes on");
         for (partition, key) in page.keys {
             let (id,) = NOTE.parts(&key);
             match partition {
@@ -164,12 +164,12 @@ pub async fn typed_scans(subject: &Subject) {
 }
 
 /// What is no cursor is refused with words, and a place that no engine has ends the scan or is refused.
-pub async fn wrong_cursors(subject: &Subject) {
+pub async fn wrong_cursors(context: &Context) {
     for text in ["", "-", "1", "a-b", "1-", "-1-2", "4294967296-0"] {
         assert!(matches!(text.parse::<Cursor>(), Err(Error::Invalid { what: "cursor", .. })), "{text:?}");
     }
     let nowhere = Cursor { place: u32::MAX, position: 0 };
-    let page = subject.store().engine().scan(Some(nowhere), b"*", 10).await;
+    let page = context.store().engine().scan(Some(nowhere), b"*", 10).await;
     match page {
         Ok(page) => assert!(page.keys.is_empty() && page.next.is_none(), "{page:?}"),
         Err(error) => assert!(matches!(error, Error::Invalid { .. }), "{error}"),

@@ -1,10 +1,10 @@
 //! Sorted sets: ZSCORE, ZRANGE by rank, score and bytes, ZCARD, ZCOUNT, ZLEXCOUNT, ZADD, ZREM.
 
-use crate::external::{Change, Held};
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::{Change, StoredValue};
 use crate::families::{BOARD, World};
-use crate::story::{tell, tell_gone, tell_seen};
-use crate::subject::Subject;
-use crate::words::*;
+use crate::replay::{replay, replay_to_absent, replay_to_value};
 use emberkeep_hot::command::{LexBound, Read, Reply, ScoreBound, Write, ZSlice};
 use emberkeep_hot::{Result, Tx};
 
@@ -15,7 +15,7 @@ fn range(slice: ZSlice, reverse: bool) -> Read {
 }
 
 /// Members are added, moved, removed and added again; equal scores stand in the order of their bytes.
-pub async fn members_and_scores(subject: &Subject) {
+pub async fn members_and_scores(context: &Context) {
     let writes = [
         zadd(&[("c", 3.0), ("a", 3.0), ("x", 1.0)]),
         zadd(&[("x", 5.0), ("b", 3.0)]),
@@ -31,13 +31,13 @@ pub async fn members_and_scores(subject: &Subject) {
         (range(all_ranks(), true), scored(&[("x", 5.0), ("b", 3.0), ("a", 3.0), ("c", 2.0)])),
         (Read::Exists, int(1)),
     ];
-    tell(subject, &writes, &answers).await;
+    replay(context, &writes, &answers).await;
     let seen = [("c", 2.0), ("a", 3.0), ("b", 3.0), ("x", 5.0)].map(|(m, s)| (b(m), score(s)));
-    tell_seen(subject, &writes, Held::SortedSet(seen.into_iter().collect()), None).await;
+    replay_to_value(context, &writes, StoredValue::SortedSet(seen.into_iter().collect()), None).await;
 }
 
 /// Positions, from the end and out of range, in both directions.
-pub async fn ranges_by_rank(subject: &Subject) {
+pub async fn ranges_by_rank(context: &Context) {
     let writes = [zadd(&[("a", 1.0), ("b", 2.0), ("x", 9.0)]), zadd(&[("c", 3.0), ("d", 4.0)]), zrem(&["x"])];
     let rank = |from, to, reverse, members: &[(&str, f64)]| {
         (range(ZSlice::Rank(from, to), reverse), scored(members))
@@ -59,11 +59,11 @@ pub async fn ranges_by_rank(subject: &Subject) {
         rank(0, -5, true, &[]),
         rank(1, -2, false, &[bb, c]),
     ];
-    tell(subject, &writes, &answers).await;
+    replay(context, &writes, &answers).await;
 }
 
 /// Scores with open and closed ends, limits and infinities, in both directions.
-pub async fn ranges_by_score(subject: &Subject) {
+pub async fn ranges_by_score(context: &Context) {
     let writes =
         [zadd(&[("a", 1.0), ("b", 2.0), ("b2", 2.0)]), zadd(&[("c", 3.5), ("lo", -INF), ("hi", INF)])];
     let by = |min, max, limit, reverse, members: &[(&str, f64)]| {
@@ -85,7 +85,7 @@ pub async fn ranges_by_score(subject: &Subject) {
         by(incl(3.0), incl(1.0), 100, false, &[]),
         by(incl(2.0), incl(2.0), 1, true, &[b2]),
     ];
-    tell(subject, &writes, &answers).await;
+    replay(context, &writes, &answers).await;
     let count = |min, max, n| (Read::ZCount(min, max), int(n));
     let counts = [
         count(min, max, 6),
@@ -94,11 +94,11 @@ pub async fn ranges_by_score(subject: &Subject) {
         count(excl(2.0), incl(3.5), 1),
         count(incl(9.0), incl(1.0), 0),
     ];
-    tell(subject, &writes, &counts).await;
+    replay(context, &writes, &counts).await;
 }
 
 /// Bytes among members of equal score, with open and closed ends, in both directions; scores are given as 0.
-pub async fn ranges_by_bytes(subject: &Subject) {
+pub async fn ranges_by_bytes(context: &Context) {
     let writes =
         [zadd(&[("a", 7.0), ("b", 7.0), ("zz", 7.0)]), zadd(&[("B", 7.0), ("c", 7.0)]), zrem(&["zz"])];
     let by = |min, max, limit, reverse, members: &[&str]| {
@@ -121,11 +121,11 @@ pub async fn ranges_by_bytes(subject: &Subject) {
         (Read::ZLexCount(lex_excl("a"), lex_incl("c")), int(2)),
         (Read::ZLexCount(Max, Min), int(0)),
     ];
-    tell(subject, &writes, &answers).await;
+    replay(context, &writes, &answers).await;
 }
 
 /// Scores come back as the same doubles: fractions, the edge of exact integers, the largest, the smallest.
-pub async fn scores_are_exact(subject: &Subject) {
+pub async fn scores_are_exact(context: &Context) {
     let values = [
         0.1,
         0.1 + 0.2,
@@ -145,51 +145,51 @@ pub async fn scores_are_exact(subject: &Subject) {
             (Read::ZCount(incl(value), incl(value)), int(1)),
             (range(ZSlice::Score(incl(value), incl(value), 10), true), scored(&[("m", value)])),
         ];
-        tell(subject, &[zadd(&[("m", 5.0)]), zadd(&[("m", value)])], &answers).await;
+        replay(context, &[zadd(&[("m", 5.0)]), zadd(&[("m", value)])], &answers).await;
     }
 }
 
 /// An external client's -0 is 0: nobody sees a difference that cannot be asked for.
-pub async fn minus_zero_is_zero(subject: &Subject) {
-    let key = subject.fresh();
-    let external = &mut subject.external();
+pub async fn minus_zero_is_zero(context: &Context) {
+    let key = context.fresh();
+    let external = &mut context.external();
     assert!(external.change(&key, Change::Write(zadd(&[("m", -0.0)]))).await);
-    assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(0.0)));
+    assert_eq!(context.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(0.0)));
     let moved = {
         let key = key.clone();
-        subject.transaction(move |tx| {
+        context.transaction(move |tx| {
             let before = tx.raw_read(&key, Read::ZScore(b("m")))?;
             tx.raw_write(key.clone(), zadd(&[("m", 1.0)]))?;
             Ok(before)
         })
     };
     assert_eq!(moved.await, Ok(Reply::Score(score(0.0))));
-    assert_eq!(subject.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(1.0)));
+    assert_eq!(context.read(&key, Read::ZScore(b("m"))).await, Reply::Score(score(1.0)));
 }
 
-/// An external client leaves -0 in a small and in a large sorted set, which servers store differently: transactions that
-/// read ranges with it and write are committed.
-pub async fn minus_zero_in_ranges(subject: &Subject) {
+/// An external client leaves -0 in a small and in a large sorted set, which servers store differently:
+/// transactions that read ranges with it and write are committed.
+pub async fn minus_zero_in_ranges(context: &Context) {
     for size in [1, 400] {
-        let (key, elsewhere) = (subject.fresh(), subject.fresh());
+        let (key, elsewhere) = (context.fresh(), context.fresh());
         let members: Vec<_> = numbered(size).into_iter().zip((1..).map(|n| score(f64::from(n)))).collect();
-        subject.put(&key, Write::ZAdd(members)).await;
-        assert!(subject.external().change(&key, Change::ZAddMinusZero(b("m"))).await);
+        context.put(&key, Write::ZAdd(members)).await;
+        assert!(context.external().change(&key, Change::ZAddMinusZero(b("m"))).await);
         let at_zero = ZSlice::Score(incl(0.0), incl(0.0), 9);
         for slice in [ZSlice::Rank(0, 0), at_zero] {
             let (key, elsewhere, read) = (key.clone(), elsewhere.clone(), range(slice, false));
-            let seen = subject.transaction(move |tx| {
+            let seen = context.transaction(move |tx| {
                 tx.raw_write(elsewhere.clone(), Write::IncrBy(1))?;
                 tx.raw_read(&key, read.clone())
             });
             assert_eq!(seen.await, Ok(scored(&[("m", 0.0)])), "among {size}");
         }
-        assert_eq!(subject.read(&elsewhere, Read::Get).await, blob("2"));
+        assert_eq!(context.read(&elsewhere, Read::Get).await, blob("2"));
     }
 }
 
 /// Nothing there.
-pub async fn absent_sorted_set(subject: &Subject) {
+pub async fn absent_sorted_set(context: &Context) {
     let answers = [
         (Read::ZScore(b("m")), Reply::Nil),
         (Read::ZCard, int(0)),
@@ -200,27 +200,28 @@ pub async fn absent_sorted_set(subject: &Subject) {
         (range(ZSlice::Lex(LexBound::Min, LexBound::Max, 10), false), scored(&[])),
         (Read::Exists, int(0)),
     ];
-    tell(subject, &[], &answers).await;
-    tell(subject, &[zrem(&["m"])], &answers).await;
-    tell(subject, &[zadd(&[("m", 1.0)]), Write::Del], &answers).await;
+    replay(context, &[], &answers).await;
+    replay(context, &[zrem(&["m"])], &answers).await;
+    replay(context, &[zadd(&[("m", 1.0)]), Write::Del], &answers).await;
 }
 
 /// The last member takes the sorted set with it, and its deadline.
-pub async fn an_empty_sorted_set_vanishes(subject: &Subject) {
-    let at = subject.far(0).await;
-    tell_gone(subject, &[zadd(&[("a", 1.0), ("b", 1.0)]), Write::ExpireAt(at), zrem(&["a", "b"])]).await;
+pub async fn an_empty_sorted_set_vanishes(context: &Context) {
+    let at = context.far(0).await;
+    replay_to_absent(context, &[zadd(&[("a", 1.0), ("b", 1.0)]), Write::ExpireAt(at), zrem(&["a", "b"])])
+        .await;
     let writes = [zadd(&[("a", 1.0)]), Write::ExpireAt(at), zrem(&["a"]), zadd(&[("a", 2.0)])];
-    tell(subject, &writes, &[(Read::ExpireTime, int(-1)), (Read::ZCard, int(1))]).await;
+    replay(context, &writes, &[(Read::ExpireTime, int(-1)), (Read::ZCard, int(1))]).await;
 }
 
-/// The end of a long sorted set is read in a body that wrote to it: what a transaction may read does not shrink because
-/// it wrote.
-pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
-    let key = subject.fresh();
+/// The end of a long sorted set is read in a body that wrote to it: what a transaction may read does not
+/// shrink because it wrote.
+pub async fn a_long_sorted_set_after_own_writes(context: &Context) {
+    let key = context.fresh();
     for part in numbered(3_000).chunks(500) {
         let pairs =
             part.iter().map(|m| (m.clone(), score(String::from_utf8_lossy(m).parse().expect("digits"))));
-        subject.put(&key, Write::ZAdd(pairs.collect())).await;
+        context.put(&key, Write::ZAdd(pairs.collect())).await;
     }
     let body = move |tx: &mut Tx<'_, World>| {
         tx.raw_write(key.clone(), zadd(&[("new", 1_500.5), ("last", 9_999.0)]))?;
@@ -234,7 +235,7 @@ pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
         ];
         reads.into_iter().map(|read| tx.raw_read(&key, read)).collect::<Result<Vec<_>>>()
     };
-    let seen = subject.transaction(body).await;
+    let seen = context.transaction(body).await;
     let expected = vec![
         scored(&[("002998", 2_998.0), ("last", 9_999.0)]),
         scored(&[("001500", 1_500.0), ("new", 1_500.5), ("001501", 1_501.0)]),
@@ -246,7 +247,7 @@ pub async fn a_long_sorted_set_after_own_writes(subject: &Subject) {
 }
 
 /// The typed face of sorted sets.
-pub async fn typed_sorted_set(subject: &Subject) {
+pub async fn typed_sorted_set(context: &Context) {
     let key = BOARD.key(1);
     let body = move |tx: &mut Tx<'_, World>| -> Result<_> {
         let f = |text: &str| text.to_owned();
@@ -266,7 +267,7 @@ pub async fn typed_sorted_set(subject: &Subject) {
             tx.zrange(&key, all_ranks(), true)?,
         ))
     };
-    let seen = subject.transaction(body).await.expect("a plain transaction");
+    let seen = context.transaction(body).await.expect("a plain transaction");
     let top = vec![("ann".to_owned(), 30.0), ("bob".to_owned(), 20.0)];
     assert_eq!(seen, (Some(30.0), None, (2, 1), 0, top));
 }

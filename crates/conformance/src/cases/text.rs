@@ -1,72 +1,72 @@
 //! Strings: GET, SET, INCRBY, DEL, EXISTS.
 
-use crate::external::Held;
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::StoredValue;
 use crate::families::{COUNT, MONSTER, Monster, NOTE};
-use crate::story::{tell, tell_gone, tell_seen};
-use crate::subject::Subject;
-use crate::words::*;
+use crate::replay::{replay, replay_to_absent, replay_to_value};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, KindFound, Read, Reply, Write};
 use emberkeep_hot::{Error, Result};
 
 /// What was set is what is got, by everybody.
-pub async fn get_and_set(subject: &Subject) {
+pub async fn get_and_set(context: &Context) {
     let answers = [(Read::Get, blob("two")), (Read::Exists, int(1)), (Read::ExpireTime, int(-1))];
-    tell(subject, &[set("one"), set("two")], &answers).await;
-    tell(subject, &[set("one"), Write::Del, set("two")], &answers).await;
-    tell(subject, &[set_keep("one"), set_keep("two")], &answers).await;
-    tell_seen(subject, &[set("one"), set("two")], Held::Text(b("two")), None).await;
-    tell_gone(subject, &[set("one"), Write::Del]).await;
+    replay(context, &[set("one"), set("two")], &answers).await;
+    replay(context, &[set("one"), Write::Del, set("two")], &answers).await;
+    replay(context, &[set_keep("one"), set_keep("two")], &answers).await;
+    replay_to_value(context, &[set("one"), set("two")], StoredValue::Text(b("two")), None).await;
+    replay_to_absent(context, &[set("one"), Write::Del]).await;
 }
 
 /// A key that was never written.
-pub async fn absent_text(subject: &Subject) {
+pub async fn absent_text(context: &Context) {
     let answers = [(Read::Get, Reply::Nil), (Read::Exists, int(0)), (Read::ExpireTime, int(-2))];
-    tell(subject, &[], &answers).await;
-    tell(subject, &[Write::Persist], &answers).await;
-    tell(subject, &[Write::Del, Write::Del], &answers).await;
+    replay(context, &[], &answers).await;
+    replay(context, &[Write::Persist], &answers).await;
+    replay(context, &[Write::Del, Write::Del], &answers).await;
 }
 
 /// The empty string is a value, unlike the empty collection.
-pub async fn empty_text_is_a_text(subject: &Subject) {
-    tell(subject, &[set("")], &[(Read::Get, blob("")), (Read::Exists, int(1))]).await;
+pub async fn empty_text_is_a_text(context: &Context) {
+    replay(context, &[set("")], &[(Read::Get, blob("")), (Read::Exists, int(1))]).await;
 }
 
 /// Values are bytes: zeros, line ends and every other byte come back as they were.
-pub async fn binary_text(subject: &Subject) {
+pub async fn binary_text(context: &Context) {
     let all: Bytes = (0..=255u8).chain(*b"\r\n$-1\r\n").collect::<Vec<_>>().into();
     let answers = [(Read::Get, Reply::Blob(all.clone()))];
-    tell(subject, &[Write::Set(all.clone(), Expiry::Never)], &answers).await;
-    tell_seen(subject, &[Write::Set(all.clone(), Expiry::Never)], Held::Text(all), None).await;
+    replay(context, &[Write::Set(all.clone(), Expiry::Never)], &answers).await;
+    replay_to_value(context, &[Write::Set(all.clone(), Expiry::Never)], StoredValue::Text(all), None).await;
 }
 
 /// SET asks for no type.
-pub async fn set_replaces_any_type(subject: &Subject) {
+pub async fn set_replaces_any_type(context: &Context) {
     let collections =
         [hset(&[("f", "v")]), sadd(&["a"]), zadd(&[("a", 1.0)]), rpush(&["a"]), Write::IncrBy(5)];
     for before in collections {
-        tell(subject, &[before, set("text")], &[(Read::Get, blob("text")), (Read::Exists, int(1))]).await;
+        replay(context, &[before, set("text")], &[(Read::Get, blob("text")), (Read::Exists, int(1))]).await;
     }
 }
 
 /// DEL of nothing is nothing, and a key may change its type after it.
-pub async fn del_of_nothing(subject: &Subject) {
-    tell_gone(subject, &[Write::Del]).await;
-    tell(subject, &[set("x"), Write::Del, sadd(&["a"])], &[(Read::SMembers, list(&["a"]))]).await;
-    tell(subject, &[sadd(&["a"]), Write::Del, rpush(&["a"])], &[(Read::LRange(0, -1), list(&["a"]))]).await;
+pub async fn del_of_nothing(context: &Context) {
+    replay_to_absent(context, &[Write::Del]).await;
+    replay(context, &[set("x"), Write::Del, sadd(&["a"])], &[(Read::SMembers, list(&["a"]))]).await;
+    replay(context, &[sadd(&["a"]), Write::Del, rpush(&["a"])], &[(Read::LRange(0, -1), list(&["a"]))]).await;
 }
 
 /// INCRBY counts from 0, below 0, over SET and DEL, and keeps the deadline.
-pub async fn increments(subject: &Subject) {
+pub async fn increments(context: &Context) {
     let gives = |text: &str| [(Read::Get, blob(text)), (Read::Exists, int(1))];
-    tell(subject, &[Write::IncrBy(5), Write::IncrBy(-12)], &gives("-7")).await;
-    tell(subject, &[Write::IncrBy(0)], &gives("0")).await;
-    tell(subject, &[set("40"), Write::IncrBy(2)], &gives("42")).await;
-    tell(subject, &[set("40"), Write::Del, Write::IncrBy(2)], &gives("2")).await;
-    tell(subject, &[Write::IncrBy(1 << 53), Write::IncrBy(1 << 53)], &gives("18014398509481984")).await;
-    let at = subject.far(0).await;
-    tell(
-        subject,
+    replay(context, &[Write::IncrBy(5), Write::IncrBy(-12)], &gives("-7")).await;
+    replay(context, &[Write::IncrBy(0)], &gives("0")).await;
+    replay(context, &[set("40"), Write::IncrBy(2)], &gives("42")).await;
+    replay(context, &[set("40"), Write::Del, Write::IncrBy(2)], &gives("2")).await;
+    replay(context, &[Write::IncrBy(1 << 53), Write::IncrBy(1 << 53)], &gives("18014398509481984")).await;
+    let at = context.far(0).await;
+    replay(
+        context,
         &[set_at("1", at), Write::IncrBy(1)],
         &[(Read::ExpireTime, int(at)), (Read::Get, blob("2"))],
     )
@@ -75,54 +75,54 @@ pub async fn increments(subject: &Subject) {
 
 /// Sums at the edge of 64 bits: reached exactly, never left, and a refusal leaves everything as it was, also
 /// where a later decrement would have brought the sum back.
-pub async fn increments_at_the_edge(subject: &Subject) {
+pub async fn increments_at_the_edge(context: &Context) {
     let (max, min) = (i64::MAX.to_string(), i64::MIN.to_string());
     let below_max = (i64::MAX - 1).to_string();
-    tell(subject, &[set(&below_max), Write::IncrBy(1)], &[(Read::Get, blob(&max))]).await;
-    tell(
-        subject,
+    replay(context, &[set(&below_max), Write::IncrBy(1)], &[(Read::Get, blob(&max))]).await;
+    replay(
+        context,
         &[set("1000000000000000000"), Write::IncrBy(1)],
         &[(Read::Get, blob("1000000000000000001"))],
     )
     .await;
-    tell(subject, &[set(&max), Write::IncrBy(-1)], &[(Read::Get, blob(&below_max))]).await;
+    replay(context, &[set(&max), Write::IncrBy(-1)], &[(Read::Get, blob(&below_max))]).await;
     let too_far: [(&str, &[i64]); 4] =
         [(&max, &[1]), (&min, &[-1]), (&max, &[1, -1]), (&max, &[-1, 1, 1, -5])];
     for (start, transactions) in too_far {
-        refused_increments(subject, start, transactions).await;
+        refused_increments(context, start, transactions).await;
     }
     for text in ["abc", "", " 1", "1 ", "+1", "01", "-0", "1.0", "9223372036854775808", "0x10"] {
-        refused_increments(subject, text, &[1]).await;
+        refused_increments(context, text, &[1]).await;
     }
 }
 
 /// The increments are refused whether the string was committed before or set by the same body, and the key
 /// beside it is not written either.
-async fn refused_increments(subject: &Subject, start: &str, transactions: &[i64]) {
+async fn refused_increments(context: &Context, start: &str, transactions: &[i64]) {
     for together in [false, true] {
-        let (key, beside) = (subject.fresh(), subject.fresh());
+        let (key, beside) = (context.fresh(), context.fresh());
         let increments = transactions.iter().map(|by| (key.clone(), Write::IncrBy(*by)));
         let mut writes = vec![(beside.clone(), set("x"))];
         if together {
             writes.push((key.clone(), set(start)));
         } else {
-            subject.put(&key, set(start)).await;
+            context.put(&key, set(start)).await;
         }
         writes.extend(increments);
-        let refusal = subject.write(writes).await;
+        let refusal = context.write(writes).await;
         let place = format!("{start:?} {transactions:?}, in one body: {together}");
         assert!(
             matches!(refusal, Err(Error::WrongType { found: KindFound::NotAnInteger, .. })),
             "{place}: {refusal:?}"
         );
-        assert_eq!(subject.read(&beside, Read::Get).await, Reply::Nil, "{place}");
+        assert_eq!(context.read(&beside, Read::Get).await, Reply::Nil, "{place}");
         let kept = if together { Reply::Nil } else { blob(start) };
-        assert_eq!(subject.read(&key, Read::Get).await, kept, "{place}");
+        assert_eq!(context.read(&key, Read::Get).await, kept, "{place}");
     }
 }
 
 /// The typed face of strings.
-pub async fn typed_text(subject: &Subject) {
+pub async fn typed_text(context: &Context) {
     let (note, monster, count) = (NOTE.key(1), MONSTER.key(1), COUNT.key(1));
     let keys = (note.clone(), monster.clone(), count.clone());
     let body = move |tx: &mut emberkeep_hot::Tx<'_, crate::families::World>| -> Result<_> {
@@ -134,10 +134,10 @@ pub async fn typed_text(subject: &Subject) {
         tx.incr_by(count, 4)?;
         Ok((tx.get(note)?, tx.get(monster)?, tx.get(count)?, tx.exists(note)?, tx.deadline(note)?))
     };
-    let seen = subject.transaction(body).await.expect("a plain transaction");
+    let seen = context.transaction(body).await.expect("a plain transaction");
     let stored = Monster { hp: 7, name: "Ökil".into() };
     assert_eq!(seen, (Some("hello".to_owned()), Some(stored.clone()), Some(7), true, None));
-    let scope = subject.scope();
+    let scope = context.scope();
     assert_eq!(scope.get(&monster).await, Ok(Some(stored)));
     assert_eq!(scope.get_many(&[note.clone(), NOTE.key(2)]).await, Ok(vec![Some("hello".to_owned()), None]));
     assert_eq!(scope.put(&count, -1).await, Ok(()));

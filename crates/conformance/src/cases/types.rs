@@ -1,9 +1,9 @@
 //! A key of another type: named in the error, and nothing of the transaction is written.
 
+use crate::builders::*;
+use crate::context::Context;
 use crate::external::Change;
 use crate::families::{COUNT, CREW, NOTE, SHEET, World};
-use crate::subject::Subject;
-use crate::words::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Kind, KindFound, LexBound, Read, Reply, ScoreBound, Write, ZSlice};
 use emberkeep_hot::{Error, Result, Tx};
@@ -65,25 +65,25 @@ fn is_wrong_type<T>(answer: &Result<T>, key: &Bytes, expected: Kind, found: Kind
 }
 
 /// Every read of every other type answers what was found, plainly, in a transaction and after own writes.
-pub async fn every_read_of_a_wrong_type(subject: &Subject) {
+pub async fn every_read_of_a_wrong_type(context: &Context) {
     for (held, value) in values() {
-        let key = subject.fresh();
-        assert!(subject.external().change(&key, Change::Write(value.clone())).await);
+        let key = context.fresh();
+        assert!(context.external().change(&key, Change::Write(value.clone())).await);
         for read in typed_reads() {
             let expected = read.kind().expect("only typed reads stand here");
             if expected == held {
                 continue;
             }
-            let plain = subject.read(&key, read.clone()).await;
+            let plain = context.read(&key, read.clone()).await;
             assert_eq!(plain, Reply::WrongType(KindFound::Kind(held)), "{read:?} of a {held:?}");
-            let in_transaction = subject.read_in_transaction(&key, read.clone()).await;
+            let in_transaction = context.read_in_transaction(&key, read.clone()).await;
             assert!(
                 is_wrong_type(&in_transaction, &key, expected, held),
                 "{read:?} of a {held:?}: {in_transaction:?}"
             );
-            let own = subject.fresh();
+            let own = context.fresh();
             let (value, asked) = (value.clone(), read.clone());
-            let after_own = subject.transaction(move |tx| {
+            let after_own = context.transaction(move |tx| {
                 tx.raw_write(own.clone(), value.clone())?;
                 let told = tx.raw_read(&own, asked.clone());
                 Ok(matches!(told, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
@@ -93,74 +93,75 @@ pub async fn every_read_of_a_wrong_type(subject: &Subject) {
     }
 }
 
-/// Every write on every other type is refused, and no key of the transaction changes, wherever in the transaction the wrong
-/// key stands.
-pub async fn every_write_on_a_wrong_type(subject: &Subject) {
+/// Every write on every other type is refused, and no key of the transaction changes, wherever in the
+/// transaction the wrong key stands.
+pub async fn every_write_on_a_wrong_type(context: &Context) {
     for (held, value) in values() {
         for write in typed_writes() {
             let expected = write.kind().expect("only typed writes stand here");
             if expected != held {
-                refused_at_every_place(subject, held, &value, &write, expected).await;
+                refused_at_every_place(context, held, &value, &write, expected).await;
             }
         }
     }
 }
 
-async fn refused_at_every_place(subject: &Subject, held: Kind, value: &Write, write: &Write, expected: Kind) {
+async fn refused_at_every_place(context: &Context, held: Kind, value: &Write, write: &Write, expected: Kind) {
     for place in 0..3 {
-        let keys: Vec<Bytes> = (0..3).map(|_| subject.fresh()).collect();
-        let external = &mut subject.external();
+        let keys: Vec<Bytes> = (0..3).map(|_| context.fresh()).collect();
+        let external = &mut context.external();
         for key in &keys {
             assert!(external.change(key, Change::Write(value.clone())).await);
         }
-        let before = external.look(&keys[0]).await;
+        let before = external.inspect(&keys[0]).await;
         let change = |at: usize| if at == place { write.clone() } else { set("changed") };
-        let refused = subject.write((0..3).map(|at| (keys[at].clone(), change(at))).collect()).await;
+        let refused = context.write((0..3).map(|at| (keys[at].clone(), change(at))).collect()).await;
         let shown = format!("{write:?} on a {held:?} at place {place}");
         assert!(is_wrong_type(&refused, &keys[place], expected, held), "{shown}: {refused:?}");
         for key in &keys {
-            assert_eq!(external.look(key).await, before, "{shown}");
+            assert_eq!(external.inspect(key).await, before, "{shown}");
         }
     }
 }
 
 /// A list of writes that contradicts itself is refused whole, whatever was there.
-pub async fn a_transaction_that_contradicts_itself(subject: &Subject) {
+pub async fn a_transaction_that_contradicts_itself(context: &Context) {
     for (held, first) in values() {
         for second in typed_writes() {
             if second.kind() == Some(held) {
                 continue;
             }
-            let (key, beside) = (subject.fresh(), subject.fresh());
+            let (key, beside) = (context.fresh(), context.fresh());
             let writes =
                 vec![(beside.clone(), set("x")), (key.clone(), first.clone()), (key.clone(), second.clone())];
-            let refused = subject.write(writes).await;
+            let refused = context.write(writes).await;
             let shown = format!("{first:?} then {second:?}");
             assert!(matches!(refused, Err(Error::WrongType { .. })), "{shown}: {refused:?}");
-            assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
-            assert_eq!(subject.read(&key, Read::Exists).await, int(0), "{shown}");
+            assert_eq!(context.read(&beside, Read::Exists).await, int(0), "{shown}");
+            assert_eq!(context.read(&key, Read::Exists).await, int(0), "{shown}");
         }
     }
 }
 
-/// A write that the key's type refuses is refused also where a SET or DEL of the same transaction would have covered it.
-pub async fn a_wrong_write_that_is_covered_later(subject: &Subject) {
+/// A write that the key's type refuses is refused also where a SET or DEL of the same transaction would have
+/// covered it.
+pub async fn a_wrong_write_that_is_covered_later(context: &Context) {
     for cover in [set("covered"), Write::Del] {
         for write in [hdel(&["f"]), sadd(&["a"]), Write::LPop(1), Write::IncrBy(1)] {
-            let (key, beside) = (subject.fresh(), subject.fresh());
-            subject.put(&key, set("text")).await;
+            let (key, beside) = (context.fresh(), context.fresh());
+            context.put(&key, set("text")).await;
             let shown = format!("{write:?} on a string, then {cover:?}");
             let writes = vec![(beside.clone(), set("x")), (key.clone(), write), (key.clone(), cover.clone())];
-            let refused = subject.write(writes).await;
+            let refused = context.write(writes).await;
             assert!(matches!(refused, Err(Error::WrongType { .. })), "{shown}: {refused:?}");
-            assert_eq!(subject.read(&key, Read::Get).await, blob("text"), "{shown}");
-            assert_eq!(subject.read(&beside, Read::Exists).await, int(0), "{shown}");
+            assert_eq!(context.read(&key, Read::Get).await, blob("text"), "{shown}");
+            assert_eq!(context.read(&beside, Read::Exists).await, int(0), "{shown}");
         }
     }
 }
 
 /// A collection that the same body emptied is absent for every read, of whatever type.
-pub async fn an_emptied_collection_has_no_type(subject: &Subject) {
+pub async fn an_emptied_collection_has_no_type(context: &Context) {
     let emptied: [&[Write]; 5] = [
         &[hset(&[("f", "v")]), hdel(&["f"])],
         &[sadd(&["a"]), srem(&["a"])],
@@ -170,31 +171,31 @@ pub async fn an_emptied_collection_has_no_type(subject: &Subject) {
     ];
     for writes in emptied {
         for read in typed_reads() {
-            let absent = subject.read(&subject.fresh(), read.clone()).await;
-            crate::story::tell(subject, writes, &[(read, absent)]).await;
+            let absent = context.read(&context.fresh(), read.clone()).await;
+            crate::replay::replay(context, writes, &[(read, absent)]).await;
         }
     }
 }
 
 /// Typed errors name the family as well as the key.
-pub async fn typed_errors_name_the_family(subject: &Subject) {
-    let scope = subject.scope();
-    let layout = subject.store().key_layout();
+pub async fn typed_errors_name_the_family(context: &Context) {
+    let scope = context.scope();
+    let layout = context.store().key_layout();
     let raw = Bytes::from(NOTE.key(1).to_text(layout, scope.partition()));
-    assert!(subject.external().change(&raw, Change::Write(sadd(&["a"]))).await);
+    assert!(context.external().change(&raw, Change::Write(sadd(&["a"]))).await);
     let names_it = |error: Error| {
         let text = error.to_string();
         assert!(text.contains("NOTE") && text.contains(&emberkeep_hot::show(&raw)), "{text}");
     };
-    let in_transaction = subject.transaction(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
+    let in_transaction = context.transaction(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
     names_it(in_transaction.expect_err("a set is no text"));
     names_it(scope.get(&NOTE.key(1)).await.expect_err("a set is no text"));
     names_it(scope.get_many(&[NOTE.key(1)]).await.expect_err("a set is no text"));
     let raw = Bytes::from(SHEET.key(1).to_text(layout, scope.partition()));
-    assert!(subject.external().change(&raw, Change::Write(set("text"))).await);
-    let read = subject.transaction(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
+    assert!(context.external().change(&raw, Change::Write(set("text"))).await);
+    let read = context.transaction(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
     assert!(read.expect_err("a text is no hash").to_string().contains("SHEET"));
-    let write = subject.transaction(|tx: &mut Tx<'_, World>| {
+    let write = context.transaction(|tx: &mut Tx<'_, World>| {
         tx.sadd(&CREW.key(1), &1)?;
         tx.incr_by(&COUNT.key(1), 1)?;
         tx.hset(&SHEET.key(1), &"f".to_owned(), &1)
@@ -203,28 +204,28 @@ pub async fn typed_errors_name_the_family(subject: &Subject) {
     assert_eq!(scope.get(&COUNT.key(1)).await, Ok(None), "nothing of the transaction was written");
 }
 
-/// So do those that are found only at the commit: by a plain write, by one of many, by one that contradicts another,
-/// and by a number that is none.
-pub async fn commits_name_the_family(subject: &Subject) {
-    subject.plant(&SHEET.key(1), set("text")).await;
+/// So do those that are found only at the commit: by a plain write, by one of many, by one that contradicts
+/// another, and by a number that is none.
+pub async fn commits_name_the_family(context: &Context) {
+    context.plant(&SHEET.key(1), set("text")).await;
     let field = || "f".to_owned();
-    names_sheet(subject.transaction(move |tx| tx.hset(&SHEET.key(1), &field(), &1)).await);
-    names_sheet(subject.transaction(move |tx| tx.hdel(&SHEET.key(1), &field())).await);
+    names_sheet(context.transaction(move |tx| tx.hset(&SHEET.key(1), &field(), &1)).await);
+    names_sheet(context.transaction(move |tx| tx.hdel(&SHEET.key(1), &field())).await);
     let many = move |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &field())?;
         tx.sadd(&CREW.key(1), &1)?;
         tx.incr_by(&COUNT.key(2), 1)?;
         tx.hset(&SHEET.key(1), &field(), &1)
     };
-    names_sheet(subject.transaction(many).await);
-    let raw = subject.raw(&SHEET.key(2));
+    names_sheet(context.transaction(many).await);
+    let raw = context.raw(&SHEET.key(2));
     let contradiction = move |tx: &mut Tx<'_, World>| {
         tx.raw_write(raw.clone(), set("text"))?;
         tx.hset(&SHEET.key(2), &field(), &1)
     };
-    names_sheet(subject.transaction(contradiction).await);
-    subject.plant(&COUNT.key(1), set("many")).await;
-    let told = subject.transaction(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
+    names_sheet(context.transaction(contradiction).await);
+    context.plant(&COUNT.key(1), set("many")).await;
+    let told = context.transaction(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
     let named = |error: &Error| error.to_string().contains("COUNT") && error.to_string().contains("integer");
     assert!(told.as_ref().is_err_and(named), "{told:?}");
 }

@@ -1,4 +1,4 @@
-//! External clients: services that change and read the same keys without Emberkeep, by plain commands.
+//! External clients: programs that use the same keys without Emberkeep, by plain commands.
 
 mod resp;
 mod transactions;
@@ -24,9 +24,9 @@ pub enum Change {
     ZAddMinusZero(Bytes),
 }
 
-/// What a key holds, as an external client sees it.
+/// The value of a key, as an external client reads it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Held {
+pub enum StoredValue {
     /// A string.
     Text(Bytes),
     /// A hash.
@@ -44,9 +44,9 @@ pub trait External: Send {
     /// Makes a change; whether the server accepted it.
     fn change<'a>(&'a mut self, key: &'a Bytes, change: Change) -> Pending<'a, bool>;
 
-    /// Makes a write and pushes a note at the tail of a list, in one transaction; whether the write was accepted. The
-    /// note of one that was refused may be there or not.
-    fn change_noting<'a>(
+    /// Makes a write and pushes a note at the tail of a list, in one transaction; whether the write was
+    /// accepted. The note of one that was refused may be there or not.
+    fn change_and_log<'a>(
         &'a mut self,
         key: &'a Bytes,
         write: Write,
@@ -61,7 +61,7 @@ pub trait External: Send {
     fn transfer<'a>(&'a mut self, from: &'a Bytes, to: &'a Bytes, amount: i64) -> Pending<'a, ()>;
 
     /// Value and deadline of a key, or `None`.
-    fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>>;
+    fn inspect<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(StoredValue, Option<i64>)>>;
 
     /// Whether a key exists, at a moment between two times of the server.
     fn exists_between<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, (i64, bool, i64)>;

@@ -1,6 +1,6 @@
 //! An external client that speaks plain RESP to a server or a Cluster, and follows MOVED.
 
-use super::{Change, External, Held};
+use super::{Change, External, StoredValue};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Score, Write};
 use emberkeep_hot::engine::Pending;
@@ -49,21 +49,23 @@ impl RespExternal {
         self.call(&words)
     }
 
-    fn held(&mut self, key: &Bytes) -> Option<Held> {
+    fn held(&mut self, key: &Bytes) -> Option<StoredValue> {
         let kind = self.call(&[b"TYPE", key]).text();
         Some(match kind.as_str() {
             "none" => return None,
             "string" => match self.call(&[b"GET", key]) {
-                Reply::Bulk(text) => Held::Text(text.into()),
+                Reply::Bulk(text) => StoredValue::Text(text.into()),
                 _ => return None,
             },
-            "hash" => Held::Hash(pairs(&self.call(&[b"HGETALL", key])).into_iter().collect()),
-            "set" => Held::Set(list(&self.call(&[b"SMEMBERS", key])).into_iter().collect()),
+            "hash" => StoredValue::Hash(pairs(&self.call(&[b"HGETALL", key])).into_iter().collect()),
+            "set" => StoredValue::Set(list(&self.call(&[b"SMEMBERS", key])).into_iter().collect()),
             "zset" => {
                 let scored = pairs(&self.call(&[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"]));
-                Held::SortedSet(scored.into_iter().map(|(member, text)| (member, score(&text))).collect())
+                StoredValue::SortedSet(
+                    scored.into_iter().map(|(member, text)| (member, score(&text))).collect(),
+                )
             }
-            "list" => Held::List(list(&self.call(&[b"LRANGE", key, b"0", b"-1"]))),
+            "list" => StoredValue::List(list(&self.call(&[b"LRANGE", key, b"0", b"-1"]))),
             other => panic!("a key of type {other} in the suite"),
         })
     }
@@ -94,7 +96,8 @@ fn score(text: &[u8]) -> Score {
     Score::new(text.parse().expect("a score is a number")).expect("a score is not NaN")
 }
 
-/// A write in plain words; written here a second time on purpose, so that the engine's own wording is checked.
+/// A write in plain words; written here a second time on purpose, so that the engine's own wording is
+/// checked.
 fn words(key: &Bytes, write: &Write) -> Vec<Vec<u8>> {
     let number = |n: i64| n.to_string().into_bytes();
     let (name, rest): (&str, Vec<Vec<u8>>) = match write {
@@ -148,7 +151,7 @@ impl External for RespExternal {
         })
     }
 
-    fn change_noting<'a>(
+    fn change_and_log<'a>(
         &'a mut self,
         key: &'a Bytes,
         write: Write,
@@ -183,7 +186,7 @@ impl External for RespExternal {
         })
     }
 
-    fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>> {
+    fn inspect<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(StoredValue, Option<i64>)>> {
         Box::pin(async move {
             let held = self.held(key)?;
             let deadline = self.call(&[b"PEXPIRETIME", key]).int();

@@ -1,7 +1,7 @@
-//! The external client of an engine that lives in this process: nobody but transactions can reach its data, so plain
-//! commands are one-line transactions on the engine, and looks are plain reads.
+//! The external client of an engine that lives in this process: nobody but transactions can reach its data,
+//! so plain commands are one-line transactions on the engine, and looks are plain reads.
 
-use super::{Change, External, Held};
+use super::{Change, External, StoredValue};
 use crate::families::World;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Read, Reply, Score, ScoreBound, Write, ZSlice};
@@ -61,7 +61,7 @@ impl External for TransactionsExternal {
         Box::pin(async move { self.scope.transact(move |tx| change_in(tx, &key, &change)).await.is_ok() })
     }
 
-    fn change_noting<'a>(
+    fn change_and_log<'a>(
         &'a mut self,
         key: &'a Bytes,
         write: Write,
@@ -102,7 +102,7 @@ impl External for TransactionsExternal {
         })
     }
 
-    fn look<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(Held, Option<i64>)>> {
+    fn inspect<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(StoredValue, Option<i64>)>> {
         Box::pin(async move {
             let deadline = match self.read(key, Read::ExpireTime).await {
                 Reply::Int(-2) => return None,
@@ -120,14 +120,16 @@ impl External for TransactionsExternal {
                 let set = read == Read::SMembers;
                 match self.read(key, read).await {
                     Reply::WrongType(_) => {}
-                    Reply::Blob(text) => return Some((Held::Text(text), deadline)),
-                    Reply::Pairs(pairs) => return Some((Held::Hash(pairs.into_iter().collect()), deadline)),
-                    Reply::List(list) if set => {
-                        return Some((Held::Set(list.into_iter().collect()), deadline));
+                    Reply::Blob(text) => return Some((StoredValue::Text(text), deadline)),
+                    Reply::Pairs(pairs) => {
+                        return Some((StoredValue::Hash(pairs.into_iter().collect()), deadline));
                     }
-                    Reply::List(list) => return Some((Held::List(list), deadline)),
+                    Reply::List(list) if set => {
+                        return Some((StoredValue::Set(list.into_iter().collect()), deadline));
+                    }
+                    Reply::List(list) => return Some((StoredValue::List(list), deadline)),
                     Reply::Scored(list) => {
-                        return Some((Held::SortedSet(list.into_iter().collect()), deadline));
+                        return Some((StoredValue::SortedSet(list.into_iter().collect()), deadline));
                     }
                     other => panic!("a look was answered by {other:?}"),
                 }

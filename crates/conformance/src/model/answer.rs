@@ -1,7 +1,7 @@
 //! What a read answers.
 
 use super::{Entry, kind_of, part};
-use crate::external::Held;
+use crate::external::StoredValue;
 use bytes::Bytes;
 use emberkeep_hot::command::{LexBound, Read, Reply, Score, ScoreBound, ZSlice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(super) fn answer(entry: Option<&Entry>, read: &Read) -> Option<Reply> {
     let held = entry.map(|entry| &entry.held);
     Some(match read {
         Read::Get => match held {
-            Some(Held::Text(text)) => Reply::Blob(text.clone()),
+            Some(StoredValue::Text(text)) => Reply::Blob(text.clone()),
             _ => Reply::Nil,
         },
         Read::HGet(_) | Read::HGetAll | Read::HLen => of_hash(held, read),
@@ -32,9 +32,9 @@ pub(super) fn answer(entry: Option<&Entry>, read: &Read) -> Option<Reply> {
     })
 }
 
-fn of_hash(held: Option<&Held>, read: &Read) -> Reply {
+fn of_hash(held: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeMap::new();
-    let hash = if let Some(Held::Hash(hash)) = held { hash } else { &none };
+    let hash = if let Some(StoredValue::Hash(hash)) = held { hash } else { &none };
     match read {
         Read::HGet(field) => hash.get(field).cloned().map_or(Reply::Nil, Reply::Blob),
         Read::HLen => Reply::Int(hash.len() as i64),
@@ -42,9 +42,9 @@ fn of_hash(held: Option<&Held>, read: &Read) -> Reply {
     }
 }
 
-fn of_set(held: Option<&Held>, read: &Read) -> Reply {
+fn of_set(held: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeSet::new();
-    let set = if let Some(Held::Set(set)) = held { set } else { &none };
+    let set = if let Some(StoredValue::Set(set)) = held { set } else { &none };
     match read {
         Read::SIsMember(member) => Reply::Int(set.contains(member) as i64),
         Read::SCard => Reply::Int(set.len() as i64),
@@ -52,17 +52,17 @@ fn of_set(held: Option<&Held>, read: &Read) -> Reply {
     }
 }
 
-fn of_list(held: Option<&Held>, read: &Read) -> Reply {
-    let list = if let Some(Held::List(list)) = held { &list[..] } else { &[] };
+fn of_list(held: Option<&StoredValue>, read: &Read) -> Reply {
+    let list = if let Some(StoredValue::List(list)) = held { &list[..] } else { &[] };
     match read {
         Read::LRange(start, stop) => Reply::List(list[part(*start, *stop, list.len())].to_vec()),
         _ => Reply::Int(list.len() as i64),
     }
 }
 
-fn of_scores(held: Option<&Held>, read: &Read) -> Reply {
+fn of_scores(held: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeMap::new();
-    let scores = if let Some(Held::SortedSet(scores)) = held { scores } else { &none };
+    let scores = if let Some(StoredValue::SortedSet(scores)) = held { scores } else { &none };
     let mut ranked: Vec<(Bytes, Score)> = scores.iter().map(|(m, s)| (m.clone(), *s)).collect();
     ranked.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()).then_with(|| a.0.cmp(&b.0)));
     match read {

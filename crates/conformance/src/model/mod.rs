@@ -1,12 +1,13 @@
-//! A simple keyspace with Redis' rules, written without a look at the engines: slow, whole copies, no cleverness.
+//! A simple keyspace with Redis' rules, written without a look at the engines: slow, whole copies, no
+//! cleverness.
 //!
-//! What a transaction means: its reads and writes are made one after the other on a copy; if a write is refused, the
-//! copy is thrown away and the transaction is refused; otherwise the copy is the new keyspace.
+//! What a transaction means: its reads and writes are made one after the other on a copy; if a write is
+//! refused, the copy is thrown away and the transaction is refused; otherwise the copy is the new keyspace.
 
 mod answer;
 mod change;
 
-use crate::external::Held;
+use crate::external::StoredValue;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Kind, Read, Reply, Write};
 use std::collections::BTreeMap;
@@ -15,14 +16,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// What it holds.
-    pub held: Held,
+    pub held: StoredValue,
     /// When it ends.
     pub deadline: Option<i64>,
 }
 
 /// Why a transaction is refused as a whole: a key of another type, or a number that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused;
+pub struct Refusal;
 
 /// One operation of a transaction.
 #[derive(Debug, Clone)]
@@ -45,7 +46,8 @@ impl Model {
         self.keys.get(&key)
     }
 
-    /// Removes what has ended at this time; gives the keys. In the millisecond of its deadline a key still lives.
+    /// Removes what has ended at this time; gives the keys. In the millisecond of its deadline a key still
+    /// lives.
     pub fn pass(&mut self, now: i64) -> Vec<usize> {
         let ended = |entry: &Entry| entry.deadline.is_some_and(|at| at < now);
         let gone: Vec<usize> = self.keys.iter().filter(|(_, e)| ended(e)).map(|(key, _)| *key).collect();
@@ -54,7 +56,7 @@ impl Model {
     }
 
     /// Runs a transaction: what its reads answer (`None` = of another type), or that it is refused.
-    pub fn transaction(&mut self, ops: &[Op]) -> Result<Vec<Option<Reply>>, Refused> {
+    pub fn transaction(&mut self, ops: &[Op]) -> Result<Vec<Option<Reply>>, Refusal> {
         self.contradicts(ops)?;
         let mut copy = self.clone();
         let mut answers = Vec::new();
@@ -68,9 +70,9 @@ impl Model {
         Ok(answers)
     }
 
-    /// The contract is stricter than Redis in one place: a list of writes that uses one key as two types without
-    /// a SET or DEL between is refused, also where the first type would have ended empty.
-    fn contradicts(&self, ops: &[Op]) -> Result<(), Refused> {
+    /// The contract is stricter than Redis in one place: a list of writes that uses one key as two types
+    /// without a SET or DEL between is refused, also where the first type would have ended empty.
+    fn contradicts(&self, ops: &[Op]) -> Result<(), Refusal> {
         let mut used: BTreeMap<usize, Option<Kind>> = BTreeMap::new();
         for op in ops {
             let Op::Write(key, write) = op else { continue };
@@ -82,7 +84,7 @@ impl Model {
                     let before = used.get(key).copied().flatten();
                     let there = self.keys.get(key).filter(|_| !used.contains_key(key));
                     if before.or(there.map(|entry| kind_of(&entry.held))).is_some_and(|held| held != kind) {
-                        return Err(Refused);
+                        return Err(Refusal);
                     }
                     used.insert(*key, Some(kind));
                 }
@@ -91,7 +93,7 @@ impl Model {
         Ok(())
     }
 
-    fn write(&mut self, key: usize, write: &Write) -> Result<(), Refused> {
+    fn write(&mut self, key: usize, write: &Write) -> Result<(), Refusal> {
         let before = self.keys.remove(&key);
         let after = match write {
             Write::Del => None,
@@ -101,7 +103,7 @@ impl Model {
                     Expiry::Never => None,
                     Expiry::At(at) => Some(*at),
                 };
-                Some(Entry { held: Held::Text(text.clone()), deadline })
+                Some(Entry { held: StoredValue::Text(text.clone()), deadline })
             }
             Write::ExpireAt(at) => before.map(|entry| Entry { deadline: Some(*at), ..entry }),
             Write::Persist => before.map(|entry| Entry { deadline: None, ..entry }),
@@ -115,13 +117,13 @@ impl Model {
 }
 
 /// The type of a value.
-pub fn kind_of(held: &Held) -> Kind {
+pub fn kind_of(held: &StoredValue) -> Kind {
     match held {
-        Held::Text(_) => Kind::Text,
-        Held::Hash(_) => Kind::Hash,
-        Held::Set(_) => Kind::Set,
-        Held::SortedSet(_) => Kind::SortedSet,
-        Held::List(_) => Kind::List,
+        StoredValue::Text(_) => Kind::Text,
+        StoredValue::Hash(_) => Kind::Hash,
+        StoredValue::Set(_) => Kind::Set,
+        StoredValue::SortedSet(_) => Kind::SortedSet,
+        StoredValue::List(_) => Kind::List,
     }
 }
 
@@ -143,14 +145,14 @@ fn integer(text: &Bytes) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::*;
+    use crate::builders::*;
 
     #[test]
     fn a_refused_transaction_changes_nothing() {
         let mut model = Model::default();
         model.transaction(&[Op::Write(0, set("x"))]).expect("a plain transaction");
         let before = model.clone();
-        assert_eq!(model.transaction(&[Op::Write(1, set("y")), Op::Write(0, sadd(&["a"]))]), Err(Refused));
+        assert_eq!(model.transaction(&[Op::Write(1, set("y")), Op::Write(0, sadd(&["a"]))]), Err(Refusal));
         assert_eq!(model, before);
     }
 

@@ -18,7 +18,7 @@ pub(crate) async fn run_on(name: &'static str, url: &str, ports: Vec<u16>) {
         store: connect(url).await,
         other: connect(url).await,
         external: Arc::new(move || Box::new(RespExternal::new(&ports)) as Box<dyn External>),
-        time: Time::Servers,
+        time: Time::Server,
     };
     run_all(&backend).await;
 }

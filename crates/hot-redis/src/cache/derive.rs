@@ -3,7 +3,7 @@
 
 use crate::limits::{CACHE_LIST_HEAD_MAX, CACHE_WRITTEN_TEXT_BYTES_MAX};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write, ZSlice};
-use emberkeep_hot::tx::{Base, absent, read_through};
+use emberkeep_hot::tx::{ReadSource, absent, read_through};
 use emberkeep_hot::{Error, Result};
 
 type Replies = [(Read, Reply)];
@@ -56,7 +56,7 @@ fn list_part(replies: &Replies, start: i64, stop: i64) -> Option<Reply> {
 
 /// The replies as they are after these writes, where that can be derived.
 pub(super) fn derive_after(key: &RawKey, before: &Replies, writes: &[&Write]) -> Vec<(Read, Reply)> {
-    let after = |read: &Read| read_through(&mut CachedBase(before), key, writes, read).ok();
+    let after = |read: &Read| read_through(&mut CachedSource(before), key, writes, read).ok();
     let mut replies: Vec<(Read, Reply)> = Vec::with_capacity(before.len() + 1);
     if writes.iter().any(|write| matches!(write, Write::Set(..) | Write::Del)) {
         match after(&Read::Get) {
@@ -101,15 +101,11 @@ fn remaining_head(
 }
 
 /// Cached replies as the state below our own writes.
-struct CachedBase<'a>(&'a Replies);
+struct CachedSource<'a>(&'a Replies);
 
-impl Base for CachedBase<'_> {
+impl ReadSource for CachedSource<'_> {
     fn read(&mut self, _key: &RawKey, read: &Read) -> Result<Reply> {
         derive(self.0, read).ok_or(Error::Suspended)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
     }
 
     fn now(&mut self) -> i64 {

@@ -4,7 +4,7 @@ use super::ReadCache;
 use crate::clock::{BodyTime, Clock};
 use bytes::Bytes;
 use emberkeep_hot::command::*;
-use emberkeep_hot::tx::{Base, read_through};
+use emberkeep_hot::tx::{ReadSource, read_through};
 use emberkeep_hot::{Error, Result};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -49,7 +49,6 @@ pub(crate) struct View<'a> {
     started: Instant,
     time: &'a mut Option<BodyTime>,
     trace: Trace,
-    scratch: Option<Bytes>,
 }
 
 impl<'a> View<'a> {
@@ -62,7 +61,7 @@ impl<'a> View<'a> {
         started: Instant,
         time: &'a mut Option<BodyTime>,
     ) -> View<'a> {
-        View { cache, clock, writes, started, time, trace: Trace::default(), scratch: None }
+        View { cache, clock, writes, started, time, trace: Trace::default() }
     }
 
     pub(crate) fn into_trace(self) -> Trace {
@@ -94,7 +93,7 @@ impl<'a> View<'a> {
     }
 }
 
-impl Base for View<'_> {
+impl ReadSource for View<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let writes = self.writes;
         match writes.get(key) {
@@ -107,7 +106,7 @@ impl Base for View<'_> {
         }
     }
 
-    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+    fn text<'s>(&'s mut self, key: &RawKey, scratch: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         let writes = self.writes;
         // The commonest read: the string that the transaction before has just set.
         if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
@@ -115,11 +114,11 @@ impl Base for View<'_> {
             return Ok(Some(value));
         }
         let reply = self.read(key, &Read::Get)?;
-        self.scratch = match reply.checked(key, &Read::Get)? {
+        *scratch = match reply.checked(key, &Read::Get)? {
             Reply::Blob(blob) => Some(blob),
             _ => None,
         };
-        Ok(self.scratch.as_deref())
+        Ok(scratch.as_deref())
     }
 
     fn now(&mut self) -> i64 {
@@ -127,7 +126,7 @@ impl Base for View<'_> {
         self.time.get_or_insert_with(|| self.clock.body_time()).now_ms
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 }
@@ -135,13 +134,9 @@ impl Base for View<'_> {
 /// The view without the writes of earlier transactions.
 struct Below<'v, 'a>(&'v mut View<'a>);
 
-impl Base for Below<'_, '_> {
+impl ReadSource for Below<'_, '_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         self.0.read_below(key, read)
-    }
-
-    fn text(&mut self, _key: &RawKey) -> Result<Option<&[u8]>> {
-        Err(Error::Suspended)
     }
 
     fn now(&mut self) -> i64 {

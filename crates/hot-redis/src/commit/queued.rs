@@ -6,9 +6,9 @@ use crate::cache::{ReadRef, Reads};
 use crate::clock::BodyTime;
 use crate::limits::*;
 use emberkeep_hot::command::{Effects, RawKey, Read};
-use emberkeep_hot::engine::Order;
+use emberkeep_hot::engine::TransactionRequest;
 use emberkeep_hot::limits::TRANSACTION_DEADLINE_MAX;
-use emberkeep_hot::tx::{Base, RawTx, Transaction};
+use emberkeep_hot::tx::{RawTx, ReadSource, Transaction, run_once};
 use emberkeep_hot::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,7 +88,7 @@ impl PendingResult {
 }
 
 impl QueuedTransaction {
-    pub(crate) fn new(order: Order) -> (QueuedTransaction, PendingResult) {
+    pub(crate) fn new(order: TransactionRequest) -> (QueuedTransaction, PendingResult) {
         let (reply, answer) = oneshot::channel();
         let (guard, started) = (Arc::<CancelGuard>::default(), Instant::now());
         // Bounded, so that a sum of times does not overflow.
@@ -175,11 +175,16 @@ impl QueuedTransaction {
     }
 
     /// Runs the body. Returns its effects; empty if it does not commit.
-    pub(crate) fn run(&mut self, base: &mut dyn Base) -> Effects {
+    pub(crate) fn run(&mut self, source: &mut dyn ReadSource) -> Effects {
         self.attempts += 1;
         self.verdict = None;
         let mut effects = Effects::default();
-        if !self.transaction.run(&mut RawTx::new(base, &mut effects, self.seed)) {
+        let commit = run_once(&mut *self.transaction, RawTx::new(source, &mut effects, self.seed));
+        let commit = commit.unwrap_or_else(|error| {
+            self.verdict = Some(error);
+            false
+        });
+        if !commit {
             effects.clear();
         }
         effects

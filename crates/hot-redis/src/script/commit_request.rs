@@ -44,7 +44,7 @@ pub(crate) struct GroupRequest<'a> {
     pub(crate) leased: Vec<RawKey>,
     pub(crate) reads: &'a [(RawKey, Read, Reply)],
     pub(crate) effects: &'a Effects,
-    pub(crate) requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Precondition>,
     pub(crate) log_keys: &'a (RawKey, RawKey),
 }
 
@@ -290,7 +290,7 @@ impl CommitRequest {
         self.tagged(tag::DIGEST, digest.as_bytes());
     }
 
-    fn requirement(&mut self, requirement: &Requirement) {
+    fn requirement(&mut self, requirement: &Precondition) {
         let (least, greatest) = match &requirement.countable {
             Some(range) => (range.start().to_string(), range.end().to_string()),
             None => Default::default(),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// What happens when a partition's log is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
-    /// The oldest entries go; readers notice the gap by the sequence.
+    /// The oldest entries are dropped; readers notice the gap in the sequence.
     DropOldest,
     /// The transaction is refused with `LogFull`; nothing is lost.
     Refuse,
@@ -30,17 +30,17 @@ pub struct LogAppend {
     pub entry: Bytes,
     /// Entries that the log keeps.
     pub entries_max: usize,
-    /// What happens beyond.
+    /// What to do when the log is full.
     pub overflow: Overflow,
 }
 
 impl Effects {
-    /// Whether the transaction changes nothing and tells nobody.
+    /// Whether there are no writes, log entries or messages.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.log.is_empty() && self.messages.is_empty()
     }
 
-    /// Forgets everything, keeps the allocations.
+    /// Clears everything and keeps the allocations.
     pub fn clear(&mut self) {
         self.writes.clear();
         self.log.clear();

@@ -1,22 +1,24 @@
-//! The one vocabulary: reads, replies and writes in the words of Redis, with absolute deadlines.
+//! Reads, replies and writes as data: the commands of Redis, with absolute deadlines.
 //!
-//! The embedded engine applies these, its journal stores them, the commit script replays them. All keys here
-//! are raw: prefix, partition tag and documented name already put together.
+//! The embedded engine applies them, its journal stores them, the commit script of the Redis engine executes
+//! them. All keys are raw: prefix, partition tag and documented name in one string.
 
 mod effects;
-mod kind;
+mod integer;
+mod precondition;
 mod read;
 mod reply;
-mod requirement;
 mod score;
 mod write;
 
+pub use crate::kind::{Kind, KindFound};
 pub use effects::{Effects, LogAppend, Overflow};
-pub use kind::{Kind, KindFound};
+pub(crate) use integer::{not_an_integer, parse_integer};
+pub(crate) use precondition::{KeyState, check};
+pub use precondition::{Precondition, Preconditions};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};
 pub(crate) use reply::too_large;
 pub use reply::{Reply, wrong_type};
-pub use requirement::{Requirement, Requirements};
 pub use score::Score;
 pub use write::{Expiry, Write};
 
@@ -24,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::limits::KEY_BYTES_MAX;
 use bytes::Bytes;
 
-/// A rendered key.
+/// A key as the engine stores it.
 pub type RawKey = Bytes;
 
 /// Refuses keys over the limit.

@@ -1,4 +1,4 @@
-//! Reads, and the limits of what they may ask for.
+//! Reads and the limits of their ranges.
 
 use super::reply::too_large;
 use super::{Kind, Score};
@@ -120,7 +120,7 @@ impl Read {
         }
     }
 
-    /// Refuses ranges that could never be answered within the limits.
+    /// Refuses ranges that can never be answered within the limits.
     pub fn check(&self, key: &[u8]) -> Result<()> {
         let span = match self {
             Read::LRange(start, stop) | Read::ZRange(ZSlice::Rank(start, stop), _)

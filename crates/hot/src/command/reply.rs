@@ -5,8 +5,8 @@ use crate::error::{Error, Result, show};
 use crate::limits::*;
 use bytes::Bytes;
 
-/// What a read answered. Replies are compared at the commit, so refusals are replies too: a transaction that saw a
-/// external type saw something true.
+/// The reply to a read. Replies are compared at the commit, so refusals are replies too: a transaction may
+/// depend on a wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing there.
@@ -23,7 +23,7 @@ pub enum Reply {
     Pairs(Vec<(Bytes, Bytes)>),
     /// Members with scores.
     Scored(Vec<(Bytes, Score)>),
-    /// The key holds another type.
+    /// The key has another type.
     WrongType(KindFound),
     /// The reply would have this many elements.
     TooMany(usize),
@@ -41,7 +41,7 @@ impl Reply {
         }
     }
 
-    /// Turns refusals and oversized replies into errors, so that what is left is an answer to `read`.
+    /// Turns refusals and oversized replies into errors.
     pub fn checked(self, key: &[u8], read: &Read) -> Result<Reply> {
         match self {
             Reply::WrongType(found) => Err(wrong_type(key, read.kind().unwrap_or(Kind::Text), found)),

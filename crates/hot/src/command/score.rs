@@ -11,7 +11,7 @@ impl Score {
     /// Accepts every double but NaN.
     pub fn new(value: f64) -> Result<Score> {
         if value.is_nan() {
-            return Err(Error::invalid("score", "NaN is no score, expected a number or an infinity"));
+            return Err(Error::invalid("score", "NaN, expected a number or an infinity"));
         }
         Ok(Score(value + 0.0))
     }

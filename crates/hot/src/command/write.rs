@@ -1,4 +1,4 @@
-//! Writes, and what is refused before any is made.
+//! Writes and the checks of their arguments.
 
 use super::{Kind, Score};
 use crate::error::{Error, Result};
@@ -10,16 +10,16 @@ use bytes::Bytes;
 pub enum Expiry {
     /// The deadline stays as it is (KEEPTTL).
     Keep,
-    /// The key lives until deleted.
+    /// No deadline.
     Never,
-    /// The key ends at this millisecond since 1970 (PXAT).
+    /// The key expires at this millisecond since 1970 (PXAT).
     At(i64),
 }
 
 /// A write of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// Replaces whatever is there by a string.
+    /// Replaces the value, of any type, by a string.
     Set(Bytes, Expiry),
     /// Removes the key.
     Del,
@@ -67,7 +67,8 @@ impl Write {
         }
     }
 
-    /// Refuses what Redis would refuse or misread after other writes of the transaction were made.
+    /// Checks everything that Redis could refuse or misread: it would do so after other writes of the
+    /// transaction.
     pub fn check(&self) -> Result<()> {
         use Write::*;
         let (arguments, longest) = self.extent();

@@ -1,31 +1,31 @@
-//! What a write does to a key. No time in here: the caller has removed what ended before the write, so the same
-//! code serves commits and the load of a journal.
+//! Applies a write to a key. It has no clock: the caller removes expired keys first, so the same code serves
+//! commits and the load of a journal.
 
-use super::entries::{Entry, NEVER};
-use super::shard::{Hashed, Shard};
+use super::shard::{KeyHash, Shard};
+use super::slab::{Entry, NEVER};
 use super::value::{Collection, Elements, Value};
-use crate::command::{Expiry, Kind, KindFound, Write};
-use crate::tx::overlay::{parse_integer, resolve};
+use crate::command::{Expiry, Kind, KindFound, Write, parse_integer};
+use crate::tx::overlay::resolve;
 
-/// Why a write cannot be applied: the key holds something else than the write needs.
+/// Why a write cannot be applied: the key has another type than the write needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct Refusal {
     pub(super) expected: Kind,
     pub(super) found: KindFound,
 }
 
-/// Values that a write replaced or removed, to be freed after the locks are released: freeing a million members
-/// takes longer than a lock should be held.
+/// Values that writes replaced or removed. They are freed after the locks are released: freeing a million
+/// members takes too long for a lock.
 pub(super) type Garbage = Vec<Value>;
 
 /// Applies one write.
 pub(super) fn apply(
     shard: &mut Shard,
-    hashed: Hashed,
+    hashed: KeyHash,
     key: &[u8],
     write: &Write,
     garbage: &mut Garbage,
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
     match write {
         Write::Set(text, expiry) => set(shard, hashed, key, text, *expiry, garbage),
         Write::Del => {
@@ -50,7 +50,7 @@ fn discard(value: Value, garbage: &mut Garbage) {
     }
 }
 
-fn set(shard: &mut Shard, hashed: Hashed, key: &[u8], text: &[u8], expiry: Expiry, garbage: &mut Garbage) {
+fn set(shard: &mut Shard, hashed: KeyHash, key: &[u8], text: &[u8], expiry: Expiry, garbage: &mut Garbage) {
     let Some(position) = shard.find(hashed, key) else {
         let deadline = if let Expiry::At(at) = expiry { at } else { NEVER };
         shard.insert(hashed, key, Value::Text(text.into()), deadline);
@@ -70,13 +70,13 @@ fn set(shard: &mut Shard, hashed: Hashed, key: &[u8], text: &[u8], expiry: Expir
     });
 }
 
-fn set_deadline(shard: &mut Shard, hashed: Hashed, key: &[u8], deadline: i64) {
+fn set_deadline(shard: &mut Shard, hashed: KeyHash, key: &[u8], deadline: i64) {
     if let Some(position) = shard.find(hashed, key) {
         shard.change(position, |entry| entry.deadline = deadline);
     }
 }
 
-fn increment(shard: &mut Shard, hashed: Hashed, key: &[u8], by: i64) -> Result<(), Refused> {
+fn increment(shard: &mut Shard, hashed: KeyHash, key: &[u8], by: i64) -> Result<(), Refusal> {
     let Some(position) = shard.find(hashed, key) else {
         shard.insert(hashed, key, Value::Text(digits(by)), NEVER);
         return Ok(());
@@ -87,13 +87,13 @@ fn increment(shard: &mut Shard, hashed: Hashed, key: &[u8], by: i64) -> Result<(
 }
 
 /// The refusal of an increment, also of one that would leave 64 bits.
-pub(super) const NOT_AN_INTEGER: Refused = Refused { expected: Kind::Text, found: KindFound::NotAnInteger };
+const NOT_AN_INTEGER: Refusal = Refusal { expected: Kind::Text, found: KindFound::NotAnInteger };
 
 /// The number that a value holds.
-pub(super) fn integer(value: &Value) -> Result<i64, Refused> {
+fn integer(value: &Value) -> Result<i64, Refusal> {
     match value {
         Value::Text(text) => parse_integer(text).ok_or(NOT_AN_INTEGER),
-        other => Err(Refused { expected: Kind::Text, found: KindFound::Kind(other.kind()) }),
+        other => Err(Refusal { expected: Kind::Text, found: KindFound::Kind(other.kind()) }),
     }
 }
 
@@ -102,7 +102,7 @@ fn digits(number: i64) -> Box<[u8]> {
 }
 
 /// Writes that add members, and make the collection if it is not there.
-fn grow(shard: &mut Shard, hashed: Hashed, key: &[u8], write: &Write) -> Result<(), Refused> {
+fn grow(shard: &mut Shard, hashed: KeyHash, key: &[u8], write: &Write) -> Result<(), Refusal> {
     let Some(kind) = write.kind() else { return Ok(()) };
     let position = match shard.find(hashed, key) {
         Some(position) => position,
@@ -117,11 +117,11 @@ fn grow(shard: &mut Shard, hashed: Hashed, key: &[u8], write: &Write) -> Result<
 /// Writes that remove members, and the key with the last of them.
 fn shrink(
     shard: &mut Shard,
-    hashed: Hashed,
+    hashed: KeyHash,
     key: &[u8],
     write: &Write,
     garbage: &mut Garbage,
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
     let (Some(kind), Some(position)) = (write.kind(), shard.find(hashed, key)) else { return Ok(()) };
     shard.change(position, |entry| on_members(entry, kind, write))?;
     if matches!(&shard.at(position).value, Value::Many(collection) if collection.len() == 0) {
@@ -130,9 +130,9 @@ fn shrink(
     Ok(())
 }
 
-fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Refused> {
+fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Refusal> {
     let found = KindFound::Kind(entry.value.kind());
-    let Value::Many(collection) = &mut entry.value else { return Err(Refused { expected, found }) };
+    let Value::Many(collection) = &mut entry.value else { return Err(Refusal { expected, found }) };
     match (collection.as_mut(), write) {
         (Collection::Hash(fields), Write::HSet(pairs)) => {
             pairs.iter().for_each(|(field, value)| fields.insert(field, value));
@@ -149,12 +149,12 @@ fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Re
             gone.iter().for_each(|member| scores.remove(member));
         }
         (Collection::List(elements), write) => return on_list(elements, expected, write),
-        _ => return Err(Refused { expected, found }),
+        _ => return Err(Refusal { expected, found }),
     }
     Ok(())
 }
 
-fn on_list(elements: &mut Elements, expected: Kind, write: &Write) -> Result<(), Refused> {
+fn on_list(elements: &mut Elements, expected: Kind, write: &Write) -> Result<(), Refusal> {
     match write {
         Write::LPush(new) => new.iter().for_each(|element| elements.push_front(element)),
         Write::RPush(new) => new.iter().for_each(|element| elements.push_back(element)),
@@ -167,7 +167,7 @@ fn on_list(elements: &mut Elements, expected: Kind, write: &Write) -> Result<(),
             }
             None => elements.pop_front(usize::MAX),
         },
-        _ => return Err(Refused { expected, found: KindFound::Kind(Kind::List) }),
+        _ => return Err(Refusal { expected, found: KindFound::Kind(Kind::List) }),
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! The engine's one thread: sweeps ended keys and has the journal rewritten. A thread and no task, so that the
-//! engine works without a runtime.
+//! The background thread: removes expired keys and rewrites the journal. It is a thread and not a task, so
+//! that the engine works without a runtime.
 //!
-//! Budget: a sweep of [`SWEEP_BUDGET`] every [`SWEEP_PAUSE`]; while sweeps use their budget up, a quarter of one
-//! core. Stops when the engine is closed or dropped; a sweep is then ended, a rewrite is dropped without a trace. A panic
-//! ends the sweep or the rewrite that it came from; the thread logs it and goes on after its pause.
+//! Budget: a sweep of [`SWEEP_BUDGET`] every [`SWEEP_PAUSE`]; while sweeps use their budget up, a quarter of
+//! one core. It stops when the engine is closed or dropped: a sweep ends early, a rewrite is abandoned.
+//! After a panic in a sweep or a rewrite the thread logs it and continues after its pause.
 
 use super::Inner;
-use super::{rewrite, sweep};
+use super::{expire, rewrite};
 use crate::limits::{SWEEP_BUDGET, SWEEP_PAUSE};
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,17 +19,17 @@ const BUSY_PAUSE: Duration = Duration::from_millis(SWEEP_BUDGET.as_millis() as u
 
 /// The thread, and how to end it.
 pub(super) struct Background {
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct Stop {
+struct StopSignal {
     asked: Mutex<bool>,
     wake: Condvar,
 }
 
-impl Stop {
+impl StopSignal {
     /// Waits; `true` when it is time to end.
     fn pause(&self, time: Duration) -> bool {
         let mut asked = self.asked.lock();
@@ -43,7 +43,7 @@ impl Stop {
 impl Background {
     /// Starts the thread; without one (a system that refuses threads) the engine still works.
     pub(super) fn start(inner: Arc<Inner>) -> Background {
-        let stop = Arc::new(Stop::default());
+        let stop = Arc::new(StopSignal::default());
         let asked = stop.clone();
         let thread =
             std::thread::Builder::new().name("ember-sweep".into()).spawn(move || run(&inner, &asked));
@@ -66,10 +66,10 @@ impl Background {
     }
 }
 
-fn run(inner: &Inner, stop: &Stop) {
+fn run(inner: &Inner, stop: &StopSignal) {
     let mut pause = SWEEP_PAUSE;
     while !stop.pause(pause) {
-        let cut_short = guarded("sweep", || sweep::cycle(inner, SWEEP_BUDGET).cut_short);
+        let cut_short = guarded("sweep", || expire::cycle(inner, SWEEP_BUDGET).cut_short);
         pause = if cut_short == Some(true) { BUSY_PAUSE } else { SWEEP_PAUSE };
         guarded("rewrite", || {
             if inner.wants_rewrite()

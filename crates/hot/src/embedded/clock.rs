@@ -1,20 +1,20 @@
-//! The engine's one clock: the system's, or one that a test holds. It never runs backwards.
+//! The engine's clock: the system's, or one that a test sets. It never runs backwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where an embedded engine takes its time from.
+/// The source of an embedded engine's time.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The system's clock. A transaction backwards of it is not followed: time stands still until it has caught up.
+    /// The system's clock. If it is set back, the engine's time stands still until the clock has caught up.
     #[default]
     System,
-    /// A clock that moves only when it is told to.
+    /// A clock that moves only when a test moves it.
     Manual(ManualClock),
 }
 
-/// A clock that a test holds: time passes when the test says so, and nobody has to sleep.
+/// A clock that a test sets, so that no test has to sleep.
 #[derive(Debug, Clone)]
 pub struct ManualClock(Arc<AtomicI64>);
 

@@ -1,7 +1,7 @@
 //! Redis' glob patterns: `*`, `?`, `[a-z]`, `[^a]`, `\`.
 //!
-//! One remembered star is enough: a later `*` makes every earlier choice irrelevant. So the time is bounded by
-//! pattern times text, where the recursive form takes exponential time on patterns like `a*a*a*a*b`.
+//! One remembered star is enough: a later `*` makes every earlier choice irrelevant. So the time is bounded
+//! by pattern times text, where the recursive form takes exponential time on patterns like `a*a*a*a*b`.
 
 /// Whether `text` matches `pattern` as a whole.
 pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {

@@ -1,23 +1,24 @@
-//! The locks of one run of a body, found by running it.
+//! The shard locks of one run of a body. The run itself shows which locks it needs.
 //!
-//! Rule: shards are ordered by number. A shard above the highest held is waited for; any other is only tried,
-//! because waiting for it could close a circle. If trying fails, the run is worth nothing: it is suspended, its
-//! shards are noted, and the next run takes all noted shards first, in order. The noted set only grows, so this
-//! ends; after a bounded number of runs all shards are taken.
+//! Deadlock avoidance: shards are ordered by number. A run waits only for a shard above the highest one that
+//! it has; any other lock is only tried. If that fails, the run is suspended, and the next run first takes
+//! all shards that this one had or missed, in order. That set only grows, so this ends; after a bounded
+//! number of runs all shards are taken.
 //!
-//! Time: the run has one `now`, taken when it is first needed. A state that was read after that must be of the
-//! same moment, so from then on no lock is waited for, and one that was free is refused if the clock has moved
-//! on meanwhile. What a transaction saw is therefore true at one moment of the engine's clock, deadlines included.
+//! Time: a run has one `now`, taken when it is first needed. Everything it reads after that must be of the
+//! same moment. So from then on the run waits for no lock, and a free lock counts as missed if the clock has
+//! moved. What a transaction reads is therefore true at one moment of the engine's clock, deadlines included.
 
 use super::Inner;
-use super::entries::NEVER;
 use super::read::answer;
-use super::shard::{Hashed, Shard};
+use super::shard::{KeyHash, Shard};
+use super::slab::NEVER;
 use super::value::Value;
 use crate::command::{Kind, KindFound, RawKey, Read, Reply, wrong_type};
 use crate::error::{Error, Result};
 use crate::limits::{SHARDS, VALUE_BYTES_MAX};
-use crate::tx::Base;
+use crate::tx::ReadSource;
+use bytes::Bytes;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
@@ -49,29 +50,29 @@ impl<'a> Locked<'a> {
         locked
     }
 
-    /// Whether a lock was not to be had: nothing that the body did counts.
+    /// Whether a lock was missed: then the results of the body do not count.
     pub(super) fn suspended(&self) -> bool {
         self.suspended
     }
 
-    /// What the next run should take first.
+    /// The shards that the next run takes first.
     pub(super) fn wanted(&self) -> Mask {
         self.held | self.missed
     }
 
     /// The shard of a key, locked.
     #[inline]
-    pub(super) fn shard(&mut self, hashed: Hashed) -> Result<&mut Shard> {
+    pub(super) fn shard(&mut self, hashed: KeyHash) -> Result<&mut Shard> {
         let place = self.place(hashed.shard())?;
         Ok(&mut self.guards[place])
     }
 
-    /// All shards that are held.
+    /// All locked shards.
     pub(super) fn shards(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.guards.iter_mut().map(|guard| &mut **guard)
     }
 
-    /// Where the guard of a shard stands; takes the lock if it is not held.
+    /// The index of a shard's guard; takes the lock if necessary.
     #[inline]
     fn place(&mut self, index: usize) -> Result<usize> {
         let bit = 1 << index;
@@ -87,7 +88,7 @@ impl<'a> Locked<'a> {
     fn lock(&mut self, index: usize, bit: Mask) -> Result<MutexGuard<'a, Shard>> {
         let mutex = &self.engine.shards[index];
         let guard = match mutex.try_lock() {
-            // A run that is lost already only goes on to find out what else it needs.
+            // A suspended run continues only to find out which other shards it needs: it does not wait.
             None if !self.suspended && self.now.is_none() && bit > self.held => Some(mutex.lock()),
             tried => tried,
         };
@@ -99,42 +100,42 @@ impl<'a> Locked<'a> {
         })
     }
 
-    /// The living entry of a key lies at this position of the shard, if there is one.
+    /// Looks up a key in its shard.
     #[inline]
-    pub(super) fn find(&mut self, hashed: Hashed, key: &[u8]) -> Result<(&mut Shard, Found)> {
+    pub(super) fn find(&mut self, hashed: KeyHash, key: &[u8]) -> Result<(&mut Shard, Lookup)> {
         let place = self.place(hashed.shard())?;
         let shard = &mut *self.guards[place];
-        let Some(position) = shard.find(hashed, key) else { return Ok((shard, Found::Absent)) };
+        let Some(position) = shard.find(hashed, key) else { return Ok((shard, Lookup::Absent)) };
         let entry = shard.at(position);
-        let ended =
-            entry.deadline != NEVER && entry.ended(*self.now.get_or_insert_with(|| self.engine.ticker.now()));
-        Ok((shard, if ended { Found::Ended } else { Found::Living(position) }))
+        let ended = entry.deadline != NEVER
+            && entry.is_expired(*self.now.get_or_insert_with(|| self.engine.ticker.now()));
+        Ok((shard, if ended { Lookup::Expired } else { Lookup::Live(position) }))
     }
 }
 
-/// What stands at a key.
+/// The entry of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Lookup {
     /// Nothing.
     Absent,
-    /// An entry whose time has come, which nobody removed yet.
-    Ended,
+    /// An entry that has expired and is not removed yet.
+    Expired,
     /// An entry at this position of the shard.
-    Living(usize),
+    Live(usize),
 }
 
-impl Base for Locked<'_> {
+impl ReadSource for Locked<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let (shard, found) = self.find(self.engine.hash(key), key)?;
         Ok(match found {
-            Found::Living(position) => answer(Some(shard.at(position)), read),
+            Lookup::Live(position) => answer(Some(shard.at(position)), read),
             _ => answer(None, read),
         })
     }
 
-    fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+    fn text<'s>(&'s mut self, key: &RawKey, _: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         let (shard, found) = self.find(self.engine.hash(key), key)?;
-        let Found::Living(position) = found else { return Ok(None) };
+        let Lookup::Live(position) = found else { return Ok(None) };
         text_of(key, &shard.at(position).value).map(Some)
     }
 
@@ -143,7 +144,7 @@ impl Base for Locked<'_> {
     }
 }
 
-/// The string that a value is.
+/// The string of a value, or the error if it is another type.
 #[inline]
 pub(super) fn text_of<'a>(key: &[u8], value: &'a Value) -> Result<&'a [u8]> {
     match value {

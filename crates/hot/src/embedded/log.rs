@@ -1,15 +1,15 @@
-//! The partition's log as plain writes of our own keys: a counter and a bounded list of `<sequence>:<entry>`.
+//! The partition log as plain writes of two keys: a counter and a bounded list of `<sequence>:<entry>`.
 //!
-//! Expanded under the locks of both keys, so the sequence has no gap and the first entry has number 1. The
-//! journal then knows of no log, only of writes.
+//! The entries are expanded under the locks of both keys, so the sequence has no gap and the first entry has
+//! number 1. The journal then stores only plain writes.
 
 use super::locks::Locked;
 use crate::command::*;
+use crate::command::{not_an_integer, parse_integer};
 use crate::error::{Error, Result};
 use crate::limits::COMMAND_ARGUMENTS_MAX;
-use crate::store::{log_keys, stored_entry};
-use crate::tx::overlay::{not_an_integer, parse_integer};
-use crate::tx::{Base, read_through};
+use crate::tx::log::{log_keys, stored_entry};
+use crate::tx::{ReadSource, read_through};
 
 /// Turns the log entries of a transaction into writes at the end of its writes.
 pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Effects) -> Result<()> {
@@ -50,8 +50,9 @@ pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Ef
     Ok(())
 }
 
-/// Reads one of our keys, the transaction's own writes included: a transaction may drain its log and add to it.
+/// Reads one of the two keys with the transaction's own writes: a transaction may drain its log and add to
+/// it.
 fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
     let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
-    read_through(locked as &mut dyn Base, key, &own, &read)?.checked(key, &read)
+    read_through(locked as &mut dyn ReadSource, key, &own, &read)?.checked(key, &read)
 }

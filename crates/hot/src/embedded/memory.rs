@@ -1,8 +1,9 @@
-//! The memory limit. Bytes are reserved before the first write of a transaction and settled after the last, so that
-//! transactions on different shards cannot pass the limit together. Whatever does not grow always works.
+//! The memory limit. Bytes are reserved before the first write of a transaction and corrected after the
+//! last, so that concurrent transactions on different shards cannot exceed the limit together. Writes that
+//! do not grow always work.
 
-use super::locks::{Found, Locked};
-use super::shard::{ENTRY_OVERHEAD_BYTES, Hashed};
+use super::locks::{Locked, Lookup};
+use super::shard::{ENTRY_OVERHEAD_BYTES, KeyHash};
 use crate::command::{RawKey, Write};
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// What each member, field or element costs beside its bytes, as an upper bound.
 const ELEMENT_OVERHEAD_BYTES: usize = 72;
 
-/// Use against a limit. Without a limit nothing is counted here: shards count for themselves.
+/// Memory use against a limit. Without a limit it counts nothing; shards have their own counters.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     limit: Option<usize>,
@@ -50,12 +51,12 @@ impl Memory {
     }
 }
 
-/// Bytes by which a list of writes may grow the keyspace, at most. What it frees is not set against it, except
-/// where a string replaces a value: then only the difference counts.
+/// Upper bound of the bytes by which a list of writes grows the keyspace. Bytes that it frees are not
+/// subtracted, except where a string replaces a value: then only the difference counts.
 pub(super) fn growth(
     locked: &mut Locked<'_>,
     writes: &[(RawKey, Write)],
-    hashes: &[Hashed],
+    hashes: &[KeyHash],
 ) -> Result<usize> {
     let mut bytes = 0;
     for ((key, write), hashed) in writes.iter().zip(hashes) {
@@ -69,8 +70,8 @@ pub(super) fn growth(
         };
         let (shard, found) = locked.find(*hashed, key)?;
         bytes += match (found, elements) {
-            (Found::Living(position), 0) => new_bytes.saturating_sub(shard.at(position).value.bytes()),
-            (Found::Living(_), elements) => new_bytes + elements * ELEMENT_OVERHEAD_BYTES,
+            (Lookup::Live(position), 0) => new_bytes.saturating_sub(shard.at(position).value.bytes()),
+            (Lookup::Live(_), elements) => new_bytes + elements * ELEMENT_OVERHEAD_BYTES,
             _ => new_bytes + elements * ELEMENT_OVERHEAD_BYTES + ENTRY_OVERHEAD_BYTES + key.len(),
         };
     }

@@ -1,32 +1,31 @@
-//! The embedded engine: hot state in this process, in Redis' shapes.
+//! The embedded engine: hot state in this process, with the data types of Redis.
 //!
-//! Responsible for: the five data types, deadlines, transactions under shard locks, scans, publish/subscribe, the
-//! memory limit, and what the journal gets to see.
+//! Responsible for: the five data types, deadlines, transactions under shard locks, scans,
+//! publish/subscribe, the memory limit, and the writes that go to the journal.
 //! Not responsible for: the journal's files (`journal`), typed keys (`store`), any protocol.
 //!
-//! Reading order: `entries` and `shard` (where data lies), `value` and `ranking` (what it is), `read` and `apply`
-//! (what commands mean), `locks` and `transact` (how a transaction runs), `sweep` and `rewrite` (what goes on behind it).
+//! Reading order: `slab` and `shard` (where data lies), `value` and `sorted_blocks` (what it is), `read` and
+//! `apply` (what commands mean), `locks` and `transact` (how a transaction runs), `expire` and `rewrite`
+//! (background work).
 
 mod apply;
 mod background;
-mod channels;
-mod check;
 mod clock;
-mod dump;
-mod entries;
+mod durability;
+mod expire;
 mod glob;
 mod locks;
 mod log;
-mod members;
 mod memory;
 mod options;
-mod persist;
-mod ranking;
+mod pubsub;
 mod read;
 mod rewrite;
-mod scan;
+mod scan_keys;
+mod scan_set;
 mod shard;
-mod sweep;
+mod slab;
+mod sorted_blocks;
 mod transact;
 mod value;
 
@@ -34,20 +33,21 @@ mod value;
 mod tests;
 
 pub use clock::{Clock, ManualClock};
-pub use dump::{Content, Record};
 pub use options::Options;
 
 use self::background::Background;
-use self::channels::Channels;
 use self::clock::Ticker;
-use self::entries::NEVER;
+use self::durability::Persistence;
 use self::locks::{ALL, Locked, text_of};
 use self::memory::Memory;
-use self::persist::Persistence;
+use self::pubsub::PubSub;
 use self::read::answer;
-use self::shard::{Hashed, Shard};
+use self::shard::{KeyHash, Shard};
+use self::slab::NEVER;
 use crate::command::{RawKey, Read, Reply};
-use crate::engine::{Cursor, Ended, Engine, MemberCursor, MemberPage, Order, Page, Pending, Stats, Ticket};
+use crate::engine::{
+    Cursor, Engine, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
 use crate::limits::SHARDS;
@@ -61,7 +61,6 @@ use parking_lot::Mutex;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// Hot state in this process.
 pub struct Embedded {
@@ -69,21 +68,21 @@ pub struct Embedded {
     background: Option<Background>,
 }
 
-/// Alone on its cache lines: every transaction changes it, and every reader needs what would lie beside it.
+/// On its own cache lines: every transaction changes it, and every reader needs the fields beside it.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CacheAligned<T>(T);
 
 /// What the engine and its background thread share.
 pub(crate) struct Inner {
     shards: Box<[Mutex<Shard>]>,
     hasher: SeedableRandomState,
     ticker: Ticker,
-    channels: Arc<Channels>,
-    /// Set once, after the load.
+    pubsub: Arc<PubSub>,
+    /// `None` without a folder, and during the load.
     persistence: OnceLock<Persistence>,
     memory: Memory,
     layout: KeyLayout,
-    random: Apart<AtomicU64>,
+    random: CacheAligned<AtomicU64>,
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
     closed: AtomicBool,
@@ -92,17 +91,17 @@ pub(crate) struct Inner {
 }
 
 impl Embedded {
-    /// An engine that keeps nothing when it ends.
+    /// An engine without a folder: its data ends with the process.
     pub fn in_memory() -> Embedded {
         Embedded::open(Options::default()).expect("without a folder there is nothing that could fail")
     }
 
-    /// Options to open an engine with.
+    /// Options of a new engine.
     pub fn builder() -> Options {
         Options::default()
     }
 
-    /// Opens an engine; with a folder, loads it first.
+    /// Opens an engine. With a folder, loads it first.
     pub fn open(options: Options) -> Result<Embedded> {
         let inner = Arc::new(Inner::new(&options));
         if let Some(persistence) = Persistence::open(&options, &inner)? {
@@ -113,18 +112,18 @@ impl Embedded {
         Ok(Embedded { inner, background })
     }
 
-    /// What the start found in the folder.
+    /// What the start found in the folder; `None` without one.
     pub fn recovery(&self) -> Option<&Recovery> {
         self.inner.persistence.get().map(|persistence| &persistence.recovery)
     }
 
-    /// Removes keys whose time has come, for this long at most; answers how many. The engine's own thread does
-    /// the same; this is for tests that hold the clock.
-    pub fn sweep_once(&self, budget: Duration) -> usize {
-        sweep::cycle(&self.inner, budget).removed
+    /// Removes expired keys for at most this long and returns how many. The background thread does the same.
+    #[cfg(test)]
+    fn sweep_once(&self, budget: std::time::Duration) -> usize {
+        expire::cycle(&self.inner, budget).removed
     }
 
-    /// Has the journal replaced by the state of this moment. The engine's own thread does so when it has grown.
+    /// Replaces the journal by the current state. The background thread does so when the journal has grown.
     pub fn rewrite_journal(&self) -> Result<()> {
         rewrite::rewrite(&self.inner)
     }
@@ -134,14 +133,14 @@ impl Embedded {
         if let Some(background) = &self.background {
             background.stop();
         }
-        // Transactions that are under way hold a lock; after this line none is.
+        // A running transaction has a lock; after this line none runs.
         drop(Locked::take(&self.inner, ALL));
         let closed = self.inner.journal().map_or(Ok(()), |journal| journal.close());
-        self.inner.channels.close();
+        self.inner.pubsub.close();
         closed
     }
 
-    /// Keys, those that have ended and were not swept yet included.
+    /// Number of keys, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.inner.shards.iter().map(|shard| shard.lock().len()).sum()
     }
@@ -149,12 +148,6 @@ impl Embedded {
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// All living keys with everything they hold, sorted by key, at one moment. For tests and comparisons: every
-    /// shard is locked while it copies.
-    pub fn dump(&self) -> Vec<Record> {
-        dump::dump(&self.inner)
     }
 }
 
@@ -168,11 +161,11 @@ impl Inner {
                 None => SeedableRandomState::random(),
             },
             ticker: Ticker::new(options.clock.clone()),
-            channels: Arc::default(),
+            pubsub: Arc::default(),
             persistence: OnceLock::new(),
             memory: Memory::new(options.memory_bytes_max),
             layout: options.layout.clone(),
-            random: Apart(AtomicU64::new(seed)),
+            random: CacheAligned(AtomicU64::new(seed)),
             conflicts: AtomicU64::new(0),
             committed_without_locks: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -181,13 +174,13 @@ impl Inner {
     }
 
     #[inline]
-    fn hash(&self, key: &[u8]) -> Hashed {
+    fn hash(&self, key: &[u8]) -> KeyHash {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        Hashed(hasher.finish())
+        KeyHash(hasher.finish())
     }
 
-    fn open(&self) -> Result<()> {
+    fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
     }
 
@@ -203,10 +196,10 @@ impl Inner {
         let hashed = self.hash(key);
         let shard = self.shards[hashed.shard()].lock();
         let Some(entry) = shard.entry(hashed, key) else { return Ok(false) };
-        // Copied before the clock is asked: reading a clock waits for every load before it, and without one in between
-        // the processor fetches key and value from memory at the same time.
+        // Copied before the clock is read: reading a clock waits for every earlier load. Without it in
+        // between, the processor fetches key and value from memory at the same time.
         let copied = text_of(key, &entry.value).map(|text| out.extend_from_slice(text));
-        if entry.deadline != NEVER && entry.ended(self.ticker.now()) {
+        if entry.deadline != NEVER && entry.is_expired(self.ticker.now()) {
             out.clear();
             return Ok(false);
         }
@@ -239,34 +232,39 @@ impl Engine for Embedded {
         &self.inner.layout
     }
 
-    fn run_local(&self, partition: &[u8], transaction: &mut dyn Transaction, seed: u64) -> Option<Ended> {
+    fn run_local(
+        &self,
+        partition: &[u8],
+        transaction: &mut dyn Transaction,
+        seed: u64,
+    ) -> Option<LocalOutcome> {
         Some(transact::transact(&self.inner, partition, transaction, seed))
     }
 
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
-        let answer = self.inner.open().and_then(|()| self.inner.get(key, out));
-        // What was read may not be on disk yet; then the caller has to wait, which cannot be done here.
-        (self.inner.ticket_of_reads() == Ticket(0)).then_some(answer)
+        let answer = self.inner.check_open().and_then(|()| self.inner.get(key, out));
+        // The value may not be durable yet; then the caller has to wait, which is not possible here.
+        (self.inner.read_lsn() == Lsn(0)).then_some(answer)
     }
 
-    fn settle(&self, ticket: Ticket) -> Pending<'_, Result<()>> {
-        self.inner.settle(ticket)
+    fn wait_durable(&self, lsn: Lsn) -> Pending<'_, Result<()>> {
+        self.inner.wait_durable(lsn)
     }
 
-    fn run(&self, mut order: Order) -> Pending<'_, Result<Box<dyn Transaction>>> {
+    fn run(&self, mut request: TransactionRequest) -> Pending<'_, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
-            let ended =
-                transact::transact(&self.inner, &order.partition, &mut *order.transaction, order.seed);
-            self.inner.settle(ended.ticket).await?;
-            ended.result.map(|()| order.transaction)
+            let TransactionRequest { partition, transaction, seed, .. } = &mut request;
+            let outcome = transact::transact(&self.inner, partition, &mut **transaction, *seed);
+            self.inner.wait_durable(outcome.lsn).await?;
+            outcome.result.map(|()| request.transaction)
         })
     }
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             let replies = reads.iter().map(|(key, read)| self.inner.read(key, read)).collect();
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(replies)
         })
     }
@@ -278,9 +276,9 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<Page>> {
         Box::pin(async move {
-            self.inner.open()?;
-            let page = scan::page(&self.inner, from, pattern, count);
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.check_open()?;
+            let page = scan_keys::page(&self.inner, from, pattern, count);
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(page)
         })
     }
@@ -292,17 +290,17 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<MemberPage>> {
         Box::pin(async move {
-            self.inner.open()?;
-            let page = members::page(&self.inner, key, from, count);
-            self.inner.settle(self.inner.ticket_of_reads()).await?;
+            self.inner.check_open()?;
+            let page = scan_set::page(&self.inner, key, from, count);
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
             page
         })
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
         Box::pin(async move {
-            self.inner.open()?;
-            Ok(self.inner.channels.subscribe(channels, patterns))
+            self.inner.check_open()?;
+            Ok(self.inner.pubsub.subscribe(channels, patterns))
         })
     }
 
@@ -312,7 +310,7 @@ impl Engine for Embedded {
 
     fn ready(&self) -> Pending<'_, Result<()>> {
         Box::pin(async move {
-            self.inner.open()?;
+            self.inner.check_open()?;
             self.inner.journal().map_or(Ok(()), Journal::running)
         })
     }
@@ -330,7 +328,7 @@ impl Engine for Embedded {
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
-        // Blocks for one sync: a runtime may not even be there to wait with.
+        // Blocks for one sync: there may be no runtime to wait with.
         Box::pin(async move { self.shut() })
     }
 }

@@ -1,4 +1,4 @@
-//! How an embedded engine is opened.
+//! Options of an embedded engine.
 
 use super::Embedded;
 use super::clock::Clock;
@@ -20,7 +20,7 @@ pub struct Options {
     pub durability: Durability,
     /// The file system of the journal.
     pub files: Arc<dyn Files>,
-    /// Opens a damaged journal: keeps everything before the damage and sets the rest aside.
+    /// Opens a damaged journal: keeps everything before the damage and sets the rest pending_copies.
     pub cut_damage: bool,
     /// The journal is not rewritten below this size.
     pub rewrite_bytes_min: u64,

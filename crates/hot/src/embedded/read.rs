@@ -1,7 +1,7 @@
-//! What a read answers, from an entry that lives or from nothing.
+//! Answers a read from an entry, or for an absent key.
 
-use super::entries::{Entry, NEVER};
-use super::ranking::Item;
+use super::slab::{Entry, NEVER};
+use super::sorted_blocks::Item;
 use super::value::{Collection, Fields, Members, Scores, Value, copy};
 use crate::command::*;
 use crate::limits::REPLY_ELEMENTS_MAX;
@@ -148,7 +148,8 @@ fn slice(scores: &Scores, (from, count): (usize, usize), limit: usize, reverse: 
     })
 }
 
-/// A range by bytes gives no scores, as in Redis, so that an external score cannot make a transaction's reply stale.
+/// A range by bytes gives no scores, as in Redis, so that an external score cannot make a transaction's
+/// reply stale.
 fn without_scores(reply: Reply) -> Reply {
     match reply {
         Reply::Scored(list) => {

@@ -1,20 +1,21 @@
-//! The journal's rewrite: a snapshot of the keyspace at one moment, taken while everybody goes on writing.
+//! The journal's rewrite: a snapshot of the keyspace at one moment, taken while transactions continue.
 //!
-//! Algorithm: the cut is made under all locks: the journal turns to a new file and every shard to a new number.
-//! Then each shard is walked from its end to its beginning; an entry with another number than the shard's is
-//! written out and gets the number. Whoever is about to change or remove such an entry copies it aside first; what
-//! is made after the cut is born with the number. So each entry is written once, as it was at the cut. Entries
-//! that have ended are left out: whatever is written to their key later begins with a DEL or replaces it.
+//! Algorithm (copy on write): the cut is made under all locks. The journal switches to a new file and every
+//! shard gets a new number. Then each shard is scanned from its end to its beginning; an entry with another
+//! number than the shard's is written to the base and gets the number. A writer that changes or removes such
+//! an entry copies it first. A new entry gets the number at once. So each entry is written once, as it was
+//! at the cut. Expired entries are left out: a later write of such a key begins with a DEL or replaces the
+//! value.
 //!
-//! Budget: the cut sets 64 marks; after it a lock is held for [`SWEEP_SLOTS_PER_LOCK`] entries or
-//! [`BYTES_PER_LOCK`], whichever comes first, but for one entry at least. Every [`SWEEP_PAUSE`] the walk rests for
-//! a sweep, which runs on the same thread, and fetches all copies, which wait in memory.
+//! Budget: the cut sets 64 numbers. After it a lock covers at most [`SWEEP_SLOTS_PER_LOCK`] entries or
+//! [`BYTES_PER_LOCK`], but at least one entry. Every [`SWEEP_PAUSE`] the scan pauses for an expiry sweep,
+//! which runs on the same thread, and writes out all copies, which wait in memory.
 
 use super::Inner;
-use super::entries::{Entry, NEVER};
+use super::expire;
 use super::locks::{ALL, Locked};
 use super::shard::Shard;
-use super::sweep;
+use super::slab::{Entry, NEVER};
 use super::value::{Collection, Value, copy};
 use crate::command::{Expiry, Write};
 use crate::error::{Error, Result};
@@ -27,21 +28,21 @@ use std::time::Instant;
 const BYTES_PER_LOCK: usize = 256 * 1024;
 
 /// Key and writes of an entry.
-type Copied = (Box<[u8]>, Vec<Write>);
+type EntryCopy = (Box<[u8]>, Vec<Write>);
 
-/// Entries as they were at the cut, copied by writers before they changed them.
+/// Entries as they were at the cut, copied by writers before a change.
 #[derive(Debug, Default)]
-pub(super) struct Aside {
-    kept: Vec<Copied>,
+pub(super) struct PendingCopies {
+    kept: Vec<EntryCopy>,
 }
 
-impl Aside {
+impl PendingCopies {
     /// Copies an entry.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.kept.push((entry.key.clone(), writes_of(entry)));
     }
 
-    fn fetch(&mut self) -> Vec<Copied> {
+    fn fetch(&mut self) -> Vec<EntryCopy> {
         std::mem::take(&mut self.kept)
     }
 }
@@ -50,18 +51,18 @@ impl Aside {
 pub(super) fn rewrite(inner: &Inner) -> Result<()> {
     let Some(journal) = inner.journal() else { return Ok(()) };
     // Before the cut, so that it is dropped last: however the walk ends, by a panic too.
-    let _copies = Copies(inner);
+    let _copies = CopyGuard(inner);
     let mut snapshot = Snapshot { inner, base: cut(inner, journal)?, rested: Instant::now() };
     (0..SHARDS).try_for_each(|index| snapshot.save_shard(index))?;
     snapshot.base.finish()
 }
 
 /// Ends copying when it is dropped: copies that nobody will fetch must not pile up.
-struct Copies<'a>(&'a Inner);
+struct CopyGuard<'a>(&'a Inner);
 
-impl Drop for Copies<'_> {
+impl Drop for CopyGuard<'_> {
     fn drop(&mut self) {
-        self.0.shards.iter().for_each(|shard| shard.lock().aside = None);
+        self.0.shards.iter().for_each(|shard| shard.lock().pending_copies = None);
     }
 }
 
@@ -73,7 +74,7 @@ fn cut(inner: &Inner, journal: &Journal) -> Result<Rewrite> {
     let base = prepared.cut()?;
     for shard in locked.shards() {
         shard.epoch = shard.epoch.wrapping_add(1);
-        shard.aside = Some(Aside::default());
+        shard.pending_copies = Some(PendingCopies::default());
     }
     Ok(base)
 }
@@ -103,37 +104,37 @@ impl Snapshot<'_> {
         if self.inner.closed.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
-        sweep::cycle(self.inner, SWEEP_BUDGET);
+        expire::cycle(self.inner, SWEEP_BUDGET);
         for shard in &self.inner.shards {
-            let copied = shard.lock().aside.as_mut().map(Aside::fetch);
+            let copied = shard.lock().pending_copies.as_mut().map(PendingCopies::fetch);
             self.write_out(copied.unwrap_or_default())?;
         }
         self.rested = Instant::now();
         Ok(())
     }
 
-    fn write_out(&mut self, copied: Vec<Copied>) -> Result<()> {
+    fn write_out(&mut self, copied: Vec<EntryCopy>) -> Result<()> {
         copied.iter().try_for_each(|(key, writes)| self.base.write(key, writes))
     }
 }
 
 /// Copies some entries, and fetches what writers copied. At the beginning of the shard the rewrite is through
 /// with it, and writers need not copy any more.
-fn walk(shard: &mut Shard, from: &mut usize, now: i64) -> Vec<Copied> {
+fn walk(shard: &mut Shard, from: &mut usize, now: i64) -> Vec<EntryCopy> {
     let end = shard.len().min(*from);
-    let mut copied = shard.aside.as_mut().map(Aside::fetch).unwrap_or_default();
+    let mut copied = shard.pending_copies.as_mut().map(PendingCopies::fetch).unwrap_or_default();
     let mut bytes = 0;
     *from = end;
     while *from > 0 && end - *from < SWEEP_SLOTS_PER_LOCK && bytes < BYTES_PER_LOCK {
         *from -= 1;
-        if shard.mark_saved(*from) && !shard.at(*from).ended(now) {
+        if shard.mark_saved(*from) && !shard.at(*from).is_expired(now) {
             let entry = shard.at(*from);
             bytes += entry.value.bytes();
             copied.push((entry.key.clone(), writes_of(entry)));
         }
     }
     if *from == 0 {
-        shard.aside = None;
+        shard.pending_copies = None;
     }
     copied
 }

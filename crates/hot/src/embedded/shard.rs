@@ -1,11 +1,11 @@
-//! One shard: the dense entries, an index over them, and what is counted. Everything here happens under the
-//! shard's lock, and nothing here knows the time.
+//! One shard: a slab of entries, a hash index over them, and counters. All of it runs under the shard's lock
+//! and without a clock.
 //!
-//! Invariants: every entry has exactly one slot in the index; `bytes` is the sum over the entries; an entry that
-//! a running rewrite has not saved yet is handed over before it changes.
+//! Invariants: every entry has exactly one slot in the index; `bytes` is the sum over the entries; an entry
+//! that a running rewrite has not written yet is copied for it before it changes.
 
-use super::entries::{Entries, Entry, NEVER};
-use super::rewrite::Aside;
+use super::rewrite::PendingCopies;
+use super::slab::{Entry, NEVER, Slab};
 use super::value::Value;
 use hashbrown::HashTable;
 
@@ -16,9 +16,9 @@ pub(super) const ENTRY_OVERHEAD_BYTES: usize = 48 + 12 + 16;
 
 /// A key's hash, cut into shard, table and the part that tells entries apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hashed(pub(super) u64);
+pub(super) struct KeyHash(pub(super) u64);
 
-impl Hashed {
+impl KeyHash {
     /// Which shard the key lives in.
     #[inline]
     pub(super) fn shard(self) -> usize {
@@ -31,7 +31,8 @@ impl Hashed {
     }
 }
 
-/// A place in the index. With the hash in it, a lookup touches no external entry and growth touches none at all.
+/// A place in the index. With the hash in it, a lookup touches no external entry and growth touches none at
+/// all.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     hash: u32,
@@ -52,7 +53,7 @@ fn widen(hash: u32) -> u64 {
 
 /// Where the sweep stands in a shard.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(super) struct ExpiryScan {
     /// Positions below this are still to be looked at; 0 = the next look begins at the end.
     pub(super) from: usize,
     /// No entry ends before this.
@@ -61,13 +62,13 @@ pub(super) struct Pass {
     pub(super) soonest_next: i64,
 }
 
-impl Default for Pass {
-    fn default() -> Pass {
-        Pass { from: 0, soonest: NEVER, soonest_next: NEVER }
+impl Default for ExpiryScan {
+    fn default() -> ExpiryScan {
+        ExpiryScan { from: 0, soonest: NEVER, soonest_next: NEVER }
     }
 }
 
-impl Pass {
+impl ExpiryScan {
     /// There is an entry that ends then.
     #[inline]
     pub(super) fn note(&mut self, deadline: i64) {
@@ -79,23 +80,23 @@ impl Pass {
 /// One shard.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    entries: Entries,
+    entries: Slab,
     index: [HashTable<Slot>; TABLES],
     bytes: usize,
     /// How far the sweep has come.
-    pub(super) sweep: Pass,
+    pub(super) sweep: ExpiryScan,
     /// Transactions whose first lock was this shard's.
     pub(super) committed: u64,
-    /// Entries that the sweep or a write removed because their time had come.
+    /// Expired entries that the sweep or a write removed.
     pub(super) expired: u64,
     /// Copies for a running rewrite of the journal.
-    pub(super) aside: Option<Aside>,
+    pub(super) pending_copies: Option<PendingCopies>,
     /// The number of the last rewrite. An entry with another number is not in it.
     pub(super) epoch: u32,
 }
 
 impl Shard {
-    /// Entries, those that have ended and were not swept yet included.
+    /// Number of entries, including expired ones that are not removed yet.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -107,7 +108,7 @@ impl Shard {
 
     /// Where the key's entry is.
     #[inline]
-    pub(super) fn find(&self, hashed: Hashed, key: &[u8]) -> Option<usize> {
+    pub(super) fn find(&self, hashed: KeyHash, key: &[u8]) -> Option<usize> {
         let hash = hashed.local();
         let same = |slot: &Slot| slot.hash == hash && *self.entries.get(slot.position as usize).key == *key;
         self.index[table(hash)].find(widen(hash), same).map(|slot| slot.position as usize)
@@ -121,12 +122,12 @@ impl Shard {
 
     /// The key's entry.
     #[inline]
-    pub(super) fn entry(&self, hashed: Hashed, key: &[u8]) -> Option<&Entry> {
+    pub(super) fn entry(&self, hashed: KeyHash, key: &[u8]) -> Option<&Entry> {
         self.find(hashed, key).map(|position| self.entries.get(position))
     }
 
     /// Adds a key that is not there. Answers its position.
-    pub(super) fn insert(&mut self, hashed: Hashed, key: &[u8], value: Value, deadline: i64) -> usize {
+    pub(super) fn insert(&mut self, hashed: KeyHash, key: &[u8], value: Value, deadline: i64) -> usize {
         let hash = hashed.local();
         self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + value.bytes();
         // What is made after the cut of a rewrite is no part of it.
@@ -160,7 +161,7 @@ impl Shard {
     }
 
     /// Removes an entry that has ended: a rewrite has no use for it.
-    pub(super) fn remove_ended(&mut self, position: usize) -> Entry {
+    pub(super) fn remove_expired(&mut self, position: usize) -> Entry {
         self.expired += 1;
         self.forget(position)
     }
@@ -193,11 +194,11 @@ impl Shard {
     /// Copies an entry for the running rewrite, unless it has it.
     #[inline]
     fn set_aside(&mut self, position: usize) {
-        if let Some(aside) = &mut self.aside {
+        if let Some(pending_copies) = &mut self.pending_copies {
             let entry = self.entries.get_mut(position);
             if entry.saved != self.epoch {
                 entry.saved = self.epoch;
-                aside.keep(entry);
+                pending_copies.keep(entry);
             }
         }
     }
@@ -210,8 +211,8 @@ impl Shard {
 
     /// The living entry of a key at a moment. `now` is asked only if the entry has a deadline.
     #[inline]
-    pub(super) fn living(&self, hashed: Hashed, key: &[u8], now: impl FnOnce() -> i64) -> Option<&Entry> {
-        self.entry(hashed, key).filter(|entry| entry.deadline == NEVER || !entry.ended(now()))
+    pub(super) fn living(&self, hashed: KeyHash, key: &[u8], now: impl FnOnce() -> i64) -> Option<&Entry> {
+        self.entry(hashed, key).filter(|entry| entry.deadline == NEVER || !entry.is_expired(now()))
     }
 }
 
@@ -220,9 +221,9 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    fn hashed(key: &[u8]) -> Hashed {
+    fn hashed(key: &[u8]) -> KeyHash {
         // A poor hash on purpose: many keys share it.
-        Hashed(key.iter().map(|byte| u64::from(*byte)).sum::<u64>() % 37 * 0x0010_0001)
+        KeyHash(key.iter().map(|byte| u64::from(*byte)).sum::<u64>() % 37 * 0x0010_0001)
     }
 
     #[test]

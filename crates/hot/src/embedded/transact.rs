@@ -1,32 +1,33 @@
-//! A transaction on the caller's stack: run the body under the locks it turns out to need, check, commit.
+//! A transaction on the caller's stack: run the body under the locks it needs, check, commit.
 //!
-//! Commit, all under the locks: 1. the log becomes plain writes; 2. the shards of all written keys are taken;
-//! 3. types are checked and memory is reserved; 4. the journal gets the list; 5. the list is applied; 6. messages
-//! are handed out. Nothing before 4 has an effect, nothing after it can fail.
+//! The commit, all under the locks: 1. expand log entries to plain writes; 2. lock the shards of all written
+//! keys;
+//! 3. check preconditions and reserve memory; 4. append the writes to the journal; 5. apply them; 6. deliver
+//!    the
+//! messages. Nothing before 4 has an effect, nothing after it can fail.
 
 use super::Inner;
 use super::apply::{Garbage, apply};
-use super::check::check;
-use super::locks::{ALL, Locked};
+use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
-use super::shard::Hashed;
-use crate::command::{Effects, RawKey, Write};
-use crate::engine::{Ended, Ticket};
+use super::shard::KeyHash;
+use super::value::Value;
+use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integer};
+use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{RawTx, Transaction};
-use std::any::Any;
+use crate::tx::{RawTx, Transaction, run_once};
+use smallvec::SmallVec;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Buffers of a transaction, kept by the thread for the next one.
+/// Buffers of a transaction, which the thread keeps for the next one.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) effects: Effects,
-    hashes: Vec<Hashed>,
+    hashes: Vec<KeyHash>,
     garbage: Garbage,
 }
 
@@ -35,17 +36,17 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(Some(Box::default()));
 }
 
-/// The thread's buffers on loan; they return when this is dropped, after the locks.
+/// The thread's buffers on loan. They return when this is dropped, after the locks.
 struct Loan(Option<Box<Scratch>>);
 
 impl Loan {
     fn take() -> Result<Loan> {
         let scratch = SCRATCH.take();
         if scratch.is_none() {
-            // Its locks could be held further up this very stack.
+            // The outer transaction holds locks on this same stack: waiting for them would never end.
             return Err(Error::invalid(
                 "transaction",
-                "a body started another transaction, expected bodies to be pure",
+                "a body started another transaction; a body may only use its own `Tx`",
             ));
         }
         Ok(Loan(scratch))
@@ -68,10 +69,10 @@ pub(super) fn transact(
     partition: &[u8],
     transaction: &mut dyn Transaction,
     seed: u64,
-) -> Ended {
-    match inner.open().and_then(|()| Loan::take()) {
+) -> LocalOutcome {
+    match inner.check_open().and_then(|()| Loan::take()) {
         Ok(loan) => run(inner, partition, transaction, seed, loan),
-        Err(error) => Ended { result: Err(error), ticket: Ticket(0) },
+        Err(error) => LocalOutcome { result: Err(error), lsn: Lsn(0) },
     }
 }
 
@@ -81,7 +82,7 @@ fn run(
     transaction: &mut dyn Transaction,
     seed: u64,
     mut loan: Loan,
-) -> Ended {
+) -> LocalOutcome {
     let scratch = loan.0.as_deref_mut().expect("taken above");
     let mut wanted = 0;
     for attempts in 1.. {
@@ -92,10 +93,10 @@ fn run(
                 wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
                 inner.conflicts.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(ticket) => return Ended { result: Ok(()), ticket },
-            // A refusal, too, was made of what the transaction saw.
+            Ok(lsn) => return LocalOutcome { result: Ok(()), lsn },
+            // An error may depend on reads that are not durable yet, so its caller waits too.
             Err(error) => {
-                return Ended { result: Err(transaction.explain(error)), ticket: inner.ticket_of_reads() };
+                return LocalOutcome { result: Err(transaction.explain(error)), lsn: inner.read_lsn() };
             }
         }
     }
@@ -108,10 +109,9 @@ fn attempt(
     transaction: &mut dyn Transaction,
     seed: u64,
     scratch: &mut Scratch,
-) -> Result<Ticket> {
+) -> Result<Lsn> {
     let started = Instant::now();
-    let mut tx = RawTx::new(locked, &mut scratch.effects, seed);
-    let ran = catch_unwind(AssertUnwindSafe(|| transaction.run(&mut tx)));
+    let commits = run_once(transaction, RawTx::new(locked, &mut scratch.effects, seed));
     if locked.suspended() {
         return Err(Error::Suspended);
     }
@@ -119,42 +119,39 @@ fn attempt(
     if took > BODY_WARN {
         tracing::warn!(partition = %show(partition), ?took, "the body of a transaction ran long under its locks");
     }
-    match ran {
-        Err(panic) => Err(Error::Panicked { message: message(panic.as_ref()) }),
-        Ok(true) if !scratch.effects.is_empty() => commit(locked, partition, scratch),
-        Ok(_) => Ok(locked.engine.ticket_of_reads()),
+    if commits? && !scratch.effects.is_empty() {
+        return commit(locked, partition, scratch);
     }
+    Ok(locked.engine.read_lsn())
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
-}
-
-fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Ticket> {
+fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Lsn> {
     let Scratch { effects, hashes, garbage } = scratch;
     if !effects.log.is_empty() {
         log::expand(locked, partition, effects)?;
     }
     lock_writes(locked, &effects.writes, hashes)?;
-    let ended = check(locked, &effects.writes, hashes)?;
-    if !ended.is_empty() {
-        remove_first(&ended, effects, hashes);
+    let expired = check(locked, &effects.writes, hashes)?;
+    if !expired.is_empty() {
+        delete_first(&expired, effects, hashes);
     }
     let engine = locked.engine;
+    // Without a limit the growth is not computed: it would look up every key once more.
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
     engine.memory.reserve(reserved)?;
-    let ticket = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
+    // From here on the transaction is committed: a crash after this line loads it from the journal.
+    let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
     apply_all(locked, &effects.writes, hashes, garbage, reserved)?;
     engine.deliver(effects);
+    // Counted in a shard that is locked anyway: a shared counter would move its cache line between all cores.
     match locked.shards().next() {
         Some(shard) => shard.committed += 1,
         None => drop(engine.committed_without_locks.fetch_add(1, Ordering::Relaxed)),
     }
-    Ok(ticket)
+    Ok(lsn)
 }
 
-fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<Hashed>) -> Result<()> {
+fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<KeyHash>) -> Result<()> {
     hashes.clear();
     for (key, _) in writes {
         let hashed = locked.engine.hash(key);
@@ -164,10 +161,41 @@ fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut
     Ok(())
 }
 
-/// Puts a DEL of every key that had ended before the transaction's own writes.
-fn remove_first(ended: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>) {
-    let keys: Vec<RawKey> = ended.iter().map(|number| effects.writes[*number].0.clone()).collect();
-    let hashed: Vec<Hashed> = ended.iter().map(|number| hashes[*number]).collect();
+/// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose
+/// key has expired but is still stored.
+fn check(
+    locked: &mut Locked<'_>,
+    writes: &[(RawKey, Write)],
+    hashes: &[KeyHash],
+) -> Result<SmallVec<[usize; 2]>> {
+    let mut expired = SmallVec::new();
+    command::check(writes, |number| {
+        let (key, write) = &writes[number];
+        // These replace the value with its deadline, so neither its type nor its expiry matters.
+        if matches!(write, Write::Set(_, Expiry::Never | Expiry::At(_)) | Write::Del) {
+            return Ok(KeyState::Absent);
+        }
+        let (shard, found) = locked.find(hashes[number], key)?;
+        Ok(match found {
+            Lookup::Absent => KeyState::Absent,
+            Lookup::Expired => {
+                expired.push(number);
+                KeyState::Absent
+            }
+            Lookup::Live(position) => match (&shard.at(position).value, write) {
+                (Value::Text(text), Write::IncrBy(_)) => KeyState::Text(parse_integer(text)),
+                (value, _) => KeyState::Kind(value.kind()),
+            },
+        })
+    })?;
+    Ok(expired)
+}
+
+/// Inserts a DEL of every expired key before the transaction's own writes. The load of a journal has no
+/// clock: without the DEL it would apply the writes to the expired value.
+fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<KeyHash>) {
+    let keys: Vec<RawKey> = expired.iter().map(|number| effects.writes[*number].0.clone()).collect();
+    let hashed: Vec<KeyHash> = expired.iter().map(|number| hashes[*number]).collect();
     effects.writes.splice(0..0, keys.into_iter().map(|key| (key, Write::Del)));
     hashes.splice(0..0, hashed);
 }
@@ -175,7 +203,7 @@ fn remove_first(ended: &[usize], effects: &mut Effects, hashes: &mut Vec<Hashed>
 fn apply_all(
     locked: &mut Locked<'_>,
     writes: &[(RawKey, Write)],
-    hashes: &[Hashed],
+    hashes: &[KeyHash],
     garbage: &mut Garbage,
     reserved: usize,
 ) -> Result<()> {
@@ -185,8 +213,8 @@ fn apply_all(
     for ((key, write), hashed) in writes.iter().zip(hashes) {
         let shard = locked.shard(*hashed)?;
         if let Err(refused) = apply(shard, *hashed, key, write, garbage) {
-            // The check before makes this impossible; if it is not, it must not be silent.
-            let reason = format!("{} holds a {}, {refused:?}", show(key), refused.found);
+            // The check before makes this impossible. Should it happen, it must not be silent.
+            let reason = format!("{} is a {}, {refused:?}", show(key), refused.found);
             return Err(Error::PartialCommit {
                 reason,
                 keys: writes.iter().map(|(key, _)| show(key)).collect(),

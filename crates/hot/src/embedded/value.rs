@@ -1,10 +1,10 @@
-//! The five kinds of data. A string lies in one allocation of its exact length; the others lie behind one
-//! pointer, so that an entry stays small: sessions and records are strings, and there are many of them.
+//! The five data types. A string is one allocation of its exact length; the others are behind one pointer,
+//! so that an entry stays small: most keys are strings.
 //!
-//! Hashes and sets are trees: replies are sorted anyway, and a tree never stops to move a million members into
-//! a larger table while a shard is locked. Every collection counts its bytes as it changes.
+//! Hashes and sets are trees: replies are sorted anyway, and a tree never pauses to move a million members
+//! into a larger table while a shard is locked. Every collection counts its bytes as it changes.
 
-use super::ranking::Ranking;
+use super::sorted_blocks::SortedBlocks;
 use crate::command::{Kind, Score};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -17,7 +17,7 @@ const MEMBER_OVERHEAD_BYTES: usize = 32;
 /// The same for a member of a sorted set, which stands in a map and in the order.
 const SCORED_OVERHEAD_BYTES: usize = 72;
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug)]
 pub(super) enum Value {
     /// A string.
@@ -53,7 +53,7 @@ pub(super) struct Members {
 #[derive(Debug, Default)]
 pub(super) struct Scores {
     pub(super) of: BTreeMap<Arc<[u8]>, Score>,
-    pub(super) order: Ranking,
+    pub(super) order: SortedBlocks,
     bytes: usize,
 }
 

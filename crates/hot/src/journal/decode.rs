@@ -1,6 +1,6 @@
-//! Redis commands back into writes: ours, and the spellings in which Redis itself writes them to its files.
+//! Decodes Redis commands into writes: ours, and the forms in which Redis writes them to its files.
 //!
-//! Nothing here trusts the bytes: the worst input is an error.
+//! The input is not trusted: any bytes give writes or an error.
 
 use crate::command::{Expiry, RawKey, Score, Write};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ pub(super) type Apply<'a> = &'a mut dyn FnMut(RawKey, Write) -> Result<()>;
 
 /// Why bytes are no command.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum CommandError {
     /// They end too early; more might help.
     Incomplete,
     /// They are wrong, and this is how.
@@ -24,19 +24,19 @@ pub(super) enum Fault {
     Refused(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Refused(error)
+impl From<Error> for CommandError {
+    fn from(error: Error) -> CommandError {
+        CommandError::Refused(error)
     }
 }
 
-fn bad<T>(problem: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Bad(problem.into()))
+fn bad<T>(problem: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError::Bad(problem.into()))
 }
 
-/// Applies all commands of a record's body and says how many there were. All are read before the first is applied: a
-/// record is applied whole or not at all.
-pub(super) fn apply_body(body: &[u8], apply: Apply<'_>) -> Result<u64, Fault> {
+/// Applies all commands of a record's body and says how many there were. All are read before the first is
+/// applied: a record is applied whole or not at all.
+pub(super) fn apply_body(body: &[u8], apply: Apply<'_>) -> Result<u64, CommandError> {
     let (mut rest, mut writes) = (body, SmallVec::<[(RawKey, Write); 4]>::new());
     while !rest.is_empty() {
         let args = next_command(&mut rest)?;
@@ -54,7 +54,7 @@ pub(super) fn apply_body(body: &[u8], apply: Apply<'_>) -> Result<u64, Fault> {
 }
 
 /// Takes the next command off the bytes. It has at least a name.
-pub(super) fn next_command<'a>(rest: &mut &'a [u8]) -> Result<Args<'a>, Fault> {
+pub(super) fn next_command<'a>(rest: &mut &'a [u8]) -> Result<Args<'a>, CommandError> {
     let count = length(rest, b'*')?;
     if count == 0 {
         return bad("a command without a name");
@@ -64,7 +64,7 @@ pub(super) fn next_command<'a>(rest: &mut &'a [u8]) -> Result<Args<'a>, Fault> {
         let bytes = length(rest, b'$')?;
         // Subtraction, because a damaged length must not overflow a sum.
         if rest.len() < 2 || rest.len() - 2 < bytes {
-            return Err(Fault::Incomplete);
+            return Err(CommandError::Incomplete);
         }
         if &rest[bytes..bytes + 2] != b"\r\n" {
             return bad("an argument is not followed by a line end");
@@ -76,8 +76,8 @@ pub(super) fn next_command<'a>(rest: &mut &'a [u8]) -> Result<Args<'a>, Fault> {
 }
 
 /// Reads `<marker><decimal>\r\n`.
-fn length(rest: &mut &[u8], marker: u8) -> Result<usize, Fault> {
-    let Some((first, tail)) = rest.split_first() else { return Err(Fault::Incomplete) };
+fn length(rest: &mut &[u8], marker: u8) -> Result<usize, CommandError> {
+    let Some((first, tail)) = rest.split_first() else { return Err(CommandError::Incomplete) };
     if *first != marker {
         return bad(format!("expected {:?}, found {:?}", marker as char, first.escape_ascii().to_string()));
     }
@@ -93,17 +93,17 @@ fn length(rest: &mut &[u8], marker: u8) -> Result<usize, Fault> {
                         Ok(value)
                     }
                     Some(_) => bad("a length is not followed by a line end"),
-                    None => Err(Fault::Incomplete),
+                    None => Err(CommandError::Incomplete),
                 };
             }
             _ => return bad("a length is no number"),
         }
     }
-    Err(Fault::Incomplete)
+    Err(CommandError::Incomplete)
 }
 
 /// Applies one command; answers how many writes it was.
-pub(super) fn apply_command(args: &[&[u8]], apply: Apply<'_>) -> Result<u64, Fault> {
+pub(super) fn apply_command(args: &[&[u8]], apply: Apply<'_>) -> Result<u64, CommandError> {
     let upper;
     let name = if args[0].iter().any(u8::is_ascii_lowercase) {
         upper = args[0].to_ascii_uppercase();
@@ -126,7 +126,7 @@ pub(super) fn apply_command(args: &[&[u8]], apply: Apply<'_>) -> Result<u64, Fau
 }
 
 /// Redis opens each of its files with `SELECT 0`. There is only that database here.
-fn select(args: &[&[u8]]) -> Result<u64, Fault> {
+fn select(args: &[&[u8]]) -> Result<u64, CommandError> {
     match args {
         [_, b"0"] => Ok(0),
         _ => bad("keys of another database than 0; move them to 0 in Redis first"),
@@ -134,7 +134,7 @@ fn select(args: &[&[u8]]) -> Result<u64, Fault> {
 }
 
 /// The write that the words after the key mean.
-fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, Fault> {
+fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, CommandError> {
     Ok(match (name, rest) {
         (b"SET", [value, options @ ..]) => Write::Set(copy(value), expiry(options)?),
         (b"INCRBY", [by]) => Write::IncrBy(integer(by)?),
@@ -164,7 +164,7 @@ fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, Fault> {
 }
 
 /// What follows the value of a SET. Conditions (NX, XX, GET) had been met, or Redis would not have kept it.
-fn expiry(mut options: &[&[u8]]) -> Result<Expiry, Fault> {
+fn expiry(mut options: &[&[u8]]) -> Result<Expiry, CommandError> {
     let mut expiry = Expiry::Never;
     while let [option, rest @ ..] = options {
         options = rest;
@@ -186,21 +186,21 @@ fn copy(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
 
-fn list(values: &[&[u8]]) -> Result<Vec<Bytes>, Fault> {
+fn list(values: &[&[u8]]) -> Result<Vec<Bytes>, CommandError> {
     if values.is_empty() {
         return bad("a command without elements");
     }
     Ok(values.iter().map(|value| copy(value)).collect())
 }
 
-fn pairs(values: &[&[u8]]) -> Result<Vec<(Bytes, Bytes)>, Fault> {
+fn pairs(values: &[&[u8]]) -> Result<Vec<(Bytes, Bytes)>, CommandError> {
     match values.as_chunks::<2>() {
         (pairs @ [_, ..], []) => Ok(pairs.iter().map(|[field, value]| (copy(field), copy(value))).collect()),
         _ => bad("fields and values do not pair up"),
     }
 }
 
-fn scored(values: &[&[u8]]) -> Result<Vec<(Bytes, Score)>, Fault> {
+fn scored(values: &[&[u8]]) -> Result<Vec<(Bytes, Score)>, CommandError> {
     match values.as_chunks::<2>() {
         (pairs @ [_, ..], []) => {
             pairs.iter().map(|[score, member]| Ok((copy(member), number(score)?))).collect()
@@ -209,7 +209,7 @@ fn scored(values: &[&[u8]]) -> Result<Vec<(Bytes, Score)>, Fault> {
     }
 }
 
-fn number(text: &[u8]) -> Result<Score, Fault> {
+fn number(text: &[u8]) -> Result<Score, CommandError> {
     let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
     match value.map(Score::new) {
         Some(Ok(score)) => Ok(score),
@@ -217,7 +217,7 @@ fn number(text: &[u8]) -> Result<Score, Fault> {
     }
 }
 
-fn integer<T: std::str::FromStr>(text: &[u8]) -> Result<T, Fault> {
+fn integer<T: std::str::FromStr>(text: &[u8]) -> Result<T, CommandError> {
     match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(value) => Ok(value),
         None => bad(format!("{} is no number of the expected range", text.escape_ascii())),

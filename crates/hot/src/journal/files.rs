@@ -1,20 +1,20 @@
-//! The file layer under the journal: what it asks of an operating system, and the real disk.
+//! The file system under the journal: the interface, and the real disk.
 //!
-//! Everything the journal does to files goes through [`Files`], so that tests can take the power away between
-//! any two calls (see [`faulty`](super::faulty)).
+//! Everything the journal does to files goes through [`Files`], so that tests can simulate a power failure
+//! between any two calls (`fault_disk`).
 //!
 //! There are two ways to write. Bases and manifests are appended and then synced as a whole ([`OpenFile`]).
-//! Transactions are copied into space that was reserved before ([`LogFile`]): a full disk is an error before the
-//! write, and what was copied survives the death of the process without a system call for each transaction.
+//! Transactions are copied into space that was reserved before ([`LogFile`]): a full disk is an error before
+//! the write, and copied bytes survive the death of the process without a system call for each transaction.
 
-use super::disk_log::DiskLog;
+use super::log_file::DiskLogFile;
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the journal asks of a file system.
+/// The operations that the journal needs from a file system.
 pub trait Files: fmt::Debug + Send + Sync {
     /// Creates a folder, whose parent must exist; `false` if it exists already.
     fn create_dir(&self, path: &Path) -> io::Result<bool>;
@@ -52,8 +52,8 @@ pub trait OpenFile: Send {
 
 /// A file that takes transactions. It grows by reserving space; bytes that were not written yet are zeros.
 pub trait LogFile: Send + Sync {
-    /// Reserves `bytes` behind the first `from`. Afterwards writing them cannot fail for want of space. `prefault`
-    /// also brings the space into memory, which takes time but makes the writes faster.
+    /// Reserves `bytes` behind the first `from`. Afterwards writing them cannot fail for want of space.
+    /// `prefault` also brings the space into memory, which takes time but makes the writes faster.
     fn reserve(&self, from: u64, bytes: usize, prefault: bool) -> io::Result<Box<dyn Space>>;
     /// Makes everything durable that was written before the call, and the file's size.
     fn sync(&self) -> io::Result<()>;
@@ -65,8 +65,8 @@ pub trait LogFile: Send + Sync {
 pub trait Space: Send {
     /// Bytes of the space.
     fn bytes(&self) -> usize;
-    /// Copies bytes to the place `at` inside the space. When this returns, they survive the death of the process;
-    /// a power loss, only after a sync. An error means that part of them may be there.
+    /// Copies bytes to the place `at` inside the space. When this returns, they survive the death of the
+    /// process; a power loss, only after a sync. An error means that part of them may be there.
     fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -74,7 +74,7 @@ pub trait Space: Send {
 pub enum TryLock {
     /// Ours until dropped.
     Taken(Box<dyn Send + Sync>),
-    /// Somebody else's, with the note they left (empty if it cannot be read).
+    /// Another process has it; its note is empty if it cannot be read.
     Busy(String),
 }
 
@@ -127,7 +127,7 @@ impl Files for Disk {
 
     fn open_log(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        Ok(Arc::new(DiskLog::new(file)))
+        Ok(Arc::new(DiskLogFile::new(file)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

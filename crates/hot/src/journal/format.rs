@@ -1,63 +1,6 @@
-//! How transactions lie in the journal: Redis commands under checksummed comment lines.
+//! The file format of the journal: Redis commands under checksummed comment lines.
 //!
-//! A journal is a folder that `redis-server` 7 loads as its `appendonlydir`. All that is ours are lines that
-//! begin with `#`, which Redis skips.
-//!
-//! ```text
-//! folder    appendonlydir/
-//!             appendonly.aof.manifest        which files, in which order; replaced as a whole
-//!             appendonly.aof.<n>.base.aof    the whole state at one sequence number; none before the first rewrite
-//!             appendonly.aof.<n>.incr.aof    every transaction since, in one or more files
-//!             lock                           held by the process that writes
-//!
-//! manifest  #EK-MANIFEST:1:<crc>\n                                    crc of all that follows
-//!           file appendonly.aof.3.base.aof seq 3 type b by emberkeep\n
-//!           file appendonly.aof.4.incr.aof seq 4 type i by emberkeep\n
-//!           A file without `by emberkeep` was written by Redis and has no checksums.
-//!
-//! file      line      #EK-FILE:1:<base|incr>:<n>:<after>:<salt>:<crc>\r\n
-//!                     1 = version; n = number in the name; after = the transaction that was on disk when an
-//!                     increment was begun, or that a base includes; salt = 8 hex digits, another one for each file
-//!           records   in an increment: one after the other, without a gap, over all increments; in a base: 1, 2, …
-//!           marks     increments only, between records: all up to that number has been synced
-//!           end       bases only, last line
-//!           zeros     increments only: space that is reserved and not written yet; cut off by a proper end
-//!
-//! record    offset     bytes  content
-//!           0          4      #EK:
-//!           4          1..20  sequence number, decimal
-//!           …          1      :
-//!           …          1..20  length of the body, decimal
-//!           …          1      :
-//!           …          8      CRC-32C, hex, of body ++ sequence (u64 LE) ++ salt (u32 LE)
-//!           …          2      \r\n
-//!           …          length body: one Redis command; or MULTI, commands, EXEC. In a base: commands
-//!
-//! mark      #EK-SYNC:<sequence>:<crc>\r\n
-//! end       #EK-END:<records>:<crc>\r\n
-//!           <crc> of a line: CRC-32C, hex, of the line up to the last colon ++ salt (u32 LE)
-//! ```
-//!
-//! # What a crash can leave
-//! * **The process dies.** Transactions are copied into reserved space of the file before they are answered, and the
-//!   kernel owns that memory. What is left is every answered record, perhaps a part of one more, and zeros. The
-//!   next start cuts off both. Until then `redis-server` does not load the folder.
-//! * **The power goes.** Pages reach the disk in any order, so what was not synced may be missing, cut short or full of
-//!   holes, and an intact record may follow a torn one; it proves nothing. What proves that a broken record had been
-//!   whole is a *mark* behind it, in the same file or in a later one: marks are written after the sync that they
-//!   speak of, and a file is synced before the one that follows it. Broken bytes before such a mark are damage, and
-//!   damage is never cut silently. Without it they are a torn end and are cut off.
-//! * **Zeros to the end of the file** are space that was never written. Zeros before other bytes are a hole, as above.
-//! * **A half transaction** cannot be loaded: the checksum covers MULTI to EXEC.
-//! * **A file that is not the last** was left at a rewrite's cut and is synced before the one that follows it. If its end
-//!   is torn, the next file begins with a number that is too high and has no mark: it is cut as well. `after` was on
-//!   disk before the manifest named the file, so if the files before it end earlier, that is damage.
-//! * **A header or a base that cannot be read** is damage: both were synced before the manifest named them.
-//! * **A manifest** is written beside the old one, synced, renamed over it, and the folder synced, before any file
-//!   that only the old one names is removed. So after a crash either one is there, and its files are too.
-//! * **Old bytes in a reused sector**, or a journal that was stored as a value: another salt, another checksum.
-//!
-//! Version history: 1, the first.
+#![doc = include_str!("../../../../docs/journal-format.md")]
 
 use crate::command::{Expiry, Score, Write};
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! One process per folder: a lock file that names its holder.
 //!
-//! The operating system drops the lock with the process, so a crash leaves nothing to clean up; the file itself
-//! stays and means nothing.
+//! The operating system releases the lock with the process, so a crash leaves nothing to clean up. The file
+//! itself stays and has no meaning.
 
 use super::files::{Files, TryLock};
 use super::{LOCK_NAME, folder_error};
@@ -18,8 +18,9 @@ pub(super) type FolderLock = Box<dyn Send + Sync>;
 
 /// Takes the folder, or says which process has it.
 ///
-/// A lock outlives its owner by a moment: a child that another thread forked has a copy of it until it runs its program,
-/// and the kernel frees the files of a killed process after its death was reported. So a busy folder is tried again.
+/// A lock outlives its owner by a moment: a child that another thread forked has a copy of it until it runs
+/// its program, and the kernel frees the files of a killed process after its death was reported. So a busy
+/// folder is tried again.
 pub(super) fn take(files: &dyn Files, dir: &Path) -> Result<FolderLock> {
     let path = dir.join(LOCK_NAME);
     let note = std::process::id().to_string();

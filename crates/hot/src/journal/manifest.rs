@@ -1,7 +1,7 @@
-//! The manifest: which files make up the journal, in which order. Replaced as a whole, never edited.
+//! The manifest: the files of the journal in their order. It is replaced as a whole, never edited.
 //!
-//! Redis' own format, so that `redis-server` finds the files; words it does not know (`by emberkeep`) and lines
-//! that begin with `#` it skips.
+//! The format is that of Redis, so that `redis-server` finds the files. Redis skips unknown words (`by
+//! emberkeep`) and lines that begin with `#`.
 
 use super::files::{Files, append_all};
 use super::format::{FileKind, VERSION};
@@ -63,7 +63,8 @@ impl Manifest {
                 Line::History(name) => manifest.history.push(name),
             }
         }
-        // Redis writes neither our comment nor our word, so where one of them is, the whole must be as we wrote it.
+        // Redis writes neither our comment nor our word, so where one of them is, the whole must be as we
+        // wrote it.
         manifest.signed = text.starts_with("#EK") || manifest.entries.iter().any(|entry| entry.ours);
         if manifest.signed && manifest.encode() != text {
             return Err("its checksum does not fit".to_owned());

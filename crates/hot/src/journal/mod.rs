@@ -1,38 +1,39 @@
-//! The journal: every committed transaction, on disk, in an order that is a serial order.
+//! The journal: a write-ahead log of every committed transaction, in a serial order.
 //!
-//! Responsible for: the durability that was asked for, refusing to load what was not written, a folder that
-//! `redis-server` 7 loads too. Not responsible for: what the writes mean, which locks are held, deadlines.
+//! Responsible for: the promised durability, refusing to load damaged data, a folder that `redis-server` 7
+//! loads too. Not responsible for: the meaning of the writes, locks, deadlines.
 //!
 //! | file | what |
 //! |---|---|
-//! | `format` | the byte table, what a crash can leave, encoding |
+//! | `format` | the file format, what a crash can leave, encoding |
 //! | `decode` | Redis commands back into writes |
-//! | `manifest` | which files, in which order |
-//! | `reader`, `recover`, `external` | loading |
-//! | `repair`, `unlisted` | cutting torn ends and, if told to, damage; files that no manifest names |
-//! | `shared`, `tail`, `writer`, `settle` | appending, space ahead, group commit, waiting |
+//! | `manifest` | the list of files, in order |
+//! | `reader`, `recover`, `redis_aof` | loading; files that Redis wrote |
+//! | `repair`, `unlisted_files` | cutting torn ends and, on request, damage; files that the manifest does not name |
+//! | `state`, `active_file`, `writer`, `wait_durable` | appending, reserved space, group commit, waiting |
 //! | `rewrite` | replacing a grown history by the state |
-//! | `files`, `disk_log`, `mapped` | the disk, and how space in a file is reserved and written |
-//! | `faulty`, `lock` | a disk that forgets, one process per folder |
+//! | `files`, `log_file`, `mapped_space`, `lock` | the file system, reserved space in a file, one process per folder |
+//! | `fault_disk` | a file system for tests that loses unsynced data and fails on request |
 
+mod active_file;
 mod decode;
-mod disk_log;
-pub mod faulty;
+#[cfg(any(test, feature = "testing"))]
+pub mod fault_disk;
 pub mod files;
 mod format;
 mod lock;
+mod log_file;
 mod manifest;
 #[cfg(target_os = "linux")]
-mod mapped;
+mod mapped_space;
 mod reader;
 mod recover;
 mod redis_aof;
 mod repair;
 mod rewrite;
-mod settle;
-mod shared;
-mod tail;
-mod unlisted;
+mod state;
+mod unlisted_files;
+mod wait_durable;
 mod writer;
 
 #[cfg(test)]
@@ -40,46 +41,46 @@ mod tests;
 
 pub use recover::Recovery;
 pub use repair::Examination;
-pub use rewrite::{Prepared, Rewrite};
+pub use rewrite::{PreparedRewrite, Rewrite};
 
 use crate::command::{RawKey, Write};
 use crate::error::{Error, Result};
 use crate::limits::*;
+use active_file::ActiveFile;
 use files::{Disk, Files, OpenFile};
 use format::{FileHeader, Line, new_salt};
 use manifest::{Entry, Manifest};
 use parking_lot::Mutex;
-use recover::Found;
-use settle::Settle;
-use shared::{Layout, Log, Shared, quietly};
+use recover::LoadResult;
+use state::{FolderState, JournalState, Log, catch_panic};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle, ThreadId};
-use tail::Tail;
+use wait_durable::WaitDurable;
 use writer::Writer;
 
-/// Redis' names for its folder and files, so that it finds them without being told.
+/// The names that Redis gives its folder and files, so that it finds them by default.
 const FOLDER_NAME: &str = "appendonlydir";
 const MANIFEST_NAME: &str = "appendonly.aof.manifest";
 const MANIFEST_TEMP_NAME: &str = "temp-appendonly.aof.manifest";
 const LOCK_NAME: &str = "lock";
 
-/// Something to do once a transaction is safe. It must be short and must not call the journal.
+/// A callback after a transaction is safe. It must be short and must not call the journal.
 pub type Delivery = Box<dyn FnOnce() + Send>;
 
-/// What an answer promises. The modes are those of Redis' `appendfsync`.
+/// What a successful answer promises. The modes are those of Redis' `appendfsync`.
 ///
-/// | mode | the process dies (`kill -9`, a crash) | the power goes, the system crashes |
+/// | mode | the process dies (`kill -9`, a crash) | the power fails, the system crashes |
 /// |---|---|---|
 /// | `Always` | nothing that was answered is lost | nothing that was answered is lost |
 /// | `EverySec` | nothing that was answered is lost | at most what was answered in the last second |
 /// | `No` | no promise | no promise; usually the last half minute |
 ///
-/// "Answered" includes reads: what a transaction has seen is not lost where its answer is not. In every mode a start
-/// finds whole transactions, in their order, without a gap.
+/// "Answered" includes reads: what a transaction has read is as durable as its own writes. In every mode a
+/// start loads whole transactions, in their order, without a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A transaction is on disk before its caller gets the answer.
@@ -87,11 +88,11 @@ pub enum Durability {
     /// A transaction is in the file before its caller gets the answer, and on disk within a second.
     #[default]
     EverySec,
-    /// The operating system writes when it sees fit; the journal syncs once a minute.
+    /// The operating system decides when to write; the journal syncs once a minute.
     No,
 }
 
-/// Where and how the journal is kept.
+/// Options of a journal.
 #[derive(Debug, Clone)]
 pub struct JournalOptions {
     /// The data folder; the journal is its subfolder `appendonlydir`.
@@ -100,9 +101,10 @@ pub struct JournalOptions {
     pub durability: Durability,
     /// The file system.
     pub files: Arc<dyn Files>,
-    /// Opens a damaged journal: keeps everything before the damage and sets the rest aside. For once, by hand.
+    /// Opens a damaged journal: keeps everything before the damage and sets the rest aside. Set it for one
+    /// start only.
     pub cut_damage: bool,
-    /// No rewrite is asked for below this size.
+    /// No rewrite starts below this size.
     pub rewrite_bytes_min: u64,
 }
 
@@ -121,9 +123,9 @@ impl JournalOptions {
 
 /// An open journal.
 pub struct Journal {
-    shared: Arc<Shared>,
+    state: Arc<JournalState>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The writer's thread; `None` while the caller turns the writer.
+    /// The writer's thread; `None` if the caller runs the writer.
     writer: Option<ThreadId>,
 }
 
@@ -138,31 +140,33 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Loads the folder into `apply`, in order, and begins to write. A torn end is cut and reported; anything
-    /// else that is not as it was written is [`Error::DamagedJournal`], and the folder stays as it is.
+    /// Loads the folder into `apply`, in order, and opens it for writing. A torn end is cut and reported;
+    /// any other difference from what was written is [`Error::DamagedJournal`], and the folder is not
+    /// changed.
     pub fn open(
         options: JournalOptions,
         apply: &mut dyn FnMut(RawKey, Write) -> Result<()>,
     ) -> Result<(Journal, Recovery)> {
-        let (mut journal, recovery, writer) = Journal::open_by_hand(options, apply)?;
+        let (mut journal, recovery, writer) = Journal::open_without_thread(options, apply)?;
         let thread = thread::Builder::new().name("journal".to_owned()).spawn(|| writer.run());
-        let thread = thread.map_err(|error| folder_error(&journal.shared.dir, error))?;
+        let thread = thread.map_err(|error| folder_error(&journal.state.dir, error))?;
         journal.writer = Some(thread.thread().id());
         *journal.thread.get_mut() = Some(thread);
         Ok((journal, recovery))
     }
 
-    /// Says what a data folder holds and where it is damaged. Changes no file; refused while a process uses the folder.
+    /// Reports what a data folder contains and where it is damaged. Changes no file. An error while a
+    /// process uses the folder.
     pub fn examine(data: &Path) -> Result<Examination> {
         let dir = data.join(FOLDER_NAME);
-        // A folder that is not there must not be made by looking at it.
+        // An examination must not create a missing folder.
         Disk.list(&dir).map_err(|error| folder_error(&dir, error))?;
         let _lock = lock::take(&Disk, &dir)?;
         repair::examine(&Disk, &dir)
     }
 
-    /// [`open`](Journal::open) without the thread: nothing is synced unless the caller turns the writer.
-    fn open_by_hand(
+    /// [`open`](Journal::open) without the thread: nothing is synced unless the caller runs the writer.
+    fn open_without_thread(
         options: JournalOptions,
         apply: &mut dyn FnMut(RawKey, Write) -> Result<()>,
     ) -> Result<(Journal, Recovery, Writer)> {
@@ -173,7 +177,7 @@ impl Journal {
         let tail = open_tail(&*files, &dir, &mut manifest, &mut found)?;
         let next_number = manifest.next_number();
         let log = Log::new(found.sequence, tail, found.bytes);
-        let shared = Arc::new(Shared {
+        let state = Arc::new(JournalState {
             files,
             dir,
             durability,
@@ -181,7 +185,7 @@ impl Journal {
             log: Mutex::new(log),
             work: Default::default(),
             room: Default::default(),
-            layout: Mutex::new(Layout { manifest, lock: Some(lock) }),
+            layout: Mutex::new(FolderState { manifest, lock: Some(lock) }),
             appended: found.sequence.into(),
             synced: found.sequence.into(),
             next_number: next_number.into(),
@@ -192,51 +196,52 @@ impl Journal {
             waiters: Default::default(),
             stopped: Default::default(),
         });
-        let writer = Writer::new(Arc::clone(&shared));
-        Ok((Journal { shared, thread: Mutex::new(None), writer: None }, found.recovery, writer))
+        let writer = Writer::new(Arc::clone(&state));
+        Ok((Journal { state, thread: Mutex::new(None), writer: None }, found.recovery, writer))
     }
 
-    /// Appends a transaction and answers its number. When this returns, the death of the process does not lose it.
-    /// Called with the locks of its keys held, so it only copies bytes into space that was reserved ahead. `messages`
-    /// are run in order by the journal's thread, with `Always` after the sync. On a full disk, and for good after a
-    /// failed write or sync, it is `JournalStopped`; then the transaction is not in the journal.
+    /// Appends a transaction and returns its number. After this the death of the process does not lose it.
+    ///
+    /// The caller holds the locks of its keys, so this only copies bytes into reserved space. The journal's
+    /// thread runs `messages` in order, with `Always` after the sync. On a full disk, and permanently after
+    /// a failed write or sync, the error is `JournalStopped`; then the transaction is not in the journal.
     pub fn append(&self, writes: &[(RawKey, Write)], messages: Vec<Delivery>) -> Result<u64> {
-        self.shared.append(writes, messages)
+        self.state.append(writes, messages)
     }
 
     /// Number of the last appended transaction.
     pub fn appended(&self) -> u64 {
-        self.shared.appended.load(Ordering::Acquire)
+        self.state.appended.load(Ordering::Acquire)
     }
 
-    /// Number of the last transaction that is on disk for certain.
+    /// Number of the last transaction that is durable.
     pub fn synced(&self) -> u64 {
-        self.shared.synced.load(Ordering::Acquire)
+        self.state.synced.load(Ordering::Acquire)
     }
 
-    /// With `Always`: waits until the transaction is on disk, or for the reason why it may not be. Otherwise
-    /// ready at once. Needs no runtime.
-    pub fn settle(&self, sequence: u64) -> impl Future<Output = Result<()>> + Send + '_ {
-        Settle { shared: &self.shared, sequence, registered: None }
+    /// With `Always`: waits until the transaction is durable, or returns why it may not be. In the other
+    /// modes it is ready at once. Needs no runtime.
+    pub fn wait_durable(&self, sequence: u64) -> impl Future<Output = Result<()>> + Send + '_ {
+        WaitDurable { state: &self.state, sequence, registered: None }
     }
 
-    /// Whether the files have outgrown the state they describe. After a rewrite that was not finished, only when
-    /// they have grown further.
+    /// Whether the files have outgrown the state. After a failed rewrite, only when they have grown further.
     pub fn wants_rewrite(&self) -> bool {
         let size = self.disk_bytes();
-        let base = self.shared.base_bytes.load(Ordering::Relaxed);
-        let above = self.shared.rewrite_above.load(Ordering::Relaxed);
+        let base = self.state.base_bytes.load(Ordering::Relaxed);
+        let above = self.state.rewrite_above.load(Ordering::Relaxed);
         let grown = size >= above && size / JOURNAL_REWRITE_GROWTH >= base;
-        grown && self.running().is_ok() && !self.shared.rewriting.load(Ordering::Acquire)
+        grown && self.running().is_ok() && !self.state.rewriting.load(Ordering::Acquire)
     }
 
-    /// Makes the files of a rewrite. Blocks for some syncs; transactions go on meanwhile. One rewrite at a time.
-    pub fn prepare_rewrite(&self) -> Result<Prepared> {
-        rewrite::prepare(&self.shared)
+    /// Creates the files of a rewrite. Blocks for some syncs; transactions continue meanwhile. One rewrite
+    /// at a time.
+    pub fn prepare_rewrite(&self) -> Result<PreparedRewrite> {
+        rewrite::prepare(&self.state)
     }
 
-    /// Begins to replace the history by the state of this moment, for callers that hold no lock:
-    /// [`prepare_rewrite`](Journal::prepare_rewrite) and [`Prepared::cut`] in one.
+    /// Begins to replace the history by the current state, for callers without locks:
+    /// [`prepare_rewrite`](Journal::prepare_rewrite) and [`PreparedRewrite::cut`] in one.
     pub fn begin_rewrite(&self) -> Result<Rewrite> {
         self.prepare_rewrite()?.cut()
     }
@@ -246,43 +251,46 @@ impl Journal {
         if self.synced() == self.appended() {
             return 0;
         }
-        self.disk_bytes().saturating_sub(self.shared.synced_bytes.load(Ordering::Relaxed))
+        self.disk_bytes().saturating_sub(self.state.synced_bytes.load(Ordering::Relaxed))
     }
 
-    /// Whether it takes records now; the error is why not. A full disk is such an error until it has space again.
+    /// Checks that it accepts transactions; the error says why not. A full disk is an error until it has
+    /// space again.
     pub fn running(&self) -> Result<()> {
-        self.shared.takes_records(&self.shared.log.lock())
+        self.state.takes_records(&self.state.log.lock())
     }
 
-    /// Whether it has stopped for good, and why: only opening the store again helps. A full disk is no such reason.
+    /// Why it has stopped until a restart. `None` while it runs, and on a full disk.
     pub fn stopped(&self) -> Option<Error> {
-        self.shared.stopped.get().cloned()
+        self.state.stopped.get().cloned()
     }
 
     /// Bytes of all files of the journal, without space that is only reserved.
     pub fn disk_bytes(&self) -> u64 {
-        self.shared.log.lock().disk_bytes()
+        self.state.log.lock().disk_bytes()
     }
 
-    /// Syncs, cuts the file to its content, stops the thread and frees the folder. Blocks. Later appends are `Closed`.
+    /// Syncs, cuts the file to its content, stops the thread and frees the folder. Blocks. Later appends are
+    /// `Closed`.
     pub fn close(&self) -> Result<()> {
-        self.shared.log.lock().closing = true;
-        self.shared.work.notify_one();
-        self.shared.room.notify_all();
+        self.state.log.lock().closing = true;
+        self.state.work.notify_one();
+        self.state.room.notify_all();
         if self.writer == Some(thread::current().id()) {
-            // A message held the last handle. The writer cannot wait for itself, but it ends by itself.
+            // A message owned the last handle, so this is the writer's thread. It cannot join itself, but it
+            // will end.
             return Ok(());
         }
         // Locked until the thread has ended: another caller that closes waits for the last sync, too.
         let mut thread = self.thread.lock();
         // A panic of the thread has been turned into `stopped`.
         let _ = thread.take().map(JoinHandle::join);
-        let result = match self.shared.stopped.get() {
+        let result = match self.state.stopped.get() {
             Some(Error::Closed) | None => Ok(()),
             Some(stopped) => Err(stopped.clone()),
         };
-        self.shared.refuse(Error::Closed);
-        self.shared.layout.lock().lock = None;
+        self.state.refuse(Error::Closed);
+        self.state.layout.lock().lock = None;
         result
     }
 }
@@ -290,7 +298,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            quietly(|| tracing::error!(%error, "the journal was dropped after it had stopped"));
+            catch_panic(|| tracing::error!(%error, "the journal was dropped after it had stopped"));
         }
     }
 }
@@ -321,18 +329,23 @@ fn make_dir(files: &dyn Files, dir: &Path) -> io::Result<()> {
 }
 
 /// Opens the last increment to append, or begins a new one if there is none of ours.
-fn open_tail(files: &dyn Files, dir: &Path, manifest: &mut Manifest, found: &mut Found) -> Result<Tail> {
+fn open_tail(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &mut Manifest,
+    found: &mut LoadResult,
+) -> Result<ActiveFile> {
     let increment =
         manifest.entries.last().filter(|entry| entry.ours && entry.kind == format::FileKind::Increment);
     if let (Some(entry), Some(tail)) = (increment, found.tail) {
         let path = dir.join(&entry.name);
         let open = || {
             let file = files.open_log(&path)?;
-            // What has been loaded is about to be seen; a killed process may not have synced it.
+            // Callers are about to read what was loaded; a killed process may not have synced it.
             file.sync()?;
             let is_proved = found.proved >= found.sequence;
             let end = if is_proved { tail.bytes } else { mark_end(files, &path, &tail, found.sequence)? };
-            Ok(Tail::new(file, end, tail.salt))
+            Ok(ActiveFile::new(file, end, tail.salt))
         };
         let opened = open().map_err(|error| folder_error(&path, error))?;
         found.bytes -= tail.bytes;
@@ -347,12 +360,12 @@ fn open_tail(files: &dyn Files, dir: &Path, manifest: &mut Manifest, found: &mut
     let file = files.open_log(&path).map_err(failed)?;
     manifest.entries.push(entry);
     manifest.store(files, dir).map_err(|error| folder_error(&dir.join(MANIFEST_NAME), error))?;
-    Ok(Tail::new(file, end, salt))
+    Ok(ActiveFile::new(file, end, salt))
 }
 
-/// Puts a mark behind what was loaded and synced just now: broken later, it is damage and no torn end. Answers where the
-/// file ends; on a full disk the mark may be missing.
-fn mark_end(files: &dyn Files, path: &Path, tail: &recover::Tail, sequence: u64) -> io::Result<u64> {
+/// Writes a mark after what was loaded and synced just now: if it breaks later, that is damage and not a
+/// torn end. Returns the end of the file; on a full disk the mark may be missing.
+fn mark_end(files: &dyn Files, path: &Path, tail: &recover::FileEnd, sequence: u64) -> io::Result<u64> {
     let mut line = Vec::new();
     Line::Synced(sequence).encode(&mut line, tail.salt);
     let mut file = files.open(path)?;

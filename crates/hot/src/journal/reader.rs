@@ -1,4 +1,4 @@
-//! Reads a file of ours item by item: records whose checksum fits, marks, the end of a base.
+//! Reads a journal file item by item: records with a valid checksum, marks, the end of a base.
 
 use super::files::OpenFile;
 use super::format::{FileHeader, LINE_BYTES_MAX, Line, RECORD, RecordHeader};
@@ -91,7 +91,7 @@ pub(super) enum Item<'a> {
     End(u64),
     /// Nothing more.
     EndOfFile,
-    /// Bytes that nobody wrote like this, or space that was reserved and not written: see [`Reader::rest`].
+    /// Bytes that are not valid, or space that was reserved and not written: see [`Reader::rest`].
     Broken(&'static str),
 }
 
@@ -100,7 +100,8 @@ pub(super) enum Item<'a> {
 pub(super) struct Rest {
     /// A mark says that the record that was expected there had been synced.
     pub(super) marked: bool,
-    /// Offset behind the last byte that is not zero, or the place itself. Space that was never written is zeros.
+    /// Offset behind the last byte that is not zero, or the place itself. Space that was never written is
+    /// zeros.
     pub(super) content_end: u64,
 }
 
@@ -176,8 +177,8 @@ impl Reader {
         Ok(Item::Record(header, body))
     }
 
-    /// Looks at all bytes behind `from`, the place where reading stopped and the record `sequence` was expected. Reads the
-    /// file to its end, or to the first mark that settles it.
+    /// Looks at all bytes behind `from`, the place where reading stopped and the record `sequence` was
+    /// expected. Reads the file to its end, or to the first mark that settles it.
     pub(super) fn rest(&mut self, from: u64, sequence: u64) -> io::Result<Rest> {
         const MARK: &[u8] = b"#EK-SYNC:";
         self.window.skip(std::mem::take(&mut self.taken));
@@ -199,11 +200,11 @@ impl Reader {
                 return Ok(rest);
             }
             // A mark may lie across the edge of the window, so its length is read again.
-            let transaction = self.window.peeked().len().saturating_sub(LINE_BYTES_MAX);
-            if transaction == 0 {
+            let advance = self.window.peeked().len().saturating_sub(LINE_BYTES_MAX);
+            if advance == 0 {
                 return Ok(rest);
             }
-            self.window.skip(transaction);
+            self.window.skip(advance);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! From the folder back to the state: reads every file in order, checks every byte, applies every transaction.
+//! Recovery: reads every file in order, checks every byte, applies every transaction.
 //!
-//! Changes nothing on disk. What is to be cut, the caller cuts when all else has turned out well.
+//! It changes nothing on disk. The caller cuts torn ends after everything was loaded.
 
-use super::decode::{Apply, Fault, apply_body};
+use super::decode::{Apply, CommandError, apply_body};
 use super::files::Files;
 use super::format::FileKind;
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
-use super::{MANIFEST_NAME, folder_error, redis_aof, unlisted};
+use super::{MANIFEST_NAME, folder_error, redis_aof, unlisted_files};
 use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;
 
-/// What the start found in the folder.
+/// What a start loaded from the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// Transactions that were applied (a base counts its records).
@@ -23,22 +23,23 @@ pub struct Recovery {
     pub cut_bytes: u64,
     /// Files that were read, in order.
     pub files: Vec<String>,
-    /// Files that were kept under another name: with `cut_damage` those that are damaged or follow damage, and always
-    /// those that hold records and that the manifest does not name.
+    /// Files that were kept under another name: with `cut_damage` those that are damaged or follow damage,
+    /// and always those that hold records and that the manifest does not name.
     pub set_aside: Vec<String>,
 }
 
-/// What recovery learned that the writer must know.
+/// What the writer needs to know after recovery.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LoadResult {
     pub(super) recovery: Recovery,
     /// Number of the last transaction.
     pub(super) sequence: u64,
-    /// Up to which number marks and headers prove that it was synced.
+    /// The highest number that a mark or a header proves to be synced.
     pub(super) proved: u64,
     /// Where the last file read ends, if it is one of ours.
-    pub(super) tail: Option<Tail>,
-    /// Files to cut, by their position in the manifest, and to which length: torn ends and space never written.
+    pub(super) tail: Option<FileEnd>,
+    /// Files to cut, by their position in the manifest, and to which length: torn ends and space never
+    /// written.
     pub(super) cuts: Vec<(usize, u64)>,
     /// Bytes of all files, and of the base alone.
     pub(super) bytes: u64,
@@ -47,7 +48,7 @@ pub(super) struct Found {
 
 /// Where the last increment ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tail {
+pub(super) struct FileEnd {
     /// Bytes of it that are whole.
     pub(super) bytes: u64,
     pub(super) salt: u32,
@@ -63,7 +64,7 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// The error for people.
+    /// The error for the caller.
     pub(super) fn into_error(self, manifest: &Manifest) -> Error {
         let file = self.file.map_or(MANIFEST_NAME, |at| &manifest.entries[at].name);
         Error::DamagedJournal {
@@ -78,20 +79,20 @@ impl Damage {
 const REMEDY: &str = "nothing was changed; restore the folder from a copy, or run `emberkeep repair --data DIR` (in code: open it \
                       once with `cut_damage`), which keeps everything before this place and sets the rest aside";
 
-/// Reading ends early for one of two reasons.
-pub(super) enum Stop {
+/// Why loading ended early.
+pub(super) enum LoadError {
     Damage(Damage),
     Error(Error),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Error(error)
+impl From<Error> for LoadError {
+    fn from(error: Error) -> LoadError {
+        LoadError::Error(error)
     }
 }
 
 /// Reads the manifest; `None` if there is no journal yet.
-pub(super) fn read_manifest(files: &dyn Files, dir: &Path) -> Result<Option<Manifest>, Stop> {
+pub(super) fn read_manifest(files: &dyn Files, dir: &Path) -> Result<Option<Manifest>, LoadError> {
     let path = dir.join(MANIFEST_NAME);
     let text = match files.open(&path) {
         Ok(file) => read_all(file).map_err(|error| folder_error(&path, error))?,
@@ -100,14 +101,14 @@ pub(super) fn read_manifest(files: &dyn Files, dir: &Path) -> Result<Option<Mani
         }
         Err(error) => return Err(folder_error(&path, error).into()),
     };
-    let damaged = |problem| Stop::Damage(Damage { file: None, offset: 0, problem });
+    let damaged = |problem| LoadError::Damage(Damage { file: None, offset: 0, problem });
     let manifest = Manifest::decode(&text).map_err(damaged)?;
     if manifest.entries.is_empty() {
         return check_fresh(files, dir, "it names no file");
     }
-    // A manifest of ours proves by its checksum that it is whole. One of Redis may have lost a line.
+    // The checksum of our manifest proves that it is complete. One of Redis may have lost a line.
     if !manifest.signed
-        && let Some(name) = unlisted::with_records(files, dir, &manifest)?.first()
+        && let Some(name) = unlisted_files::with_records(files, dir, &manifest)?.first()
     {
         return Err(damaged(format!("it does not name {name}, which holds data")));
     }
@@ -120,12 +121,12 @@ fn read_all(file: Box<dyn super::files::OpenFile>) -> io::Result<Vec<u8>> {
     Ok(window.peek(length)?.to_vec())
 }
 
-/// Without a manifest there may be the first file of a start that did not get further, but no transaction.
-fn check_fresh(files: &dyn Files, dir: &Path, problem: &str) -> Result<Option<Manifest>, Stop> {
-    let names = unlisted::with_records(files, dir, &Manifest::default())?;
+/// Without a manifest the folder may contain the first file of an interrupted start, but no transaction.
+fn check_fresh(files: &dyn Files, dir: &Path, problem: &str) -> Result<Option<Manifest>, LoadError> {
+    let names = unlisted_files::with_records(files, dir, &Manifest::default())?;
     let Some(name) = names.first() else { return Ok(None) };
     let problem = format!("{problem}, but {name} holds data");
-    Err(Stop::Damage(Damage { file: None, offset: 0, problem }))
+    Err(LoadError::Damage(Damage { file: None, offset: 0, problem }))
 }
 
 /// Applies all files of the manifest to `apply`.
@@ -134,35 +135,35 @@ pub(super) fn recover(
     dir: &Path,
     manifest: &Manifest,
     apply: Apply<'_>,
-    found: &mut Found,
-) -> Result<(), Stop> {
+    found: &mut LoadResult,
+) -> Result<(), LoadError> {
     for (at, entry) in manifest.entries.iter().enumerate() {
-        let mut pass = Pass { files, dir, at, entry, later: &manifest.entries[at + 1..], apply, found };
+        let mut pass = FileLoader { files, dir, at, entry, later: &manifest.entries[at + 1..], apply, found };
         pass.file()?;
     }
     Ok(())
 }
 
-/// One file on its way into the state.
-struct Pass<'a, 'b> {
+/// Loads one file.
+struct FileLoader<'a, 'b> {
     files: &'a dyn Files,
     dir: &'a Path,
     at: usize,
     entry: &'a Entry,
-    /// The files behind it.
+    /// The files after it.
     later: &'a [Entry],
     apply: Apply<'b>,
-    found: &'a mut Found,
+    found: &'a mut LoadResult,
 }
 
-impl Pass<'_, '_> {
-    fn damage(&self, offset: u64, problem: impl Into<String>) -> Stop {
-        Stop::Damage(Damage { file: Some(self.at), offset, problem: problem.into() })
+impl FileLoader<'_, '_> {
+    fn damage(&self, offset: u64, problem: impl Into<String>) -> LoadError {
+        LoadError::Damage(Damage { file: Some(self.at), offset, problem: problem.into() })
     }
 
-    fn file(&mut self) -> Result<(), Stop> {
+    fn file(&mut self) -> Result<(), LoadError> {
         let path = self.dir.join(&self.entry.name);
-        let io = |error| Stop::Error(folder_error(&path, error));
+        let io = |error| LoadError::Error(folder_error(&path, error));
         let window = match self.files.open(&path) {
             Ok(file) => Window::new(file).map_err(io)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -185,7 +186,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn external(&mut self, window: Window) -> Result<(), FileStop> {
+    fn external(&mut self, window: Window) -> Result<(), FileError> {
         let (mut commands, recovery) = (0, &mut self.found.recovery);
         let read = redis_aof::read(window, self.apply, &mut commands);
         recovery.commands += commands;
@@ -194,22 +195,22 @@ impl Pass<'_, '_> {
         read.map_err(|(offset, stop)| self.stopped(offset, stop))
     }
 
-    fn stopped(&self, offset: u64, stop: redis_aof::ExternalStop) -> FileStop {
+    fn stopped(&self, offset: u64, stop: redis_aof::AofError) -> FileError {
         match stop {
-            redis_aof::ExternalStop::Io(error) => FileStop::Io(error),
-            redis_aof::ExternalStop::Fault(fault) => self.faulted(offset, fault),
+            redis_aof::AofError::Io(error) => FileError::Io(error),
+            redis_aof::AofError::CommandError(fault) => self.faulted(offset, fault),
         }
     }
 
-    fn faulted(&self, offset: u64, fault: Fault) -> FileStop {
+    fn faulted(&self, offset: u64, fault: CommandError) -> FileError {
         match fault {
-            Fault::Incomplete => self.damage(offset, "a command is cut short").into(),
-            Fault::Bad(problem) => self.damage(offset, problem).into(),
-            Fault::Refused(error) => FileStop::Stop(Stop::Error(error)),
+            CommandError::Incomplete => self.damage(offset, "a command is cut short").into(),
+            CommandError::Bad(problem) => self.damage(offset, problem).into(),
+            CommandError::Refused(error) => FileError::LoadError(LoadError::Error(error)),
         }
     }
 
-    fn ours(&mut self, mut reader: Reader) -> Result<(), FileStop> {
+    fn ours(&mut self, mut reader: Reader) -> Result<(), FileError> {
         self.check_header(&reader)?;
         match self.entry.kind {
             FileKind::Base => self.base(&mut reader),
@@ -217,7 +218,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn check_header(&mut self, reader: &Reader) -> Result<(), Stop> {
+    fn check_header(&mut self, reader: &Reader) -> Result<(), LoadError> {
         let header = reader.header;
         if (header.kind, header.number) != (self.entry.kind, self.entry.number) {
             return Err(self.damage(0, "it is another file under this name"));
@@ -227,7 +228,7 @@ impl Pass<'_, '_> {
                 format!("it goes on after transaction {}, but there is no file before it", header.after);
             return Err(self.damage(0, problem));
         }
-        // Files of Redis carry no numbers, so the first file of ours begins where it says.
+        // Files of Redis have no sequence numbers, so the first file of ours defines the start.
         let first = self.found.tail.is_none();
         if !first && header.after > self.found.sequence {
             let problem = format!(
@@ -243,7 +244,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    fn base(&mut self, reader: &mut Reader) -> Result<(), FileStop> {
+    fn base(&mut self, reader: &mut Reader) -> Result<(), FileError> {
         let mut records = 0;
         loop {
             let offset = reader.offset();
@@ -263,14 +264,14 @@ impl Pass<'_, '_> {
         let offset = reader.offset();
         match reader.next()? {
             Item::EndOfFile => {
-                self.found.tail = Some(Tail { bytes: 0, salt: 0 });
+                self.found.tail = Some(FileEnd { bytes: 0, salt: 0 });
                 Ok(())
             }
             _ => Err(self.damage(offset, "the base goes on behind its end").into()),
         }
     }
 
-    fn increment(&mut self, reader: &mut Reader) -> Result<(), FileStop> {
+    fn increment(&mut self, reader: &mut Reader) -> Result<(), FileError> {
         let mut first = true;
         loop {
             let (offset, expected) = (reader.offset(), self.found.sequence + 1);
@@ -281,7 +282,8 @@ impl Pass<'_, '_> {
                 }
                 Item::Record(header, _) => {
                     let problem = format!("transaction {} follows {}", header.sequence, expected - 1);
-                    // Within a file no crash does this. Between files the end of the one before may be torn.
+                    // No crash leaves a gap inside a file. Between files it means that the end of the file
+                    // before is torn.
                     if !first || self.at == 0 || header.sequence < expected {
                         return Err(self.damage(offset, problem).into());
                     }
@@ -296,7 +298,7 @@ impl Pass<'_, '_> {
                 }
                 Item::End(_) => return Err(self.damage(offset, "an increment has no end line").into()),
                 Item::EndOfFile => {
-                    self.found.tail = Some(Tail { bytes: offset, salt: reader.header.salt });
+                    self.found.tail = Some(FileEnd { bytes: offset, salt: reader.header.salt });
                     return Ok(());
                 }
                 Item::Broken(problem) => return self.torn(reader, offset, problem),
@@ -305,9 +307,10 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Reading stops at `offset`. If nothing but zeros follows, the file ends there. Other bytes are a torn end, unless
-    /// a mark in this file or in a later one proves that the record had been synced: then they are damage.
-    fn torn(&mut self, reader: &mut Reader, offset: u64, problem: &str) -> Result<(), FileStop> {
+    /// Reading stops at `offset`. If nothing but zeros follows, the file ends there. Other bytes are a torn
+    /// end, unless a mark in this file or in a later one proves that the record had been synced: then they
+    /// are damage.
+    fn torn(&mut self, reader: &mut Reader, offset: u64, problem: &str) -> Result<(), FileError> {
         let rest = reader.rest(offset, self.found.sequence + 1)?;
         let torn = rest.content_end - offset;
         if rest.marked || (torn > 0 && self.marked_later()?) {
@@ -316,17 +319,17 @@ impl Pass<'_, '_> {
         self.found.recovery.cut_bytes += torn;
         self.found.bytes -= reader.window.length() - offset;
         self.found.cuts.push((self.at, offset));
-        self.found.tail = Some(Tail { bytes: offset, salt: reader.header.salt });
+        self.found.tail = Some(FileEnd { bytes: offset, salt: reader.header.salt });
         Ok(())
     }
 
-    /// Whether a later file has a mark for the transaction that is missing here. Headers are synced before a manifest
-    /// names their file, so one that cannot be read is no torn end either.
+    /// Whether a later file has a mark for the transaction that is missing here. A header is synced before a
+    /// manifest names its file, so an unreadable header is damage too, not a torn end.
     fn marked_later(&self) -> io::Result<bool> {
         let sequence = self.found.sequence + 1;
         for entry in self.later {
             let file = match self.files.open(&self.dir.join(&entry.name)) {
-                // What is missing may have had it.
+                // A missing file may have contained the mark.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
                 file => file?,
             };
@@ -338,7 +341,7 @@ impl Pass<'_, '_> {
         Ok(false)
     }
 
-    fn apply(&mut self, offset: u64, body: &[u8]) -> Result<(), FileStop> {
+    fn apply(&mut self, offset: u64, body: &[u8]) -> Result<(), FileError> {
         let commands = apply_body(body, self.apply).map_err(|fault| self.faulted(offset, fault))?;
         self.found.recovery.transactions += 1;
         self.found.recovery.commands += commands;
@@ -346,29 +349,29 @@ impl Pass<'_, '_> {
     }
 }
 
-/// [`Stop`], or an error of the file system that does not know its path yet.
-enum FileStop {
-    Stop(Stop),
+/// [`LoadError`], or an error of the file system that does not know its path yet.
+enum FileError {
+    LoadError(LoadError),
     Io(io::Error),
 }
 
-impl FileStop {
-    fn or_io(self, io: impl Fn(io::Error) -> Stop) -> Stop {
+impl FileError {
+    fn or_io(self, io: impl Fn(io::Error) -> LoadError) -> LoadError {
         match self {
-            FileStop::Stop(stop) => stop,
-            FileStop::Io(error) => io(error),
+            FileError::LoadError(stop) => stop,
+            FileError::Io(error) => io(error),
         }
     }
 }
 
-impl From<Stop> for FileStop {
-    fn from(stop: Stop) -> FileStop {
-        FileStop::Stop(stop)
+impl From<LoadError> for FileError {
+    fn from(stop: LoadError) -> FileError {
+        FileError::LoadError(stop)
     }
 }
 
-impl From<io::Error> for FileStop {
-    fn from(error: io::Error) -> FileStop {
-        FileStop::Io(error)
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> FileError {
+        FileError::Io(error)
     }
 }

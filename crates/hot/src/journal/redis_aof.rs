@@ -1,26 +1,22 @@
-//! Files that Redis wrote: commands without checksums, as `emberkeep migrate` and a moved folder bring them.
+//! Files that Redis wrote: commands without checksums, in a folder that was copied from a Redis server.
 //!
-//! A transaction of Redis is applied when its EXEC is there. What a file lacks is not guessed: a cut end is for
-//! `redis-check-aof` to mend.
+//! A transaction of Redis is applied when its EXEC was read. An incomplete end is an error: repair it with
+//! `redis-check-aof`.
 
-use super::decode::{Apply, Args, Fault, apply_command, next_command};
+use super::decode::{Apply, Args, CommandError, apply_command, next_command};
 use super::reader::Window;
 use crate::command::{RawKey, Write};
 use std::io;
 
 /// Why reading ended early.
-pub(super) enum ExternalStop {
+pub(super) enum AofError {
     Io(io::Error),
-    Fault(Fault),
+    CommandError(CommandError),
 }
 
-/// Applies a whole file; counts the writes. A fault comes with the offset behind the last command that was applied: in
-/// a transaction, that of its MULTI.
-pub(super) fn read(
-    mut window: Window,
-    apply: Apply<'_>,
-    commands: &mut u64,
-) -> Result<(), (u64, ExternalStop)> {
+/// Applies a whole file; counts the writes. A fault comes with the offset behind the last command that was
+/// applied: in a transaction, that of its MULTI.
+pub(super) fn read(mut window: Window, apply: Apply<'_>, commands: &mut u64) -> Result<(), (u64, AofError)> {
     let mut transaction: Option<Vec<(RawKey, Write)>> = None;
     let (mut wanted, mut whole) = (1, 0);
     loop {
@@ -28,7 +24,7 @@ pub(super) fn read(
             whole = window.offset();
         }
         let (offset, left) = (window.offset(), window.left());
-        let bytes = window.peek(wanted).map_err(|error| (offset, ExternalStop::Io(error)))?;
+        let bytes = window.peek(wanted).map_err(|error| (offset, AofError::Io(error)))?;
         if bytes.is_empty() && transaction.is_none() {
             return Ok(());
         }
@@ -40,8 +36,8 @@ pub(super) fn read(
                 window.skip(taken);
             }
             // The command is larger than what is in the window: look further, twice as far each time.
-            Err(Fault::Incomplete) if (available as u64) < left => wanted = available * 2,
-            Err(fault) => return Err((whole, ExternalStop::Fault(fault))),
+            Err(CommandError::Incomplete) if (available as u64) < left => wanted = available * 2,
+            Err(fault) => return Err((whole, AofError::CommandError(fault))),
         }
     }
 }
@@ -51,13 +47,13 @@ fn take_one(
     bytes: &[u8],
     transaction: &mut Option<Vec<(RawKey, Write)>>,
     apply: Apply<'_>,
-) -> Result<(usize, u64), Fault> {
+) -> Result<(usize, u64), CommandError> {
     if bytes.starts_with(b"REDIS") {
         let advice = "it is an RDB dump; in Redis set `aof-use-rdb-preamble no` and call BGREWRITEAOF";
-        return Err(Fault::Bad(advice.to_owned()));
+        return Err(CommandError::Bad(advice.to_owned()));
     }
     if bytes.first() == Some(&b'#') {
-        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(Fault::Incomplete)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(CommandError::Incomplete)?;
         return Ok((end + 1, 0));
     }
     let mut rest = bytes;
@@ -69,7 +65,7 @@ fn command(
     args: &Args<'_>,
     transaction: &mut Option<Vec<(RawKey, Write)>>,
     apply: Apply<'_>,
-) -> Result<u64, Fault> {
+) -> Result<u64, CommandError> {
     match (args[0].to_ascii_uppercase().as_slice(), transaction.as_mut()) {
         (b"MULTI", None) => {
             *transaction = Some(Vec::new());
@@ -83,7 +79,9 @@ fn command(
             }
             Ok(count)
         }
-        (b"MULTI", Some(_)) | (b"EXEC", None) => Err(Fault::Bad("MULTI and EXEC do not pair up".to_owned())),
+        (b"MULTI", Some(_)) | (b"EXEC", None) => {
+            Err(CommandError::Bad("MULTI and EXEC do not pair up".to_owned()))
+        }
         (_, Some(writes)) => {
             apply_command(args, &mut |key, write| {
                 writes.push((key, write));

@@ -1,12 +1,13 @@
-//! Loading with consequences: a torn end is cut; damage is refused, or set aside if the caller insists.
+//! Loads the folder and repairs it: a torn end is cut off; damage is an error, or is set aside if the caller
+//! asks for it.
 
 use super::decode::Apply;
 use super::files::{Files, OpenFile, append_all};
 use super::format::{FileHeader, FileKind, Line};
 use super::manifest::{Entry, Manifest};
 use super::reader::{Item, Reader, Window};
-use super::recover::{Damage, Found, Stop, read_manifest, recover};
-use super::{MANIFEST_NAME, folder_error, unlisted};
+use super::recover::{Damage, LoadError, LoadResult, read_manifest, recover};
+use super::{MANIFEST_NAME, folder_error, unlisted_files};
 use crate::error::{Error, Result};
 use std::io;
 use std::path::Path;
@@ -17,26 +18,26 @@ pub(super) fn load(
     dir: &Path,
     cut_damage: bool,
     apply: Apply<'_>,
-) -> Result<(Manifest, Found)> {
-    let mut found = Found::default();
+) -> Result<(Manifest, LoadResult)> {
+    let mut found = LoadResult::default();
     let (mut manifest, rebuilt) = match read_manifest(files, dir) {
         Ok(read) => (read.unwrap_or_default(), false),
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Damage(damage)) if !cut_damage => return Err(damage.into_error(&Manifest::default())),
-        Err(Stop::Damage(damage)) => {
-            tracing::error!(?damage, "the manifest is damaged; it is made anew from the files, as told");
-            (unlisted::rebuild(files, dir)?, true)
+        Err(LoadError::Error(error)) => return Err(error),
+        Err(LoadError::Damage(damage)) if !cut_damage => return Err(damage.into_error(&Manifest::default())),
+        Err(LoadError::Damage(damage)) => {
+            tracing::error!(?damage, "the manifest is damaged; it is rebuilt from the files, as requested");
+            (unlisted_files::rebuild(files, dir)?, true)
         }
     };
     let damage = match recover(files, dir, &manifest, apply, &mut found) {
         Ok(()) => None,
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Damage(damage)) if !cut_damage => return Err(damage.into_error(&manifest)),
-        Err(Stop::Damage(damage)) => Some(damage),
+        Err(LoadError::Error(error)) => return Err(error),
+        Err(LoadError::Damage(damage)) if !cut_damage => return Err(damage.into_error(&manifest)),
+        Err(LoadError::Damage(damage)) => Some(damage),
     };
     let failed = |error| folder_error(dir, error);
-    // First, so that no new file takes the place of an old one.
-    found.recovery.set_aside = unlisted::clear(files, dir, &manifest)?;
+    // Before any file is created, so that no new file replaces an old one.
+    found.recovery.set_aside = unlisted_files::clear(files, dir, &manifest)?;
     cut_ends(files, dir, &manifest, &found)?;
     if rebuilt {
         let copies = copy_aside(files, dir, vec![MANIFEST_NAME.to_owned()]).map_err(failed)?;
@@ -44,7 +45,10 @@ pub(super) fn load(
         manifest.store(files, dir).map_err(failed)?;
     }
     if let Some(damage) = damage {
-        tracing::error!(?damage, "the journal is damaged; everything from there on is set aside, as told");
+        tracing::error!(
+            ?damage,
+            "the journal is damaged; everything after the damage is set aside, as requested"
+        );
         manifest = set_aside(files, dir, &manifest, &damage, &mut found).map_err(failed)?;
     }
     Ok((manifest, found))
@@ -59,28 +63,29 @@ pub struct Examination {
     pub damage: Option<Error>,
     /// Bytes that cutting the damage sets aside, those of `left_out` included.
     pub lost_bytes: u64,
-    /// Files with data that no transaction is read from, because no manifest names them and they fit in nowhere.
+    /// Files with data that no transaction is read from, because no manifest names them and they fit in
+    /// nowhere.
     pub left_out: Vec<String>,
 }
 
 /// Reads the folder and changes nothing in it.
 pub(super) fn examine(files: &dyn Files, dir: &Path) -> Result<Examination> {
-    let (mut found, mut damage) = (Found::default(), None);
+    let (mut found, mut damage) = (LoadResult::default(), None);
     let manifest = match read_manifest(files, dir) {
         Ok(read) => read.unwrap_or_default(),
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Damage(found)) => {
+        Err(LoadError::Error(error)) => return Err(error),
+        Err(LoadError::Damage(found)) => {
             damage = Some(found.into_error(&Manifest::default()));
-            unlisted::rebuild(files, dir)?
+            unlisted_files::rebuild(files, dir)?
         }
     };
-    let left_out = unlisted::with_records(files, dir, &manifest)?;
+    let left_out = unlisted_files::with_records(files, dir, &manifest)?;
     let bytes_of = |name: &String| files.open(&dir.join(name)).ok()?.size().ok();
     let mut lost_bytes = left_out.iter().filter_map(bytes_of).sum();
     match recover(files, dir, &manifest, &mut |_, _| Ok(()), &mut found) {
         Ok(()) => {}
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Damage(stop)) => {
+        Err(LoadError::Error(error)) => return Err(error),
+        Err(LoadError::Damage(stop)) => {
             let behind = &manifest.entries[stop.file.unwrap_or(0)..];
             let sizes = behind.iter().filter_map(|entry| bytes_of(&entry.name));
             lost_bytes += sizes.sum::<u64>().saturating_sub(stop.offset);
@@ -90,9 +95,9 @@ pub(super) fn examine(files: &dyn Files, dir: &Path) -> Result<Examination> {
     Ok(Examination { transactions: found.recovery.transactions, damage, lost_bytes, left_out })
 }
 
-/// Cuts torn ends, and space that was reserved and not written: appending goes on behind the content, and Redis
-/// would not load zeros.
-fn cut_ends(files: &dyn Files, dir: &Path, manifest: &Manifest, found: &Found) -> Result<()> {
+/// Cuts torn ends, and space that was reserved and not written: appending goes on behind the content, and
+/// Redis would not load zeros.
+fn cut_ends(files: &dyn Files, dir: &Path, manifest: &Manifest, found: &LoadResult) -> Result<()> {
     if found.recovery.cut_bytes > 0 {
         tracing::warn!(cut_bytes = found.recovery.cut_bytes, "cut a torn end that was never synced");
     }
@@ -108,14 +113,14 @@ fn cut_ends(files: &dyn Files, dir: &Path, manifest: &Manifest, found: &Found) -
     Ok(())
 }
 
-/// Keeps what lies before the damage under a new manifest; the damaged file and all behind it are copied aside
-/// first, so that whoever knows better can still go back, and a crash in between loses neither.
+/// Keeps everything before the damage under a new manifest. The damaged file and all files after it are
+/// copied first, so that an operator can still use them, and a crash in between loses neither.
 fn set_aside(
     files: &dyn Files,
     dir: &Path,
     manifest: &Manifest,
     damage: &Damage,
-    found: &mut Found,
+    found: &mut LoadResult,
 ) -> io::Result<Manifest> {
     let (kept, dropped) = manifest.entries.split_at(damage.file.unwrap_or(0));
     let mut mended = Manifest { entries: kept.to_vec(), ..Manifest::default() };
@@ -134,7 +139,8 @@ fn set_aside(
     Ok(mended)
 }
 
-/// Copies files beside themselves as `<name>.damaged`, or `<name>.damaged-<n>` where that is taken; those that are missing are passed over.
+/// Copies files beside themselves as `<name>.damaged`, or `<name>.damaged-<n>` where that is taken; those
+/// that are missing are passed over.
 fn copy_aside(files: &dyn Files, dir: &Path, names: Vec<String>) -> io::Result<Vec<String>> {
     let mut copies = Vec::new();
     for name in names {
@@ -143,7 +149,7 @@ fn copy_aside(files: &dyn Files, dir: &Path, names: Vec<String>) -> io::Result<V
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let copy = unlisted::free_name(&files.list(dir)?, &format!("{name}.damaged"));
+        let copy = unlisted_files::free_name(&files.list(dir)?, &format!("{name}.damaged"));
         let length = source.length();
         copy_bytes(source, length, &mut *files.create(&dir.join(&copy))?)?;
         copies.push(copy);

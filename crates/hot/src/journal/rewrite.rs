@@ -1,19 +1,21 @@
-//! Rewriting: a base file with the state of one moment replaces the history that led to it.
+//! The rewrite: a base file with the state of one moment replaces the history before it.
 //!
-//! 1. `prepare`: a new increment is created and named in the manifest as the last one, while the old one is written on.
-//! 2. `cut`: under all shard locks transactions turn to the new increment. Nothing but memory is touched. The writer
-//!    syncs the old one before anything in the new one counts as synced.
-//! 3. The caller writes the state as it was at the cut into the base, which no manifest names yet.
-//! 4. `finish`: the base is synced, then one manifest names base and new increment; then the old files go.
+//! 1. `prepare`: a new increment is created and added to the manifest, while transactions still go to the
+//!    old one.
+//! 2. `cut`: under all shard locks transactions switch to the new increment. This changes only memory. The
+//!    writer syncs the old increment before anything in the new one counts as synced.
+//! 3. The caller writes the state at the cut into the base, which no manifest names yet.
+//! 4. `finish`: the base is synced, a manifest with the base and the new increment is stored, then old files
+//!    are removed.
 //!
-//! A crash before the last manifest leaves the old files and an unnamed base without an end; a crash after it leaves
-//! old files that no manifest names. Both load to the same state.
+//! A crash before the last manifest leaves the old files and an unnamed base without an end; a crash after
+//! it leaves old files that no manifest names. Both load to the same state.
 
+use super::active_file::ActiveFile;
 use super::files::{OpenFile, append_all};
 use super::format::{FileHeader, FileKind, Line, RecordHeader, encode_command, new_salt};
 use super::manifest::{Entry, Manifest};
-use super::shared::{Layout, Shared, quietly};
-use super::tail::Tail;
+use super::state::{FolderState, JournalState, catch_panic};
 use super::{create_file, folder_error};
 use crate::command::Write;
 use crate::error::{Error, Result};
@@ -22,33 +24,34 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A rewrite whose files are ready. Dropped without [`cut`](Prepared::cut) it leaves an empty increment.
-pub struct Prepared {
-    running: Running,
-    tail: Tail,
+/// A rewrite whose files are ready. Dropped without [`cut`](PreparedRewrite::cut) it leaves an empty
+/// increment.
+pub struct PreparedRewrite {
+    running: RewriteGuard,
+    tail: ActiveFile,
     number: u64,
 }
 
 /// There is one rewrite at a time.
-struct Running {
-    shared: Arc<Shared>,
+struct RewriteGuard {
+    state: Arc<JournalState>,
     finished: bool,
 }
 
-impl Drop for Running {
+impl Drop for RewriteGuard {
     fn drop(&mut self) {
         if !self.finished {
             // Wherever it failed: it is tried again when the files have grown further.
-            let above = self.shared.log.lock().disk_bytes() + self.shared.rewrite_bytes_min;
-            self.shared.rewrite_above.store(above, Ordering::Relaxed);
+            let above = self.state.log.lock().disk_bytes() + self.state.rewrite_bytes_min;
+            self.state.rewrite_above.store(above, Ordering::Relaxed);
         }
-        self.shared.rewriting.store(false, Ordering::Release);
+        self.state.rewriting.store(false, Ordering::Release);
     }
 }
 
 /// A base file in the making. Dropped without [`finish`](Rewrite::finish) it leaves everything as it was.
 pub struct Rewrite {
-    shared: Arc<Shared>,
+    state: Arc<JournalState>,
     /// The increment that follows the base. The base has the same number.
     increment: u64,
     after: u64,
@@ -66,57 +69,57 @@ pub struct Rewrite {
     unsynced: usize,
     failed: Option<Error>,
     /// Ends with the rewrite.
-    running: Running,
+    running: RewriteGuard,
 }
 
 /// See [`Journal::prepare_rewrite`](super::Journal::prepare_rewrite).
-pub(super) fn prepare(shared: &Arc<Shared>) -> Result<Prepared> {
-    shared.takes_records(&shared.log.lock())?;
-    if shared.rewriting.swap(true, Ordering::AcqRel) {
+pub(super) fn prepare(state: &Arc<JournalState>) -> Result<PreparedRewrite> {
+    state.takes_records(&state.log.lock())?;
+    if state.rewriting.swap(true, Ordering::AcqRel) {
         return Err(busy());
     }
-    let running = Running { shared: Arc::clone(shared), finished: false };
-    let number = shared.next_number.fetch_add(1, Ordering::AcqRel);
+    let running = RewriteGuard { state: Arc::clone(state), finished: false };
+    let number = state.next_number.fetch_add(1, Ordering::AcqRel);
     let entry = Entry::ours(FileKind::Increment, number);
-    let path = shared.dir.join(&entry.name);
-    let mut layout = shared.layout.lock();
+    let path = state.dir.join(&entry.name);
+    let mut layout = state.layout.lock();
     if layout.lock.is_none() {
         return Err(Error::Closed);
     }
     let mut manifest = layout.manifest.clone();
     manifest.entries.push(entry.clone());
-    let tail = begin_increment(shared, &entry, &manifest).inspect_err(|_| {
+    let tail = begin_increment(state, &entry, &manifest).inspect_err(|_| {
         // No manifest can name it.
-        let _ = shared.files.remove(&path);
+        let _ = state.files.remove(&path);
     })?;
     // Should this fail, either manifest may survive. The file is empty and stays, so both are true.
-    Manifest::publish(&*shared.files, &shared.dir).map_err(|error| folder_error(&path, error))?;
+    Manifest::publish(&*state.files, &state.dir).map_err(|error| folder_error(&path, error))?;
     layout.manifest = manifest;
     drop(layout);
-    Ok(Prepared { running, tail, number })
+    Ok(PreparedRewrite { running, tail, number })
 }
 
 /// Makes an increment with space in it, and a manifest that names it and does not count yet.
-fn begin_increment(shared: &Shared, entry: &Entry, manifest: &Manifest) -> Result<Tail> {
+fn begin_increment(state: &JournalState, entry: &Entry, manifest: &Manifest) -> Result<ActiveFile> {
     let (kind, number, salt) = (entry.kind, entry.number, new_salt());
     // What is synced is proved: a start that finds less in the files before is looking at damage.
-    let header = FileHeader { kind, number, after: shared.synced.load(Ordering::Acquire), salt };
-    let path = shared.dir.join(&entry.name);
+    let header = FileHeader { kind, number, after: state.synced.load(Ordering::Acquire), salt };
+    let path = state.dir.join(&entry.name);
     let failed = |error| folder_error(&path, error);
-    let end = create_file(&*shared.files, &shared.dir, entry, header)?.size().map_err(failed)?;
-    let mut tail = Tail::new(shared.files.open_log(&path).map_err(failed)?, end, salt);
+    let end = create_file(&*state.files, &state.dir, entry, header)?.size().map_err(failed)?;
+    let mut tail = ActiveFile::new(state.files.open_log(&path).map_err(failed)?, end, salt);
     tail.reserve(0).map_err(failed)?;
-    manifest.stage(&*shared.files, &shared.dir).map_err(failed)?;
+    manifest.stage(&*state.files, &state.dir).map_err(failed)?;
     Ok(tail)
 }
 
-impl Prepared {
+impl PreparedRewrite {
     /// Turns transactions to the new increment. Called while none can be appended (all shard locks held).
     pub fn cut(self) -> Result<Rewrite> {
-        let Prepared { running, tail, number } = self;
-        let shared = Arc::clone(&running.shared);
-        let mut log = shared.log.lock();
-        if let Some(stopped) = shared.stopped.get() {
+        let PreparedRewrite { running, tail, number } = self;
+        let state = Arc::clone(&running.state);
+        let mut log = state.log.lock();
+        if let Some(stopped) = state.stopped.get() {
             return Err(stopped.clone());
         }
         if log.closing {
@@ -126,9 +129,9 @@ impl Prepared {
         let old = std::mem::replace(&mut log.tail, tail);
         log.retired.push(old);
         log.other_bytes = bytes_before;
-        shared.wake_writer(log, true);
+        state.wake_writer(log, true);
         Ok(Rewrite {
-            shared,
+            state,
             increment: number,
             after,
             salt: new_salt(),
@@ -176,9 +179,9 @@ impl Rewrite {
         Line::End(self.records).encode(&mut line, self.salt);
         self.append(&line)?;
         self.sync()?;
-        let shared = Arc::clone(&self.shared);
-        let mut layout = shared.layout.lock();
-        if let Some(stopped) = shared.stopped.get() {
+        let state = Arc::clone(&self.state);
+        let mut layout = state.layout.lock();
+        if let Some(stopped) = state.stopped.get() {
             return Err(stopped.clone());
         }
         let old = self.take_over(&mut layout)?;
@@ -213,7 +216,7 @@ impl Rewrite {
                 salt: self.salt,
             };
             self.leftover = true;
-            let file = create_file(&*self.shared.files, &self.shared.dir, &self.base, header)?;
+            let file = create_file(&*self.state.files, &self.state.dir, &self.base, header)?;
             self.bytes = file.size().map_err(|error| self.base_error(error))?;
             self.file = Some(file);
         }
@@ -247,38 +250,38 @@ impl Rewrite {
     }
 
     fn base_error(&self, error: io::Error) -> Error {
-        folder_error(&self.shared.dir.join(&self.base.name), error)
+        folder_error(&self.state.dir.join(&self.base.name), error)
     }
 
     /// Stores the manifest that begins with our base; answers the files it no longer names.
-    fn take_over(&mut self, layout: &mut Layout) -> Result<Vec<Entry>> {
+    fn take_over(&mut self, layout: &mut FolderState) -> Result<Vec<Entry>> {
         let follows = |entry: &Entry| entry.kind == FileKind::Increment && entry.number >= self.increment;
         let (new, old): (Vec<_>, Vec<_>) = layout.manifest.entries.iter().cloned().partition(follows);
         let mut manifest = Manifest { entries: vec![self.base.clone()], ..Manifest::default() };
         manifest.entries.extend(new);
         self.leftover = false;
-        // Should this fail, either manifest may survive. Both lead to the same state as long as the files of both
-        // stay, and both end with the increment that is being written.
+        // Should this fail, either manifest may survive. Both lead to the same state as long as the files of
+        // both stay, and both end with the increment that is being written.
         manifest
-            .store(&*self.shared.files, &self.shared.dir)
-            .map_err(|error| folder_error(&self.shared.dir, error))?;
+            .store(&*self.state.files, &self.state.dir)
+            .map_err(|error| folder_error(&self.state.dir, error))?;
         layout.manifest = manifest;
         Ok(old)
     }
 
     fn remove_old(&mut self, old: Vec<Entry>) {
         for entry in old {
-            if let Err(error) = self.shared.files.remove(&self.shared.dir.join(&entry.name)) {
+            if let Err(error) = self.state.files.remove(&self.state.dir.join(&entry.name)) {
                 let name = entry.name;
-                quietly(
+                catch_panic(
                     || tracing::warn!(%name, %error, "cannot remove a file that the journal no longer needs"),
                 );
             }
         }
         self.running.finished = true;
-        self.shared.rewrite_above.store(self.shared.rewrite_bytes_min, Ordering::Relaxed);
-        self.shared.base_bytes.store(self.bytes, Ordering::Relaxed);
-        let mut log = self.shared.log.lock();
+        self.state.rewrite_above.store(self.state.rewrite_bytes_min, Ordering::Relaxed);
+        self.state.base_bytes.store(self.bytes, Ordering::Relaxed);
+        let mut log = self.state.log.lock();
         log.other_bytes = log.other_bytes - self.bytes_before + self.bytes;
     }
 }
@@ -286,9 +289,9 @@ impl Rewrite {
 impl Drop for Rewrite {
     fn drop(&mut self) {
         // Under the lock that closing takes: once the folder is free, the name may be another journal's.
-        let layout = self.shared.layout.lock();
+        let layout = self.state.layout.lock();
         if self.leftover && layout.lock.is_some() {
-            let _ = self.shared.files.remove(&self.shared.dir.join(&self.base.name));
+            let _ = self.state.files.remove(&self.state.dir.join(&self.base.name));
         }
     }
 }

@@ -7,7 +7,7 @@ mod format;
 mod live;
 mod rewrite;
 
-use super::faulty::Forgetful;
+use super::fault_disk::FaultDisk;
 use super::*;
 use crate::command::Expiry;
 use bytes::Bytes;
@@ -19,18 +19,18 @@ type Transaction = Vec<(RawKey, Write)>;
 /// A keyspace that knows SET, DEL and INCRBY: enough to tell states apart.
 type State = BTreeMap<RawKey, Bytes>;
 
-fn options(files: &Forgetful, durability: Durability) -> JournalOptions {
+fn options(files: &FaultDisk, durability: Durability) -> JournalOptions {
     JournalOptions { files: Arc::new(files.clone()), durability, ..JournalOptions::new("/data") }
 }
 
 /// A journal whose writer the test turns by hand, with the writes that were loaded.
-fn open(files: &Forgetful, durability: Durability) -> Result<(Journal, Writer, Recovery, Transaction)> {
+fn open(files: &FaultDisk, durability: Durability) -> Result<(Journal, Writer, Recovery, Transaction)> {
     open_with(options(files, durability))
 }
 
 fn open_with(options: JournalOptions) -> Result<(Journal, Writer, Recovery, Transaction)> {
     let mut loaded = Transaction::new();
-    let (journal, recovery, writer) = Journal::open_by_hand(options, &mut |key, write| {
+    let (journal, recovery, writer) = Journal::open_without_thread(options, &mut |key, write| {
         loaded.push((key, write));
         Ok(())
     })?;
@@ -38,7 +38,7 @@ fn open_with(options: JournalOptions) -> Result<(Journal, Writer, Recovery, Tran
 }
 
 /// What the next start finds.
-fn reload(files: &Forgetful) -> Result<(Recovery, Transaction)> {
+fn reload(files: &FaultDisk) -> Result<(Recovery, Transaction)> {
     open(files, Durability::Always).map(|(_, _, recovery, loaded)| (recovery, loaded))
 }
 

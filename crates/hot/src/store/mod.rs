@@ -1,31 +1,26 @@
-//! The store: what a game holds. An engine, the layout of its keys, and scopes of one partition.
+//! The store that a game uses: an engine, the layout of its keys, and scopes of one partition each.
 
-mod decode;
-mod families;
 mod log;
-mod member;
 mod reads;
-mod transaction;
-mod typed;
+mod set_pages;
 
-pub use log::{LogEntry, LogPage, log_keys, stored_entry};
-pub use member::{Member, SetPage};
-pub use typed::Tx;
+pub use crate::tx::log::{LogEntry, LogPage, log_keys, stored_entry};
+pub use crate::tx::member::Member;
+pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};
-use crate::engine::{Cursor, Ended, Engine, Order, Stats, Ticket};
+use crate::engine::{Cursor, Engine, LocalOutcome, Lsn, Stats, TransactionRequest};
 use crate::error::{Error, Result};
 use crate::limits::TRANSACTION_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
+use crate::tx::encode::{in_scratch, rendered};
+use crate::tx::{ClosureTransaction, Transaction, Tx};
 use bytes::Bytes;
 use emberkeep_schema::{
     Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
 };
-use families::Families;
 use std::sync::Arc;
 use std::time::Duration;
-use transaction::ClosureTransaction;
-use typed::rendered;
 
 /// Hot state on some engine. Cheap to clone.
 #[derive(Clone)]
@@ -41,9 +36,9 @@ impl Store {
         Store { engine, layout }
     }
 
-    /// The part of the store in which one partition lives. Every transaction runs in one.
+    /// The scope of one partition. Every transaction runs in one.
     pub fn scope<P: Partition>(&self, partition: P) -> Scope<P> {
-        let text = typed::in_scratch::<Error>(|out| {
+        let text = in_scratch::<Error>(|out| {
             partition.write(out);
             Ok(())
         });
@@ -57,7 +52,7 @@ impl Store {
         }
     }
 
-    /// How keys are written on this store's engine.
+    /// How keys are rendered on the engine.
     pub fn key_layout(&self) -> &KeyLayout {
         &self.layout
     }
@@ -72,32 +67,34 @@ impl Store {
         self.engine.now().await
     }
 
-    /// Whether the engine takes transactions now; the error says what keeps it from that.
+    /// Checks that the engine accepts transactions now; the error says why not.
     pub async fn ready(&self) -> Result<()> {
         self.engine.ready().await
     }
 
-    /// Why the engine takes no transactions until it is opened again; `None` if it does, or may by itself, as on a full disk.
+    /// Why the engine accepts no transactions until it is opened again. `None` if it accepts them, or may
+    /// recover by itself, as after a full disk.
     pub fn stopped(&self) -> Option<Error> {
         self.engine.stopped()
     }
 
-    /// What the engine counted since it was opened.
+    /// Counters of the engine since it was opened.
     pub fn stats(&self) -> Stats {
         self.engine.stats()
     }
 
-    /// The engine itself: raw reads, scans, subscriptions.
+    /// The engine, for raw reads, scans and subscriptions.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Messages of channels and channel patterns, by their raw names.
+    /// Subscribes to channels and channel patterns, by raw name.
     pub async fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Result<Subscription> {
         self.engine.subscribe(channels, patterns).await
     }
 
-    /// Messages of a family's channels in all partitions. [`Family::parse`] tells which one a message is of.
+    /// Subscribes to a family's channels in all partitions. [`Family::parse`] gives the partition of a
+    /// message.
     pub async fn subscribe_all<F, C>(&self) -> Result<Subscription>
     where
         F: Family<Kind = Channel<C>>,
@@ -106,8 +103,8 @@ impl Store {
         self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout).into()]).await
     }
 
-    /// One page of a family's keys over all partitions, with the partition where the key tells it. A cursor is refused
-    /// (`Error::Invalid`) where a server restarted or slots of a Cluster moved since: begin anew, without one.
+    /// One page of a family's keys over all partitions. After a server restarts or slots of a Cluster move,
+    /// the cursor is refused (`Error::Invalid`): start again without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
         let pattern = glob_of::<F>(&self.layout);
         let page = self.engine.scan(from, &pattern, count).await?;
@@ -115,17 +112,38 @@ impl Store {
         Ok(ScanPage { keys, next: page.next })
     }
 
-    /// Ends the engine: in-flight work finishes and is made durable.
+    /// Closes the engine: waits for running transactions and makes them durable.
     pub async fn close(&self) -> Result<()> {
         self.engine.close().await
+    }
+
+    /// Runs a transaction on the caller's stack and waits until it is durable. `false` = the engine is
+    /// remote.
+    ///
+    /// Apart from `transact`, so that it is compiled once and not for every closure.
+    async fn run_local(
+        &self,
+        partition: &[u8],
+        transaction: &mut dyn Transaction,
+        seed: u64,
+    ) -> Result<bool> {
+        let Some(LocalOutcome { result, lsn }) = self.engine.run_local(partition, transaction, seed) else {
+            return Ok(false);
+        };
+        match lsn {
+            // Nothing to wait for: without a yield, a loop of transactions would starve the other tasks.
+            Lsn(0) => tokio::task::consume_budget().await,
+            lsn => self.engine.wait_durable(lsn).await?,
+        }
+        result.map(|()| true)
     }
 }
 
 /// A page of a family's keys.
 pub struct ScanPage<F: Family> {
-    /// Partition, where the key tells it, and key. A key may appear on two pages.
+    /// Partition (`None` if the key's pattern does not contain it) and key. A key may appear on two pages.
     pub keys: Vec<(Option<F::Partition>, Key<F>)>,
-    /// Where to go on; `None` at the end.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
@@ -154,7 +172,7 @@ fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// One partition of a store: where transactions run.
+/// One partition of a store. Transactions run in it.
 #[derive(Clone)]
 pub struct Scope<P> {
     store: Store,
@@ -175,21 +193,21 @@ impl<P: Partition> Scope<P> {
         &self.partition
     }
 
-    /// The same scope, with another time until `Conflict`; more than [`TRANSACTION_DEADLINE_MAX`](crate::limits::TRANSACTION_DEADLINE_MAX)
-    /// counts as that.
+    /// The same scope with another time until `Conflict`, at most
+    /// [`TRANSACTION_DEADLINE_MAX`](crate::limits::TRANSACTION_DEADLINE_MAX).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The same scope, whose transactions will probably make this read: prefetched reads go out together on engines that are
-    /// far away. A wrong prefetch costs time, never correctness.
+    /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A
+    /// wrong prefetch costs time, never correctness.
     pub fn prefetch<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
         self.prefetched.push((self.raw(key), read));
         self
     }
 
-    /// The same scope, whose transactions will probably `get` this key, see [`Scope::prefetch`].
+    /// The same scope. Its transactions prefetch the value of this key, see [`Scope::prefetch`].
     pub fn prefetch_get<F, C>(self, key: &Key<F>) -> Self
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -198,12 +216,12 @@ impl<P: Partition> Scope<P> {
         self.prefetch(key, Read::Get)
     }
 
-    /// The same scope, whose transactions will probably ask whether this key exists, see [`Scope::prefetch`].
+    /// The same scope. Its transactions prefetch whether this key exists, see [`Scope::prefetch`].
     pub fn prefetch_exists<F: Family<Partition = P>>(self, key: &Key<F>) -> Self {
         self.prefetch(key, Read::Exists)
     }
 
-    /// The same scope, whose transactions will probably read all members of this set, see [`Scope::prefetch`].
+    /// The same scope. Its transactions prefetch all members of this set, see [`Scope::prefetch`].
     pub fn prefetch_members<F, M>(self, key: &Key<F>) -> Self
     where
         F: Family<Partition = P, Kind = Set<M>>,
@@ -216,10 +234,10 @@ impl<P: Partition> Scope<P> {
         rendered(&self.store.layout, &self.partition, key)
     }
 
-    /// Runs an atomic transaction.
+    /// Runs an atomic, serializable transaction.
     ///
-    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`; it may run
-    /// several times, and only the effects of the last run are kept. An error discards them.
+    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`. It may run
+    /// several times; only the effects of the last run are committed. An error of the body discards them.
     pub async fn transact<T, E, F>(&self, body: F) -> Result<T, E>
     where
         F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
@@ -227,44 +245,21 @@ impl<P: Partition> Scope<P> {
         E: From<Error> + Send + 'static,
     {
         let (layout, partition) = (self.store.layout.clone(), self.partition.clone());
-        let mut transaction =
-            ClosureTransaction { body, layout, partition, families: Families::default(), result: None };
-        let engine = &*self.store.engine;
-        let seed = engine.seed();
-        match engine.run_local(&self.text, &mut transaction, seed) {
-            Some(Ended { result, ticket }) => {
-                match ticket {
-                    // An engine in process never waits, so a loop of transactions would never let others run.
-                    Ticket(0) => tokio::task::consume_budget().await,
-                    ticket => engine.settle(ticket).await?,
-                }
-                result?;
-            }
-            None => transaction = self.run_there(transaction, seed).await?,
+        let mut transaction = ClosureTransaction::new(body, layout, partition);
+        let seed = self.store.engine.seed();
+        if self.store.run_local(&self.text, &mut transaction, seed).await? {
+            return transaction.into_result();
         }
-        transaction.result.unwrap_or_else(|| Err(Error::Closed.into()))
-    }
-
-    async fn run_there<T, E, F>(
-        &self,
-        transaction: ClosureTransaction<P, F, T, E>,
-        seed: u64,
-    ) -> Result<ClosureTransaction<P, F, T, E>, Error>
-    where
-        F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
-        let order = Order {
+        let request = TransactionRequest {
             partition: self.text.clone(),
             prefetched: self.prefetched.clone(),
             transaction: Box::new(transaction),
             deadline: self.deadline,
             seed,
         };
-        let transaction = self.store.engine.run(order).await?;
-        let transaction = transaction.into_any().downcast::<ClosureTransaction<P, F, T, E>>();
-        Ok(*transaction.expect("an engine gives back the transaction it was given"))
+        let transaction = self.store.engine.run(request).await?.into_any();
+        let transaction = transaction.downcast::<ClosureTransaction<P, F, T, E>>();
+        transaction.expect("an engine gives back the transaction it was given").into_result()
     }
 
     /// Sets a value in a transaction of its own.
@@ -278,7 +273,7 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.put(&key, &value)).await
     }
 
-    /// Sets a value for a given time, in a transaction of its own.
+    /// Sets a value with a TTL, in a transaction of its own.
     pub async fn put_for<F, C>(&self, key: &Key<F>, value: C::Value, life: Duration) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -288,7 +283,8 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.put_for(&key, &value, life)).await
     }
 
-    /// Removes a key in a transaction of its own; `true` for the one caller whose transaction removed it.
+    /// Removes a key in a transaction of its own. `true` = it existed; only one of several concurrent
+    /// callers gets it.
     pub async fn del<F: Family<Partition = P>>(&self, key: &Key<F>) -> Result<bool> {
         let key = key.clone();
         self.transact(move |tx| {
@@ -301,7 +297,7 @@ impl<P: Partition> Scope<P> {
         .await
     }
 
-    /// Messages of one channel of this partition.
+    /// Subscribes to one channel of this partition.
     pub async fn subscribe<F, C>(&self, channel: &Key<F>) -> Result<Subscription>
     where
         F: Family<Partition = P, Kind = Channel<C>>,

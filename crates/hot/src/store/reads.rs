@@ -1,11 +1,11 @@
-//! Plain reads of a scope, outside a transaction: each is true at a moment after the call, and no two of one moment.
-//! What must agree is read inside a transaction.
+//! Plain reads of a scope, outside a transaction: each is true at some moment after the call, not all at the
+//! same one. Reads that must be consistent belong into a transaction.
 
 use super::Scope;
-use super::decode::{self, decoded, with_family};
-use super::typed::{encoded, with_buffers};
 use crate::command::{RawKey, Read, Reply, ZSlice};
 use crate::error::Result;
+use crate::tx::decode::{self, decoded, with_family};
+use crate::tx::encode::{encoded, with_buffers};
 use emberkeep_schema::{Codec, Family, Hash, Key, List, Partition, Set, SortedSet, Text};
 
 impl<P: Partition> Scope<P> {
@@ -22,7 +22,7 @@ impl<P: Partition> Scope<P> {
         decode::value::<F, C>(&raw, reply)
     }
 
-    /// The same at once, where the engine can: in buffers of the thread, nothing but the value is allocated.
+    /// The same without waiting, if the engine can answer at once. Only the value is allocated.
     fn get_local<F, C>(&self, key: &Key<F>) -> Option<Result<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -38,8 +38,8 @@ impl<P: Partition> Scope<P> {
         })
     }
 
-    /// The values of many keys, each true at a moment after the call, in one round trip. One value that cannot be
-    /// read fails the call, see [`Scope::get_each`].
+    /// The values of many keys in one round trip, each at some moment after the call. A corrupt value fails
+    /// the call; see [`Scope::get_each`].
     pub async fn get_many<F, C>(&self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -48,8 +48,7 @@ impl<P: Partition> Scope<P> {
         self.get_each(keys).await?.into_iter().collect()
     }
 
-    /// Like [`Scope::get_many`], each key with a result of its own: a value that an external client corrupt does not
-    /// stand in the way of the others. The outer error is the store's.
+    /// Like [`Scope::get_many`] with a result for each key: a corrupt value does not affect the others.
     pub async fn get_each<F, C>(&self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -70,7 +69,7 @@ impl<P: Partition> Scope<P> {
         replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
     }
 
-    /// When the key ends, in milliseconds since 1970. `None` = absent or without an end.
+    /// When the key expires, in milliseconds since 1970. `None` = the key is absent or has no deadline.
     pub async fn deadline_of<F: Family<Partition = P>>(&self, key: &Key<F>) -> Result<Option<i64>> {
         decode::deadline(self.ask(key, Read::ExpireTime).await?.1)
     }

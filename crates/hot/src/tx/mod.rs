@@ -1,220 +1,223 @@
-//! The atomic transaction as engines see it: raw keys, reads over a base, buffered effects.
+//! Transactions. A body reads and writes through [`Tx`]: keys of declared families, values instead of bytes.
 //!
-//! Responsible for: read-your-writes, the checks every write passes, one time and one random stream per transaction.
-//! Not responsible for: locks, networks, retries (engines), types and TTL policies (`Tx`).
+//! Responsible for: the operations of a transaction, read-your-writes, TTL policies, limits on each write,
+//! one time and one random stream per transaction.
+//! Not responsible for: locks, networks, retries (engines); starting a transaction (`store`).
+//!
+//! The methods are named after the commands of Redis. Every key belongs to the partition of the scope, so a
+//! transaction cannot reach another partition.
+//!
+//! Reading order: `raw` (a run over raw keys), `source` (where its reads come from), `overlay` (reads over
+//! own writes), `typed` (the operations of [`Tx`]), `closure` (a body as a [`Transaction`]).
 
-mod base;
+mod closure;
+pub(crate) mod decode;
+pub(crate) mod encode;
+mod families;
+pub(crate) mod log;
+pub(crate) mod member;
 pub(crate) mod overlay;
+mod raw;
+mod source;
+mod transaction;
+mod typed;
 
-pub use base::Base;
+pub(crate) use closure::ClosureTransaction;
 pub use overlay::absent;
+pub use raw::{RawTx, read_through};
+pub use source::ReadSource;
+pub use transaction::{Transaction, run_once};
 
 use crate::command::*;
-use crate::error::{Error, Result, show};
-use crate::limits::{
-    READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX,
-};
+use crate::error::Result;
 use bytes::Bytes;
+use decode::with_family;
+use emberkeep_schema::{Channel, Codec, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy};
+use encode::{encoded, rendered};
+use families::Families;
+use member::Member;
 
-/// A unit of work that an engine runs, possibly several times, and commits at most once.
-pub trait Transaction: Send {
-    /// Runs the body once. `true` asks for the commit of its effects; on `false` (an error of the body) they are
-    /// discarded, but the reads are validated all the same.
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool;
-
-    /// An error of the commit in the words of the transaction's owner, who knows more of a raw key than an engine does.
-    fn explain(&self, error: Error) -> Error {
-        error
-    }
-
-    /// The transaction back, so that its owner finds the result inside.
-    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+/// One run of a transaction's body over one partition.
+pub struct Tx<'a, P> {
+    raw: RawTx<'a>,
+    layout: &'a KeyLayout,
+    partition: &'a P,
+    families: &'a mut Families,
 }
 
-/// One run of a body: reads fall through to the base, effects are buffered.
-pub struct RawTx<'a> {
-    base: &'a mut dyn Base,
-    effects: &'a mut Effects,
-    random: u64,
-    suspended: bool,
-    /// What the effects weigh so far.
-    bytes: usize,
-    /// Keeps a string of the body's own writing alive while the body looks at it.
-    scratch: Option<Bytes>,
-}
-
-impl<'a> RawTx<'a> {
-    /// Starts a run. `effects` must be empty; `seed` is the transaction's own, the same in every run.
-    pub fn new(base: &'a mut dyn Base, effects: &'a mut Effects, seed: u64) -> Self {
-        debug_assert!(effects.is_empty());
-        RawTx { base, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
-    }
-
-    /// Whether a read was not known: whatever the body returned means nothing, it will run again.
-    pub fn suspended(&self) -> bool {
-        self.suspended
-    }
-
-    /// Answers a read, own writes included. Refusals are errors.
-    pub fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
-        self.settled()?;
-        self.ask(key, &read)
-    }
-
-    /// Answers many reads, own writes included, in their order; each refusal is an error of its own. What is not
-    /// known of them is asked for together, not one by one.
-    pub fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
-        self.settled()?;
-        if reads.len() > READS_TOGETHER_MAX {
-            let problem = format!("{} read together, at most {READS_TOGETHER_MAX}; split them", reads.len());
-            return Err(Error::invalid("keys", problem));
-        }
-        // On to the end also after one that is not known: that is what makes the engine ask for all of them.
-        let replies: Vec<_> = reads.iter().map(|(key, read)| self.ask(key, read)).collect();
-        self.settled()?;
-        let bytes: usize = replies.iter().flatten().map(Reply::bytes).sum();
-        match reads.first() {
-            Some((key, read)) if bytes > READS_TOGETHER_BYTES_MAX => {
-                let key = format!("{} and {} more keys", show(key), reads.len() - 1);
-                let (what, max) = (read.name(), READS_TOGETHER_BYTES_MAX);
-                Err(Error::TooLarge { key, what, found: bytes, unit: "bytes", max })
-            }
-            _ => Ok(replies),
-        }
-    }
-
-    fn ask(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
-        read.check(key)?;
-        let reply = if self.is_dirty(key) {
-            let writes: Vec<&Write> =
-                self.effects.writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w).collect();
-            overlay::read(self.base, key, &writes, read)
-        } else {
-            self.base.read(key, read)
-        };
-        self.note(reply)?.checked(key, read)
-    }
-
-    /// A body that goes on after a read that is not known asks for what it made up: nothing more is answered.
-    fn settled(&self) -> Result<()> {
-        if self.suspended { Err(Error::Suspended) } else { Ok(()) }
-    }
-
-    /// The string at `key`, borrowed from where it lives.
-    pub fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
-        self.settled()?;
-        if self.is_dirty(key) {
-            self.scratch = match self.read(key, Read::Get)? {
-                Reply::Blob(blob) => Some(blob),
-                _ => None,
-            };
-            return Ok(self.scratch.as_deref());
-        }
-        let text = self.base.text(key);
-        self.suspended |= matches!(text, Err(Error::Suspended));
-        text
-    }
-
-    /// Begins to look at what transactions behind this one will read. Only in a run that has ended for want of a read, on an
-    /// engine that is far away: reads that are not known are asked for beside that one, and the effects of such a run
-    /// are discarded anyway. `false` = there is no use in it.
-    pub fn look_ahead(&mut self) -> bool {
-        let useful = self.suspended && self.base.is_far();
-        self.suspended &= !useful;
-        useful
-    }
-
-    /// Ends what [`look_ahead`](RawTx::look_ahead) began.
-    pub fn look_back(&mut self) {
-        self.suspended = true;
-    }
-
-    /// Buffers a write.
-    pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
-        check_key(&key)?;
-        write.check()?;
-        if let Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) = write
-            && at <= self.now()
-        {
-            return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
-        }
-        if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
-            return Err(Error::invalid(
-                "transaction",
-                format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions"),
-            ));
-        }
-        self.weigh(key.len() + write.bytes())?;
-        self.effects.writes.push((key, write));
-        Ok(())
-    }
-
-    /// Counts bytes that the commit will carry.
-    fn weigh(&mut self, bytes: usize) -> Result<()> {
-        if self.bytes + bytes > TRANSACTION_BYTES_MAX {
-            let problem = format!("more than {TRANSACTION_BYTES_MAX} bytes; loop over bounded transactions");
-            return Err(Error::invalid("transaction", problem));
-        }
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    /// Buffers an entry of the partition's log.
-    pub fn record(&mut self, entry: LogAppend) -> Result<()> {
-        Write::Set(entry.entry.clone(), Expiry::Keep).check()?;
-        check_log_bound(entry.entries_max)?;
-        self.weigh(entry.entry.len())?;
-        self.effects.log.push(entry);
-        Ok(())
-    }
-
-    /// Buffers a message, sent when the transaction commits.
-    pub fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
-        check_key(&channel)?;
-        Write::Set(payload.clone(), Expiry::Keep).check()?;
-        self.weigh(channel.len() + payload.len())?;
-        self.effects.messages.push((channel, payload));
-        Ok(())
+impl<P: Partition> Tx<'_, P> {
+    /// The partition of this transaction.
+    pub fn partition(&self) -> &P {
+        self.partition
     }
 
     /// The engine's milliseconds since 1970; one value for the whole run.
     pub fn now(&mut self) -> i64 {
-        self.base.now()
+        self.raw.now()
     }
 
-    /// The next number of the transaction's own random stream (SplitMix64); a rerun draws the same numbers.
+    /// The next number of the transaction's random stream. Every run of the body draws the same numbers.
     pub fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.random)
+        self.raw.random()
     }
 
-    fn is_dirty(&self, key: &RawKey) -> bool {
-        self.effects.writes.iter().any(|(k, _)| k == key)
+    /// The bytes of a key on the engine.
+    pub fn raw_name<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
+        self.key(key)
     }
 
-    fn note(&mut self, reply: Result<Reply>) -> Result<Reply> {
-        self.suspended |= matches!(reply, Err(Error::Suspended));
-        reply
+    /// Whether a name is that of a key of this family in this partition.
+    pub fn owns<F: Family<Partition = P>>(&self, name: &[u8]) -> bool {
+        // A pattern may leave its partition out, so the parsed key is rendered again and compared.
+        F::parse(self.layout, name).is_some_and(|(_, key)| self.key(&key) == name)
     }
-}
 
-/// SplitMix64's mix. Engines give transactions seeds that are a constant apart, which may be the generator's own
-/// increment: mixed, their streams begin at unrelated places.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-/// A log that keeps nothing is refused: engines could not agree on what it means.
-pub(crate) fn check_log_bound(entries_max: usize) -> Result<()> {
-    match entries_max {
-        0 => Err(Error::invalid("log bound", "0 entries, expected at least 1")),
-        _ => Ok(()),
+    fn key<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
+        rendered(self.layout, self.partition, key)
     }
-}
 
-/// Lays `writes` over a base: what a transaction sees that runs after others in the same commit.
-pub fn read_through(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
-    if writes.is_empty() { base.read(key, read) } else { overlay::read(base, key, writes, read) }
+    /// The keys of this partition's log: the list and its counter.
+    fn log_keys(&self) -> (RawKey, RawKey) {
+        let mut text = Vec::new();
+        self.partition.write(&mut text);
+        log::log_keys(self.layout, &text)
+    }
+
+    fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
+        let raw = self.key(key);
+        let reply = self.raw.read(&raw, read).map_err(with_family::<F>)?;
+        Ok((raw, reply))
+    }
+
+    fn read_many<F: Family<Partition = P>>(
+        &mut self,
+        keys: &[Key<F>],
+        read: &Read,
+    ) -> Result<Vec<(RawKey, Result<Reply>)>> {
+        let reads: Vec<_> = keys.iter().map(|key| (self.key(key), read.clone())).collect();
+        let replies = self.raw.read_many(&reads).map_err(with_family::<F>)?;
+        Ok(reads.into_iter().map(|(key, _)| key).zip(replies).collect())
+    }
+
+    /// Whether the key exists.
+    pub fn exists<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<bool> {
+        decode::flag(self.read(key, Read::Exists)?.1)
+    }
+
+    /// Whether each of these keys exists. A remote engine is asked once for all of them. At most
+    /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
+    pub fn exists_many<F: Family<Partition = P>>(&mut self, keys: &[Key<F>]) -> Result<Vec<bool>> {
+        let replies = self.read_many(keys, &Read::Exists)?;
+        replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
+    }
+
+    /// When the key expires, in milliseconds since 1970. `None` = the key is absent or has no deadline.
+    pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
+        decode::deadline(self.read(key, Read::ExpireTime)?.1)
+    }
+
+    /// Removes the key.
+    pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
+        self.raw.write(self.key(key), Write::Del)
+    }
+
+    /// Restarts the TTL of an existing key of a `refresh` family.
+    pub fn touch<F: Family<Partition = P, Ttl = emberkeep_schema::Refresh>>(
+        &mut self,
+        key: &Key<F>,
+    ) -> Result<()> {
+        self.refresh(key)
+    }
+
+    /// Sets the deadline of an existing key of a `given` family.
+    pub fn expire_at<F: Family<Partition = P, Ttl = Given>>(
+        &mut self,
+        key: &Key<F>,
+        at_ms: i64,
+    ) -> Result<()> {
+        self.raw.write(self.key(key), Write::ExpireAt(at_ms))
+    }
+
+    /// Writes to a key and sets its deadline as the family declares.
+    fn write<F: Family<Partition = P>>(&mut self, key: &Key<F>, write: Write) -> Result<()> {
+        let fixed = match F::DECLARATION.ttl {
+            Ttl::Fixed { .. } => self.deadline(key)?,
+            _ => None,
+        };
+        // Only these writes can be refused because of the key's type; the error then names the family.
+        self.families.note::<F>();
+        self.raw.write(self.key(key), write)?;
+        match fixed {
+            // The write keeps the deadline. Setting it again would be refused in the key's last millisecond.
+            Some(_) => Ok(()),
+            None => self.refresh(key),
+        }
+    }
+
+    fn refresh<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
+        match F::DECLARATION.ttl {
+            Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
+                let at = self.now() + ms;
+                self.raw.write(self.key(key), Write::ExpireAt(at))
+            }
+            Ttl::Persistent | Ttl::Given => Ok(()),
+        }
+    }
+
+    /// Appends an entry to the partition's log in the same commit. The log keeps the newest
+    /// [`LOG_ENTRIES_DEFAULT`](crate::limits::LOG_ENTRIES_DEFAULT) entries.
+    pub fn record(&mut self, entry: impl Into<Bytes>) -> Result<()> {
+        self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
+    }
+
+    /// Appends an entry to a log of at most `entries_max` entries (at least 1).
+    pub fn record_bounded(
+        &mut self,
+        entry: impl Into<Bytes>,
+        entries_max: usize,
+        overflow: Overflow,
+    ) -> Result<()> {
+        self.raw.record(LogAppend { entry: entry.into(), entries_max, overflow })
+    }
+
+    /// Publishes a message if the transaction commits.
+    pub fn publish<F, C>(&mut self, channel: &Key<F>, message: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Channel<C>>,
+        F::Ttl: TtlPolicy,
+        C: Codec,
+    {
+        let payload = encoded::<F, C>(message)?;
+        self.raw.publish(self.key(channel), payload)
+    }
+
+    /// Prefetches reads that the next transactions will make, after a read of this one was not available.
+    ///
+    /// A remote engine then answers all of them in one round trip. Without it, transactions that each take
+    /// the next element of something would need a round trip each. Reads and writes of `work` have no other
+    /// effect. On an engine in this process, or when no read was missing, `work` does not run and the result
+    /// is `None`.
+    pub fn prefetch<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if !self.raw.begin_prefetch() {
+            return None;
+        }
+        let result = work(self);
+        self.raw.end_prefetch();
+        Some(result)
+    }
+
+    /// A read of a raw key, for tools that work without families.
+    pub fn raw_read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        self.raw.read(key, read)
+    }
+
+    /// Many reads of raw keys, requested together. Each has its own result.
+    pub fn raw_read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
+        self.raw.read_many(reads)
+    }
+
+    /// A write of a raw key, for tools and tests. No TTL policy is applied.
+    pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        self.raw.write(key, write)
+    }
 }

@@ -1,17 +1,18 @@
-//! An index: a set of the ids of records that belong together, and never a ghost in what is read from it.
+//! An index: a set of the ids of records that belong together. Reading it never returns a stale entry.
 //!
 //! Promises:
-//! 1. A record and its entry come and go in one transaction ([`enter`], [`leave`] beside the write of the record).
-//! 2. [`list`] returns living records only, each of which says itself that it belongs there, to this index and, where
-//!    records tell it ([`Indexed::partition`]), to this partition. Entries without such a record
-//!    (it ended by TTL, or an external client deleted it) are removed, in a transaction that looks at the record once more: ids
-//!    are used again.
-//! 3. A record that cannot be read does not hide the others: it is told by its key, and its entry stays.
-//! 4. A [`Sweeper`] does the same for indexes that nobody reads, and puts records that are in no index into theirs. It
-//!    works in bounded turns, and never blocks anybody.
+//! 1. A record and its entry are written and removed in one transaction ([`enter`] and [`leave`] beside the
+//!    write).
+//! 2. [`list`] returns only existing records that name this index as theirs and, if records name it
+//!    ([`Indexed::partition`]), this partition. Stale entries (the record expired, or an external client
+//!    deleted it) are removed in a transaction that reads the record again, because ids are reused.
+//! 3. A record that cannot be decoded does not hide the others: it is reported by its key, and its entry
+//!    stays.
+//! 4. A [`Sweeper`] does the same for indexes that are seldom read, and enters records that are in no index.
+//!    It works in bounded turns and never blocks other callers.
 //!
-//! Keys, both the caller's: the record (a string), and the index (a set of the texts that stand in the records' keys).
-//! What links them is [`Indexed`].
+//! Keys, both the caller's: the record (a string), and the index (a set of the ids in the records' keys).
+//! [`Indexed`] links them.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -76,7 +77,7 @@
 //!     });
 //!     build.await?;
 //! }
-//! // Somebody deletes a ship and forgets the index.
+//! // An external client deletes a ship and forgets the index.
 //! scope.del(&SHIP.key(7)).await?;
 //! let listing = index::list::<BySystem>(&scope, &SYSTEM.key(3)).await?;
 //! assert_eq!((listing.living, listing.pruned), (vec![ship], 1));
@@ -88,20 +89,20 @@ mod list;
 mod sweep;
 
 pub use list::{IndexPage, Listing, list, living, page};
-pub use sweep::{Sweeper, Swept};
+pub use sweep::{SweepReport, Sweeper};
 
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Part, Partition, Piece, Set, Text, Topology};
 
-/// How records and their index belong together. Implemented by a marker type of the game, once for each index.
+/// Links records to their index. A game implements it on a marker type, once for each index.
 pub trait Indexed: Send + Sync + 'static {
-    /// What both are divided by.
+    /// The partition of both.
     type Partition: Partition;
     /// The id of a record.
     type Member: Part + Clone + Ord + Send + Sync + 'static;
     /// A record.
     type Value: Send + 'static;
-    /// Its form.
+    /// The codec of a record.
     type Codec: Codec<Value = Self::Value>;
     /// The records' family.
     type Record: Family<Partition = Self::Partition, Kind = Text<Self::Codec>>;
@@ -117,37 +118,37 @@ pub trait Indexed: Send + Sync + 'static {
     /// The index in which a record belongs.
     fn home(value: &Self::Value) -> Key<Self::Index>;
 
-    /// The partition of a record whose key does not tell it. An index whose own key tells the partition holds records of
-    /// that one only.
+    /// The partition of a record whose key does not contain it. An index whose key contains the partition
+    /// holds only records of that one.
     fn partition(value: &Self::Value) -> Option<Self::Partition> {
         let _ = value;
         None
     }
 
-    /// Any partition, where the keys carry none on a single node: all of them reach the same keys.
+    /// Any partition, if keys on a single node do not contain it: all partitions reach the same keys.
     fn anywhere() -> Option<Self::Partition> {
         None
     }
 }
 
-/// The partition to which an index belongs; `None` where its key stands for all of them.
+/// The partition of an index; `None` if its key is shared by all of them.
 fn owner<X: Indexed>(scope: &Scope<X::Partition>) -> Option<X::Partition> {
-    let told = X::Index::DECLARATION.pieces.contains(&Piece::Partition);
-    (told || scope.store().key_layout().topology() == Topology::Cluster).then(|| scope.partition().clone())
+    let in_key = X::Index::DECLARATION.pieces.contains(&Piece::Partition);
+    (in_key || scope.store().key_layout().topology() == Topology::Cluster).then(|| scope.partition().clone())
 }
 
-/// Whether a record says that it belongs to an index.
-fn says<X: Indexed>(value: &X::Value, index: &Key<X::Index>, owner: Option<&X::Partition>) -> bool {
-    let strange = || owner.zip(X::partition(value)).is_some_and(|(owner, own)| *owner != own);
-    X::home(value) == *index && !strange()
+/// Whether a record names this index as its own.
+fn belongs_to<X: Indexed>(value: &X::Value, index: &Key<X::Index>, owner: Option<&X::Partition>) -> bool {
+    let is_foreign = || owner.zip(X::partition(value)).is_some_and(|(owner, own)| *owner != own);
+    X::home(value) == *index && !is_foreign()
 }
 
-/// Enters a record into its index; beside the write that creates it.
+/// Enters a record into its index. Call it in the transaction that creates the record.
 pub fn enter<X: Indexed>(tx: &mut Tx<'_, X::Partition>, member: &X::Member, value: &X::Value) -> Result<()> {
     tx.sadd(&X::home(value), member)
 }
 
-/// Takes a record out of its index; beside the write that removes it.
+/// Removes a record from its index. Call it in the transaction that removes the record.
 pub fn leave<X: Indexed>(tx: &mut Tx<'_, X::Partition>, member: &X::Member, value: &X::Value) -> Result<()> {
     tx.srem(&X::home(value), member)
 }

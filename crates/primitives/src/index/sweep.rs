@@ -1,9 +1,10 @@
-//! The sweep: every index of a family and every record, in bounded turns.
+//! The sweep: the background pass over every index of a family and every record, in bounded turns.
 //!
-//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the transactions that mend them. It holds nothing
-//! between turns, so it may be dropped at any time; what a turn mended stays. Two sweeps at once only do the work twice.
+//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the transactions that
+//! repair them. A sweep holds nothing between turns, so it can be dropped at any time; finished repairs
+//! stay. Two sweeps at once only do the work twice.
 
-use super::list::{Ghost, Listing, prune, sort};
+use super::list::{Listing, StaleEntry, classify, prune};
 use super::{Indexed, enter};
 use crate::limits::{PRUNED_PER_TRANSACTION, SWEPT_PER_TURN};
 use emberkeep_hot::command::Read;
@@ -14,39 +15,39 @@ use emberkeep_schema::{Codec, Id, Key};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// One walk over all indexes and records of `X`.
+/// One sweep over all indexes and records of `X`.
 pub struct Sweeper<X: Indexed> {
     store: Store,
     stage: Stage<X>,
-    swept: Swept,
+    swept: SweepReport,
 }
 
-/// What a sweep found.
+/// What a sweep examined and repaired.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Swept {
-    /// Entries of indexes that were looked at.
+pub struct SweepReport {
+    /// Index entries that were examined.
     pub entries: usize,
-    /// Records that were looked at.
+    /// Records that were examined.
     pub records: usize,
-    /// Entries without a record that were removed.
+    /// Stale index entries that were removed.
     pub ghosts: usize,
-    /// Records without an entry that got theirs.
+    /// Records without an index entry that were entered.
     pub orphans: usize,
-    /// Records that cannot be read; each error names its key.
+    /// Records that cannot be decoded. Each error names its key.
     pub corrupt: Vec<Error>,
 }
 
-/// Where the walk is.
+/// The stage of a sweep.
 enum Stage<X: Indexed> {
     /// Entries of the indexes whose keys were found.
     Entries { found: VecDeque<(X::Partition, Key<X::Index>)>, at: Option<MemberCursor>, keys: Walk },
     /// Records whose keys were found.
     Records { found: Vec<(X::Partition, Key<X::Record>)>, keys: Walk },
-    /// At its end.
+    /// Finished.
     Over,
 }
 
-/// A scan that goes on at a place, or is over.
+/// A scan that continues at a cursor, or is finished.
 #[derive(Clone, Copy)]
 enum Walk {
     From(Option<Cursor>),
@@ -60,30 +61,30 @@ impl Walk {
 }
 
 impl<X: Indexed> Sweeper<X> {
-    /// A walk over a store, at its start.
+    /// A sweep of a store, at its start.
     pub fn new(store: Store) -> Self {
         let keys = Walk::From(None);
         Sweeper {
             store,
             stage: Stage::Entries { found: VecDeque::new(), at: None, keys },
-            swept: Swept::default(),
+            swept: SweepReport::default(),
         }
     }
 
-    /// What was found so far.
-    pub fn swept(&self) -> &Swept {
+    /// The report so far.
+    pub fn swept(&self) -> &SweepReport {
         &self.swept
     }
 
-    /// Makes turns until the end, with a pause after each: the pause is the rate limit.
-    pub async fn run(mut self, pause: Duration) -> Result<Swept> {
+    /// Runs turns until the end, with a pause after each: the pause is the rate limit.
+    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
         while self.turn().await? {
             tokio::time::sleep(pause).await;
         }
         Ok(self.swept)
     }
 
-    /// One turn. `false` = the walk is at its end. After an error the same turn can be made again.
+    /// Runs one turn. `false` = the sweep is finished. After an error the same turn can be repeated.
     pub async fn turn(&mut self) -> Result<bool> {
         match &self.stage {
             Stage::Entries { found, .. } if !found.is_empty() => self.entries().await?,
@@ -119,7 +120,7 @@ impl<X: Indexed> Sweeper<X> {
         let Some((partition, index)) = found.front() else { return Ok(()) };
         let (scope, index) = (self.store.scope(partition.clone()), index.clone());
         let page = match scope.members(&index, at.clone(), SWEPT_PER_TURN).await {
-            // Somebody else's: told, and not ours to mend.
+            // An external client put another type here: report it and leave it.
             Err(error @ Error::WrongType { .. }) => {
                 self.swept.corrupt.push(error);
                 found.pop_front();
@@ -128,7 +129,7 @@ impl<X: Indexed> Sweeper<X> {
             page => page?,
         };
         self.swept.entries += page.members.len();
-        self.swept.ghosts += without_ghosts::<X>(&scope, &index, page.members).await?;
+        self.swept.ghosts += remove_stale::<X>(&scope, &index, page.members).await?;
         *at = page.next;
         if at.is_none() {
             found.pop_front();
@@ -136,10 +137,10 @@ impl<X: Indexed> Sweeper<X> {
         Ok(())
     }
 
-    /// Looks whether the records that were found are in their indexes.
+    /// Enters the records that were found into their indexes if they are missing there.
     async fn records(&mut self) -> Result<()> {
         let Stage::Records { found, .. } = &mut self.stage else { return Ok(()) };
-        let mut homed: HashMap<X::Partition, Vec<Homed<X>>> = HashMap::new();
+        let mut homes: HashMap<X::Partition, Vec<RecordHome<X>>> = HashMap::new();
         let mut corrupt = Vec::new();
         for (partition, keys) in by_partition::<X>(found) {
             let values = self.store.scope(partition.clone()).get_each(&keys).await?;
@@ -147,16 +148,16 @@ impl<X: Indexed> Sweeper<X> {
                 match value {
                     Ok(Some(value)) => {
                         let partition = X::partition(&value).unwrap_or_else(|| partition.clone());
-                        homed.entry(partition).or_default().push((X::member(key), X::home(&value)));
+                        homes.entry(partition).or_default().push((X::member(key), X::home(&value)));
                     }
                     Ok(None) => {}
                     Err(error) => corrupt.push(error),
                 }
             }
         }
-        for (partition, records) in homed {
+        for (partition, records) in homes {
             let scope = self.store.scope(partition);
-            self.swept.orphans += without_orphans::<X>(&scope, records, &mut corrupt).await?;
+            self.swept.orphans += enter_orphans::<X>(&scope, records, &mut corrupt).await?;
         }
         self.swept.records += found.len();
         self.swept.corrupt.extend(corrupt);
@@ -165,8 +166,8 @@ impl<X: Indexed> Sweeper<X> {
     }
 }
 
-/// A record's id, and the index in which it belongs.
-type Homed<X> = (<X as Indexed>::Member, Key<<X as Indexed>::Index>);
+/// A record's id and the index it belongs to.
+type RecordHome<X> = (<X as Indexed>::Member, Key<<X as Indexed>::Index>);
 
 /// A key with the partition through which it is reached.
 fn located<X: Indexed, K>((partition, key): (Option<X::Partition>, K)) -> Option<(X::Partition, K)> {
@@ -183,28 +184,28 @@ fn by_partition<X: Indexed>(
     sorted
 }
 
-/// Removes the ghosts among some entries. Answers how many there were.
-async fn without_ghosts<X: Indexed>(
+/// Removes the stale ones of some entries, and returns how many.
+async fn remove_stale<X: Indexed>(
     scope: &Scope<X::Partition>,
     index: &Key<X::Index>,
     entries: Vec<Member<X::Member>>,
 ) -> Result<usize> {
-    let (mut members, mut ghosts) = (Vec::new(), Vec::new());
+    let (mut members, mut stale) = (Vec::new(), Vec::new());
     for entry in entries {
         match entry {
             Member::Known(member) => members.push(member),
-            Member::External(bytes) => ghosts.push(Ghost::Rubbish(bytes)),
+            Member::External(bytes) => stale.push(StaleEntry::Invalid(bytes)),
         }
     }
     let mut listing = Listing { living: Vec::new(), corrupt: Vec::new(), pruned: 0 };
-    ghosts.extend(sort::<X>(scope, index, &members, &mut listing).await?);
-    prune::<X>(scope, index, ghosts).await
+    stale.extend(classify::<X>(scope, index, &members, &mut listing).await?);
+    prune::<X>(scope, index, stale).await
 }
 
-/// Enters the records that are in no index. Answers how many there were.
-async fn without_orphans<X: Indexed>(
+/// Enters the records that are in no index, and returns how many.
+async fn enter_orphans<X: Indexed>(
     scope: &Scope<X::Partition>,
-    records: Vec<Homed<X>>,
+    records: Vec<RecordHome<X>>,
     corrupt: &mut Vec<Error>,
 ) -> Result<usize> {
     let mut orphans = 0;
@@ -218,17 +219,18 @@ async fn without_orphans<X: Indexed>(
                 prefetched.prefetch_get(&X::record(member)).prefetch(home, Read::SIsMember(text.into()));
         }
         let some = some.to_vec();
-        let (entered, unreadable) = prefetched.transact(move |tx| bring_home::<X>(tx, &some)).await?;
+        let (entered, unreadable) = prefetched.transact(move |tx| enter_missing::<X>(tx, &some)).await?;
         orphans += entered;
         corrupt.extend(unreadable);
     }
     Ok(orphans)
 }
 
-/// Enters those of some records that are in no index. One whose index is no set is told, and holds nobody up.
-fn bring_home<X: Indexed>(
+/// Enters those of some records that are in no index. An index of another type is reported and does not stop
+/// the others.
+fn enter_missing<X: Indexed>(
     tx: &mut Tx<'_, X::Partition>,
-    records: &[Homed<X>],
+    records: &[RecordHome<X>],
 ) -> Result<(usize, Vec<Error>)> {
     let (mut orphans, mut corrupt) = (0, Vec::new());
     for (member, _) in records {

@@ -6,7 +6,7 @@ use emberkeep_hot::command::{Expiry, Score, Write};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::Cooldowns;
-use emberkeep_primitives::cooldown::Cleared;
+use emberkeep_primitives::cooldown::ClearResult;
 use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
 use emberkeep_schema::{Id, Key, Number, SortedSet, Text, family};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub async fn one_owners_cooldowns_go_together(store: Store) {
     start(&scope, 2, 0, Duration::from_secs(60)).await.unwrap();
     assert_eq!(scope.transact(|tx| of(1).clear(tx, &1)).await, Ok(true));
     assert_eq!(scope.transact(|tx| of(1).clear(tx, &1)).await, Ok(false));
-    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 2, more: false }));
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 2, more: false }));
     for skill in 0..3 {
         assert_eq!(remaining(&scope, 1, skill).await, None);
     }
@@ -96,8 +96,8 @@ pub async fn more_cooldowns_than_a_transaction_clears(store: Store) {
         start(&scope, 1, skill, Duration::from_secs(60)).await.unwrap();
     }
     let clear = || scope.transact(|tx| of(1).clear_all(tx));
-    assert_eq!(clear().await, Ok(Cleared { count: CLEARED_PER_TRANSACTION_MAX, more: true }));
-    assert_eq!(clear().await, Ok(Cleared { count: 1, more: false }));
+    assert_eq!(clear().await, Ok(ClearResult { count: CLEARED_PER_TRANSACTION_MAX, more: true }));
+    assert_eq!(clear().await, Ok(ClearResult { count: 1, more: false }));
     for skill in [0, skills - 1] {
         assert_eq!(remaining(&scope, 1, skill).await, None);
     }
@@ -111,13 +111,13 @@ pub async fn an_external_marker_counts_and_can_be_adopted(store: Store) {
     external(&scope, 1, 8, Expiry::At(in_a_minute)).await;
     assert!(remaining(&scope, 1, 8).await.unwrap() <= Duration::from_secs(60));
     // Nothing knows whose they are until somebody looks.
-    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 0, more: false }));
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 0, more: false }));
     for skill in [7, 8] {
         assert_eq!(scope.transact(move |tx| of(1).adopt(tx, &skill)).await, Ok(true));
         assert_eq!(scope.transact(move |tx| of(1).adopt(tx, &skill)).await, Ok(false));
     }
     assert_eq!(scope.transact(|tx| of(1).adopt(tx, &9)).await, Ok(false));
-    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 2, more: false }));
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 2, more: false }));
     assert_eq!((remaining(&scope, 1, 7).await, remaining(&scope, 1, 8).await), (None, None));
 }
 
@@ -132,7 +132,7 @@ pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
     start(&scope, 1, 7, Duration::from_secs(60)).await.unwrap();
     assert_eq!(scope.zcard(&SKILLS.key(1)).await, Ok(1));
     scope.transact(rubbish).await.unwrap();
-    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 2, more: false }));
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 2, more: false }));
     assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
 }
 
@@ -151,7 +151,7 @@ pub async fn an_index_that_is_none_holds_nothing_up(store: Store) {
     scope.transact(spoil.clone()).await.unwrap();
     assert_eq!(scope.transact(|tx| of(1).clear(tx, &7)).await, Ok(true));
     scope.transact(spoil).await.unwrap();
-    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(Cleared { count: 0, more: false }));
+    assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 0, more: false }));
     assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
 }
 

@@ -1,4 +1,4 @@
-//! DueQueue.
+//! The due queue.
 
 use super::Realm;
 use bytes::Bytes;

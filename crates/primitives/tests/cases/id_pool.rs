@@ -1,9 +1,10 @@
-//! What an id pool promises, on any store: each case takes a store that others may be using, and a realm of its own.
+//! What an id pool promises, on any store: each case takes a store that others may be using, and a realm of
+//! its own.
 
 use super::Realm;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store};
-use emberkeep_primitives::{Exhausted, IdPool, RestingPool, Taken};
+use emberkeep_primitives::{Exhausted, IdPool, IdResult, RestingPool};
 use emberkeep_schema::{Id, List, Number, SortedSet, Text, Utf8, family};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -64,14 +65,14 @@ impl Things {
             let pool = self.pool.clone();
             let transaction = self.scope.transact(move |tx| {
                 let taken = pool.take(tx, |tx, id| tx.exists(&THING.key(id)))?;
-                if let Taken::Id(id) = taken {
+                if let IdResult::Id(id) = taken {
                     tx.put(&THING.key(id), &"here".to_owned())?;
                 }
                 Ok::<_, Error>(taken)
             });
             match transaction.await.unwrap() {
-                Taken::Id(id) => return Ok(id),
-                Taken::NotYet(looked) => search.go_on(looked)?,
+                IdResult::Id(id) => return Ok(id),
+                IdResult::NotYet(looked) => search.go_on(looked)?,
             }
         }
     }

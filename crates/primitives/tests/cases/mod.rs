@@ -1,4 +1,5 @@
-//! What the primitives promise, on any store: each case takes a store that others may be using, and a realm of its own.
+//! What the primitives promise, on any store: each case takes a store that others may be using, and a realm
+//! of its own.
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 

@@ -1,9 +1,10 @@
 //! A short way through JSON in the form that we write ourselves: no white space, no escapes.
 //!
-//! Nearly every record that we read is one that we wrote, and reading and writing it is most of what a transaction costs. So
-//! such JSON has a reader and a writer of its own. They know one answer and one excuse: done, or "not in my form",
-//! and then serde_json does it from the start. Everything that is refused is therefore refused by serde_json, in its
-//! words. A record of 600 bytes takes about half of serde_json's time.
+//! Nearly every record that we read is one that we wrote, and reading and writing it is most of what a
+//! transaction costs. So such JSON has a reader and a writer of its own. They know one answer and one
+//! excuse: done, or "not in my form", and then serde_json does it from the start. Everything that is refused
+//! is therefore refused by serde_json, in its words. A record of 600 bytes takes about half of serde_json's
+//! time.
 //!
 //! Invariants, each held by a test:
 //! 1. What is read here, serde_json reads too, as the same value.
@@ -16,12 +17,13 @@ mod writer;
 
 use serde::{Serialize, Serializer, de::DeserializeOwned};
 
-/// How a record asks for the name of a field: as one of a list that begins with the name that should come next. Our
-/// reader answers with a unit if it does, and with the name if not; every other one sees an enum of names.
+/// How a record asks for the name of a field: as one of a list that begins with the name that should come
+/// next. Our reader answers with a unit if it does, and with the name if not; every other one sees an enum
+/// of names.
 pub const NAMES: &str = "$emberkeep::Names";
 
-/// The name of a field that is known to need no escapes. Our writer does not look at it again; for every other one it
-/// is a string.
+/// The name of a field that is known to need no escapes. Our writer does not look at it again; for every
+/// other one it is a string.
 pub struct PlainName(&'static str);
 
 impl PlainName {

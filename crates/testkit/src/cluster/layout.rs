@@ -1,7 +1,7 @@
-//! Who is who in a new cluster, written down before the first node starts.
+//! The roles of all nodes of a new cluster, written before the first node starts.
 //!
-//! Every node gets a `nodes.conf` that names all nodes with its own line marked `myself`. So nobody
-//! has to meet anybody, and the cluster is up as soon as the nodes trust each other.
+//! Every node gets a `nodes.conf` that names all nodes with its own line marked `myself`. So no
+//! `CLUSTER MEET` is needed, and the cluster is up as soon as the nodes trust each other.
 
 use crate::cluster::slot::SLOTS;
 use crate::options::RedisOptions;

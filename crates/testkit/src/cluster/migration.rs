@@ -1,4 +1,4 @@
-//! Moving one slot by hand, transaction by transaction, so that a test can hold it anywhere in between.
+//! Moves one slot step by step, so that a test can stop anywhere in between.
 
 use crate::cluster::RedisCluster;
 use crate::resp::Resp;

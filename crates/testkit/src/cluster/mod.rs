@@ -1,8 +1,8 @@
 //! A real cluster of Redis or Valkey on loopback ports.
 //!
 //! Nodes are numbered from 0: first the primaries, range by range, then the replicas, again range by
-//! range. A *range* is the i-th part of the slots, whoever serves it now; a *node* is a process. The
-//! two drift apart after a failover, so every method says which one it means.
+//! range. A *range* is the i-th part of the slots, on any node; a *node* is a process. A failover
+//! separates the two, so every method says which one it means.
 
 mod layout;
 mod migration;

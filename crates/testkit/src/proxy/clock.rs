@@ -1,4 +1,4 @@
-//! Waking up on time.
+//! A precise timer.
 //!
 //! The runtime's own timer counts whole milliseconds, which is more than the delays we want to
 //! imitate. So one thread sleeps, precisely, until the next waiter's time and wakes it, to within

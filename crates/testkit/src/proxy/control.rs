@@ -1,4 +1,4 @@
-//! A proxy in a process of its own, steered by lines.
+//! A proxy in a process of its own, controlled by lines on standard input.
 //!
 //! For benchmarks, where the proxy must not share the measured process. Any binary can offer it as
 //! a hidden subcommand; `fault-proxy` of this crate is one.

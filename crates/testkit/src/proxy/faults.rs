@@ -1,6 +1,6 @@
-//! What is to go wrong, and what has gone wrong so far.
+//! The faults that a proxy injects, and counters of those so far.
 //!
-//! Shared between the test, which orders, and the proxy's thread, which obeys.
+//! Shared between the test, which sets them, and the proxy's thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,14 +31,14 @@ pub struct ProxyCounts {
 
 /// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Decision {
     Pass,
     DropRequest,
     DropReply,
 }
 
 #[derive(Debug, Default)]
-struct Orders {
+struct FaultPlan {
     drop_requests: u64,
     drop_replies: u64,
     random: Option<Random>,
@@ -61,7 +61,7 @@ pub(super) struct Faults {
     reply_bytes_per_s: AtomicU64,
     refusing: AtomicBool,
     silent: AtomicBool,
-    orders: Mutex<Orders>,
+    orders: Mutex<FaultPlan>,
     counts: Mutex<ProxyCounts>,
     /// Grows at every cut; a connection ends when it sees it move.
     cut: watch::Sender<u64>,
@@ -134,7 +134,8 @@ impl Faults {
         self.silent.store(silent, Relaxed);
     }
 
-    /// Whether bytes that arrive now vanish. A connection that lost some stays `lost`, like one whose peer is gone.
+    /// Whether bytes that arrive now vanish. A connection that lost some stays `lost`, like one whose peer
+    /// is gone.
     pub(super) fn swallows(&self, lost: &AtomicBool) -> bool {
         if self.silent.load(Relaxed) {
             lost.store(true, Relaxed);
@@ -169,12 +170,12 @@ impl Faults {
     }
 
     /// Decides about one whole request, and counts it.
-    pub(super) fn fate(&self, request: &[u8]) -> Fate {
-        let fate = self.orders().fate(request);
+    pub(super) fn decide(&self, request: &[u8]) -> Decision {
+        let fate = self.orders().decide(request);
         self.count(|c| match fate {
-            Fate::Pass => c.requests += 1,
-            Fate::DropRequest => c.requests_dropped += 1,
-            Fate::DropReply => {
+            Decision::Pass => c.requests += 1,
+            Decision::DropRequest => c.requests_dropped += 1,
+            Decision::DropReply => {
                 c.requests += 1;
                 c.replies_dropped += 1;
             }
@@ -190,37 +191,37 @@ impl Faults {
         change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn orders(&self) -> MutexGuard<'_, Orders> {
+    fn orders(&self) -> MutexGuard<'_, FaultPlan> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Orders {
-    fn fate(&mut self, request: &[u8]) -> Fate {
+impl FaultPlan {
+    fn decide(&mut self, request: &[u8]) -> Decision {
         if !contains(request, &self.needle) {
-            return Fate::Pass;
+            return Decision::Pass;
         }
         if take_one(&mut self.drop_requests) {
-            return Fate::DropRequest;
+            return Decision::DropRequest;
         }
         if take_one(&mut self.drop_replies) {
-            return Fate::DropReply;
+            return Decision::DropReply;
         }
-        self.random.as_mut().map_or(Fate::Pass, Random::fate)
+        self.random.as_mut().map_or(Decision::Pass, Random::decide)
     }
 }
 
 impl Random {
-    fn fate(&mut self) -> Fate {
+    fn decide(&mut self) -> Decision {
         self.state = self.state.wrapping_add(1);
         // 53 bits, which is what a float between 0 and 1 can hold evenly.
         let drawn = (mix(mix(self.state)) >> 11) as f64 / (1_u64 << 53) as f64;
         if drawn < self.request {
-            Fate::DropRequest
+            Decision::DropRequest
         } else if drawn < self.request + self.reply {
-            Fate::DropReply
+            Decision::DropReply
         } else {
-            Fate::Pass
+            Decision::Pass
         }
     }
 }
@@ -239,19 +240,19 @@ fn contains(hay: &[u8], needle: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn fates(seed: u64) -> Vec<Fate> {
+    fn decide(seed: u64) -> Vec<Decision> {
         let faults = Faults::default();
         faults.random_drops(seed, 0.1, 0.2);
-        (0..1000).map(|_| faults.fate(b"x")).collect()
+        (0..1000).map(|_| faults.decide(b"x")).collect()
     }
 
     #[test]
     fn random_fates_follow_the_seed_and_the_probabilities() {
-        assert_eq!(fates(7), fates(7));
-        assert_ne!(fates(7), fates(8));
-        let count = |fate| fates(7).iter().filter(|f| **f == fate).count();
-        assert!((60..140).contains(&count(Fate::DropRequest)));
-        assert!((150..250).contains(&count(Fate::DropReply)));
+        assert_eq!(decide(7), decide(7));
+        assert_ne!(decide(7), decide(8));
+        let count = |fate| decide(7).iter().filter(|f| **f == fate).count();
+        assert!((60..140).contains(&count(Decision::DropRequest)));
+        assert!((150..250).contains(&count(Decision::DropReply)));
     }
 
     #[test]
@@ -259,9 +260,9 @@ mod tests {
         let faults = Faults::default();
         faults.only_requests_with(b"EVAL");
         faults.drop_requests(1);
-        assert_eq!(faults.fate(b"HELLO"), Fate::Pass);
-        assert_eq!(faults.fate(b"EVALSHA"), Fate::DropRequest);
-        assert_eq!(faults.fate(b"EVALSHA"), Fate::Pass);
+        assert_eq!(faults.decide(b"HELLO"), Decision::Pass);
+        assert_eq!(faults.decide(b"EVALSHA"), Decision::DropRequest);
+        assert_eq!(faults.decide(b"EVALSHA"), Decision::Pass);
         assert_eq!(faults.counts().requests_dropped, 1);
     }
 }

@@ -1,8 +1,8 @@
 //! A TCP proxy that loses and delays traffic on purpose.
 //!
 //! What happens to a request is decided when it has arrived whole (`requests`), then it waits in a
-//! delay line (`line`) until its time (`clock`), then it is carried out (`link`). Replies take the
-//! same way back. What is to be done is set at runtime in `faults`.
+//! delay line (`delay_line`) until its time (`clock`), then it is carried out (`connection`). Replies take
+//! the same way back. What is to be done is set at runtime in `faults`.
 //!
 //! The three ends of a connection that a test can order:
 //! - *before*: the request never reaches the server, and the connection is cut;
@@ -12,10 +12,10 @@
 //! One thread carries everything, so that the proxy costs little beside what it stands before.
 
 mod clock;
+mod connection;
 mod control;
+mod delay_line;
 mod faults;
-mod line;
-mod link;
 mod requests;
 
 use std::io;
@@ -128,8 +128,8 @@ impl FaultProxy {
         self.faults.set_refusing(false);
     }
 
-    /// Swallows all bytes in both directions; connections stay open and new ones come in. A connection that lost
-    /// a byte stays silent also after [`FaultProxy::speak`], like one whose peer has vanished.
+    /// Swallows all bytes in both directions; connections stay open and new ones come in. A connection that
+    /// lost a byte stays silent also after [`FaultProxy::speak`], like one whose peer has vanished.
     pub fn silence(&self) {
         self.faults.set_silent(true);
     }
@@ -177,7 +177,7 @@ fn run(listener: TcpListener, target: &Mutex<SocketAddr>, faults: Arc<Faults>) {
             let cuts = faults.cuts();
             if faults.admit() {
                 let target = *target.lock().unwrap_or_else(PoisonError::into_inner);
-                tokio::spawn(link::carry(client, target, cuts, Arc::clone(&faults), clock.clone()));
+                tokio::spawn(connection::carry(client, target, cuts, Arc::clone(&faults), clock.clone()));
             }
         }
     });

@@ -1,6 +1,6 @@
-//! Where one request ends and the next begins.
+//! Splits a stream into requests.
 //!
-//! Only this much of the protocol is understood here: an array of bulk strings, or an inline line.
+//! It parses only this much of the protocol: an array of bulk strings, or an inline line.
 //! It is what makes "the next n requests" exact, and keeps a half request from counting as one.
 
 /// The length of the first whole request in `bytes`, or `None` while it is incomplete.

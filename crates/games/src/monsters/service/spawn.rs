@@ -6,8 +6,8 @@ use crate::monsters::model::{DamageEntries, Monster};
 use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
-use emberkeep_primitives::sequence::Looked;
-use emberkeep_primitives::{Taken, index};
+use emberkeep_primitives::sequence::SearchProgress;
+use emberkeep_primitives::{IdResult, index};
 use emberkeep_schema::{Array, Extra, KeyLayout};
 
 /// The parameters of a new monster. It starts with full health and mana.
@@ -87,7 +87,7 @@ impl Monsters {
 /// The result of one transaction of a spawn.
 enum SpawnAttempt {
     Done(Box<Monster>),
-    NotYet(Looked),
+    NotYet(SearchProgress),
 }
 
 /// The transaction of a spawn.
@@ -102,8 +102,8 @@ impl SpawnTx {
     /// Takes an id, and writes record and index.
     fn run(&self, tx: &mut Tx<'_, Tenant>, guard: TypeGuard) -> Result<SpawnAttempt> {
         let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
-            Taken::Id(id) => id,
-            Taken::NotYet(looked) => return Ok(SpawnAttempt::NotYet(looked)),
+            IdResult::Id(id) => id,
+            IdResult::NotYet(looked) => return Ok(SpawnAttempt::NotYet(looked)),
         };
         remove::remove_deadlines(tx, id, guard)?;
         let monster = new_monster(*tx.partition(), id, &self.request);

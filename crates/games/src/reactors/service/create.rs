@@ -9,7 +9,7 @@ use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, fi
 use crate::world::Tenant;
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{self as hot, Scope, Tx};
-use emberkeep_primitives::{Taken, sequence::Looked};
+use emberkeep_primitives::{IdResult, sequence::SearchProgress};
 use std::sync::atomic::Ordering;
 
 impl Reactors {
@@ -20,8 +20,8 @@ impl Reactors {
         let mut search = ids().search();
         loop {
             match scope.transact(|tx| ids().take(tx, is_in_use)).await? {
-                Taken::Id(id) => return Ok(self.note_last(id)),
-                Taken::NotYet(looked) => search.go_on(looked)?,
+                IdResult::Id(id) => return Ok(self.note_last(id)),
+                IdResult::NotYet(looked) => search.go_on(looked)?,
             }
         }
     }
@@ -84,7 +84,7 @@ impl Reactors {
 /// The result of one transaction of a creation.
 enum CreateAttempt {
     Done(Box<Reactor>),
-    NotYet(Looked),
+    NotYet(SearchProgress),
 }
 
 /// Checks the spot, takes an id, and writes the reactor.
@@ -95,8 +95,8 @@ fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<CreateAtte
     }
     spots::claim(tx, &field, &spot)?;
     let id = match id_for(tx, request)? {
-        Taken::Id(id) => id,
-        Taken::NotYet(looked) => return Ok(CreateAttempt::NotYet(looked)),
+        IdResult::Id(id) => id,
+        IdResult::NotYet(looked) => return Ok(CreateAttempt::NotYet(looked)),
     };
     let now = tx.now();
     let reactor = request.build(*tx.partition(), id, now)?;
@@ -108,14 +108,14 @@ fn create(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<CreateAtte
 }
 
 /// The id of the request, or the next one.
-fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<Taken<ReactorId>> {
+fn id_for(tx: &mut Tx<'_, Tenant>, request: &CreateRequest) -> Result<IdResult<ReactorId>> {
     match request.id {
         None => Ok(ids().take(tx, is_in_use)?),
         Some(id) if is_in_use(tx, &id)? => {
             let problem = format!("{id} is in use, expected an id that was allocated for this reactor");
             Err(Error::Invalid { what: "id", problem })
         }
-        Some(id) => Ok(Taken::Id(id)),
+        Some(id) => Ok(IdResult::Id(id)),
     }
 }
 

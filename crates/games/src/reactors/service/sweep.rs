@@ -31,9 +31,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepReport {
     /// Repairs of the fields' indexes.
-    pub fields: index::Swept,
+    pub fields: index::SweepReport,
     /// Repairs of the index of all.
-    pub all: index::Swept,
+    pub all: index::SweepReport,
     /// Cooldowns of other services that were entered into the index of their field.
     pub cooldowns: usize,
     /// Reactors whose spot was corrected.

@@ -22,7 +22,7 @@ pub(crate) struct Group {
     compared: Vec<(RawKey, Read, Reply)>,
     effects: Effects,
     /// What its transactions require of the state below, also by writes that later ones cover.
-    required: Vec<Requirement>,
+    required: Vec<Precondition>,
     /// The tick of the call that carries it.
     tick: u64,
     /// Its call asks for leases where it proves stale.
@@ -120,7 +120,7 @@ impl Group {
     }
 
     /// Takes its part of the batch's requirements and merged writes.
-    pub(super) fn close(&mut self, required: &Requirements, writes: &mut KeyMap<Vec<Write>>) {
+    pub(super) fn close(&mut self, required: &Preconditions, writes: &mut KeyMap<Vec<Write>>) {
         let reads =
             std::mem::take(&mut self.reads).into_iter().map(|((key, read), reply)| (key, read, reply));
         self.compared = in_order(join_ranges(reads.chain(self.contradictions.drain(..)).collect()));
@@ -163,13 +163,13 @@ impl Group {
     }
 
     /// What the script must check before the first write: the types that no validated read proves already.
-    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Requirement> {
-        let unproved = |r: &&Requirement| r.countable.is_some() || !self.proves(&r.key, r.kind);
-        let mut required: Vec<Requirement> = self.required.iter().filter(unproved).cloned().collect();
+    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Precondition> {
+        let unproved = |r: &&Precondition| r.countable.is_some() || !self.proves(&r.key, r.kind);
+        let mut required: Vec<Precondition> = self.required.iter().filter(unproved).cloned().collect();
         if !self.effects.log.is_empty() {
             let entries = self.effects.log.len() as i64;
-            required.push(Requirement { key: log_keys.0.clone(), kind: Kind::List, countable: None });
-            required.push(Requirement::counter(log_keys.1.clone(), entries));
+            required.push(Precondition { key: log_keys.0.clone(), kind: Kind::List, countable: None });
+            required.push(Precondition::counter(log_keys.1.clone(), entries));
         }
         required
     }

@@ -37,7 +37,7 @@ pub(super) struct Groups {
     by_key: KeyMap<usize>,
     /// The merged writes of all transactions.
     writes: KeyMap<Vec<Write>>,
-    required: Requirements,
+    required: Preconditions,
     transactions: usize,
     bytes: usize,
     log_keys: (RawKey, RawKey),
@@ -50,7 +50,7 @@ impl Groups {
     pub(super) fn new(log_keys: (RawKey, RawKey), transactions: usize) -> Groups {
         // A table that grows hashes all of its keys again.
         let keys = (transactions * KEYS_PER_TRANSACTION_USUAL).min(BATCH_KEYS_MAX);
-        let mut required = Requirements::default();
+        let mut required = Preconditions::default();
         required.reserve(keys);
         Groups {
             groups: vec![],
@@ -111,7 +111,7 @@ impl Groups {
             return Admission::Full(Box::new(transaction));
         }
         if self.required.add(&effects.writes).is_err() {
-            match Requirements::default().add(&effects.writes) {
+            match Preconditions::default().add(&effects.writes) {
                 Err(error) => transaction.set_verdict(error),
                 Ok(()) => return Admission::Deferred(Box::new(transaction)),
             }

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::clock::ServerClock;
     use bytes::Bytes;
-    use emberkeep_hot::engine::Order;
+    use emberkeep_hot::engine::TransactionRequest;
     use emberkeep_hot::tx::{RawTx, Transaction};
     use std::any::Any;
     use std::sync::Arc;
@@ -277,7 +277,7 @@ mod tests {
     struct Stamp(&'static str);
 
     impl Transaction for Stamp {
-        fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+        fn run(&mut self, mut tx: RawTx<'_>) -> bool {
             let now = Bytes::from(tx.now().to_string());
             tx.write(RawKey::from_static(self.0.as_bytes()), Write::Set(now, Expiry::Never)).is_ok()
         }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     fn stamp(key: &'static str, reused: Option<BodyTime>) -> QueuedTransaction {
-        let (mut queued, _) = QueuedTransaction::new(Order {
+        let (mut queued, _) = QueuedTransaction::new(TransactionRequest {
             partition: Bytes::new(),
             prefetched: vec![],
             transaction: Box::new(Stamp(key)),

@@ -2,18 +2,18 @@
 
 use super::*;
 use crate::journal::Durability;
-use crate::journal::faulty::Forgetful;
+use crate::journal::fault_disk::FaultDisk;
 use crate::pubsub::Event;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-fn on(disk: &Forgetful, clock: &ManualClock) -> Options {
+fn on(disk: &FaultDisk, clock: &ManualClock) -> Options {
     options(clock).data("/data").files(Arc::new(disk.clone()))
 }
 
 /// The keyspace that the next start finds.
-fn reloaded(disk: &Forgetful, clock: &ManualClock) -> Vec<Record> {
-    on(disk, clock).open().unwrap().dump()
+fn reloaded(disk: &FaultDisk, clock: &ManualClock) -> Vec<KeyDump> {
+    dump(&on(disk, clock).open().unwrap().inner)
 }
 
 fn one_of_each(n: i64) -> Vec<(RawKey, Write)> {
@@ -31,22 +31,22 @@ fn one_of_each(n: i64) -> Vec<(RawKey, Write)> {
 
 #[tokio::test]
 async fn every_type_comes_back_with_its_deadline_also_from_a_rewritten_journal() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).open().unwrap();
     for n in 0..1_500 {
         write(&engine, one_of_each(n)).unwrap();
     }
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     engine.close().await.unwrap();
     let engine = on(&disk, &clock).open().unwrap();
     assert_eq!(engine.recovery().unwrap().transactions, 1_500);
-    assert_eq!(engine.dump(), before);
+    assert_eq!(dump(&engine.inner), before);
     engine.rewrite_journal().unwrap();
     write(&engine, one_of_each(1_500)).unwrap();
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     drop(engine);
     let engine = on(&disk, &clock).open().unwrap();
-    assert_eq!(engine.dump(), before);
+    assert_eq!(dump(&engine.inner), before);
     assert!(engine.recovery().unwrap().transactions < 1_000, "{:?}", engine.recovery());
 }
 
@@ -63,7 +63,7 @@ fn what_had_ended_does_not_come_back_through_a_later_write() {
     ];
     for swept in [false, true] {
         for writes in &later {
-            let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+            let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
             let engine = on(&disk, &clock).open().unwrap();
             let old = vec![(key("k"), Write::SAdd(vec![bytes("old")])), (key("k"), Write::ExpireAt(T0 + 10))];
             write(&engine, old).unwrap();
@@ -72,7 +72,7 @@ fn what_had_ended_does_not_come_back_through_a_later_write() {
                 assert_eq!(engine.sweep_once(Duration::from_secs(1)), 1);
             }
             write(&engine, writes.iter().map(|write| (key("k"), write.clone())).collect()).unwrap();
-            let before = engine.dump();
+            let before = dump(&engine.inner);
             drop(engine);
             assert_eq!(reloaded(&disk, &clock), before, "swept {swept}, {writes:?}");
         }
@@ -96,7 +96,7 @@ fn resume(engine: &Embedded, writes: Vec<(RawKey, Write)>) {
 
 #[test]
 fn what_ended_on_a_full_disk_does_not_come_back_through_a_write_after_it() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).memory_bytes_max(10_000_000).open().unwrap();
     write(&engine, vec![(key("k"), Write::Set(bytes("5"), Expiry::At(T0 + 10)))]).unwrap();
     disk.fill_at_write(1);
@@ -108,14 +108,14 @@ fn what_ended_on_a_full_disk_does_not_come_back_through_a_write_after_it() {
     disk.fill_at_write(u64::MAX / 2);
     resume(&engine, vec![(key("k"), Write::IncrBy(1))]);
     assert_eq!(text(&engine, "k").as_deref(), Some("1"));
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     drop(engine);
     assert_eq!(reloaded(&disk, &clock), before);
 }
 
 #[test]
 fn long_keys_are_swept_in_records_that_fit_into_the_space_that_is_left() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).open().unwrap();
     // Enough in one shard that one record of all DELs is longer than the journal reserves at a time.
     let long = (0..).map(|n| key(format!("{n}{}", "x".repeat(1_000))));
@@ -133,10 +133,10 @@ fn long_keys_are_swept_in_records_that_fit_into_the_space_that_is_left() {
     resume(&engine, vec![(key("ballast"), Write::IncrBy(1))]);
     removed += engine.sweep_once(Duration::from_secs(1));
     assert_eq!((removed, engine.len()), (keys.len(), 1));
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     drop(engine);
     let engine = on(&disk, &clock).open().unwrap();
-    assert_eq!((engine.len(), engine.dump()), (1, before));
+    assert_eq!((engine.len(), dump(&engine.inner)), (1, before));
 }
 
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_start_finds_what_the_last_run_left(acts in prop::collection::vec(any_act(), 1..80)) {
-        let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+        let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
         let mut engine = on(&disk, &clock).open().unwrap();
         for act in acts {
             match act {
@@ -184,14 +184,14 @@ proptest! {
                 Act::Sweep => _ = engine.sweep_once(Duration::from_secs(1)),
                 Act::Rewrite => engine.rewrite_journal().unwrap(),
                 Act::Restart => {
-                    let before = engine.dump();
+                    let before = dump(&engine.inner);
                     drop(engine);
                     engine = on(&disk, &clock).open().unwrap();
-                    prop_assert_eq!(engine.dump(), before);
+                    prop_assert_eq!(dump(&engine.inner), before);
                 }
             }
         }
-        let before = engine.dump();
+        let before = dump(&engine.inner);
         drop(engine);
         prop_assert_eq!(reloaded(&disk, &clock), before);
     }
@@ -215,7 +215,7 @@ fn busy_write(who: u64, n: u64) -> Vec<(RawKey, Write)> {
 
 #[test]
 fn a_rewrite_beside_busy_writers_keeps_everything() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = Arc::new(on(&disk, &clock).open().unwrap());
     (0..4_000).for_each(|n| write(&engine, busy_write(9, n)).unwrap());
     let stop = Arc::new(AtomicBool::new(false));
@@ -242,15 +242,15 @@ fn a_rewrite_beside_busy_writers_keeps_everything() {
     }
     stop.store(true, Ordering::Relaxed);
     writers.into_iter().for_each(|writer| writer.join().unwrap());
-    let before = engine.dump();
-    assert!(engine.inner.shards.iter().all(|shard| shard.lock().aside.is_none()));
+    let before = dump(&engine.inner);
+    assert!(engine.inner.shards.iter().all(|shard| shard.lock().pending_copies.is_none()));
     drop(Arc::into_inner(engine));
     assert_eq!(reloaded(&disk, &clock), before);
 }
 
 #[test]
 fn the_engines_own_thread_rewrites_a_journal_that_has_grown() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).rewrite_bytes_min(20_000).background(true).open().unwrap();
     let bases = || disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".base.aof")).count();
     let started = std::time::Instant::now();
@@ -258,14 +258,14 @@ fn the_engines_own_thread_rewrites_a_journal_that_has_grown() {
         assert!(started.elapsed() < Duration::from_secs(20));
         (0..50).for_each(|n| set(&engine, "k", &n.to_string().repeat(50)));
     }
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     drop(engine);
     assert_eq!(reloaded(&disk, &clock), before);
 }
 
 #[tokio::test]
 async fn with_always_what_was_answered_survives_a_loss_of_power() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).durability(Durability::Always).open().unwrap();
     let mut subscription = engine.subscribe(vec![bytes("c")], vec![]).await.unwrap();
     for n in 1..=20 {
@@ -273,8 +273,8 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
             tx.write(key("n"), Write::IncrBy(1)).unwrap();
             tx.publish(bytes("c"), bytes("m")).is_ok()
         });
-        let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
-        engine.settle(ticket).await.unwrap();
+        let lsn = engine.run_local(b"p", &mut body, 1).unwrap().lsn;
+        engine.wait_durable(lsn).await.unwrap();
         assert!(matches!(subscription.next().await, Some(Event::Message { .. })));
         let after = reloaded(&disk.crash(0), &clock);
         assert_eq!(after[0].content, Content::Text(Bytes::from(n.to_string())));
@@ -283,7 +283,7 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
 
 #[tokio::test]
 async fn with_always_nothing_is_told_that_the_disk_refused() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).durability(Durability::Always).open().unwrap();
     let mut subscription = engine.subscribe(vec![bytes("c")], vec![]).await.unwrap();
     disk.break_at_sync(1);
@@ -291,8 +291,8 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
         tx.write(key("n"), Write::IncrBy(1)).unwrap();
         tx.publish(bytes("c"), bytes("m")).is_ok()
     });
-    let ticket = engine.run_local(b"p", &mut body, 1).unwrap().ticket;
-    assert!(matches!(engine.settle(ticket).await, Err(Error::JournalStopped { .. })));
+    let lsn = engine.run_local(b"p", &mut body, 1).unwrap().lsn;
+    assert!(matches!(engine.wait_durable(lsn).await, Err(Error::JournalStopped { .. })));
     assert_eq!(subscription.try_next(), None);
     assert_eq!(
         engine.get_local(b"n", &mut Vec::new()),
@@ -328,7 +328,7 @@ fn last_entry() -> LogAppend {
 async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
     for (number, refused) in refused_bodies().into_iter().enumerate() {
         for broken in [false, true] {
-            let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+            let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
             let options = on(&disk, &clock).durability(Durability::Always).memory_bytes_max(50_000);
             let engine = options.open().unwrap();
             if broken {
@@ -340,7 +340,7 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
             });
             let _not_awaited = engine.run_local(b"p", &mut first, 1).unwrap();
             let (partition, transaction) = (bytes("p"), Box::new(Body(refused)));
-            let order = Order {
+            let order = TransactionRequest {
                 partition,
                 prefetched: vec![],
                 transaction,
@@ -358,7 +358,7 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
 
 #[test]
 fn a_transaction_that_the_journal_refuses_changes_nothing_in_memory() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).memory_bytes_max(1_000_000).open().unwrap();
     set(&engine, "k", "before");
     disk.power_off_after(0);
@@ -373,16 +373,16 @@ fn a_transaction_that_the_journal_refuses_changes_nothing_in_memory() {
         }
     };
     assert!(matches!(stopped, Error::JournalStopped { .. }), "{stopped}");
-    let before = engine.dump();
+    let before = dump(&engine.inner);
     for n in 0..10 {
         assert!(write(&engine, vec![(key(format!("new{n}")), Write::Del), (key("k"), Write::Del)]).is_err());
     }
-    assert_eq!(engine.dump(), before);
+    assert_eq!(dump(&engine.inner), before);
 }
 
 #[test]
 fn a_rewrite_that_panics_does_not_end_the_sweep() {
-    let (disk, clock) = (Forgetful::new(), ManualClock::at(T0));
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).background(true).rewrite_bytes_min(500).open().unwrap();
     disk.panic_at_base();
     let started = std::time::Instant::now();
@@ -400,6 +400,9 @@ fn a_rewrite_that_panics_does_not_end_the_sweep() {
     until(&|| disk.paths().len() == 3 && !engine.inner.wants_rewrite());
     clock.advance(11);
     until(&|| engine.is_empty());
-    assert!(engine.inner.shards.iter().all(|shard| shard.lock().aside.is_none()), "nobody copies any more");
+    assert!(
+        engine.inner.shards.iter().all(|shard| shard.lock().pending_copies.is_none()),
+        "nobody copies any more"
+    );
     set(&engine, "k", "after");
 }

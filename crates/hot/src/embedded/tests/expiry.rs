@@ -1,4 +1,4 @@
-//! DueQueue: exact on access, swept behind, one moment for a whole transaction.
+//! Expiry: exact on access, removed in the background, one moment for a whole transaction.
 
 use super::*;
 
@@ -15,15 +15,15 @@ fn a_key_ends_after_its_millisecond_for_reads_scans_and_writes() {
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(T0 + 100));
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 0);
     assert_eq!(transaction(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(1)));
-    assert_eq!(scan::page(&engine.inner, None, b"*", 1_000).keys, [key("k")]);
-    assert_eq!(engine.dump().len(), 1);
+    assert_eq!(scan_keys::page(&engine.inner, None, b"*", 1_000).keys, [key("k")]);
+    assert_eq!(dump(&engine.inner).len(), 1);
     clock.advance(1);
     assert_eq!(transaction(&engine, |tx| tx.read(&key("k"), Read::Exists)), Ok(Reply::Int(0)));
     assert_eq!(text(&engine, "k"), None);
     assert_eq!(read(&engine, "k", Read::Exists), Reply::Int(0));
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(-2));
-    assert!(scan::page(&engine.inner, None, b"*", 1_000).keys.is_empty());
-    assert!(engine.dump().is_empty());
+    assert!(scan_keys::page(&engine.inner, None, b"*", 1_000).keys.is_empty());
+    assert!(dump(&engine.inner).is_empty());
     assert_eq!(engine.len(), 1, "nobody removed it yet");
 }
 
@@ -88,7 +88,7 @@ fn the_sweep_removes_what_has_ended_and_nothing_else() {
     assert_eq!(engine.stats().expired, 5_000);
     clock.advance(50);
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 5_000, "all ended: one cycle takes all");
-    assert_eq!(engine.dump().len(), 1);
+    assert_eq!(dump(&engine.inner).len(), 1);
 }
 
 #[test]

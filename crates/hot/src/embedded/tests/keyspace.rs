@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 fn scan_all(engine: &Embedded, pattern: &[u8], count: usize) -> Vec<RawKey> {
     let (mut keys, mut from) = (Vec::new(), None);
     loop {
-        let page = scan::page(&engine.inner, from, pattern, count);
+        let page = scan_keys::page(&engine.inner, from, pattern, count);
         assert!(page.keys.len() <= count);
         keys.extend(page.keys);
         match page.next {
@@ -29,7 +29,7 @@ fn a_scan_of_a_quiet_keyspace_returns_every_key_once() {
         assert_eq!(keys.len(), 3_000);
         assert_eq!(keys.into_iter().collect::<BTreeSet<_>>().len(), 3_000);
     }
-    assert!(scan::page(&engine.inner, Some(Cursor { place: 99, position: 5 }), b"*", 10).next.is_none());
+    assert!(scan_keys::page(&engine.inner, Some(Cursor { place: 99, position: 5 }), b"*", 10).next.is_none());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn bytes_in_use_return_to_zero() {
         .unwrap();
     }
     assert!(engine.stats().memory_bytes > 500 * 4 * 10);
-    for record in engine.dump() {
+    for record in dump(&engine.inner) {
         write(&engine, vec![(record.key, Write::Del)]).unwrap();
     }
     assert_eq!(engine.stats().memory_bytes, 0);

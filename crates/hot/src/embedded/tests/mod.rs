@@ -1,6 +1,7 @@
 //! The engine as a whole, one file per promise.
 
 mod contention;
+mod dump;
 mod durability;
 mod expiry;
 mod keyspace;
@@ -8,17 +9,19 @@ mod model;
 mod speed;
 mod transactions;
 
+use self::dump::{Content, KeyDump, dump};
 use super::*;
 use crate::command::*;
 use crate::tx::RawTx;
 use bytes::Bytes;
+use std::time::Duration;
 
 /// A body made of a closure.
 struct Body<F>(F);
 
 impl<F: FnMut(&mut RawTx<'_>) -> bool + Send + 'static> Transaction for Body<F> {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
-        (self.0)(tx)
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
+        (self.0)(&mut tx)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {

@@ -1,5 +1,6 @@
 //! What things cost, beside a bare map. Run by hand, in release:
-//! `cargo test --release -p emberkeep-hot --lib embedded::tests::speed -- --ignored --nocapture --test-threads 1`
+//! `cargo test --release -p emberkeep-hot --lib embedded::tests::speed -- --ignored --nocapture
+//! --test-threads 1`
 
 use super::*;
 use std::collections::HashMap;
@@ -94,7 +95,7 @@ struct One {
 }
 
 impl Transaction for One {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
         let (key, write) = self.write.clone().unwrap();
         tx.write(key, write).is_ok()
     }
@@ -120,7 +121,7 @@ impl Change<'_> {
 }
 
 impl Transaction for Change<'static> {
-    fn run(&mut self, tx: &mut RawTx<'_>) -> bool {
+    fn run(&mut self, mut tx: RawTx<'_>) -> bool {
         let name = &self.names[self.at];
         let changed = Change::work(tx.text(name).unwrap().unwrap());
         tx.write(name.clone(), Write::Set(changed, self.until)).is_ok()

@@ -176,7 +176,7 @@ fn growth_beyond_the_limit_is_refused_and_shrinking_is_not() {
 #[test]
 fn messages_of_a_channel_come_in_the_order_of_the_commits() {
     let engine = Arc::new(Embedded::in_memory());
-    let mut subscription = engine.inner.channels.subscribe(vec![bytes("c")], vec![]);
+    let mut subscription = engine.inner.pubsub.subscribe(vec![bytes("c")], vec![]);
     let workers: Vec<_> = (0..4)
         .map(|_| {
             let engine = engine.clone();

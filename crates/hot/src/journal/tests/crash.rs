@@ -26,9 +26,10 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     vec(act, 1..60)
 }
 
-/// Plays the acts. After each start the state is a prefix of what was appended, and holds all that was synced.
+/// Plays the acts. After each start the state is a prefix of what was appended, and holds all that was
+/// synced.
 fn play(durability: Durability, acts: &[Act]) {
-    let mut files = Forgetful::new();
+    let mut files = FaultDisk::new();
     let (mut journal, mut writer, ..) = open(&files, durability).unwrap();
     let mut now = NOW;
     for act in acts {
@@ -40,7 +41,7 @@ fn play(durability: Durability, acts: &[Act]) {
             }
             Act::Turn(ms) => {
                 now += Duration::from_millis(*ms);
-                writer.turn(now).unwrap();
+                writer.cycle(now).unwrap();
                 if durability == Durability::Always {
                     assert_eq!(journal.synced(), journal.appended(), "a turn settles all");
                 }
@@ -83,11 +84,11 @@ proptest! {
 #[test]
 fn without_syncs_an_old_journal_is_not_taken_for_damaged() {
     for lost in 0..200 {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, mut writer, ..) = open(&files, Durability::No).unwrap();
         for n in 1..=5 {
             journal.append(&transaction(n), vec![]).unwrap();
-            writer.turn(Duration::from_secs(61 * (n - 1))).unwrap();
+            writer.cycle(Duration::from_secs(61 * (n - 1))).unwrap();
         }
         if let Err(error) = reload(&files.crash(lost)) {
             panic!("power loss {lost}: {error}");
@@ -97,26 +98,26 @@ fn without_syncs_an_old_journal_is_not_taken_for_damaged() {
 
 #[test]
 fn everysec_loses_at_most_the_last_second() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
     for (n, at_ms) in [(1, 0), (2, 400), (3, 999), (4, 1000), (5, 1500), (6, 1999)] {
         journal.append(&transaction(n), vec![]).unwrap();
-        writer.turn(Duration::from_millis(at_ms)).unwrap();
+        writer.cycle(Duration::from_millis(at_ms)).unwrap();
     }
     assert_eq!(journal.synced(), 4, "the sync of second 1 took what was there");
     let (_, loaded) = reload(&files.crash(0)).unwrap();
     assert_eq!(prefix_length(&loaded), 4);
-    writer.turn(Duration::from_millis(2000)).unwrap();
+    writer.cycle(Duration::from_millis(2000)).unwrap();
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 6);
 }
 
 #[test]
 fn a_killed_process_loses_nothing_that_it_had_appended() {
     for durability in [Durability::Always, Durability::EverySec, Durability::No] {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, mut writer, ..) = open(&files, durability).unwrap();
         journal.append(&transaction(1), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
         journal.append(&transaction(2), vec![]).unwrap();
         drop((journal, writer));
         let (recovery, loaded) = reload(&files).unwrap();
@@ -128,7 +129,7 @@ fn a_killed_process_loses_nothing_that_it_had_appended() {
 
 #[test]
 fn unwritten_space_is_cut_off_and_a_record_torn_in_the_middle_of_its_copy_too() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, writer, ..) = open(&files, Durability::EverySec).unwrap();
     (1..=3).for_each(|n| assert_eq!(journal.append(&transaction(n), vec![]).unwrap(), n));
     let content = journal.disk_bytes() as usize;
@@ -153,11 +154,11 @@ fn unwritten_space_is_cut_off_and_a_record_torn_in_the_middle_of_its_copy_too() 
 
 #[test]
 fn the_first_start_may_be_interrupted_anywhere() {
-    let whole = Forgetful::new();
+    let whole = FaultDisk::new();
     open(&whole, Durability::Always).unwrap();
     for n in 0..=whole.operations() {
         for seed in 0..50 {
-            let files = Forgetful::new();
+            let files = FaultDisk::new();
             files.power_off_after(n);
             let _ = open(&files, Durability::Always);
             let (_, loaded) = reload(&files.crash(seed)).unwrap();
@@ -168,11 +169,11 @@ fn the_first_start_may_be_interrupted_anywhere() {
 
 #[test]
 fn the_start_after_a_crash_may_crash_too() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=4 {
         journal.append(&transaction(n), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
     }
     let mut torn = files.contents(Path::new(INCREMENT)).unwrap();
     torn.extend_from_slice(b"#EK:5:300:");
@@ -190,7 +191,7 @@ fn the_start_after_a_crash_may_crash_too() {
 
 #[test]
 fn new_folders_survive_with_what_is_in_them() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let options = || JournalOptions {
         files: Arc::new(files.clone()),
         durability: Durability::Always,
@@ -198,7 +199,7 @@ fn new_folders_survive_with_what_is_in_them() {
     };
     let (journal, mut writer, ..) = open_with(options()).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let after = JournalOptions { files: Arc::new(files.crash(0)), ..options() };
     assert_eq!(prefix_length(&open_with(after).unwrap().3), 1);
 }

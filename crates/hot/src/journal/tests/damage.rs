@@ -3,16 +3,16 @@
 use super::*;
 
 /// A disk with a journal of some transactions, each synced for itself, closed properly or not.
-fn written(count: u64, closed: bool) -> Forgetful {
-    let files = Forgetful::new();
+fn written(count: u64, closed: bool) -> FaultDisk {
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=count {
         journal.append(&transaction(n), vec![]).unwrap();
         if closed || n < count {
-            writer.turn(NOW).unwrap();
+            writer.cycle(NOW).unwrap();
         }
     }
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     if closed {
         writer.finish().unwrap();
     } else {
@@ -26,26 +26,26 @@ fn written(count: u64, closed: bool) -> Forgetful {
 }
 
 /// The same after a rewrite: a base and one increment.
-fn rewritten() -> Forgetful {
-    let files = Forgetful::new();
+fn rewritten() -> FaultDisk {
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=9 {
         if n == 6 {
             let mut rewrite = journal.begin_rewrite().unwrap();
-            writer.turn(NOW).unwrap();
+            writer.cycle(NOW).unwrap();
             for (key, value) in state_after(5) {
                 rewrite.write(&key, &[Write::Set(value, Expiry::Never)]).unwrap();
             }
             rewrite.finish().unwrap();
         }
         journal.append(&transaction(n), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
     }
     writer.finish().unwrap();
     files
 }
 
-fn contents(files: &Forgetful) -> Vec<(PathBuf, Vec<u8>)> {
+fn contents(files: &FaultDisk) -> Vec<(PathBuf, Vec<u8>)> {
     files.paths().into_iter().map(|path| (path.clone(), files.contents(&path).unwrap())).collect()
 }
 
@@ -57,7 +57,7 @@ fn damage(result: Result<(Recovery, Transaction)>) -> (String, u64, String) {
 }
 
 /// Flips every bit of every byte of every file, one at a time.
-fn flip_each(files: &Forgetful, mut check: impl FnMut(&Path, usize, Result<(Recovery, Transaction)>)) {
+fn flip_each(files: &FaultDisk, mut check: impl FnMut(&Path, usize, Result<(Recovery, Transaction)>)) {
     for (path, bytes) in contents(files) {
         for at in 0..bytes.len() {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
@@ -124,7 +124,7 @@ fn an_end_torn_at_any_byte_is_cut_there_and_writing_goes_on() {
         let left = disk.contents(Path::new(INCREMENT)).unwrap().split_off(whole as usize);
         assert!(left.is_empty() || left.starts_with(b"#EK-SYNC:"), "nothing but the mark of this start");
         journal.append(&transaction(found + 1), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
         drop((journal, writer));
         let (recovery, loaded) = reload(&disk.crash(0)).unwrap();
         assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (found + 1, 0));
@@ -133,13 +133,13 @@ fn an_end_torn_at_any_byte_is_cut_there_and_writing_goes_on() {
 
 #[test]
 fn a_torn_group_with_an_intact_record_behind_the_hole_is_cut_because_nobody_was_told() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let synced = journal.disk_bytes() as usize;
     (2..=4).for_each(|n| assert_eq!(journal.append(&transaction(n), vec![]).unwrap(), n));
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let mut bytes = files.contents(Path::new(INCREMENT)).unwrap();
     let mark = bytes.windows(8).rposition(|window| window == b"#EK-SYNC").unwrap();
     bytes.truncate(mark);
@@ -222,7 +222,7 @@ fn told_to_cut_damage_everything_before_it_is_kept_and_the_rest_set_aside() {
         assert_eq!(recovery.set_aside, ["appendonly.aof.1.incr.aof.damaged"]);
         assert_eq!(disk.contents(Path::new(&format!("{INCREMENT}.damaged"))), Some(broken));
         journal.append(&transaction(kept + 1), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
         drop((journal, writer));
         assert_eq!(
             prefix_length(&reload(&disk.crash(0)).unwrap().1),
@@ -274,14 +274,14 @@ fn cutting_damage_may_be_interrupted_anywhere() {
 
 #[test]
 fn a_manifest_that_leads_out_of_the_folder_is_refused() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     files.overwrite(Path::new(MANIFEST), b"file ../../etc/passwd seq 1 type i\n".to_vec());
     assert_eq!(damage(reload(&files)).0, "appendonly.aof.manifest");
 }
 
 #[test]
 fn a_folder_of_redis_is_loaded_and_continued_in_a_file_of_ours() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     files.overwrite(Path::new(MANIFEST), b"file appendonly.aof.1.base.aof seq 1 type b\n".to_vec());
     let base = Path::new("/data/appendonlydir/appendonly.aof.1.base.aof");
     let select = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n#TS:1700000000\r\n";
@@ -290,7 +290,7 @@ fn a_folder_of_redis_is_loaded_and_continued_in_a_file_of_ours() {
     let (journal, mut writer, recovery, loaded) = open(&files, Durability::Always).unwrap();
     assert_eq!((prefix_length(&loaded), recovery.commands), (1, 1));
     journal.append(&transaction(2), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     drop((journal, writer));
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
     for cut in 1..multi.len() {
@@ -305,7 +305,7 @@ fn a_folder_of_redis_is_loaded_and_continued_in_a_file_of_ours() {
 }
 
 /// Opens a damaged journal as `emberkeep repair` does, and closes it.
-fn repaired(files: &Forgetful) -> (Recovery, Transaction) {
+fn repaired(files: &FaultDisk) -> (Recovery, Transaction) {
     let cut = JournalOptions { cut_damage: true, ..options(files, Durability::Always) };
     let (_journal, _writer, recovery, loaded) = open_with(cut).unwrap();
     (recovery, loaded)
@@ -345,16 +345,16 @@ fn a_lost_manifest_beside_a_base_without_an_end_is_no_reason_to_load_increments_
 
 #[test]
 fn a_lost_manifest_beside_a_rewrite_that_did_not_end_costs_nothing() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let mut rewrite = journal.begin_rewrite().unwrap();
     rewrite
         .write(b"count", &[Write::Set(bytes(&"1".repeat(JOURNAL_BASE_RECORD_BYTES)), Expiry::Never)])
         .unwrap();
     journal.append(&transaction(2), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let disk = files.crash(1);
     disk.remove(Path::new(MANIFEST)).unwrap();
     damage(reload(&disk));
@@ -364,15 +364,15 @@ fn a_lost_manifest_beside_a_rewrite_that_did_not_end_costs_nothing() {
 
 #[test]
 fn an_increment_whose_header_is_not_readable_is_not_passed_over() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     for n in 1..=3 {
         journal.append(&transaction(n), vec![]).unwrap();
         drop(journal.begin_rewrite().unwrap());
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
     }
     journal.append(&transaction(4), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     writer.finish().unwrap();
     files.remove(Path::new(MANIFEST)).unwrap();
     let second = Path::new("/data/appendonlydir/appendonly.aof.2.incr.aof");
@@ -436,7 +436,7 @@ fn files_with_records_that_no_manifest_names_are_renamed_and_never_removed() {
 
 #[test]
 fn a_manifest_of_redis_that_lost_its_last_line_is_damage() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let command = b"*2\r\n$4\r\nINCR\r\n$5\r\ncount\r\n".to_vec();
     let manifest =
         "file appendonly.aof.1.base.aof seq 1 type b\nfile appendonly.aof.0.incr.aof seq 0 type h\n";
@@ -455,7 +455,7 @@ fn a_manifest_of_redis_that_lost_its_last_line_is_damage() {
 
 #[test]
 fn a_manifest_of_redis_that_lost_the_line_of_its_dump_is_damage_and_the_dump_stays() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let dump = Path::new("/data/appendonlydir/appendonly.aof.1.base.rdb");
     let increment = Path::new("/data/appendonlydir/appendonly.aof.1.incr.aof");
     files.overwrite(Path::new(MANIFEST), b"file appendonly.aof.1.incr.aof seq 1 type i\n".to_vec());
@@ -473,7 +473,7 @@ fn a_manifest_of_redis_that_lost_the_line_of_its_dump_is_damage_and_the_dump_sta
     assert_eq!(files.contents(dump).as_deref(), Some(&b"REDIS0012 the state"[..]));
 }
 
-fn contents_of(files: &Forgetful, path: &Path) -> usize {
+fn contents_of(files: &FaultDisk, path: &Path) -> usize {
     files.contents(path).unwrap().len()
 }
 
@@ -491,7 +491,7 @@ fn files_that_a_lost_manifest_leaves_out_are_counted_before_they_are_set_aside()
 
 #[test]
 fn a_second_repair_keeps_what_the_first_set_aside() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     for n in 0..3 {
         files.overwrite(Path::new(MANIFEST), format!("no manifest {n}").into());
         let (recovery, _) = repaired(&files);
@@ -505,11 +505,11 @@ fn a_second_repair_keeps_what_the_first_set_aside() {
 
 #[test]
 fn a_torn_end_before_a_file_that_is_missing_is_damage() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
     drop(journal.begin_rewrite().unwrap());
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     writer.finish().unwrap();
     drop((journal, writer));
     let bytes = files.contents(Path::new(INCREMENT)).unwrap();

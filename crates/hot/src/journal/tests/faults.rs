@@ -20,32 +20,32 @@ fn fill(journal: &Journal) -> u64 {
 
 #[test]
 fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     files.fill_at_write(1);
     let taken = fill(&journal);
     let content = journal.disk_bytes() as usize;
-    let written = |files: &Forgetful| files.contents(Path::new(INCREMENT)).unwrap()[..content].to_vec();
+    let written = |files: &FaultDisk| files.contents(Path::new(INCREMENT)).unwrap()[..content].to_vec();
     let before = written(&files);
     stopped(journal.running());
     stopped(journal.begin_rewrite().map(|_| ()));
     assert_eq!(journal.stopped(), None, "not for good");
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     assert_eq!(journal.synced(), taken, "what was taken is synced all the same");
     let ms = Duration::from_millis;
-    writer.turn(ms(1)).unwrap();
+    writer.cycle(ms(1)).unwrap();
     stopped(journal.append(&transaction(taken + 1), vec![]));
     assert_eq!(journal.appended(), taken, "what was refused has no number");
     assert!(written(&files) == before);
     files.fill_at_write(u64::MAX / 2);
-    writer.turn(ms(500)).unwrap();
+    writer.cycle(ms(500)).unwrap();
     stopped(journal.running());
-    writer.turn(ms(1_000)).unwrap();
+    writer.cycle(ms(1_000)).unwrap();
     journal.running().unwrap();
     assert_eq!(journal.append(&transaction(taken + 1), vec![]).unwrap(), taken + 1);
-    writer.turn(ms(1_001)).unwrap();
+    writer.cycle(ms(1_001)).unwrap();
     drop((journal, writer));
     let (recovery, loaded) = reload(&files.crash(0)).unwrap();
     assert_eq!((prefix_length(&loaded), recovery.cut_bytes), (taken + 1, 0));
@@ -53,28 +53,28 @@ fn a_full_disk_refuses_before_anything_is_written_and_goes_on_when_it_has_space(
 
 #[test]
 fn one_huge_record_that_does_not_fit_is_refused_alone() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
     files.fill_at_write(1);
     stopped(journal.append(&[set("huge", &"x".repeat(JOURNAL_RESERVE_BYTES_MAX))], vec![]));
     journal.append(&transaction(2), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
 }
 
 #[test]
 fn a_copy_that_fails_stops_the_journal_for_good_and_the_half_record_is_cut() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     // The line is copied, the body is not.
     files.power_off_after(1);
     assert!(stopped(journal.append(&transaction(2), vec![])).contains("cannot write"));
     assert!(stopped(journal.append(&transaction(3), vec![])).contains("cannot write"));
     assert!(journal.stopped().is_some());
-    writer.turn(NOW).unwrap_err();
+    writer.cycle(NOW).unwrap_err();
     stopped(journal.close());
     drop((journal, writer));
     for seed in 0..20 {
@@ -85,11 +85,11 @@ fn a_copy_that_fails_stops_the_journal_for_good_and_the_half_record_is_cut() {
 #[test]
 fn a_disk_that_fills_at_any_write_never_loses_what_was_settled() {
     for n in 1..40 {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
         files.fill_at_write(n);
         for n in 1..=12 {
-            if journal.append(&transaction(n), vec![]).is_err() || writer.turn(NOW).is_err() {
+            if journal.append(&transaction(n), vec![]).is_err() || writer.cycle(NOW).is_err() {
                 break;
             }
         }
@@ -103,10 +103,10 @@ fn a_disk_that_fills_at_any_write_never_loses_what_was_settled() {
 
 #[test]
 fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     files.break_at_sync(1);
     let told = Arc::new(AtomicU64::new(0));
     let tell = {
@@ -114,12 +114,12 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
         Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
     };
     let sequence = journal.append(&transaction(2), vec![tell]).unwrap();
-    writer.turn(NOW).unwrap_err();
+    writer.cycle(NOW).unwrap_err();
     let syncs = files.operations();
-    writer.turn(NOW).ok();
+    writer.cycle(NOW).ok();
     assert_eq!(files.operations(), syncs, "no second try");
-    assert!(stopped(journal.settle(sequence).now_or_never().unwrap()).contains("cannot sync"));
-    journal.settle(1).now_or_never().unwrap().unwrap();
+    assert!(stopped(journal.wait_durable(sequence).now_or_never().unwrap()).contains("cannot sync"));
+    journal.wait_durable(1).now_or_never().unwrap().unwrap();
     assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (1, 0), "nobody was told");
     drop((journal, writer));
     // The kernel dropped the pages: whatever is there instead is cut.
@@ -128,31 +128,31 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
 
 #[test]
 fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
     files.break_at_sync(1);
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
-    journal.settle(1).now_or_never().unwrap().unwrap();
-    writer.turn(Duration::from_secs(1)).unwrap_err();
+    writer.cycle(NOW).unwrap();
+    journal.wait_durable(1).now_or_never().unwrap().unwrap();
+    writer.cycle(Duration::from_secs(1)).unwrap_err();
     stopped(journal.append(&transaction(2), vec![]));
-    stopped(journal.settle(1).now_or_never().unwrap());
+    stopped(journal.wait_durable(1).now_or_never().unwrap());
 }
 
 #[test]
 fn a_rewrite_that_fails_harms_nobody() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     let mut rewrite = journal.begin_rewrite().unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     rewrite.write(b"count", &[Write::Set(bytes("1"), Expiry::Never)]).unwrap();
     files.fill_at_write(1);
     assert!(matches!(rewrite.finish(), Err(Error::Folder { .. })));
     files.fill_at_write(u64::MAX / 2);
     journal.append(&transaction(2), vec![]).unwrap();
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     drop((journal, writer));
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 2);
     assert!(
@@ -164,7 +164,7 @@ fn a_rewrite_that_fails_harms_nobody() {
 #[test]
 fn nothing_is_taken_behind_a_copy_that_failed() {
     for round in 0..300 {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
         files.break_at_copy(round % 40 + 10);
         let taken = AtomicU64::new(0);
@@ -178,7 +178,7 @@ fn nothing_is_taken_behind_a_copy_that_failed() {
                 });
             }
             // Its marks are copied as well, and may be what fails.
-            scope.spawn(|| (0..30).for_each(|_| _ = writer.turn(NOW)));
+            scope.spawn(|| (0..30).for_each(|_| _ = writer.cycle(NOW)));
         });
         assert!(journal.stopped().is_some());
         drop((journal, writer));
@@ -189,7 +189,7 @@ fn nothing_is_taken_behind_a_copy_that_failed() {
 
 #[test]
 fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_once() {
-    let faults: [fn(&Forgetful); 5] = [
+    let faults: [fn(&FaultDisk); 5] = [
         |files| files.fill_at_write(1),
         |files| files.fill_at_write(2),
         |files| files.fill_at_write(3),
@@ -197,15 +197,15 @@ fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_on
         |files| files.break_at_sync(2),
     ];
     for (number, fail) in faults.into_iter().enumerate() {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let small = JournalOptions { rewrite_bytes_min: 50, ..options(&files, Durability::Always) };
         let (journal, mut writer, ..) = open_with(small).unwrap();
         journal.append(&transaction(1), vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
         assert!(journal.wants_rewrite());
         let data = || -> Vec<_> {
             let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
-            files.paths().iter().map(name).filter(|name| unlisted::data_name(name).is_some()).collect()
+            files.paths().iter().map(name).filter(|name| unlisted_files::data_name(name).is_some()).collect()
         };
         fail(&files);
         journal.begin_rewrite().map(drop).unwrap_err();
@@ -213,7 +213,7 @@ fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_on
         assert!(!journal.wants_rewrite(), "fault {number}");
         files.fill_at_write(u64::MAX / 2);
         journal.append(&[set("key", &"x".repeat(50))], vec![]).unwrap();
-        writer.turn(NOW).unwrap();
+        writer.cycle(NOW).unwrap();
         assert!(journal.wants_rewrite(), "it has grown further");
         drop(journal.begin_rewrite().unwrap());
         drop((journal, writer));
@@ -223,7 +223,7 @@ fn a_rewrite_that_cannot_be_prepared_leaves_no_file_and_is_not_tried_again_at_on
 
 #[test]
 fn with_always_messages_without_writes_pass_on_a_full_disk() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     files.fill_at_write(1);
     let taken = fill(&journal);
@@ -233,14 +233,14 @@ fn with_always_messages_without_writes_pass_on_a_full_disk() {
         Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
     };
     assert_eq!(journal.append(&[], vec![tell]).unwrap(), taken);
-    writer.turn(NOW).unwrap();
+    writer.cycle(NOW).unwrap();
     assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (taken, 1));
 }
 
 #[test]
 fn whichever_of_two_closes_returns_first_everything_is_on_disk_and_the_folder_free() {
     for _ in 0..200 {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, _) = Journal::open(options(&files, Durability::No), &mut |_, _| Ok(())).unwrap();
         journal.append(&transaction(1), vec![]).unwrap();
         std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Every write survives its encoding; what Redis writes is understood.
 
-use super::super::decode::{Fault, apply_body};
+use super::super::decode::{CommandError, apply_body};
 use super::super::format::*;
 use super::*;
 use crate::command::Score;
@@ -43,7 +43,7 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-fn decode(body: &[u8]) -> Result<Transaction, Fault> {
+fn decode(body: &[u8]) -> Result<Transaction, CommandError> {
     let mut transaction = Transaction::new();
     apply_body(body, &mut |key, write| {
         transaction.push((key, write));
@@ -136,6 +136,6 @@ fn what_redis_writes_is_understood() {
     for unknown in
         ["SELECT 3", "XADD k * f v", "SET k", "ZADD k GT 1 m", "ZADD k nan m", "INCRBY k 1.5", "PING"]
     {
-        assert!(matches!(spoken(unknown), Err(Fault::Bad(_))), "{unknown}");
+        assert!(matches!(spoken(unknown), Err(CommandError::Bad(_))), "{unknown}");
     }
 }

@@ -86,7 +86,7 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
                     };
                     let sequence = journal.append(&transaction(next), vec![tell]).unwrap();
                     drop(guard);
-                    wait(journal.settle(sequence)).unwrap();
+                    wait(journal.wait_durable(sequence)).unwrap();
                     assert!(journal.synced() >= sequence);
                 }
             });
@@ -161,10 +161,11 @@ fn a_small_journal_takes_little_space() {
 
 #[test]
 fn a_writer_that_panics_stops_the_journal_and_no_call_hangs() {
-    let files = Forgetful::new();
+    let files = FaultDisk::new();
     let (journal, _) = Journal::open(options(&files, Durability::Always), &mut |_, _| Ok(())).unwrap();
     files.panic_at_sync(1);
-    let settled = journal.append(&transaction(1), vec![]).and_then(|sequence| wait(journal.settle(sequence)));
+    let settled =
+        journal.append(&transaction(1), vec![]).and_then(|sequence| wait(journal.wait_durable(sequence)));
     assert!(matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
     assert!(matches!(journal.append(&transaction(2), vec![]), Err(Error::JournalStopped { .. })));
     assert!(journal.running().is_err() && journal.stopped().is_some());
@@ -192,7 +193,7 @@ impl tracing::Subscriber for PanickingLog {
 #[test]
 fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
     for (durability, full) in [Durability::Always, Durability::EverySec].into_iter().zip([false, true]) {
-        let files = Forgetful::new();
+        let files = FaultDisk::new();
         let (journal, writer, ..) = open(&files, durability).unwrap();
         journal.append(&transaction(1), vec![]).unwrap();
         files.break_at_sync(1);
@@ -206,7 +207,7 @@ fn a_journal_that_fails_is_marked_even_if_its_log_line_panics() {
             thread::yield_now();
         }
         assert!(matches!(journal.append(&transaction(2), vec![]), Err(Error::JournalStopped { .. })));
-        let settled = wait(journal.settle(1));
+        let settled = wait(journal.wait_durable(1));
         assert!(full || matches!(settled, Err(Error::JournalStopped { .. })), "{settled:?}");
         let _ = journal.close();
         thread.join().expect("no panic leaves the writer");
@@ -218,7 +219,7 @@ fn everysec_writes_and_syncs_by_itself() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::EverySec).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
-    journal.settle(1).now_or_never().unwrap().unwrap();
+    journal.wait_durable(1).now_or_never().unwrap().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while journal.synced() < 1 {
         assert!(Instant::now() < deadline);

@@ -5,8 +5,14 @@ use super::*;
 /// Exists and deadline, by walking the writes one by one: a collection that lost its last member is gone with
 /// its deadline, also if a later write of the same body makes it anew.
 ///
-/// The base is asked only where it shows: a guess of what a commit leaves behind has no other reply to go by.
-pub(super) fn lifetime(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
+/// The source is asked only where it shows: a guess of what a commit leaves behind has no other reply to go
+/// by.
+pub(super) fn lifetime(
+    source: &mut dyn ReadSource,
+    key: &RawKey,
+    writes: &[&Write],
+    read: &Read,
+) -> Result<Reply> {
     if *read == Read::Exists
         && let Some(exists) = existence(writes)
     {
@@ -16,11 +22,11 @@ pub(super) fn lifetime(base: &mut dyn Base, key: &RawKey, writes: &[&Write], rea
         |write: &&&Write| matches!(write, Write::Del | Write::Set(_, Expiry::Never | Expiry::At(_)));
     let settled = writes.len() - writes.iter().rev().take_while(|write| !settles(write)).count();
     let mut life = match settled {
-        0 => Life::of_base(base, key)?,
+        0 => Life::of_base(source, key)?,
         _ => Life { exists: false, deadline: None },
     };
     for done in settled.saturating_sub(1)..writes.len() {
-        life.apply(base, key, &writes[..=done], writes[done])?;
+        life.apply(source, key, &writes[..=done], writes[done])?;
     }
     Ok(Reply::Int(match (read, life.exists) {
         (Read::Exists, exists) => exists as i64,
@@ -29,7 +35,7 @@ pub(super) fn lifetime(base: &mut dyn Base, key: &RawKey, writes: &[&Write], rea
     }))
 }
 
-/// Whether the key lives for certain or is gone for certain, whatever the base says.
+/// Whether the key lives for certain or is gone for certain, whatever the source says.
 fn existence(writes: &[&Write]) -> Option<bool> {
     use Write::*;
     let last = writes.iter().rev().find(|write| !matches!(write, ExpireAt(_) | Persist))?;
@@ -46,12 +52,18 @@ struct Life {
 }
 
 impl Life {
-    fn of_base(base: &mut dyn Base, key: &RawKey) -> Result<Life> {
-        let at = int(base, key, Read::ExpireTime)?;
+    fn of_base(source: &mut dyn ReadSource, key: &RawKey) -> Result<Life> {
+        let at = int(source, key, Read::ExpireTime)?;
         Ok(Life { exists: at != -2, deadline: (at >= 0).then_some(at) })
     }
 
-    fn apply(&mut self, base: &mut dyn Base, key: &RawKey, so_far: &[&Write], write: &Write) -> Result<()> {
+    fn apply(
+        &mut self,
+        source: &mut dyn ReadSource,
+        key: &RawKey,
+        so_far: &[&Write],
+        write: &Write,
+    ) -> Result<()> {
         match write {
             Write::Set(_, expiry) => {
                 self.deadline = match expiry {
@@ -74,10 +86,10 @@ impl Life {
                 self.exists = true;
             }
             Write::HDel(_) | Write::SRem(_) | Write::ZRem(_) => {
-                self.end_if_empty(base, key, so_far, write)?
+                self.end_if_empty(source, key, so_far, write)?
             }
             Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
-                self.end_if_empty(base, key, so_far, write)?
+                self.end_if_empty(source, key, so_far, write)?
             }
         }
         Ok(())
@@ -85,7 +97,7 @@ impl Life {
 
     fn end_if_empty(
         &mut self,
-        base: &mut dyn Base,
+        source: &mut dyn ReadSource,
         key: &RawKey,
         so_far: &[&Write],
         write: &Write,
@@ -96,7 +108,7 @@ impl Life {
             Write::ZRem(_) => Read::ZCard,
             _ => Read::LLen,
         };
-        if self.exists && read(base, key, so_far, &count)?.checked(key, &count)? == Reply::Int(0) {
+        if self.exists && read(source, key, so_far, &count)?.checked(key, &count)? == Reply::Int(0) {
             *self = Life { exists: false, deadline: None };
         }
         Ok(())

@@ -1,17 +1,17 @@
-//! Lists after writes: what is left of the base, and what was pushed around it.
+//! Lists after writes: what is left of the source, and what was pushed around it.
 
 use super::*;
 
-/// A list as the part of the base that is left, and what was pushed around it.
+/// A list as the part of the source that is left, and what was pushed around it.
 struct ListView {
     front: VecDeque<Bytes>,
-    base: std::ops::Range<usize>,
+    source: std::ops::Range<usize>,
     back: VecDeque<Bytes>,
 }
 
 impl ListView {
     fn len(&self) -> usize {
-        self.front.len() + self.base.len() + self.back.len()
+        self.front.len() + self.source.len() + self.back.len()
     }
 
     fn apply(&mut self, write: &Write) {
@@ -37,29 +37,29 @@ impl ListView {
     fn clear(&mut self) {
         self.front.clear();
         self.back.clear();
-        self.base = 0..0;
+        self.source = 0..0;
     }
 
     fn pop_front(&mut self) {
-        if self.front.pop_front().is_none() && self.base.next().is_none() {
+        if self.front.pop_front().is_none() && self.source.next().is_none() {
             self.back.pop_front();
         }
     }
 
     fn pop_back(&mut self) {
-        if self.back.pop_back().is_none() && self.base.next_back().is_none() {
+        if self.back.pop_back().is_none() && self.source.next_back().is_none() {
             self.front.pop_back();
         }
     }
 }
 
-pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
+pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Read) -> Result<Reply> {
     if let Some(reply) = read_head(below, writes, read)? {
         return Ok(reply);
     }
-    // The writes before a DEL or SET do not matter, and neither does the base then.
+    // The writes before a DEL or SET do not matter, and neither does the source then.
     let len = below.int(Read::LLen)? as usize;
-    let mut view = ListView { front: VecDeque::new(), base: 0..len, back: VecDeque::new() };
+    let mut view = ListView { front: VecDeque::new(), source: 0..len, back: VecDeque::new() };
     writes.iter().for_each(|write| view.apply(write));
     let (start, stop) = match read {
         Read::LRange(start, stop) => (*start, *stop),
@@ -69,23 +69,23 @@ pub(super) fn read_list(below: &mut Below<'_>, writes: &[&Write], read: &Read) -
     if to - from >= REPLY_ELEMENTS_MAX {
         return Ok(Reply::TooMany(to - from + 1));
     }
-    let (front, base) = (view.front.len(), view.base.len());
+    let (front, source) = (view.front.len(), view.source.len());
     let mut list: Vec<Bytes> = view.front.iter().skip(from).take(to + 1 - from).cloned().collect();
-    if from < front + base && to >= front && base > 0 {
-        let first = view.base.start + from.saturating_sub(front);
-        let last = view.base.start + (to - front).min(base - 1);
+    if from < front + source && to >= front && source > 0 {
+        let first = view.source.start + from.saturating_sub(front);
+        let last = view.source.start + (to - front).min(source - 1);
         let ask = Read::LRange(first as i64, last as i64);
         match below.ask(ask.clone())?.checked(below.key, &ask)? {
             Reply::List(part) => list.extend(part),
             other => return Err(mismatch(&ask, &other)),
         }
     }
-    let skip = from.saturating_sub(front + base);
+    let skip = from.saturating_sub(front + source);
     list.extend(view.back.iter().skip(skip).take(to + 1 - from - list.len()).cloned());
     Ok(Reply::List(list))
 }
 
-/// A list of which only the head was touched: what was pushed there, and where the rest of the base begins.
+/// A list of which only the head was touched: what was pushed there, and where the rest of the source begins.
 #[derive(Default)]
 struct Head {
     front: VecDeque<Bytes>,
@@ -113,9 +113,10 @@ impl Head {
     }
 }
 
-/// A range from the head of a list of which only the head was touched. Its length is not asked for: transactions that take from
-/// the head would then depend on what others do at its tail. `None` where more must be known.
-fn read_head(below: &mut Below<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
+/// A range from the head of a list of which only the head was touched. Its length is not asked for:
+/// transactions that take from the head would then depend on what others do at its tail. `None` where more
+/// must be known.
+fn read_head(below: &mut KeySource<'_>, writes: &[&Write], read: &Read) -> Result<Option<Reply>> {
     let Read::LRange(start, stop) = read else { return Ok(None) };
     let (Ok(from), Ok(to)) = (usize::try_from(*start), usize::try_from(*stop)) else { return Ok(None) };
     let Some(head) = Head::of(writes) else { return Ok(None) };

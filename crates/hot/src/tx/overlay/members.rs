@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn read_members(below: &mut Below<'_>, members: &Members, read: &Read) -> Result<Reply> {
+pub(super) fn read_members(below: &mut KeySource<'_>, members: &Members, read: &Read) -> Result<Reply> {
     match read {
         Read::HGet(field) => match members.after.get(field) {
             Some(value) => Ok(value.clone().map_or(Reply::Nil, Reply::Blob)),
@@ -25,8 +25,8 @@ pub(super) fn read_members(below: &mut Below<'_>, members: &Members, read: &Read
     }
 }
 
-impl Below<'_> {
-    /// Whether the base has that field or member.
+impl KeySource<'_> {
+    /// Whether the source has that field or member.
     fn holds(&mut self, kind: Kind, member: &Bytes) -> Result<bool> {
         let read = match kind {
             Kind::Hash => Read::HGet(member.clone()),
@@ -37,7 +37,7 @@ impl Below<'_> {
     }
 }
 
-fn merge_pairs(below: &mut Below<'_>, after: &BTreeMap<Bytes, Option<Bytes>>) -> Result<Reply> {
+fn merge_pairs(below: &mut KeySource<'_>, after: &BTreeMap<Bytes, Option<Bytes>>) -> Result<Reply> {
     let Reply::Pairs(pairs) = below.ask(Read::HGetAll)?.checked(below.key, &Read::HGetAll)? else {
         return Err(mismatch(&Read::HGetAll, &Reply::Nil));
     };
@@ -51,7 +51,7 @@ fn merge_pairs(below: &mut Below<'_>, after: &BTreeMap<Bytes, Option<Bytes>>) ->
     Ok(bounded(merged.len(), || Reply::Pairs(merged.into_iter().collect())))
 }
 
-fn merge_list(below: &mut Below<'_>, after: &BTreeMap<Bytes, Option<Bytes>>) -> Result<Reply> {
+fn merge_list(below: &mut KeySource<'_>, after: &BTreeMap<Bytes, Option<Bytes>>) -> Result<Reply> {
     let Reply::List(list) = below.ask(Read::SMembers)?.checked(below.key, &Read::SMembers)? else {
         return Err(mismatch(&Read::SMembers, &Reply::Nil));
     };

@@ -1,17 +1,17 @@
 //! Read your own writes: what a read answers after the writes of the same body.
 //!
-//! Exact without loading whole collections: the answer is put together from bounded reads of the base and the
-//! writes, and the base reads are validated at the commit like any other. One code for every engine, so a body
-//! cannot mean different things on different engines.
+//! Exact without loading whole collections: the answer is put together from bounded reads of the source and
+//! the writes, and the source reads are validated at the commit like any other. One code for every engine,
+//! so a body cannot mean different things on different engines.
 
 mod lifetime;
 mod list;
 mod members;
 mod scores;
 
-use super::base::{Base, int, mismatch};
+use super::source::{ReadSource, int, mismatch};
 use crate::command::*;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::REPLY_ELEMENTS_MAX;
 use bytes::Bytes;
 use lifetime::lifetime;
@@ -20,44 +20,50 @@ use members::read_members;
 use scores::read_scores;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to `base`.
-pub(crate) fn read(base: &mut dyn Base, key: &RawKey, writes: &[&Write], read: &Read) -> Result<Reply> {
+/// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to
+/// `source`.
+pub(crate) fn read(
+    source: &mut dyn ReadSource,
+    key: &RawKey,
+    writes: &[&Write],
+    read: &Read,
+) -> Result<Reply> {
     if matches!(read, Read::Exists | Read::ExpireTime) {
-        return lifetime(base, key, writes, read);
+        return lifetime(source, key, writes, read);
     }
     let view = View::fold(key, writes)?;
     if let (Some(expected), Some(held)) = (read.kind(), view.kind())
         && expected != held
     {
         // A collection that the body emptied is gone, and what is gone has no type.
-        let gone = lifetime(base, key, writes, &Read::Exists)? == Reply::Int(0);
+        let gone = lifetime(source, key, writes, &Read::Exists)? == Reply::Int(0);
         return Ok(if gone { absent(read) } else { Reply::WrongType(KindFound::Kind(held)) });
     }
-    let mut below = Below { base, key, cut: view.cut };
+    let mut below = KeySource { source, key, cut: view.cut };
     match (&view.body, read) {
-        (Body::Untouched, _) => below.ask(read.clone()),
-        (Body::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
-        (Body::Increment(by), Read::Get) => below.incremented(*by),
-        (Body::Members(members), read) => read_members(&mut below, members, read),
-        (Body::Scores(scores), read) => read_scores(&mut below, scores, read),
-        (Body::List, read) => read_list(&mut below, writes, read),
+        (Written::Untouched, _) => below.ask(read.clone()),
+        (Written::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
+        (Written::Increment(by), Read::Get) => below.incremented(*by),
+        (Written::Members(members), read) => read_members(&mut below, members, read),
+        (Written::Scores(scores), read) => read_scores(&mut below, scores, read),
+        (Written::List, read) => read_list(&mut below, writes, read),
         (_, other) => Err(mismatch(other, &Reply::Nil)),
     }
 }
 
-/// The base, unless a DEL or SET of the same body cut it off.
-struct Below<'a> {
-    base: &'a mut dyn Base,
+/// The source, unless a DEL or SET of the same body cut it off.
+struct KeySource<'a> {
+    source: &'a mut dyn ReadSource,
     key: &'a RawKey,
     cut: bool,
 }
 
-impl Below<'_> {
+impl KeySource<'_> {
     fn ask(&mut self, read: Read) -> Result<Reply> {
         if self.cut {
             return Ok(absent(&read));
         }
-        self.base.read(self.key, &read)
+        self.source.read(self.key, &read)
     }
 
     fn int(&mut self, read: Read) -> Result<i64> {
@@ -93,12 +99,12 @@ pub fn absent(read: &Read) -> Reply {
 
 /// What the writes make of the key.
 struct View {
-    /// Nothing of the base shows any more.
+    /// Nothing of the source shows any more.
     cut: bool,
-    body: Body,
+    body: Written,
 }
 
-enum Body {
+enum Written {
     Untouched,
     Text(Bytes),
     Increment(i64),
@@ -115,7 +121,7 @@ struct Members {
 
 impl View {
     fn fold(key: &RawKey, writes: &[&Write]) -> Result<View> {
-        let mut view = View { cut: false, body: Body::Untouched };
+        let mut view = View { cut: false, body: Written::Untouched };
         for write in writes {
             view.apply(key, write)?;
         }
@@ -124,11 +130,11 @@ impl View {
 
     fn kind(&self) -> Option<Kind> {
         match &self.body {
-            Body::Untouched => None,
-            Body::Text(_) | Body::Increment(_) => Some(Kind::Text),
-            Body::Members(members) => Some(members.kind),
-            Body::Scores(_) => Some(Kind::SortedSet),
-            Body::List => Some(Kind::List),
+            Written::Untouched => None,
+            Written::Text(_) | Written::Increment(_) => Some(Kind::Text),
+            Written::Members(members) => Some(members.kind),
+            Written::Scores(_) => Some(Kind::SortedSet),
+            Written::List => Some(Kind::List),
         }
     }
 
@@ -139,8 +145,8 @@ impl View {
             return Err(wrong_type(key, kind, KindFound::Kind(held)));
         }
         match write {
-            Write::Set(value, _) => *self = View { cut: true, body: Body::Text(value.clone()) },
-            Write::Del => *self = View { cut: true, body: Body::Untouched },
+            Write::Set(value, _) => *self = View { cut: true, body: Written::Text(value.clone()) },
+            Write::Del => *self = View { cut: true, body: Written::Untouched },
             Write::IncrBy(by) => self.increment(key, *by)?,
             Write::HSet(pairs) => {
                 self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), Some(v.clone()))));
@@ -153,7 +159,7 @@ impl View {
             Write::ZAdd(pairs) => self.scores().extend(pairs.iter().map(|(m, s)| (m.clone(), Some(*s)))),
             Write::ZRem(gone) => self.scores().extend(gone.iter().map(|m| (m.clone(), None))),
             Write::LPush(_) | Write::RPush(_) | Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
-                self.body = Body::List;
+                self.body = Written::List;
             }
             Write::ExpireAt(_) | Write::Persist => {}
         }
@@ -162,34 +168,34 @@ impl View {
 
     fn increment(&mut self, key: &RawKey, by: i64) -> Result<()> {
         let before = match &self.body {
-            Body::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
-            Body::Increment(sum) => *sum,
+            Written::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
+            Written::Increment(sum) => *sum,
             _ => 0,
         };
         let sum = before.checked_add(by).ok_or_else(|| not_an_integer(key))?;
         self.body = match (&self.body, self.cut) {
-            (Body::Text(_), _) | (_, true) => Body::Text(Bytes::from(sum.to_string())),
-            _ => Body::Increment(sum),
+            (Written::Text(_), _) | (_, true) => Written::Text(Bytes::from(sum.to_string())),
+            _ => Written::Increment(sum),
         };
         Ok(())
     }
 
     fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, Option<Bytes>> {
-        if !matches!(self.body, Body::Members(_)) {
-            self.body = Body::Members(Members { kind, after: BTreeMap::new() });
+        if !matches!(self.body, Written::Members(_)) {
+            self.body = Written::Members(Members { kind, after: BTreeMap::new() });
         }
         match &mut self.body {
-            Body::Members(members) => &mut members.after,
+            Written::Members(members) => &mut members.after,
             _ => unreachable!("set to Members two lines above"),
         }
     }
 
     fn scores(&mut self) -> &mut BTreeMap<Bytes, Option<Score>> {
-        if !matches!(self.body, Body::Scores(_)) {
-            self.body = Body::Scores(BTreeMap::new());
+        if !matches!(self.body, Written::Scores(_)) {
+            self.body = Written::Scores(BTreeMap::new());
         }
         match &mut self.body {
-            Body::Scores(scores) => scores,
+            Written::Scores(scores) => scores,
             _ => unreachable!("set to Scores two lines above"),
         }
     }
@@ -201,23 +207,4 @@ pub(crate) fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize
     let from = if start < 0 { (start.saturating_add(len)).max(0) } else { start };
     let to = if stop < 0 { stop.saturating_add(len) } else { stop }.min(len - 1);
     (from <= to && from < len && to >= 0).then_some((from as usize, to as usize))
-}
-
-/// Digits of the least integer, and its sign.
-const INTEGER_BYTES_MAX: usize = 20;
-
-/// The integer that Redis would accept: canonical decimal of 64 bits.
-pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
-    if text.len() > INTEGER_BYTES_MAX {
-        return None;
-    }
-    let text = std::str::from_utf8(text).ok()?;
-    let number: i64 = text.parse().ok()?;
-    let canonical = !text.starts_with('+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
-    canonical.then_some(number)
-}
-
-/// The error for INCRBY on something else.
-pub(crate) fn not_an_integer(key: &[u8]) -> Error {
-    wrong_type(key, Kind::Text, KindFound::NotAnInteger)
 }

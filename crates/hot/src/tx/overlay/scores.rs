@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 type Scores = BTreeMap<Bytes, Option<Score>>;
 
-pub(super) fn read_scores(below: &mut Below<'_>, scores: &Scores, read: &Read) -> Result<Reply> {
+pub(super) fn read_scores(below: &mut KeySource<'_>, scores: &Scores, read: &Read) -> Result<Reply> {
     match read {
         Read::ZScore(member) => match scores.get(member) {
             Some(score) => Ok(score.map_or(Reply::Nil, Reply::Score)),
@@ -21,7 +21,7 @@ pub(super) fn read_scores(below: &mut Below<'_>, scores: &Scores, read: &Read) -
 }
 
 fn count_scores(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     read: &Read,
     counts: impl Fn(&Bytes, Score) -> bool,
@@ -37,9 +37,9 @@ fn count_scores(
     Ok(Reply::Int(count))
 }
 
-/// A range after writes: the range of the base, widened by the number of touched members on each open side,
+/// A range after writes: the range of the source, widened by the number of touched members on each open side,
 /// holds enough untouched ones; the touched ones are put in where they now belong.
-fn range_scores(below: &mut Below<'_>, scores: &Scores, slice: &ZSlice, reverse: bool) -> Result<Reply> {
+fn range_scores(below: &mut KeySource<'_>, scores: &Scores, slice: &ZSlice, reverse: bool) -> Result<Reply> {
     let own = |belongs: &dyn Fn(&Bytes, Score) -> bool| -> Vec<Scored> {
         let after = scores.iter().filter_map(|(member, score)| Some((member.clone(), (*score)?)));
         after.filter(|(member, score)| belongs(member, *score)).collect()
@@ -52,7 +52,8 @@ fn range_scores(below: &mut Below<'_>, scores: &Scores, slice: &ZSlice, reverse:
             by_limit(below, scores, own, wider, *limit, reverse)?
         }
         ZSlice::Lex(min, max, limit) => {
-            // The base gives 0 for every score of a byte range, so own members must stand among them with 0.
+            // The source gives 0 for every score of a byte range, so own members must stand among them with
+            // 0.
             let own = own(&|member, _| in_lex(member, min, max)).into_iter();
             let own = own.map(|(member, _)| (member, Score::from_i64(0))).collect();
             let wider = |limit| ZSlice::Lex(min.clone(), max.clone(), limit);
@@ -70,18 +71,18 @@ fn order(a: &Scored, b: &Scored, reverse: bool) -> Ordering {
     if reverse { ascending.reverse() } else { ascending }
 }
 
-/// The untouched members of a base range, and the own ones where they belong.
-fn merged(base: &[Scored], scores: &Scores, own: Vec<Scored>, reverse: bool) -> Vec<Scored> {
-    let mut merged: Vec<Scored> = base.iter().filter(|(m, _)| !scores.contains_key(m)).cloned().collect();
+/// The untouched members of a source range, and the own ones where they belong.
+fn merged(source: &[Scored], scores: &Scores, own: Vec<Scored>, reverse: bool) -> Vec<Scored> {
+    let mut merged: Vec<Scored> = source.iter().filter(|(m, _)| !scores.contains_key(m)).cloned().collect();
     merged.extend(own);
     merged.sort_by(|a, b| order(a, b, reverse));
     merged
 }
 
-/// Positions. A member moves by at most the number of touched ones, so the base is asked for that much more on
-/// both sides, not from its beginning: the end of a long sorted set stays within reach.
+/// Positions. A member moves by at most the number of touched ones, so the source is asked for that much
+/// more on both sides, not from its beginning: the end of a long sorted set stays within reach.
 fn by_rank(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     mut own: Vec<Scored>,
     (start, stop): (i64, i64),
@@ -92,10 +93,10 @@ fn by_rank(
     let wanted = Read::ZRange(ZSlice::Rank(start as i64, stop as i64), reverse);
     wanted.check(below.key)?;
     let first = start.saturating_sub(scores.len());
-    let base = below.ranks(first, stop + scores.len(), reverse)?;
+    let source = below.ranks(first, stop + scores.len(), reverse)?;
     let mut skip = start;
     if first > 0
-        && let Some(edge) = base.first()
+        && let Some(edge) = source.first()
     {
         // Own members before the edge of what was asked lie before `start`: only their number counts.
         let touched_before = below.held_before(scores, edge, reverse)?;
@@ -103,12 +104,12 @@ fn by_rank(
         own.retain(|member| order(member, edge, reverse).is_ge());
         skip = start - (first - touched_before) - (all - own.len());
     }
-    Ok(merged(&base, scores, own, reverse).into_iter().skip(skip).take(stop - start + 1).collect())
+    Ok(merged(&source, scores, own, reverse).into_iter().skip(skip).take(stop - start + 1).collect())
 }
 
 /// The first `limit` members of a range without positions.
 fn by_limit(
-    below: &mut Below<'_>,
+    below: &mut KeySource<'_>,
     scores: &Scores,
     own: Vec<Scored>,
     slice: impl Fn(usize) -> ZSlice,
@@ -118,11 +119,11 @@ fn by_limit(
     let enough = limit + scores.len();
     let asked = enough.min(REPLY_ELEMENTS_MAX);
     let read = Read::ZRange(slice(asked), reverse);
-    let base = below.scored(&read)?;
-    let mut list = merged(&base, scores, own, reverse);
+    let source = below.scored(&read)?;
+    let mut list = merged(&source, scores, own, reverse);
     if asked < enough
-        && base.len() == asked
-        && let Some(last) = base.last()
+        && source.len() == asked
+        && let Some(last) = source.last()
     {
         // What lies beyond the last one that could be asked for is not known.
         list.retain(|member| order(member, last, reverse).is_le());
@@ -134,7 +135,7 @@ fn by_limit(
     Ok(list)
 }
 
-impl Below<'_> {
+impl KeySource<'_> {
     fn scored(&mut self, read: &Read) -> Result<Vec<Scored>> {
         match self.ask(read.clone())?.checked(self.key, read)? {
             Reply::Scored(list) => Ok(list),
@@ -142,7 +143,7 @@ impl Below<'_> {
         }
     }
 
-    /// Positions of the base, asked for in pieces that a reply may hold.
+    /// Positions of the source, asked for in pieces that a reply may hold.
     fn ranks(&mut self, first: usize, last: usize, reverse: bool) -> Result<Vec<Scored>> {
         let mut list = Vec::new();
         for from in (first..=last).step_by(REPLY_ELEMENTS_MAX) {
@@ -152,7 +153,7 @@ impl Below<'_> {
         Ok(list)
     }
 
-    /// How many of the touched members stand before `edge` in the base.
+    /// How many of the touched members stand before `edge` in the source.
     fn held_before(&mut self, scores: &Scores, edge: &Scored, reverse: bool) -> Result<usize> {
         let mut count = 0;
         for member in scores.keys() {

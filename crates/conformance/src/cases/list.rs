@@ -1,0 +1,122 @@
+//! Lists: LLEN, LRANGE, LPUSH, RPUSH, LPOP, RPOP, LTRIM.
+
+use crate::builders::*;
+use crate::context::Context;
+use crate::external::StoredValue;
+use crate::families::{QUEUE, World};
+use crate::replay::{replay, replay_to_absent, replay_to_value};
+use emberkeep_hot::command::{Read, Write};
+use emberkeep_hot::{Result, Tx};
+
+fn whole(elements: &[&str]) -> [(Read, emberkeep_hot::command::Reply); 2] {
+    [(Read::LRange(0, -1), list(elements)), (Read::LLen, int(elements.len() as i64))]
+}
+
+/// Pushing at both ends; LPUSH of many turns them round.
+pub async fn pushes(context: &Context) {
+    let writes = [rpush(&["c", "d"]), lpush(&["b", "a"]), rpush(&["e"]), lpush(&["0"])];
+    replay(context, &writes, &whole(&["0", "a", "b", "c", "d", "e"])).await;
+    let seen = StoredValue::List(bs(&["0", "a", "b", "c", "d", "e"]));
+    replay_to_value(context, &writes, seen, None).await;
+    replay(context, &[rpush(&["x", "x"]), lpush(&["x"])], &whole(&["x", "x", "x"])).await;
+}
+
+/// Popping from both ends, through what the same body pushed and down into what was there.
+pub async fn pops(context: &Context) {
+    let writes = [rpush(&["a", "b", "c", "d"]), lpush(&["0"]), Write::LPop(2), Write::RPop(1)];
+    replay(context, &writes, &whole(&["b", "c"])).await;
+    replay(context, &[rpush(&["a", "b"]), rpush(&["c"]), Write::LPop(2)], &whole(&["c"])).await;
+    replay(context, &[rpush(&["a", "b"]), lpush(&["0"]), Write::RPop(2), rpush(&["z"])], &whole(&["0", "z"]))
+        .await;
+    replay_to_absent(context, &[Write::LPop(1), Write::RPop(5)]).await;
+}
+
+/// Taking more than there is empties the list and ends at once, however many were asked for.
+pub async fn pops_of_more_than_there_is(context: &Context) {
+    for count in [3, 1_000_000, i64::MAX as usize] {
+        replay_to_absent(context, &[rpush(&["a", "b"]), Write::LPop(count)]).await;
+        replay(context, &[rpush(&["a", "b"]), Write::RPop(count), rpush(&["c"])], &whole(&["c"])).await;
+    }
+}
+
+/// Trimming by positions from both ends, out of range, and to nothing.
+pub async fn trims(context: &Context) {
+    let start = || vec![rpush(&["b", "c"]), lpush(&["a"]), rpush(&["d", "e"])];
+    let trims: [(i64, i64, &[&str]); 8] = [
+        (1, 3, &["b", "c", "d"]),
+        (-2, -1, &["d", "e"]),
+        (0, -2, &["a", "b", "c", "d"]),
+        (-100, 100, &["a", "b", "c", "d", "e"]),
+        (4, 4, &["e"]),
+        (0, 0, &["a"]),
+        (i64::MIN, i64::MAX, &["a", "b", "c", "d", "e"]),
+        (2, -3, &["c"]),
+    ];
+    for (from, to, left) in trims {
+        let mut writes = start();
+        writes.push(Write::LTrim(from, to));
+        replay(context, &writes, &whole(left)).await;
+    }
+    for (from, to) in [(3, 1), (5, 9), (0, -9), (i64::MAX, i64::MIN), (-1, -2)] {
+        let mut writes = start();
+        writes.push(Write::LTrim(from, to));
+        replay_to_absent(context, &writes).await;
+    }
+    replay_to_absent(context, &[Write::LTrim(0, 5)]).await;
+}
+
+/// Parts of a list by positions from both ends and out of range.
+pub async fn ranges(context: &Context) {
+    let writes = [rpush(&["c"]), lpush(&["b", "a"]), rpush(&["d", "e", "f"]), Write::RPop(1)];
+    let part = |from, to, elements: &[&str]| (Read::LRange(from, to), list(elements));
+    let answers = [
+        part(0, 0, &["a"]),
+        part(1, 3, &["b", "c", "d"]),
+        part(-2, -1, &["d", "e"]),
+        part(-100, 1, &["a", "b"]),
+        part(3, 100, &["d", "e"]),
+        part(2, 1, &[]),
+        part(5, 9, &[]),
+        part(-100, -50, &[]),
+        part(1, -2, &["b", "c", "d"]),
+        part(4, 4, &["e"]),
+    ];
+    replay(context, &writes, &answers).await;
+}
+
+/// A range that ends before it begins is empty, also behind one that ends where it begins.
+pub async fn reversed_ranges(context: &Context) {
+    let part = |from, to, elements: &[&str]| (Read::LRange(from, to), list(elements));
+    replay(context, &[rpush(&["a", "b", "c"])], &[part(3, 1, &[]), part(1, 2, &["b", "c"])]).await;
+    replay(context, &[rpush(&["a", "b", "c"])], &[part(0, 2, &["a", "b", "c"]), part(3, 0, &[])]).await;
+}
+
+/// Nothing there, and the last element takes the list with it, and its deadline.
+pub async fn an_empty_list_vanishes(context: &Context) {
+    let absent = [(Read::LLen, int(0)), (Read::LRange(0, -1), list(&[])), (Read::Exists, int(0))];
+    replay(context, &[], &absent).await;
+    let at = context.far(0).await;
+    replay_to_absent(context, &[rpush(&["a", "b"]), Write::ExpireAt(at), Write::LPop(1), Write::RPop(1)])
+        .await;
+    let writes = [rpush(&["a"]), Write::ExpireAt(at), Write::LPop(1), lpush(&["a"])];
+    replay(context, &writes, &[(Read::ExpireTime, int(-1)), (Read::LLen, int(1))]).await;
+}
+
+/// The typed face of lists.
+pub async fn typed_list(context: &Context) {
+    let key = QUEUE.key(1);
+    let body = move |tx: &mut Tx<'_, World>| -> Result<_> {
+        let f = |text: &str| text.to_owned();
+        assert_eq!((tx.lpop(&key)?, tx.rpop(&key)?), (None, None));
+        for text in ["b", "c", "d", "e"] {
+            tx.rpush(&key, &f(text))?;
+        }
+        tx.lpush(&key, &f("a"))?;
+        let taken = (tx.lpop(&key)?, tx.rpop(&key)?);
+        tx.ltrim(&key, 1, -1)?;
+        Ok((taken, tx.llen(&key)?, tx.lrange(&key, 0, -1)?))
+    };
+    let seen = context.transaction(body).await.expect("a plain transaction");
+    let taken = (Some("a".to_owned()), Some("e".to_owned()));
+    assert_eq!(seen, (taken, 2, vec!["c".to_owned(), "d".to_owned()]));
+}

@@ -1,0 +1,23 @@
+//! Integers as Redis stores them: strings.
+
+use super::{Kind, KindFound, wrong_type};
+use crate::error::Error;
+
+/// Digits of the least integer, and its sign.
+const INTEGER_BYTES_MAX: usize = 20;
+
+/// The integer that Redis would accept: canonical decimal of 64 bits.
+pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
+    if text.len() > INTEGER_BYTES_MAX {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let number: i64 = text.parse().ok()?;
+    let canonical = !text.starts_with('+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
+    canonical.then_some(number)
+}
+
+/// The error for INCRBY on something else.
+pub(crate) fn not_an_integer(key: &[u8]) -> Error {
+    wrong_type(key, Kind::Text, KindFound::NotAnInteger)
+}

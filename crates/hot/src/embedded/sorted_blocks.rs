@@ -1,0 +1,195 @@
+//! The order of a sorted set: by score, then by the member's bytes, with positions.
+//!
+//! A list of sorted blocks of at most [`BLOCK_MAX`] items. Finding a place is two binary searches; a
+//! position is the sum of the lengths of the blocks before it, so a rank among a million members adds some
+//! 4,000 numbers. Inserting moves at most one block's items. Invariants: no block is empty; all items are in
+//! order.
+
+use crate::command::Score;
+use std::sync::Arc;
+
+/// Items of a full block. At 24 bytes an item, an insertion moves 12 KiB at most.
+const BLOCK_MAX: usize = 512;
+/// A block shorter than this is joined with its neighbour if both fit into one with room to spare.
+const BLOCK_SMALL: usize = BLOCK_MAX / 4;
+
+/// A member with its score. The member's bytes are shared with the map from member to score.
+pub(super) type Item = (Score, Arc<[u8]>);
+
+/// Members in order.
+#[derive(Debug, Default)]
+pub(super) struct SortedBlocks {
+    blocks: Vec<Vec<Item>>,
+    len: usize,
+}
+
+impl SortedBlocks {
+    /// How many members.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds an item that is not there yet.
+    pub(super) fn insert(&mut self, item: Item) {
+        self.len += 1;
+        let block = self.block_of(&item);
+        let Some(items) = self.blocks.get_mut(block) else {
+            return self.append(item);
+        };
+        let at = items.partition_point(|held| *held < item);
+        items.insert(at, item);
+        if items.len() > BLOCK_MAX {
+            let upper = items.split_off(BLOCK_MAX / 2);
+            self.blocks.insert(block + 1, upper);
+        }
+    }
+
+    /// Adds behind everything. A full last block is left full, so that ascending scores (times) fill blocks
+    /// instead of halving each.
+    fn append(&mut self, item: Item) {
+        match self.blocks.last_mut() {
+            Some(last) if last.len() < BLOCK_MAX => last.push(item),
+            _ => self.blocks.push(vec![item]),
+        }
+    }
+
+    /// Removes an item; nothing happens if it is not there.
+    pub(super) fn remove(&mut self, item: &Item) {
+        let block = self.block_of(item);
+        let Some(items) = self.blocks.get_mut(block) else { return };
+        let Ok(at) = items.binary_search(item) else { return };
+        items.remove(at);
+        self.len -= 1;
+        self.join_if_small(block);
+    }
+
+    fn join_if_small(&mut self, block: usize) {
+        let len = self.blocks[block].len();
+        if len == 0 {
+            self.blocks.remove(block);
+        } else if len < BLOCK_SMALL {
+            let left = if block + 1 < self.blocks.len() { block } else { block.saturating_sub(1) };
+            if left + 1 < self.blocks.len()
+                && self.blocks[left].len() + self.blocks[left + 1].len() <= BLOCK_MAX / 2
+            {
+                let mut right = self.blocks.remove(left + 1);
+                self.blocks[left].append(&mut right);
+            }
+        }
+    }
+
+    /// The first block whose last item is not below `item`; one past the end if there is none.
+    fn block_of(&self, item: &Item) -> usize {
+        self.blocks.partition_point(|items| items.last().is_some_and(|last| last < item))
+    }
+
+    /// How many items at the beginning fulfil `below`, which must be true of a prefix of the order.
+    pub(super) fn rank(&self, below: impl Fn(&Item) -> bool) -> usize {
+        let block = self.blocks.partition_point(|items| items.last().is_some_and(&below));
+        let before: usize = self.blocks[..block].iter().map(Vec::len).sum();
+        before + self.blocks.get(block).map_or(0, |items| items.partition_point(&below))
+    }
+
+    /// Items from position `from` on, ascending.
+    pub(super) fn ascending(&self, from: usize) -> impl Iterator<Item = &Item> {
+        let (block, at) = self.locate(from);
+        let first = self.blocks.get(block).map_or(&[][..], |items| &items[at..]);
+        first.iter().chain(self.blocks.iter().skip(block + 1).flatten())
+    }
+
+    /// Items before position `end`, descending.
+    pub(super) fn descending(&self, end: usize) -> impl Iterator<Item = &Item> {
+        let (block, at) = self.locate(end);
+        let first = self.blocks.get(block).map_or(&[][..], |items| &items[..at]);
+        first.iter().rev().chain(self.blocks[..block].iter().rev().flat_map(|items| items.iter().rev()))
+    }
+
+    /// Block and place of a position; one block past the end for positions beyond.
+    fn locate(&self, position: usize) -> (usize, usize) {
+        let mut left = position;
+        for (block, items) in self.blocks.iter().enumerate() {
+            if left < items.len() {
+                return (block, left);
+            }
+            left -= items.len();
+        }
+        (self.blocks.len(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn item(score: i64, member: u16) -> Item {
+        (Score::from_i64(score), Arc::from(member.to_be_bytes().as_slice()))
+    }
+
+    fn check(ranking: &SortedBlocks, model: &BTreeSet<Item>) {
+        assert_eq!(ranking.len(), model.len());
+        assert!(ranking.blocks.iter().all(|items| !items.is_empty() && items.len() <= BLOCK_MAX));
+        assert!(ranking.ascending(0).eq(model.iter()));
+        assert!(ranking.descending(model.len()).eq(model.iter().rev()));
+        for position in [0, 1, model.len() / 3, model.len() / 2, model.len(), model.len() + 5] {
+            assert!(ranking.ascending(position).eq(model.iter().skip(position)));
+            let reversed: Vec<_> = model.iter().take(position).rev().collect();
+            assert!(ranking.descending(position.min(model.len())).eq(reversed));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn it_behaves_like_a_tree_set_that_counts(
+            operations in prop::collection::vec((any::<bool>(), -20i64..20, 0u16..600), 0..4_000),
+            bounds in prop::collection::vec(-25i64..25, 8),
+        ) {
+            let (mut ranking, mut model) = (SortedBlocks::default(), BTreeSet::new());
+            for (add, score, member) in operations {
+                let item = item(score, member);
+                if add || member % 3 == 0 {
+                    if model.insert(item.clone()) { ranking.insert(item) }
+                } else {
+                    model.remove(&item);
+                    ranking.remove(&item);
+                }
+            }
+            check(&ranking, &model);
+            for bound in bounds {
+                let bound = Score::from_i64(bound);
+                let expected = model.iter().filter(|(score, _)| *score < bound).count();
+                prop_assert_eq!(ranking.rank(|(score, _)| *score < bound), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn it_grows_and_shrinks_through_many_blocks() {
+        let (mut ranking, mut model) = (SortedBlocks::default(), BTreeSet::new());
+        for n in 0..6_000u16 {
+            let item = item(i64::from(n.wrapping_mul(7_919) % 1_000), n);
+            model.insert(item.clone());
+            ranking.insert(item);
+        }
+        check(&ranking, &model);
+        let items: Vec<Item> = model.iter().cloned().collect();
+        for (n, item) in items.into_iter().enumerate().filter(|(n, _)| n % 50 != 0) {
+            ranking.remove(&item);
+            model.remove(&item);
+            if n % 997 == 0 {
+                check(&ranking, &model);
+            }
+        }
+        check(&ranking, &model);
+        assert!(ranking.blocks.len() < 6, "{} blocks for {} items", ranking.blocks.len(), ranking.len());
+    }
+
+    #[test]
+    fn ascending_scores_fill_their_blocks() {
+        let mut ranking = SortedBlocks::default();
+        (0..10_240u16).for_each(|n| ranking.insert(item(i64::from(n), n)));
+        assert_eq!(ranking.blocks.len(), 10_240 / BLOCK_MAX);
+    }
+}

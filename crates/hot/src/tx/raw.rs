@@ -1,0 +1,208 @@
+//! One run of a transaction over raw keys: reads from a source, effects in a buffer.
+
+use super::{ReadSource, overlay};
+use crate::command::*;
+use crate::error::{Error, Result, show};
+use crate::limits::{
+    READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX,
+};
+use bytes::Bytes;
+
+/// One run of a body over raw keys: reads go to the source, effects are buffered.
+pub struct RawTx<'a> {
+    source: &'a mut dyn ReadSource,
+    effects: &'a mut Effects,
+    random: u64,
+    suspended: bool,
+    /// Bytes of the effects so far.
+    bytes: usize,
+    /// Keeps a string alive that the source cannot lend.
+    scratch: Option<Bytes>,
+}
+
+impl<'a> RawTx<'a> {
+    /// Starts a run. `effects` must be empty; `seed` is the transaction's own, the same in every run.
+    pub fn new(source: &'a mut dyn ReadSource, effects: &'a mut Effects, seed: u64) -> Self {
+        debug_assert!(effects.is_empty());
+        RawTx { source, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
+    }
+
+    /// The same run with a shorter lifetime. `&mut dyn` is invariant, so the compiler does not shorten it by
+    /// itself.
+    pub(super) fn shortened<'b>(self) -> RawTx<'b>
+    where
+        'a: 'b,
+    {
+        let RawTx { source, effects, random, suspended, bytes, scratch } = self;
+        RawTx { source, effects, random, suspended, bytes, scratch }
+    }
+
+    /// Answers a read, own writes included. Refusals are errors.
+    pub fn read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
+        self.check_running()?;
+        self.ask(key, &read)
+    }
+
+    /// Answers many reads in their order, own writes included. Each refusal is an error of its own. A remote
+    /// engine fetches all missing ones together.
+    pub fn read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
+        self.check_running()?;
+        if reads.len() > READS_TOGETHER_MAX {
+            let problem = format!("{} read together, at most {READS_TOGETHER_MAX}; split them", reads.len());
+            return Err(Error::invalid("keys", problem));
+        }
+        // Do not stop at the first missing one: the engine fetches all that were asked for.
+        let replies: Vec<_> = reads.iter().map(|(key, read)| self.ask(key, read)).collect();
+        self.check_running()?;
+        let bytes: usize = replies.iter().flatten().map(Reply::bytes).sum();
+        match reads.first() {
+            Some((key, read)) if bytes > READS_TOGETHER_BYTES_MAX => {
+                let key = format!("{} and {} more keys", show(key), reads.len() - 1);
+                let (what, max) = (read.name(), READS_TOGETHER_BYTES_MAX);
+                Err(Error::TooLarge { key, what, found: bytes, unit: "bytes", max })
+            }
+            _ => Ok(replies),
+        }
+    }
+
+    fn ask(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
+        read.check(key)?;
+        let reply = if self.is_dirty(key) {
+            let writes: Vec<&Write> =
+                self.effects.writes.iter().filter(|(k, _)| k == key).map(|(_, w)| w).collect();
+            overlay::read(self.source, key, &writes, read)
+        } else {
+            self.source.read(key, read)
+        };
+        self.note(reply)?.checked(key, read)
+    }
+
+    /// Refuses every read after one that was not available: a body that goes on would read keys that it made
+    /// up.
+    fn check_running(&self) -> Result<()> {
+        if self.suspended { Err(Error::Suspended) } else { Ok(()) }
+    }
+
+    /// The string at `key`, borrowed from the source if it can lend it.
+    pub fn text(&mut self, key: &RawKey) -> Result<Option<&[u8]>> {
+        self.check_running()?;
+        if self.is_dirty(key) {
+            self.scratch = match self.read(key, Read::Get)? {
+                Reply::Blob(blob) => Some(blob),
+                _ => None,
+            };
+            return Ok(self.scratch.as_deref());
+        }
+        let text = self.source.text(key, &mut self.scratch);
+        self.suspended |= matches!(text, Err(Error::Suspended));
+        text
+    }
+
+    /// Lets a suspended run on a remote engine read on: the engine fetches these reads too, and discards the
+    /// effects of the run anyway. `false` = the run is not suspended, or a missing read costs no round trip.
+    pub(super) fn begin_prefetch(&mut self) -> bool {
+        let useful = self.suspended && self.source.is_remote();
+        self.suspended &= !useful;
+        useful
+    }
+
+    /// Ends what [`begin_prefetch`](RawTx::begin_prefetch) began.
+    pub(super) fn end_prefetch(&mut self) {
+        self.suspended = true;
+    }
+
+    /// Buffers a write.
+    pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
+        check_key(&key)?;
+        write.check()?;
+        if let Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) = write
+            && at <= self.now()
+        {
+            return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
+        }
+        if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
+            return Err(Error::invalid(
+                "transaction",
+                format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions"),
+            ));
+        }
+        self.add_bytes(key.len() + write.bytes())?;
+        self.effects.writes.push((key, write));
+        Ok(())
+    }
+
+    /// Counts bytes against the limit of a transaction.
+    fn add_bytes(&mut self, bytes: usize) -> Result<()> {
+        if self.bytes + bytes > TRANSACTION_BYTES_MAX {
+            let problem = format!("more than {TRANSACTION_BYTES_MAX} bytes; loop over bounded transactions");
+            return Err(Error::invalid("transaction", problem));
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Buffers an entry of the partition's log.
+    pub fn record(&mut self, entry: LogAppend) -> Result<()> {
+        Write::Set(entry.entry.clone(), Expiry::Keep).check()?;
+        check_log_bound(entry.entries_max)?;
+        self.add_bytes(entry.entry.len())?;
+        self.effects.log.push(entry);
+        Ok(())
+    }
+
+    /// Buffers a message, sent when the transaction commits.
+    pub fn publish(&mut self, channel: Bytes, payload: Bytes) -> Result<()> {
+        check_key(&channel)?;
+        Write::Set(payload.clone(), Expiry::Keep).check()?;
+        self.add_bytes(channel.len() + payload.len())?;
+        self.effects.messages.push((channel, payload));
+        Ok(())
+    }
+
+    /// The engine's milliseconds since 1970; one value for the whole run.
+    pub fn now(&mut self) -> i64 {
+        self.source.now()
+    }
+
+    /// The next number of the transaction's own random stream (SplitMix64); a rerun draws the same numbers.
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.random)
+    }
+
+    fn is_dirty(&self, key: &RawKey) -> bool {
+        self.effects.writes.iter().any(|(k, _)| k == key)
+    }
+
+    fn note(&mut self, reply: Result<Reply>) -> Result<Reply> {
+        self.suspended |= matches!(reply, Err(Error::Suspended));
+        reply
+    }
+}
+
+/// SplitMix64's mix. Engines give transactions seeds that are a constant apart, possibly the generator's own
+/// increment. After the mix their streams start at unrelated places.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Refuses a log of 0 entries, which engines would treat differently.
+pub(super) fn check_log_bound(entries_max: usize) -> Result<()> {
+    match entries_max {
+        0 => Err(Error::invalid("log bound", "0 entries, expected at least 1")),
+        _ => Ok(()),
+    }
+}
+
+/// Answers a read as if `writes` had been applied to the source: what a transaction reads that runs after
+/// others in the same commit.
+pub fn read_through(
+    source: &mut dyn ReadSource,
+    key: &RawKey,
+    writes: &[&Write],
+    read: &Read,
+) -> Result<Reply> {
+    if writes.is_empty() { source.read(key, read) } else { overlay::read(source, key, writes, read) }
+}

@@ -1,0 +1,46 @@
+//! What an engine runs: a transaction as an object, and the one place that turns a panic of a body into an
+//! error.
+
+use super::RawTx;
+use crate::error::{Error, Result};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A unit of work that an engine runs, possibly several times, and commits at most once.
+///
+/// Engines run it by [`run_once`].
+pub trait Transaction: Send {
+    /// Runs the body once. `true` asks for the commit of its effects. On `false` (an error of the body) the
+    /// engine discards them, but validates the reads all the same.
+    fn run(&mut self, tx: RawTx<'_>) -> bool;
+
+    /// Takes the error of a run that panicked as the result of the transaction. By default the error goes
+    /// back to the engine, which ends the transaction with it.
+    fn fail(&mut self, error: Error) -> Result<()> {
+        Err(error)
+    }
+
+    /// Adds to an error of the commit what only the transaction's owner knows, such as the family of a raw
+    /// key.
+    fn explain(&self, error: Error) -> Error {
+        error
+    }
+
+    /// The transaction as a value that can be downcast to the type with the result.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// Runs a body once and catches its panic. `true` asks for the commit.
+pub fn run_once(transaction: &mut dyn Transaction, tx: RawTx<'_>) -> Result<bool> {
+    // A panic may leave the captures of a body half changed. The next run sees them as they are: bodies are
+    // pure.
+    match catch_unwind(AssertUnwindSafe(|| transaction.run(tx))) {
+        Ok(commit) => Ok(commit),
+        Err(panic) => transaction.fail(Error::Panicked { message: text_of(&*panic) }).map(|()| false),
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

@@ -1,0 +1,7 @@
+//! The operations of `Tx` on values, one file for each type of Redis.
+
+mod hash;
+mod list;
+mod set;
+mod sorted_set;
+mod text;

@@ -1,0 +1,93 @@
+//! Strings: whole values, and numbers that are incremented without a read.
+
+use crate::tx::*;
+use emberkeep_schema::{Automatic, Number, Text};
+use std::time::Duration;
+
+impl<P: Partition> Tx<'_, P> {
+    /// The value, if the key exists.
+    pub fn get<F, C>(&mut self, key: &Key<F>) -> Result<Option<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let raw = self.key(key);
+        match self.raw.text(&raw).map_err(with_family::<F>)? {
+            Some(bytes) => decode::decoded::<F, C>(&raw, bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The values of many keys. A remote engine is asked once for all of them. At most
+    /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys. A corrupt value fails the call; see
+    /// [`Tx::get_each`].
+    pub fn get_many<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        self.get_each(keys)?.into_iter().collect()
+    }
+
+    /// Like [`Tx::get_many`] with a result for each key: a corrupt value does not affect the others.
+    pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        C: Codec,
+    {
+        let replies = self.read_many(keys, &Read::Get)?;
+        Ok(replies.into_iter().map(|(key, reply)| decode::own_value::<F, C>(&key, reply)).collect())
+    }
+
+    /// Sets the value, and its deadline as the family declares.
+    pub fn put<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>>,
+        F::Ttl: Automatic,
+        C: Codec,
+    {
+        let expiry = match F::DECLARATION.ttl {
+            Ttl::Persistent | Ttl::Given => Expiry::Never,
+            Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
+            Ttl::Fixed { ms } => match self.deadline(key)? {
+                // Setting the same deadline again would be refused in the key's last millisecond.
+                Some(_) => Expiry::Keep,
+                None => Expiry::At(self.now() + ms),
+            },
+        };
+        self.set(key, encoded::<F, C>(value)?, expiry)
+    }
+
+    /// Sets the value with a TTL of the caller.
+    pub fn put_for<F, C>(&mut self, key: &Key<F>, value: &C::Value, life: Duration) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
+        C: Codec,
+    {
+        let at = self.now().saturating_add(i64::try_from(life.as_millis()).unwrap_or(i64::MAX));
+        self.put_until(key, value, at)
+    }
+
+    /// Sets the value with a deadline of the caller, in milliseconds since 1970.
+    pub fn put_until<F, C>(&mut self, key: &Key<F>, value: &C::Value, at_ms: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
+        C: Codec,
+    {
+        self.set(key, encoded::<F, C>(value)?, Expiry::At(at_ms))
+    }
+
+    fn set<F: Family<Partition = P>>(&mut self, key: &Key<F>, value: Bytes, expiry: Expiry) -> Result<()> {
+        self.raw.write(self.key(key), Write::Set(value, expiry))
+    }
+
+    /// Adds to a number without reading it: transactions that only increment do not conflict.
+    pub fn incr_by<F, N>(&mut self, key: &Key<F>, by: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<Number<N>>>,
+        F::Ttl: Automatic,
+        Number<N>: Codec,
+    {
+        self.write(key, Write::IncrBy(by))
+    }
+}
