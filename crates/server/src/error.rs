@@ -52,7 +52,8 @@ pub struct ApiError {
     retry_after: Option<Duration>,
     /// For the log only.
     reason: Option<String>,
-    body: ProblemDetails,
+    /// Boxed, because every handler returns an error by value.
+    body: Box<ProblemDetails>,
 }
 
 impl ApiError {
@@ -66,7 +67,7 @@ impl ApiError {
             error: code,
             details: Map::new(),
         };
-        ApiError { status, retry_after: None, reason: None, body }
+        ApiError { status, retry_after: None, reason: None, body: Box::new(body) }
     }
 
     /// 422 `invalid`.
@@ -114,7 +115,7 @@ impl ApiError {
 
     /// The body, for a response that lists errors without being one.
     pub fn into_details(self) -> ProblemDetails {
-        self.body
+        *self.body
     }
 }
 
