@@ -155,3 +155,19 @@ fn help_tells_what_there_is() {
         assert!(said.contains(word), "{word} is missing: {said}");
     }
 }
+
+/// Every setting with its variable, as `emberkeep config` knows them.
+#[test]
+fn the_operators_page_names_every_setting() {
+    let page = include_str!("../../../docs/operating.md");
+    let shown = out(&emberkeep(&["config"]));
+    let words =
+        shown.lines().map(|line| line.trim_start_matches("# ").split([' ', '=']).next().unwrap_or(""));
+    let settings: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    assert!(settings.len() > 15, "{shown}");
+    for setting in settings {
+        let variable = format!("EMBERKEEP_{}", setting.to_uppercase().replace('-', "_"));
+        let row = format!("| `--{setting}` | `{variable}` |");
+        assert!(page.contains(&row), "docs/operating.md lacks the row {row}");
+    }
+}

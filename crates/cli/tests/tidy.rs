@@ -1,5 +1,6 @@
 //! The house rules that a machine can check: layers, headers, bans. Each message says what to do instead.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,28 @@ const BANS: &[(&str, &str)] = &[
     ("unimplemented!", "the code"),
     ("dbg!", "nothing"),
     ("SystemTime::now", "the engine's clock (`embedded/clock.rs` is the one place that asks the system)"),
+];
+
+/// Words of our own that once stood for terms of the field, as names of types and functions, and what to write instead.
+const BANNED_NAMES: &[(&str, &str)] = &[
+    ("struct Told", "the name of what it holds: an error, a reply, a report"),
+    ("struct Seen", "`Snapshot`"),
+    ("struct Held", "`StoredValue`"),
+    ("struct Kept", "`CachedKey`"),
+    ("struct Known", "`ReadCache`"),
+    ("enum Shown", "the result of the check, such as `TokenCheck`"),
+    ("struct Which", "a query or a key, such as `RoomKey`"),
+    ("struct Landed", "`CompletedCommit`"),
+    ("trait Step", "`Transaction`"),
+    ("struct Job", "`QueuedTransaction`"),
+    ("struct Lane", "`CommitSequence`"),
+    ("struct Naming", "`KeyLayout`"),
+    ("fn told", "a verb: `report`, `reply`, `send`"),
+    ("fn tell", "a verb: `report`, `send`, `notify`"),
+    ("fn look", "a verb: `get`, `find`, `snapshot`"),
+    ("fn glance", "`snapshot`"),
+    ("fn announce", "`prefetch`"),
+    ("fn foresee", "`prefetch`"),
 ];
 
 /// Production lines that a file may have.
@@ -101,6 +124,106 @@ fn library_code_keeps_the_bans() {
         for (banned, instead) in BANS {
             let exempt = *banned == "SystemTime::now" && path.ends_with("embedded/clock.rs");
             assert!(exempt || !code.contains(banned), "{} uses {banned}: write {instead}", path.display());
+        }
+    }
+}
+
+#[test]
+fn names_are_those_of_the_field() {
+    for path in library_sources() {
+        let code = production(&fs::read_to_string(&path).expect("a readable file"));
+        for (banned, instead) in BANNED_NAMES {
+            let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let is_used = code.split(banned).skip(1).any(ends);
+            assert!(!is_used, "{} has `{banned}`: name it {instead}", path.display());
+        }
+    }
+}
+
+/// The crates whose top-level modules form layers.
+const LAYERED: [&str; 9] =
+    ["schema", "hot", "hot-redis", "primitives", "games", "server", "sim", "cli", "conformance"];
+
+/// The top-level module of a file, or `None` for the crate's root.
+fn module_of(source: &Path, path: &Path) -> Option<String> {
+    let first = path.strip_prefix(source).ok()?.components().next()?;
+    let name = first.as_os_str().to_str()?.trim_end_matches(".rs").to_owned();
+    (!["lib", "main", "tests"].contains(&name.as_str())).then_some(name)
+}
+
+/// The modules that code names after `crate::`, alone or in braces.
+fn named_modules(code: &str) -> Vec<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = Vec::new();
+    for rest in code.split("crate::").skip(1) {
+        let Some(list) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let outer = list.chars().take_while(|c| {
+            depth += (*c == '{') as i32 - (*c == '}') as i32;
+            depth >= 0
+        });
+        // Names behind a brace or a path belong to the module before it.
+        let list: String = outer.collect();
+        let mut depth = 0;
+        let mut item = String::new();
+        for c in list.chars().chain([',']) {
+            depth += (c == '{') as i32 - (c == '}') as i32;
+            if c == ',' && depth == 0 {
+                found.push(word(item.trim()));
+                item.clear();
+            } else {
+                item.push(c);
+            }
+        }
+    }
+    found
+}
+
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+fn imports(name: &str) -> Imports {
+    let source = root().join("crates").join(name).join("src");
+    let mut files = Vec::new();
+    sources(&source, &mut files);
+    let mut imports = Imports::new();
+    for path in files.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests")) {
+        let Some(module) = module_of(&source, path) else { continue };
+        let code = production(&fs::read_to_string(path).expect("a readable file"));
+        imports.entry(module).or_default().extend(named_modules(&code));
+    }
+    imports
+}
+
+/// A way along imports that ends where it began.
+fn cycle(imports: &Imports, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<Vec<String>> {
+    let module = way.last()?.clone();
+    for next in imports.get(&module)?.iter().filter(|next| **next != module && imports.contains_key(*next)) {
+        if let Some(begin) = way.iter().position(|before| before == next) {
+            return Some(way[begin..].to_vec());
+        }
+        if !done.contains(next) {
+            way.push(next.clone());
+            if let Some(found) = cycle(imports, way, done) {
+                return Some(found);
+            }
+            way.pop();
+        }
+    }
+    done.insert(module);
+    None
+}
+
+#[test]
+fn top_level_modules_import_each_other_without_cycles() {
+    for name in LAYERED {
+        let (imports, mut done) = (imports(name), BTreeSet::new());
+        assert!(!imports.is_empty(), "the modules of {name} were found");
+        for module in imports.keys() {
+            let found = cycle(&imports, &mut vec![module.clone()], &mut done);
+            assert_eq!(found, None, "crate {name}: move what they share into a module below them");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The state that handlers share.
 
-use crate::auth::{Role, Shown, Tokens, bearer_token};
+use crate::auth::{Role, TokenCheck, Tokens, bearer_token};
 use crate::limit::bodies::PartialBodies;
 use crate::limit::login_backoff::LoginBackoff;
 use crate::limit::per_ip::PerIpLimiter;
@@ -110,7 +110,7 @@ impl AppState {
     /// Whether the headers carry a token of a service. Such callers are not rate-limited.
     pub(crate) fn has_service_token(&self, headers: &HeaderMap) -> bool {
         let shown = self.access.tokens.look_up(bearer_token(headers));
-        matches!(shown, Shown::Known(caller) if caller.role >= Role::Service)
+        matches!(shown, TokenCheck::Known(caller) if caller.role >= Role::Service)
     }
 }
 

@@ -98,7 +98,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Role, Shown, Token, Tokens, read_text};
+    use super::super::{Role, Token, TokenCheck, Tokens, read_text};
     use super::*;
     use crate::limits::TOKEN_NAME_CHARS_MAX;
     use emberkeep_testkit::scratch;
@@ -126,12 +126,12 @@ mod tests {
         let text = read_text(&path).unwrap();
         assert!(!text.contains(first.reveal()), "the file holds no token");
         let tokens = Tokens::of(&read_entries(&path, &text).unwrap());
-        let Shown::Known(caller) = tokens.look_up(Some(second.reveal())) else {
+        let TokenCheck::Known(caller) = tokens.look_up(Some(second.reveal())) else {
             panic!("the token is known")
         };
         assert_eq!((&*caller.name, caller.role), ("ops", Role::Admin));
-        assert_eq!(tokens.look_up(Some("ek_other")), Shown::Unknown);
-        assert_eq!(tokens.look_up(None), Shown::Unknown);
+        assert_eq!(tokens.look_up(Some("ek_other")), TokenCheck::Unknown);
+        assert_eq!(tokens.look_up(None), TokenCheck::Unknown);
     }
 
     #[test]

@@ -58,13 +58,13 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 
 /// The accepted tokens. Cheap to clone; can be replaced at run time.
 #[derive(Clone, Default)]
-pub struct Tokens(Arc<RwLock<Option<Known>>>);
+pub struct Tokens(Arc<RwLock<Option<TokenTable>>>);
 
-type Known = Vec<(TokenHash, Caller)>;
+type TokenTable = Vec<(TokenHash, Caller)>;
 
 /// The result of a token lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum TokenCheck {
     /// No tokens are configured: every client may do everything.
     Open,
     /// The token is known.
@@ -105,10 +105,10 @@ impl Tokens {
     }
 
     /// The caller of a token.
-    pub fn look_up(&self, shown: Option<&str>) -> Shown {
+    pub fn look_up(&self, shown: Option<&str>) -> TokenCheck {
         let known = self.0.read();
-        let Some(known) = &*known else { return Shown::Open };
-        let Some(shown) = shown else { return Shown::Unknown };
+        let Some(known) = &*known else { return TokenCheck::Open };
+        let Some(shown) = shown else { return TokenCheck::Unknown };
         let hash = TokenHash::of(shown);
         // All hashes are compared, so that the time does not reveal which one matched.
         let found = known.iter().fold(
@@ -117,6 +117,6 @@ impl Tokens {
                 if candidate.is(&hash) { Some(caller) } else { found }
             },
         );
-        found.map_or(Shown::Unknown, |caller| Shown::Known(caller.clone()))
+        found.map_or(TokenCheck::Unknown, |caller| TokenCheck::Known(caller.clone()))
     }
 }

@@ -184,7 +184,7 @@ fn log(what: &str, outcome: Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Role, Shown, Token, write_entry};
+    use crate::auth::{Role, Token, TokenCheck, write_entry};
     use emberkeep_testkit::{Certificates, require, scratch};
 
     fn text_with(name: &str, token: &Token) -> String {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn is_known(file: &TokenFile, token: &Token) -> bool {
-        matches!(file.tokens().look_up(Some(token.reveal())), Shown::Known(_))
+        matches!(file.tokens().look_up(Some(token.reveal())), TokenCheck::Known(_))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Requires a token of at least a role.
 
 use super::guard::Guard;
-use crate::auth::{Caller, Role, Shown, Tokens, bearer_token};
+use crate::auth::{Caller, Role, TokenCheck, Tokens, bearer_token};
 use crate::error::ApiError;
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;
@@ -18,9 +18,9 @@ impl Guard for RequireRole {
     fn check(&self, request: &Request) -> Result<Option<Caller>, Box<Response>> {
         let role = self.role;
         match self.tokens.look_up(bearer_token(request.headers())) {
-            Shown::Open => Ok(None),
-            Shown::Known(caller) if caller.role >= role => Ok(Some(caller)),
-            Shown::Known(caller) => {
+            TokenCheck::Open => Ok(None),
+            TokenCheck::Known(caller) if caller.role >= role => Ok(Some(caller)),
+            TokenCheck::Known(caller) => {
                 let detail =
                     format!("{} is {:?}, this needs {role:?}; use another token", caller.name, caller.role);
                 let mut response = ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail).into_response();
@@ -28,7 +28,7 @@ impl Guard for RequireRole {
                 response.extensions_mut().insert(caller);
                 Err(Box::new(response))
             }
-            Shown::Unknown => Err(Box::new(unauthorized())),
+            TokenCheck::Unknown => Err(Box::new(unauthorized())),
         }
     }
 }

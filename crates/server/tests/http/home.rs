@@ -45,3 +45,15 @@ async fn the_protocol_page_is_the_one_of_the_documentation() {
     assert_eq!(page.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(page.text(), include_str!("../../../../docs/party-protocol.md"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operators_page_names_every_metric() {
+    let page = include_str!("../../../../docs/operating.md");
+    let metrics = Server::open().await.get("/metrics").await.text();
+    let names: Vec<_> =
+        metrics.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
+    assert!(names.len() > 20, "{metrics}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "docs/operating.md does not say what {name} means");
+    }
+}

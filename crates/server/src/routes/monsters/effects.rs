@@ -107,7 +107,7 @@ pub(super) async fn apply_effect(
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct EffectQuery {
     /// Only effects with this status; all if absent.
     #[param(example = "POISON")]
     status: Option<String>,
@@ -123,11 +123,11 @@ pub(super) struct Cancelled {
 
 /// Cancels all effects of a monster, or those with one status.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
-    params(MonsterPath, Which), responses((status = 200, description = "The cancelled effects", body = Cancelled), NotFound))]
+    params(MonsterPath, EffectQuery), responses((status = 200, description = "The cancelled effects", body = Cancelled), NotFound))]
 pub(super) async fn cancel_effects(
     State(app): State<AppState>,
     Path(path): Path<MonsterPath>,
-    Query(which): Query<Which>,
+    Query(which): Query<EffectQuery>,
 ) -> Result<Answer<Cancelled>, ApiError> {
     let (tenant, id) = path.parts();
     let cancelled = match which.status {

@@ -1,8 +1,10 @@
 //! `family!`: declares a key family once; everything about its keys derives from that.
 
-use crate::{
-    declaration::Declaration, key::Key, kind::Kind, layout::KeyLayout, partition::Partition, ttl::TtlPolicy,
-};
+mod key;
+
+pub use key::Key;
+
+use crate::{declaration::Declaration, kind::Kind, layout::KeyLayout, partition::Partition, ttl::TtlPolicy};
 
 /// A declared key family. Implemented by [`family!`](crate::family!) only.
 #[diagnostic::on_unimplemented(
