@@ -14,7 +14,7 @@ fn stopped(result: Result<impl fmt::Debug>) -> String {
 /// Appends until the disk refuses; answers how many it took.
 fn fill(journal: &Journal) -> u64 {
     let full = (1..10_000).find_map(|_| journal.append(&transaction(journal.appended() + 1), vec![]).err());
-    assert!(stopped(Err::<(), _>(full.expect("full at last"))).contains("goes on by itself"));
+    assert!(stopped(Err::<(), _>(full.expect("full at last"))).contains("resumes by itself"));
     journal.appended()
 }
 
