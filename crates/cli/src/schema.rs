@@ -71,15 +71,20 @@ Every key family of every game. Made by `emberkeep schema keys --format markdown
 ";
 
 /// The engine's own keys: what stands behind `ember:`, and what it is. All of them are strings.
-const OWN_KEYS: [(&str, &str); 3] = [
-    ("turn:<key>", "fairness lease: reserves a key for a process that loses many conflicts; ends by itself"),
+const OWN_KEYS: [(&str, &str); 5] = [
+    ("log:<partition>", "list: the events of a partition"),
+    ("log:<partition>:seq", "string: the number of the partition's last event"),
+    (
+        "turn:<key>",
+        "string: fairness lease: reserves a key for a process that loses many conflicts; ends by itself",
+    ),
     (
         "r:<partition>:<process>:<number>",
-        "commit receipt: tells whether a commit with a lost reply was applied",
+        "string: commit receipt: tells whether a commit with a lost reply was applied",
     ),
     (
         "wait:<process>",
-        "with ?wait= only: a write whose replication tells that those before it are replicated",
+        "string, with ?wait= only: a write whose replication tells that those before it are replicated",
     ),
 ];
 
@@ -111,7 +116,7 @@ pub(crate) fn print_keys(arguments: &KeysArguments) -> anyhow::Result<ExitCode> 
 
 /// The engine's own keys, and where to find the commands.
 fn own_keys(layout: &KeyLayout, bullet: &str) -> String {
-    let mut text = "Keys of the engine itself, strings:\n\n".to_owned();
+    let mut text = "Keys of the engine itself:\n\n".to_owned();
     for (name, meaning) in OWN_KEYS {
         text += &format!("{bullet}`{}`: {meaning}\n", own_key(layout, "<partition>", name));
     }

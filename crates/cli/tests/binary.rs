@@ -73,7 +73,7 @@ fn a_demo_that_is_interrupted_still_checks() {
     let mut demo = demo.stdout(std::process::Stdio::piped()).spawn().expect("the binary starts");
     let mut lines = BufReader::new(demo.stdout.take().expect("it is piped"));
     let mut said = String::new();
-    lines.read_line(&mut said).expect("the game is prefetched");
+    lines.read_line(&mut said).expect("the game is announced");
     assert!(said.starts_with("2 players hit 9 monsters on "), "{said}");
     let interrupt = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
     assert!(interrupt.expect("kill is there").success());

@@ -120,7 +120,7 @@ fn long_game(url: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut game = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut lines = BufReader::new(game.stdout.take().expect("it is piped"));
     let mut said = String::new();
-    lines.read_line(&mut said).expect("the game is prefetched");
+    lines.read_line(&mut said).expect("the game is announced");
     assert!(said.starts_with("6 players hit 60 monsters on "), "{said}");
     (game, lines)
 }

@@ -52,7 +52,7 @@ async fn every_hit_of_both_services_counts_once() {
     let (ours, mut theirs) = stage.monsters();
     let id = theirs.spawn(HP);
     let external = tokio::task::spawn_blocking(move || {
-        let (mut reported, mut kills, mut transactions) = (DamageByCharacter::new(), 0, 0);
+        let (mut reported, mut kills, mut moves) = (DamageByCharacter::new(), 0, 0);
         for turn in 0_u32.. {
             let struck = theirs.damage(id, 1 + turn % 3, 7);
             *reported.entry(1 + turn % 3).or_default() += struck.actual as u64;
@@ -60,9 +60,9 @@ async fn every_hit_of_both_services_counts_once() {
             if struck.actual == 0 {
                 break;
             }
-            transactions += i64::from(turn % 4 == 0 && theirs.transaction_right(id));
+            moves += i64::from(turn % 4 == 0 && theirs.move_right(id));
         }
-        (theirs, reported, kills, transactions)
+        (theirs, reported, kills, moves)
     });
     let hitters: Vec<_> = (0..8_u32)
         .map(|hitter| {
@@ -83,8 +83,8 @@ async fn every_hit_of_both_services_counts_once() {
             })
         })
         .collect();
-    let (mut theirs, mut reported, mut kills, transactions) = external.await.unwrap();
-    assert!(reported.values().sum::<u64>() > 0 && transactions > 0, "the other service never came through");
+    let (mut theirs, mut reported, mut kills, moves) = external.await.unwrap();
+    assert!(reported.values().sum::<u64>() > 0 && moves > 0, "the other service never came through");
     for hitter in hitters {
         let (share, killed) = hitter.await.unwrap();
         reported.extend(share);
@@ -101,7 +101,7 @@ async fn every_hit_of_both_services_counts_once() {
     }
     reported.retain(|_, damage| *damage > 0);
     assert_eq!(stored, reported);
-    assert_eq!(record["x"].as_i64(), Some(-5 + transactions), "a transaction to the right was lost");
+    assert_eq!(record["x"].as_i64(), Some(-5 + moves), "a move to the right was lost");
     assert_eq!(record["spawnedBy"]["service"], "other", "a field of theirs was lost");
     let monster = ours.get(stage.tenant, MonsterId(id as u32)).await.unwrap();
     assert_eq!((monster.hp, monster.damage.iter().map(|entry| u64::from(entry.damage)).sum()), (0, HP));

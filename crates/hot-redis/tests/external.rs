@@ -53,13 +53,13 @@ async fn a_guess_never_answers_a_plain_read() {
 }
 
 /// A thread that adds 1 to one key after the other by plain commands, without pause.
-struct Externaler {
+struct ExternalWriter {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<u64>>,
 }
 
-impl Externaler {
-    fn start(mut client: Resp, keys: Vec<String>, pause: Duration) -> Externaler {
+impl ExternalWriter {
+    fn start(mut client: Resp, keys: Vec<String>, pause: Duration) -> ExternalWriter {
         let stop = flag();
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -73,7 +73,7 @@ impl Externaler {
             }
             made
         });
-        Externaler { stop, thread: Some(thread) }
+        ExternalWriter { stop, thread: Some(thread) }
     }
 
     fn stop(mut self) -> u64 {
@@ -87,7 +87,7 @@ async fn beside(title: &str, server: &RedisServer, arenas: usize, pause: Duratio
     server.client().call(&["FLUSHALL"]);
     let store: Store = store_on(&server.url()).await;
     let keys: Vec<String> = (0..arenas).map(|n| format!("sum:a{n}")).collect();
-    let externaler = Externaler::start(server.client(), keys.clone(), pause);
+    let externaler = ExternalWriter::start(server.client(), keys.clone(), pause);
     let stop = flag();
     let mut running = Vec::new();
     for n in 0..arenas {
@@ -167,7 +167,7 @@ async fn transactions_that_only_add_do_not_conflict() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let store = store_on(&server.url()).await;
     let scope = store.scope(arena("adds"));
-    let externaler = Externaler::start(server.client(), vec!["count:adds".into()], Duration::ZERO);
+    let externaler = ExternalWriter::start(server.client(), vec!["count:adds".into()], Duration::ZERO);
     let made = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..8 {

@@ -143,7 +143,7 @@ fn announce_proxies(cluster: &RedisCluster) -> Vec<FaultProxy> {
     let start = |node: &emberkeep_testkit::RedisServer| {
         let proxy = FaultProxy::start(node.address()).expect("a port is free");
         let port = proxy.port().to_string();
-        assert!(node.client().call(&["CONFIG", "SET", "cluster-prefetch-port", &port]).is_ok());
+        assert!(node.client().call(&["CONFIG", "SET", "cluster-announce-port", &port]).is_ok());
         proxy
     };
     let proxies: Vec<FaultProxy> = cluster.nodes().iter().map(start).collect();
@@ -154,7 +154,7 @@ fn announce_proxies(cluster: &RedisCluster) -> Vec<FaultProxy> {
     };
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     while !cluster.nodes().iter().all(reported) {
-        assert!(std::time::Instant::now() < deadline, "the nodes do not learn the prefetched ports");
+        assert!(std::time::Instant::now() < deadline, "the nodes do not learn the announced ports");
         std::thread::sleep(Duration::from_millis(20));
     }
     proxies

@@ -71,7 +71,7 @@ async fn out_of_memory(server: RedisServer) {
         let (writer, adder, reader, remover) = tokio::join!(writer, adder, reader, remover);
         for error in [writer.expect_err("no memory"), adder.expect_err("no memory")] {
             assert!(matches!(&error, Error::OutOfMemory { .. }), "{error}");
-            assert!(error.to_string().contains("delete something or raise the limit"), "{error}");
+            assert!(error.to_string().contains("delete keys or raise the limit"), "{error}");
             refused += 1;
         }
         reader.expect("reading needs no memory");

@@ -372,18 +372,18 @@ mod tests {
         /// A walk stays among the listed states, and one that only goes up ends.
         #[test]
         fn a_walk_upwards_ends(
-            transactions in prop::collection::vec(1..4i8, 1..8),
+            increments in prop::collection::vec(1..4i8, 1..8),
             skills in prop::collection::vec(0..4u32, 40),
         ) {
             let mut at = 0i8;
-            let states = transactions.iter().map(|transaction| {
+            let states = increments.iter().map(|increment| {
                 let here = at;
-                at += transaction;
+                at += increment;
                 (here, vec![event(&[], at)])
             });
             let mut walker = reactor(states.collect::<Vec<_>>());
             let hits = skills.iter().take_while(|skill| strike(&mut walker, **skill, 1) != Transition::Triggered).count();
-            prop_assert_eq!(hits, transactions.len() - 1);
+            prop_assert_eq!(hits, increments.len() - 1);
             prop_assert!(walker.data.states.get(walker.state).is_some());
         }
     }

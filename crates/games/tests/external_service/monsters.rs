@@ -113,9 +113,9 @@ impl MonsterService {
         Struck { actual: actual.int(), killed: killed.int() == 1 }
     }
 
-    /// Transactions one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the
+    /// Moves one to the right. "Optimistic locking via WATCH/TxPipelined", until it succeeds or the
     /// monster is gone.
-    pub fn transaction_right(&mut self, id: u64) -> bool {
+    pub fn move_right(&mut self, id: u64) -> bool {
         let key = self.key(id);
         self.line.change(&key, 1_000, |monster| {
             let x = monster["x"].as_i64().unwrap();

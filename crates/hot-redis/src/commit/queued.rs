@@ -41,6 +41,8 @@ pub(crate) struct QueuedTransaction {
     deadline: Instant,
     /// Runs so far; a prefetch counts as one.
     attempts: u32,
+    /// Answers so far that it was not executed.
+    failures: u32,
     /// Stale answers so far.
     stale: u32,
     combine: Combine,
@@ -101,6 +103,7 @@ impl QueuedTransaction {
             started,
             deadline,
             attempts: 0,
+            failures: 0,
             stale: 0,
             combine: Combine::Freely,
             misses: 0,
@@ -125,8 +128,10 @@ impl QueuedTransaction {
         &self.guard
     }
 
-    pub(crate) fn attempts(&self) -> u32 {
-        self.attempts
+    /// Counts an answer that it was not executed. Returns how many there were before.
+    pub(crate) fn count_failure(&mut self) -> u32 {
+        self.failures += 1;
+        self.failures - 1
     }
 
     /// Whether its caller waits no longer.
@@ -164,7 +169,7 @@ impl QueuedTransaction {
         self.reused_time
     }
 
-    /// The reads to make before the first run. Counts as a run.
+    /// Its prefetched reads are being fetched, which counts as a run.
     pub(crate) fn start_prefetch(&mut self) {
         self.attempts += 1;
     }

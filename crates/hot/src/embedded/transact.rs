@@ -1,10 +1,15 @@
 //! A transaction on the caller's stack: run the body under the locks it needs, check, commit.
 //!
-//! The commit, all under the locks: 1. expand log entries to plain writes; 2. lock the shards of all written
-//! keys;
-//! 3. check preconditions and reserve memory; 4. append the writes to the journal; 5. apply them; 6. deliver
-//!    the
-//! messages. Nothing before 4 has an effect, nothing after it can fail.
+//! The commit, all under the locks:
+//!
+//! 1. expand log entries to plain writes;
+//! 2. lock the shards of all written keys;
+//! 3. check preconditions and reserve memory;
+//! 4. append the writes to the journal;
+//! 5. apply them;
+//! 6. deliver the messages.
+//!
+//! Nothing before 4 has an effect, nothing after it can fail.
 
 use super::Inner;
 use super::apply::{Garbage, apply};

@@ -36,7 +36,15 @@ pub fn run_once(transaction: &mut dyn Transaction, tx: RawTx<'_>) -> Result<bool
     // pure.
     match catch_unwind(AssertUnwindSafe(|| transaction.run(tx))) {
         Ok(commit) => Ok(commit),
-        Err(panic) => transaction.fail(Error::Panicked { message: text_of(&*panic) }).map(|()| false),
+        Err(panic) => {
+            let error = Error::Panicked { message: text_of(&*panic) };
+            // The caller's code again: the conversion of the error, and the drop of what was thrown.
+            let failed = catch_unwind(AssertUnwindSafe(|| {
+                drop(panic);
+                transaction.fail(error.clone())
+            }));
+            failed.unwrap_or(Err(error)).map(|()| false)
+        }
     }
 }
 

@@ -48,16 +48,24 @@ impl TrustedProxies {
 
     fn forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
-        let values = headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or("?"));
-        let mut hops: Vec<&str> = values.flat_map(|value| value.split(',')).collect();
+        // Hop by hop: what the client wrote must not spoil what a proxy appended to the same line.
+        let values = headers.get_all("x-forwarded-for").iter().map(|value| value.as_bytes());
+        let mut hops: Vec<&[u8]> = values.flat_map(|value| value.split(|byte| *byte == b',')).collect();
         while self.contains(client) {
-            match hops.pop().map(|hop| hop.trim().parse()) {
-                Some(Ok(address)) => client = address,
-                Some(Err(_)) | None => break,
+            match hops.pop().and_then(hop_address) {
+                Some(address) => client = address,
+                None => break,
             }
         }
         client
     }
+}
+
+/// The address of a hop: `203.0.113.9`, `203.0.113.9:80`, `2001:db8::1` or `[2001:db8::1]:80`.
+fn hop_address(hop: &[u8]) -> Option<IpAddr> {
+    let hop = std::str::from_utf8(hop).ok()?.trim();
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
+    bare.parse().ok().or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 impl FromStr for Network {
@@ -108,11 +116,16 @@ mod tests {
         );
     }
 
-    fn client(trusted: &[&str], peer: &str, forwarded: &[&'static str]) -> String {
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
+        let forwarded: Vec<&[u8]> = forwarded.iter().map(|value| value.as_bytes()).collect();
+        client_of_bytes(trusted, peer, &forwarded)
+    }
+
+    fn client_of_bytes(trusted: &[&str], peer: &str, forwarded: &[&[u8]]) -> String {
         let trusted: Vec<String> = trusted.iter().map(|text| (*text).to_owned()).collect();
         let mut headers = HeaderMap::new();
         for value in forwarded {
-            headers.append("x-forwarded-for", HeaderValue::from_static(value));
+            headers.append("x-forwarded-for", HeaderValue::from_bytes(value).unwrap());
         }
         let proxies = TrustedProxies::parse(&trusted).unwrap();
         proxies.forwarded(peer.parse().unwrap(), &headers).to_string()
@@ -132,7 +145,16 @@ mod tests {
         assert_eq!(client(&["::1", "fd00::/8"], "::1", &["2001:db8::5, fd00::2"]), "2001:db8::5");
         assert_eq!(client(&["10.0.0.0/8"], "::ffff:10.0.0.7", &["203.0.113.9"]), "203.0.113.9");
         assert_eq!(client(&["0.0.0.0/0"], "10.0.0.7", &chain), "198.51.100.1", "the last hop that is known");
-        for unreadable in ["unknown", "", "203.0.113.9:80"] {
+        let trusted = ["10.0.0.0/8"];
+        for (hop, address) in [
+            ("203.0.113.9:80", "203.0.113.9"),
+            ("[2001:db8::5]:80", "2001:db8::5"),
+            ("[2001:db8::5]", "2001:db8::5"),
+        ] {
+            assert_eq!(client(&trusted, "10.0.0.7", &[hop]), address);
+        }
+        assert_eq!(client_of_bytes(&trusted, "10.0.0.7", &[b"\xff, 203.0.113.9"]), "203.0.113.9");
+        for unreadable in ["unknown", "", "203.0.113.9:x"] {
             assert_eq!(client(&["10.0.0.0/8"], "10.0.0.7", &[unreadable]), "10.0.0.7", "{unreadable}");
         }
     }

@@ -32,7 +32,7 @@ impl Reader<'_> {
         self.store.scope(self.plan.tenant(tenant.unwrap_or(0)))
     }
 
-    /// Notes what an external hand corrupt; other errors are the store's.
+    /// Records a value that an external writer corrupted; other errors are the store's.
     fn readable<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(value) => Ok(Some(value)),

@@ -323,7 +323,7 @@ fn not_executed(task: &mut PartitionTask, groups: Vec<Group>, waiting: Vec<Queue
         "the backend is starting, failing over or unreachable; the transaction was tried until its deadline";
     let problem = Error::Unavailable { backend: task.shared.name.clone(), reason: reason.into(), advice };
     for mut transaction in void_all(task, groups, waiting).into_iter().rev() {
-        let pause = Backoff::RETRY.pause(transaction.attempts().saturating_sub(1));
+        let pause = Backoff::RETRY.pause(transaction.count_failure());
         transaction.record_not_executed(Some(Instant::now() + pause));
         task.queue.push_front(transaction);
     }
