@@ -166,7 +166,7 @@ pub(crate) fn forbidden(backend: &str, command: &str) -> Error {
 
 fn denied(backend: &str, reason: String) -> Error {
     let advice = if lacks_rights(&reason) {
-        "grant the user the commands and keys that `emberkeep schema acl` prints"
+        "grant the user the commands and keys that `emberkeep schema acl` prints; ?wait= needs WAIT and INFO"
     } else {
         "put the right user and password into the URL"
     };
