@@ -1,7 +1,7 @@
 //! The merged history of many clients, checked by replaying it on the model.
 //!
 //! Clients leave a note in one list, in the same commit as what they did, by a write that reads nothing: the
-//! list is the order of the commits, and nobody's validation rests on it. Then everything can be checked:
+//! list is the order of the commits, and no validation depends on it. Then everything can be checked:
 //! each result is what the model answers at that place; the order respects real time; what left no note
 //! (pure reads, refused calls) is right at some place between the calls that had returned before it was made
 //! and those made after it returned.

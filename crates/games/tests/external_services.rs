@@ -182,7 +182,7 @@ async fn what_the_other_monster_service_does_is_seen() {
     let Some(stage) = Stage::set().await else { return };
     let (ours, mut theirs) = stage.monsters();
     let (first, second) = (theirs.spawn(10), theirs.spawn(10));
-    // A record that goes without its index is no ghost for us, and the next reader of theirs does not meet it
+    // A record that is deleted without its index leaves no stale entry for us, and the next reader of theirs does not meet it
     // either.
     theirs.lose(first);
     let listed = ours.in_field(stage.tenant, FIELD).await.unwrap().living;

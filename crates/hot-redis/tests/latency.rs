@@ -272,7 +272,7 @@ async fn late_copy(commits_before: usize) {
     let held_since = Instant::now();
     proxy.delay(Duration::ZERO, Duration::ZERO);
     running.await.expect("the task ends").expect("it is made on another way");
-    // The mark of the closed lane ends; the copy is still on its way.
+    // The mark of the closed sequence expires; the copy is still on its way.
     server.set_clock_offset(125);
     assert!(held_since.elapsed() + ms(100) < HELD, "the machine is too busy for this test");
     let scripts = |client: &mut Resp| {

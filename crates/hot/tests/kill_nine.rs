@@ -192,7 +192,7 @@ fn crowd() {
             let store = Store::new(engine.clone());
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-                // Bounded, should nobody come to kill it.
+                // Bounded, in case it is never killed.
                 for n in 0..50_000 {
                     let key = DONE.key(if thread < THREADS { thread } else { n % THREADS });
                     let scope = store.scope(Everything);

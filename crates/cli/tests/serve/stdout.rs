@@ -1,4 +1,4 @@
-//! Standard output that is closed or full: a reader that has seen enough is no failure, a full disk is one, and a server goes on.
+//! Standard output that is closed or full: a reader that stops early is not a failure, a full disk is one, and a server goes on.
 
 use super::{Server, emberkeep, status_of, text};
 use emberkeep_testkit::scratch;

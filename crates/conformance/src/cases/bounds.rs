@@ -1,4 +1,4 @@
-//! What a transaction may not read or write, told before anything is written.
+//! What a transaction may not read or write is refused before anything is written.
 
 use crate::builders::*;
 use crate::context::Context;

@@ -99,7 +99,7 @@ pub async fn a_key_that_changes_its_type(context: &Context) {
     }
 }
 
-/// What a transaction writes that is then refused is seen by nobody, however close they run.
+/// The writes of a refused transaction are never visible to another one.
 pub async fn nobody_sees_what_is_refused(context: &Context) {
     let text = context.fresh();
     context.put(&text, set("text")).await;

@@ -228,7 +228,7 @@ fn deadline_of(
     Ok((now, read(tx)?))
 }
 
-/// `persistent` writes clear a deadline that somebody else set.
+/// `persistent` writes clear a deadline that an external client set.
 pub async fn persistent_families(context: &Context) {
     let scope = context.scope();
     scope.put(&NOTE.key(1), "x".into()).await.expect("a transaction");

@@ -26,7 +26,7 @@ const EVENTS: usize = 60;
 const COMMANDS: usize = 120;
 /// External clients do not write in a hot loop: our transactions must settle between two changes.
 const PAUSE: Duration = Duration::from_micros(300);
-/// Time of a transaction: the case is about what is told, not about how soon.
+/// Time of a transaction: the case is about its result, not about its speed.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Transactions and plain commands on the same keys at once.

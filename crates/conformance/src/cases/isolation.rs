@@ -1,5 +1,5 @@
 //! A transaction sees a state that existed: two numbers whose sum never changes are never seen with another
-//! sum, not by reads, not in errors, not in panics, whoever moves the amounts.
+//! sum, not by reads, not in errors, not in panics, in whatever way the amounts are moved.
 
 use crate::builders::*;
 use crate::context::Context;
@@ -30,7 +30,7 @@ fn sum_of(tx: &mut Tx<'_, World>, keys: &[Bytes; 2]) -> Result<i64> {
     Ok(first + number(&tx.raw_read(&keys[1], Read::Get)?))
 }
 
-/// Moves amounts by our own transactions until told to stop.
+/// Moves amounts by our own transactions until the stop signal.
 fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut rng = Rng::new(seed);

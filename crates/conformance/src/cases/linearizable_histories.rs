@@ -20,7 +20,7 @@ const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;
 
-/// What a task does in a transaction, by a roll of rng, and what it was told.
+/// What a task does in a transaction, chosen at random, and its result.
 type Act<O> = fn(&mut Tx<'_, World>, &[Bytes; 2], u64) -> Result<O>;
 
 /// Records what the tasks do on fresh keys and checks it.

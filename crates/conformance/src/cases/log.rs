@@ -99,7 +99,7 @@ pub async fn sequences_are_continuous(context: &Context) {
 }
 
 /// Writers count and record in one transaction, readers compare the count with the log in one transaction:
-/// it is one moment, whoever shares a commit with whom.
+/// it is one moment, whichever transactions share a commit.
 pub async fn state_and_log_are_of_one_moment(context: &Context) {
     const PAIRS: usize = 8;
     const EACH: u64 = 40;
@@ -354,7 +354,7 @@ pub async fn lasting_logs_drop_the_oldest(context: &Context) {
     assert_eq!(ends(context).await.0, Reply::Int(until));
 }
 
-/// Transactions that record beside one that drops the log and the state: whoever comes after finds no state
+/// Transactions that record beside one that drops the log and the state: a later one finds no state
 /// and records nothing, so that nothing is left; and a reader never sees a state without the entry that
 /// speaks of it.
 pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {

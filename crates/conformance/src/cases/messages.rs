@@ -124,7 +124,7 @@ async fn count_aloud(scope: &Scope<World>, counter: Bytes) {
     scope.transact(body).await.expect("writers settle");
 }
 
-/// A subscriber that does not listen loses the oldest messages, is told how many, and costs the writer
+/// A subscriber that does not listen loses the oldest messages, learns how many, and costs the writer
 /// nothing.
 pub async fn a_slow_subscriber(context: &Context) {
     let scope = context.scope();

@@ -122,7 +122,7 @@ pub async fn each_value_with_its_own_result(context: &Context) {
     assert_eq!(scope.get_each::<MONSTER, _>(&[]).await.map(|each| each.len()), Ok(0));
 }
 
-/// Prefetched reads are known when the body begins: it runs once, although nobody here has seen the keys.
+/// Prefetched reads are known when the body begins: it runs once, although this process has not read the keys before.
 pub async fn prefetched_reads(context: &Context) {
     let fill = |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &"n".to_owned())?;

@@ -108,7 +108,7 @@ pub async fn pages_of_a_wrong_type(context: &Context) {
     assert!(matches!(&told, Err(Error::WrongType { key, .. }) if key.contains("CREW")), "{told:?}");
 }
 
-/// What is no cursor is refused with words, and so is a cursor of another engine; a server's cursor from
+/// Bytes that are not a cursor are refused with a clear error, and so is a cursor of another engine; a server's cursor from
 /// another server begins anew.
 pub async fn wrong_member_cursors(context: &Context) {
     for text in ["", "-", "1", "a-b", "x1", "xg0", "x 1", "y61"] {
@@ -130,7 +130,7 @@ pub async fn wrong_member_cursors(context: &Context) {
     assert_eq!(refused, 1, "each engine has one kind of cursor");
 }
 
-/// What an external client put into a set: told apart, and removed by its bytes; the others stay readable.
+/// What an external client put into a set is distinguished, and removed by its bytes; the others stay readable.
 pub async fn external_members(context: &Context) {
     let junk = [b("x"), b("007"), Bytes::from_static(b"\xff")];
     context.plant(&CREW.key(1), Write::SAdd([&junk[..], &[b("5"), b("12")]].concat())).await;

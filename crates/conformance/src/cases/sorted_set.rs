@@ -149,7 +149,7 @@ pub async fn scores_are_exact(context: &Context) {
     }
 }
 
-/// An external client's -0 is 0: nobody sees a difference that cannot be asked for.
+/// An external client's -0 is 0: no read returns a difference.
 pub async fn minus_zero_is_zero(context: &Context) {
     let key = context.fresh();
     let external = &mut context.external();

@@ -198,7 +198,7 @@ pub async fn a_body_that_never_settles(context: &Context) {
     context.put(&key, set("on")).await;
 }
 
-/// Callers that go away in the middle strand nobody: every transaction is made whole or not at all, and
+/// Cancelled callers block no other caller: every transaction is made whole or not at all, and
 /// others go on.
 pub async fn dropped_callers_strand_nobody(context: &Context) {
     let (one, other) = (context.fresh(), context.fresh());

@@ -1,4 +1,4 @@
-//! The external client of an engine that lives in this process: nobody but transactions can reach its data,
+//! The external client of an engine that lives in this process: only transactions can reach its data,
 //! so plain commands are one-line transactions on the engine, and looks are plain reads.
 
 use super::{Change, External, StoredValue};

@@ -247,7 +247,7 @@ impl Party {
     }
 
     /// Every key of the room with its end, found by a scan of the whole store. Keys of the engine itself end
-    /// by themselves and belong to nobody.
+    /// by themselves and have no owner.
     pub async fn keys(&self) -> Vec<(String, i64)> {
         let (mut found, mut from) = (std::collections::BTreeMap::new(), None);
         let pattern = format!("*{}*", self.code);

@@ -57,7 +57,7 @@ pub(super) fn rewrite(inner: &Inner) -> Result<()> {
     snapshot.base.finish()
 }
 
-/// Ends copying when it is dropped: copies that nobody will fetch must not pile up.
+/// Ends copying when it is dropped: copies that are never fetched must not pile up.
 struct CopyGuard<'a>(&'a Inner);
 
 impl Drop for CopyGuard<'_> {

@@ -96,7 +96,7 @@ fn state_of(loaded: &Transaction) -> State {
     state
 }
 
-/// How many transactions of the row have been loaded. Panics if it is no prefix of the row.
+/// How many transactions of the row have been loaded. Panics if it is not a prefix of the row.
 fn prefix_length(loaded: &Transaction) -> u64 {
     let state = state_of(loaded);
     let count = state.get(&bytes("count")).map_or(0, |v| std::str::from_utf8(v).unwrap().parse().unwrap());

@@ -1,6 +1,6 @@
 //! Adds a token to a file, which is made if there is none.
 //!
-//! Whoever adds holds a lock beside the file, so that none of several at once is lost. The new file is
+//! An addition holds a lock beside the file, so that none of several at once is lost. The new file is
 //! written beside the old one and renamed over it: a server that looks meanwhile sees one or the other,
 //! whole.
 

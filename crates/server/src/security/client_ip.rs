@@ -48,7 +48,7 @@ impl TrustedProxies {
 
     fn forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
-        // Hop by hop: what the client wrote must not spoil what a proxy appended to the same line.
+        // Hop by hop: what the client wrote must not invalidate what a proxy appended to the same line.
         let values = headers.get_all("x-forwarded-for").iter().map(|value| value.as_bytes());
         let mut hops: Vec<&[u8]> = values.flat_map(|value| value.split(|byte| *byte == b',')).collect();
         while self.contains(client) {
