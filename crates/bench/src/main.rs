@@ -3,7 +3,7 @@
 //! Responsible for: workloads, peers, samples, the table. Not responsible for: being a test. A workload that notices a lost
 //! hit fails, but the proofs are in the tests.
 //!
-//! Reading order: `suite` (the list and the rounds), `measure` and `row` (what a figure is), then any file of `hot` or
+//! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot` or
 //! `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
 //! `worker_processes` and `worker` are this binary again, where a workload needs further processes.
 
@@ -13,6 +13,7 @@ mod measure;
 mod peer;
 mod report;
 mod row;
+mod runtime;
 mod server;
 mod sessions;
 mod suite;
@@ -71,7 +72,7 @@ struct SuiteArgs {
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
-        Command::Hot(args) => suite::run(suite::HOT, &args),
+        Command::Hot(args) => suite::run(hot::WORKLOADS, &args),
         Command::Server(args) => suite::run(server::WORKLOADS, &args),
         Command::Worker(worker) => worker::run(worker),
     }

@@ -1,6 +1,6 @@
 //! Redis, the peer beyond the process: started for the run, or an existing one.
 
-use crate::suite::runtime;
+use crate::runtime::runtime;
 use crate::targets;
 use anyhow::{Context, Result, ensure};
 use emberkeep::games::monsters::Monster;

@@ -3,47 +3,20 @@
 use crate::SuiteArgs;
 use crate::measure::Samples;
 use crate::peer::Peer;
+use crate::report;
 use crate::row::{Row, short};
-use crate::{hot, report};
+use crate::runtime::runtime;
 use anyhow::{Context, Result, bail};
 use emberkeep_testkit::{Scratch, scratch};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 
 /// A workload: what it is called, and what it does.
 pub(super) struct Workload {
     pub(super) name: &'static str,
     pub(super) run: fn(&mut Bench, &'static str) -> Result<Vec<Row>>,
 }
-
-/// The workloads of hot state, in the order in which they run.
-pub(super) const HOT: &[Workload] = &[
-    Workload { name: "get", run: hot::get_set::get },
-    Workload { name: "set", run: hot::get_set::set },
-    Workload { name: "get-beside-redis", run: hot::vs_redis::get },
-    Workload { name: "set-beside-redis", run: hot::vs_redis::set },
-    Workload { name: "damage", run: hot::damage::in_memory },
-    Workload { name: "damage-journal", run: hot::damage::with_journal },
-    Workload { name: "redis-sequential", run: hot::redis_damage::sequential },
-    Workload { name: "redis-hot-1x64", run: hot::redis_damage::hot },
-    Workload { name: "redis-hot-4x16", run: hot::redis_damage::hot_processes },
-    Workload { name: "redis-64-keys-1x64", run: hot::redis_damage::some_keys },
-    Workload { name: "redis-64-keys-4x16", run: hot::redis_damage::some_keys_processes },
-    Workload { name: "redis-1000-keys-1x64", run: hot::redis_damage::many_keys },
-    Workload { name: "redis-512-entries", run: hot::redis_damage::long_memory },
-    Workload { name: "redis-far", run: hot::remote_latency::far },
-    Workload { name: "redis-lifecycle", run: hot::lifecycle::lifecycle },
-    Workload { name: "redis-field-500", run: hot::field::field },
-    Workload { name: "sweep", run: hot::sweep::embedded },
-    Workload { name: "redis-sweep", run: hot::sweep::redis },
-    Workload { name: "expiry", run: hot::expiry::expiry },
-    Workload { name: "growth", run: hot::growth::growth },
-    Workload { name: "memory", run: hot::memory::memory },
-    Workload { name: "tenant", run: hot::tenant::tenant },
-    Workload { name: "recovery", run: hot::recovery::recovery },
-];
 
 /// What all workloads share.
 pub(super) struct Bench {
@@ -112,11 +85,6 @@ impl Bench {
 /// A line of progress.
 pub(super) fn say(line: &str) {
     eprintln!("{line}");
-}
-
-/// A runtime on this thread only.
-pub(super) fn runtime() -> Result<Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
 /// Runs those workloads of a suite that were asked for.

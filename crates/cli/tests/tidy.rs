@@ -141,8 +141,9 @@ fn names_are_those_of_the_field() {
 }
 
 /// The crates whose top-level modules form layers.
-const LAYERED: [&str; 9] =
-    ["schema", "hot", "hot-redis", "primitives", "games", "server", "sim", "cli", "conformance"];
+const LAYERED: [&str; 11] = [
+    "schema", "hot", "hot-redis", "primitives", "games", "server", "sim", "cli", "bench", "conformance", "testkit",
+];
 
 /// The top-level module of a file, or `None` for the crate's root.
 fn module_of(source: &Path, path: &Path) -> Option<String> {
@@ -224,6 +225,36 @@ fn top_level_modules_import_each_other_without_cycles() {
         for module in imports.keys() {
             let found = cycle(&imports, &mut vec![module.clone()], &mut done);
             assert_eq!(found, None, "crate {name}: move what they share into a module below them");
+        }
+    }
+}
+
+/// The types of a file that its neighbours can name.
+fn visible_types(code: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let item = line.strip_prefix("pub")?;
+        let item = item.strip_prefix('(').map_or(item, |scope| scope.split_once(')').map_or("", |(_, item)| item));
+        let (kind, name) = item.trim_start().split_once(' ')?;
+        let is_type = ["struct", "enum", "trait", "type"].contains(&kind);
+        is_type.then(|| name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+    };
+    code.lines().filter_map(name).collect()
+}
+
+#[test]
+fn a_module_has_one_type_of_a_name() {
+    for name in LAYERED {
+        let source = root().join("crates").join(name).join("src");
+        let mut files = Vec::new();
+        sources(&source, &mut files);
+        let mut found: BTreeMap<(Option<String>, String), PathBuf> = BTreeMap::new();
+        for path in files.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests")) {
+            let code = production(&fs::read_to_string(path).expect("a readable file"));
+            for type_name in visible_types(&code) {
+                let before = found.insert((module_of(&source, path), type_name.clone()), path.clone());
+                let before = before.map(|before| before.display().to_string()).unwrap_or_default();
+                assert!(before.is_empty(), "{type_name} stands in {before} and {}: name one anew", path.display());
+            }
         }
     }
 }

@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::redis_server::RedisServer;
-use crate::unavailable::Unavailable;
-
 /// Which server speaks the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Flavor {
@@ -53,7 +50,7 @@ impl RedisOptions {
         self.set("maxmemory", &bytes.to_string())
     }
 
-    /// `requirepass`. [`RedisServer::url`] and [`RedisServer::client`] carry it.
+    /// `requirepass`. The URL and the client of the server carry it.
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
@@ -66,14 +63,14 @@ impl RedisOptions {
         self
     }
 
-    /// Shifts the server's wall clock; [`RedisServer::set_clock_offset`] can move it later.
+    /// Shifts the server's wall clock; `RedisServer::set_clock_offset` can move it later.
     /// Its monotonic clock stays true, so timers run as usual.
     pub fn clock_offset(mut self, seconds: i64) -> Self {
         self.clock_offset_s = Some(seconds);
         self
     }
 
-    /// Writes an append-only file, so that data survives [`RedisServer::restart`].
+    /// Writes an append-only file, so that data survives a restart.
     pub fn appendonly(mut self) -> Self {
         self.appendonly = true;
         self
@@ -84,10 +81,5 @@ impl RedisOptions {
     pub fn load(mut self, aof: impl AsRef<Path>) -> Self {
         self.journals.push(aof.as_ref().to_owned());
         self.appendonly()
-    }
-
-    /// Starts it and waits until it accepts connections.
-    pub fn start(self) -> Result<RedisServer, Unavailable> {
-        RedisServer::start_with(self)
     }
 }

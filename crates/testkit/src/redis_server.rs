@@ -36,6 +36,13 @@ pub struct RedisServer {
     databases_used: AtomicUsize,
 }
 
+impl RedisOptions {
+    /// Starts it and waits until it accepts connections.
+    pub fn start(self) -> Result<RedisServer, Unavailable> {
+        RedisServer::start_with(self)
+    }
+}
+
 impl RedisServer {
     /// A Redis in memory only, on a free port.
     pub fn start() -> Result<Self, Unavailable> {
@@ -52,7 +59,7 @@ impl RedisServer {
         Self::options().load(aof).start()
     }
 
-    pub(crate) fn start_with(options: RedisOptions) -> Result<Self, Unavailable> {
+    fn start_with(options: RedisOptions) -> Result<Self, Unavailable> {
         let program = options.flavor.program()?;
         let mut taken = String::new();
         for _ in 0..PORT_TRIES_MAX {

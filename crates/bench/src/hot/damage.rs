@@ -4,7 +4,8 @@
 
 use crate::measure::{Counts, nanos_per_operation, per_second, scattered};
 use crate::row::{Goal, Row};
-use crate::suite::{Bench, runtime};
+use crate::runtime::runtime;
+use crate::suite::Bench;
 use crate::targets;
 use anyhow::Result;
 use emberkeep::games::monsters::{Monster, Monsters, rules};

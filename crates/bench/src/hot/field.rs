@@ -5,7 +5,8 @@
 use crate::measure::{Counts, nanos_per_operation, per_second};
 use crate::peer::{Peer, connect};
 use crate::row::{Goal, Row};
-use crate::suite::{Bench, runtime};
+use crate::runtime::runtime;
+use crate::suite::Bench;
 use crate::targets;
 use anyhow::{Result, ensure};
 use emberkeep::games::monsters::{Monster, Monsters, field_key};

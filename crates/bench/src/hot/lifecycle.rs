@@ -6,7 +6,8 @@
 
 use crate::peer::connect;
 use crate::row::{Goal, Row};
-use crate::suite::{Bench, runtime};
+use crate::runtime::runtime;
+use crate::suite::Bench;
 use crate::targets;
 use anyhow::{Context, Result, ensure};
 use emberkeep::games::monsters::{Monsters, SpawnRequest};

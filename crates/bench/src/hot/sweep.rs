@@ -5,7 +5,8 @@
 use super::expiry::wait_until;
 use crate::measure::Samples;
 use crate::row::{Goal, Row};
-use crate::suite::{Bench, runtime};
+use crate::runtime::runtime;
+use crate::suite::Bench;
 use crate::targets;
 use anyhow::{Context, Result, ensure};
 use emberkeep::games::monsters::{Monsters, field_key};

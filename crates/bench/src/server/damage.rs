@@ -3,7 +3,8 @@
 use super::http::{post, rate, request};
 use super::server_process::ServerProcess;
 use crate::row::{Goal, Row};
-use crate::suite::{Bench, runtime};
+use crate::runtime::runtime;
+use crate::suite::Bench;
 use crate::worker_processes::Child;
 use anyhow::{Context, Result};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use crate::measure::{core_nanos, latencies, scattered};
 use crate::peer::connect;
-use crate::suite::runtime;
+use crate::runtime::runtime;
 use crate::targets::{self, Blow};
 use crate::worker_processes::{print_line, wait_for_go};
 use anyhow::{Context, Result};

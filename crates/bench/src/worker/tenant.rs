@@ -2,7 +2,7 @@
 
 use super::memory::resident_bytes;
 use crate::measure::{Counts, nanos_per_operation, per_second, scattered};
-use crate::suite::runtime;
+use crate::runtime::runtime;
 use crate::targets;
 use crate::worker_processes::{print_line, wait_for_go};
 use anyhow::{Result, ensure};

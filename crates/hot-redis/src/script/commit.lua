@@ -46,8 +46,8 @@ local TAG_WRONG_TYPE, TAG_TOO_MANY, TAG_ARRAY, TAG_DIGEST = 6, 7, 8, 9
 local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
 local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_WRONG_TYPE, ANSWER_LOG_FULL, ANSWER_NOT_BEGUN = 0, 1, 2, 3, 4, 5
 local REPLY_WRONG_TYPE, REPLY_TOO_MANY, REPLY_ERROR = 1, 2, 3
--- Numbers of one entry of a group's list.
-local TEXT_LENGTH, TYPE_LENGTH, LOG_LENGTH, WRITE_HEADER, MESSAGE_LENGTH = 2, 4, 5, 3, 2
+-- How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
+local LENGTH_TEXT, LENGTH_TYPE, LENGTH_LOG, LENGTH_WRITE, LENGTH_MESSAGE = 2, 4, 5, 3, 2
 -- Keys that one command is given: Lua cannot pass any number of arguments.
 local CHUNK = 1000
 
@@ -172,12 +172,12 @@ end
 local function unchanged(p, texts, absent)
   for first = 0, texts - 1, CHUNK do
     local count = math.min(texts - first, CHUNK)
-    local found = try('MGET', unpack(keys_at(p + TEXT_LENGTH * first, count, TEXT_LENGTH)))
+    local found = try('MGET', unpack(keys_at(p + LENGTH_TEXT * first, count, LENGTH_TEXT)))
     for i = 1, count do
-      if found[i] ~= A[N[p + TEXT_LENGTH * (first + i) - 1]] then return false end
+      if found[i] ~= A[N[p + LENGTH_TEXT * (first + i) - 1]] then return false end
     end
   end
-  p = p + TEXT_LENGTH * texts
+  p = p + LENGTH_TEXT * texts
   for first = 0, absent - 1, CHUNK do
     local count = math.min(absent - first, CHUNK)
     if try('EXISTS', unpack(keys_at(p + first, count, 1))) ~= 0 then return false end
@@ -198,7 +198,7 @@ local function read_each(p, texts, absent, reads, asks)
     local reply, fatal = returned(K[N[p]], try('GET', K[N[p]]))
     if fatal then return nil, false, p, fatal end
     note(N[p], reply, reply == A[N[p + 1]])
-    p = p + TEXT_LENGTH
+    p = p + LENGTH_TEXT
   end
   for i = p, p + absent - 1 do
     local reply, fatal = read(K[N[i]], N[i + absent])
@@ -254,18 +254,18 @@ local function forbidden(q, logs, deletions, writes, messages)
   if logs > 0 then
     local list, counter = K[N[q]], K[N[q + 1]]
     if not (may('INCR', counter) and may('RPUSH', list) and may('LTRIM', list)) then return 'RPUSH' end
-    q = q + LOG_LENGTH * logs
+    q = q + LENGTH_LOG * logs
   end
   if deletions > 0 and not may('DEL', K[N[q]]) then return 'DEL' end
   q = q + deletions
   for _ = 1, writes do
     local name = A[N[q + 1]]
     if not may(name, K[N[q]]) then return name end
-    q = q + WRITE_HEADER + N[q + 2]
+    q = q + LENGTH_WRITE + N[q + 2]
   end
   for _ = 1, messages do
     if not redis.acl_check_cmd('PUBLISH', A[N[q]], '') then return 'PUBLISH' end
-    q = q + MESSAGE_LENGTH
+    q = q + LENGTH_MESSAGE
   end
 end
 
@@ -273,7 +273,7 @@ end
 -- are equal; otherwise the answer of a stale group or a fatal error.
 local function compare(q, texts, absent, reads, asks)
   if unchanged(q, texts, absent) then
-    local p, equal = q + TEXT_LENGTH * texts + 2 * absent, true
+    local p, equal = q + LENGTH_TEXT * texts + 2 * absent, true
     for _ = 1, reads do
       local reply, fatal = read(K[N[p]], N[p + 1])
       if fatal then return fatal end
@@ -317,12 +317,12 @@ local function validate(p)
   for _ = 1, types do
     local found = obstacle(K[N[q]], A[N[q + 1]], A[N[q + 2]], A[N[q + 3]])
     if found then return { ANSWER_WRONG_TYPE, N[q], found } end
-    q = q + TYPE_LENGTH
+    q = q + LENGTH_TYPE
   end
   local entries = q
   for i = 1, logs do
     if N[q + 3] == 1 and call('LLEN', K[N[q]]) + logged + i > num(A[N[q + 2]]) then return ANSWER_LOG_FULL end
-    q = q + LOG_LENGTH
+    q = q + LENGTH_LOG
   end
   if A[ARG_MODE] == '2' then
     local command = forbidden(entries, logs, N[p + GROUP_DELETIONS], N[p + GROUP_WRITES], N[p + GROUP_MESSAGES])
@@ -335,7 +335,7 @@ end
 -- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
 -- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
 local function write(p, q)
-  q = q + LOG_LENGTH * N[p + GROUP_LOG_ENTRIES]
+  q = q + LENGTH_LOG * N[p + GROUP_LOG_ENTRIES]
   local deletions = N[p + GROUP_DELETIONS]
   for first = 0, deletions - 1, CHUNK do
     local done = try('DEL', unpack(keys_at(q + first, math.min(deletions - first, CHUNK), 1)))
@@ -352,7 +352,7 @@ local function write(p, q)
       done = try(name, key, unpack(words))
     end
     if type(done) == 'table' and done.err then return nil, done.err end
-    q = q + WRITE_HEADER + args
+    q = q + LENGTH_WRITE + args
   end
   return q
 end
@@ -367,11 +367,11 @@ local function publish(p, q, messages)
     local length = try('RPUSH', list, string.format('%.0f', s) .. ':' .. A[N[q + 4]])
     if type(length) ~= 'number' then return length.err end
     if length > num(bound) then try('LTRIM', list, '-' .. bound, '-1') end
-    q = q + LOG_LENGTH
+    q = q + LENGTH_LOG
   end
   for _ = 1, N[p + GROUP_MESSAGES] do
     try('PUBLISH', A[N[messages]], A[N[messages + 1]])
-    messages = messages + MESSAGE_LENGTH
+    messages = messages + LENGTH_MESSAGE
   end
 end
 

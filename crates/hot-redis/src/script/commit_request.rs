@@ -1,7 +1,7 @@
 //! A call of `commit.lua`: keys and words once each, and a program that names them by number.
 
 use super::early_deadline::{early_deadline, postponed};
-use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, tag};
+use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, length, tag};
 use super::request::{Arguments, Header, add_engine_keys, add_keys};
 use super::spelling::{found_name, read_words, score_g17, write_name, write_words};
 use super::words::{Words, pack};
@@ -169,7 +169,7 @@ impl CommitRequest {
         of_keys().filter(is_deletion).for_each(|of_key| self.number_of(&of_key[0].0));
         of_keys().filter(|of_key| !is_deletion(of_key)).for_each(|of_key| self.writes(of_key));
         for (channel, payload) in &effects.messages {
-            let numbers = [self.word(channel), self.word(payload)];
+            let numbers: [u32; length::MESSAGE] = [self.word(channel), self.word(payload)];
             self.program.extend(numbers);
         }
         self.program[first] = (self.program.len() - first) as u32;
@@ -183,7 +183,7 @@ impl CommitRequest {
     ) {
         for (key, _, reply) in texts {
             let Reply::Blob(text) = reply else { continue };
-            let numbers = [self.key(key), WORDS_FROM + self.words.push(text)];
+            let numbers: [u32; length::TEXT] = [self.key(key), WORDS_FROM + self.words.push(text)];
             self.program.extend(numbers);
         }
         absent.iter().for_each(|(key, ..)| self.number_of(key));
@@ -296,15 +296,16 @@ impl CommitRequest {
             None => Default::default(),
         };
         let kind = self.word(requirement.kind.name().as_bytes());
-        let range = [self.word(least.as_bytes()), self.word(greatest.as_bytes())];
-        let key = self.key(&requirement.key);
-        self.program.extend([key, kind, range[0], range[1]]);
+        let (least, greatest) = (self.word(least.as_bytes()), self.word(greatest.as_bytes()));
+        let numbers: [u32; length::TYPE] = [self.key(&requirement.key), kind, least, greatest];
+        self.program.extend(numbers);
     }
 
     fn log_entry(&mut self, (list, counter): &(RawKey, RawKey), append: &LogAppend) {
         let bound = self.word(append.entries_max.to_string().as_bytes());
         let refuses = (append.overflow == Overflow::Refuse) as u32;
-        let numbers = [self.key(list), self.key(counter), bound, refuses, self.word(&append.entry)];
+        let entry = self.word(&append.entry);
+        let numbers: [u32; length::LOG] = [self.key(list), self.key(counter), bound, refuses, entry];
         self.program.extend(numbers);
     }
 
@@ -323,7 +324,8 @@ impl CommitRequest {
     }
 
     fn write(&mut self, key: &RawKey, (name, arguments): (&str, Vec<Bytes>)) {
-        let numbers = [self.key(key), self.word(name.as_bytes()), arguments.len() as u32];
+        let name = self.word(name.as_bytes());
+        let numbers: [u32; length::WRITE] = [self.key(key), name, arguments.len() as u32];
         self.program.extend(numbers);
         for argument in &arguments {
             let word = self.word(argument);

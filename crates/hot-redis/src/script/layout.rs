@@ -54,6 +54,15 @@ pub(super) const GROUP_HEADER: Fields = Fields {
     ],
 };
 
+/// How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
+pub(super) mod length {
+    pub(crate) const TEXT: usize = 2;
+    pub(crate) const TYPE: usize = 4;
+    pub(crate) const LOG: usize = 5;
+    pub(crate) const WRITE: usize = 3;
+    pub(crate) const MESSAGE: usize = 2;
+}
+
 /// ARGV of `compare_and_set.lua`; the strings follow.
 pub(super) const COMPARE_AND_SET_ARGUMENTS: Fields = Fields {
     first: 1,
@@ -168,6 +177,14 @@ mod tests {
         let mut header = numbered("GROUP_", &GROUP_HEADER);
         header.push(("GROUP_BODY".into(), GROUP_HEADER.end() as i64));
         assert_same(script, "GROUP_", header);
+        let lengths = [
+            ("TEXT", length::TEXT),
+            ("TYPE", length::TYPE),
+            ("LOG", length::LOG),
+            ("WRITE", length::WRITE),
+            ("MESSAGE", length::MESSAGE),
+        ];
+        assert_same(script, "LENGTH_", named("LENGTH_", lengths.map(|(name, value)| (name, value as i64))));
         let tags = [
             ("STRING", tag::STRING),
             ("NIL", tag::NIL),
