@@ -142,7 +142,17 @@ fn names_are_those_of_the_field() {
 
 /// The crates whose top-level modules form layers.
 const LAYERED: [&str; 11] = [
-    "schema", "hot", "hot-redis", "primitives", "games", "server", "sim", "cli", "bench", "conformance", "testkit",
+    "schema",
+    "hot",
+    "hot-redis",
+    "primitives",
+    "games",
+    "server",
+    "sim",
+    "cli",
+    "bench",
+    "conformance",
+    "testkit",
 ];
 
 /// The top-level module of a file, or `None` for the crate's root.
@@ -233,7 +243,8 @@ fn top_level_modules_import_each_other_without_cycles() {
 fn visible_types(code: &str) -> Vec<String> {
     let name = |line: &str| {
         let item = line.strip_prefix("pub")?;
-        let item = item.strip_prefix('(').map_or(item, |scope| scope.split_once(')').map_or("", |(_, item)| item));
+        let item =
+            item.strip_prefix('(').map_or(item, |scope| scope.split_once(')').map_or("", |(_, item)| item));
         let (kind, name) = item.trim_start().split_once(' ')?;
         let is_type = ["struct", "enum", "trait", "type"].contains(&kind);
         is_type.then(|| name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
@@ -253,7 +264,11 @@ fn a_module_has_one_type_of_a_name() {
             for type_name in visible_types(&code) {
                 let before = found.insert((module_of(&source, path), type_name.clone()), path.clone());
                 let before = before.map(|before| before.display().to_string()).unwrap_or_default();
-                assert!(before.is_empty(), "{type_name} stands in {before} and {}: name one anew", path.display());
+                assert!(
+                    before.is_empty(),
+                    "{type_name} stands in {before} and {}: name one anew",
+                    path.display()
+                );
             }
         }
     }

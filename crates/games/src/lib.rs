@@ -5,6 +5,9 @@
 //!
 //! **Not responsible for**: engines and protocols. Games do not depend on each other; what two of them share
 //! is in [`world`].
+//!
+//! Operations return boxed futures. An `async fn` would be compiled again in every crate that awaits it, with all
+//! transactions inside.
 
 mod family_scan;
 pub mod monsters;

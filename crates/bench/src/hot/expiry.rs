@@ -6,8 +6,8 @@
 
 use crate::measure::Samples;
 use crate::row::{Goal, Row};
-use crate::sessions::{PASSING, Realm, scope, session, session_key};
 use crate::runtime::runtime;
+use crate::sessions::{PASSING, Realm, scope, session, session_key};
 use crate::suite::Bench;
 use anyhow::{Context, Result};
 use emberkeep::hot::Scope;

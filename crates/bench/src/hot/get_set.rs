@@ -6,8 +6,8 @@
 use crate::bare_map::BareMap;
 use crate::measure::{Counts, nanos_per_operation, scattered};
 use crate::row::{Goal, Row};
-use crate::sessions::{Realm, scope, session, session_key, with_raw_key};
 use crate::runtime::runtime;
+use crate::sessions::{Realm, scope, session, session_key, with_raw_key};
 use crate::suite::Bench;
 use anyhow::{Context, Result};
 use emberkeep::hot::Scope;

@@ -2,8 +2,8 @@
 
 use crate::measure::Samples;
 use crate::row::{Goal, Row};
-use crate::sessions::{scope, session, session_key};
 use crate::runtime::runtime;
+use crate::sessions::{scope, session, session_key};
 use crate::suite::{Bench, say};
 use anyhow::{Context, Result, ensure};
 use emberkeep::hot::embedded::Embedded;

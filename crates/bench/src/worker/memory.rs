@@ -1,7 +1,7 @@
 //! Loads sessions into an embedded engine and tells how the process grew.
 
-use crate::sessions::{scope, session, session_key};
 use crate::runtime::runtime;
+use crate::sessions::{scope, session, session_key};
 use crate::worker_processes::{print_line, wait_for_go};
 use anyhow::{Context, Result};
 use emberkeep::hot::embedded::Embedded;

@@ -5,6 +5,7 @@ use crate::monsters::limits::COOLDOWN_MAX;
 use crate::monsters::model::SkillId;
 use crate::monsters::rules;
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::Cooldowns;
 use emberkeep_schema::Key;
 
@@ -17,76 +18,84 @@ pub(super) fn cooldowns(
 
 impl Monsters {
     /// Starts or restarts the cooldown of a skill: at least 1 ms, at most [`COOLDOWN_MAX`].
-    pub async fn start_cooldown(
+    pub fn start_cooldown(
         &self,
         tenant: Tenant,
         id: MonsterId,
         skill: SkillId,
         time: Duration,
-    ) -> Result<()> {
-        if time.is_zero() || time > COOLDOWN_MAX {
-            let problem = format!("{time:?}, expected more than 0 and at most {COOLDOWN_MAX:?}");
-            return Err(Error::invalid("cooldown", problem));
-        }
-        self.scope(tenant)
-            .transact(move |tx| {
-                rules::living(&existing(tx, id)?)?;
-                Ok(cooldowns(id).start(tx, &skill, time)?)
-            })
-            .await
+    ) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            if time.is_zero() || time > COOLDOWN_MAX {
+                let problem = format!("{time:?}, expected more than 0 and at most {COOLDOWN_MAX:?}");
+                return Err(Error::invalid("cooldown", problem));
+            }
+            self.scope(tenant)
+                .transact(move |tx| {
+                    rules::living(&existing(tx, id)?)?;
+                    Ok(cooldowns(id).start(tx, &skill, time)?)
+                })
+                .await
+        })
     }
 
     /// Whether a skill is on cooldown.
-    pub async fn is_cooling(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
-        Ok(self.cooldown_remaining(tenant, id, skill).await?.is_some())
+    pub fn is_cooling(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Pending<'_, Result<bool>> {
+        Box::pin(async move { Ok(self.cooldown_remaining(tenant, id, skill).await?.is_some()) })
     }
 
     /// The remaining cooldown; `None` if the skill is available. [`Duration::MAX`] if another service set a
     /// marker without a TTL.
-    pub async fn cooldown_remaining(
+    pub fn cooldown_remaining(
         &self,
         tenant: Tenant,
         id: MonsterId,
         skill: SkillId,
-    ) -> Result<Option<Duration>> {
-        let marker = MONSTER_COOLDOWN.key(id, skill);
-        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
-        let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
-        scope
-            .transact(move |tx| {
-                present(tx, id)?;
-                Ok(cooldowns(id).remaining(tx, &skill)?)
-            })
-            .await
+    ) -> Pending<'_, Result<Option<Duration>>> {
+        Box::pin(async move {
+            let marker = MONSTER_COOLDOWN.key(id, skill);
+            let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+            let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
+            scope
+                .transact(move |tx| {
+                    present(tx, id)?;
+                    Ok(cooldowns(id).remaining(tx, &skill)?)
+                })
+                .await
+        })
     }
 
     /// Ends one cooldown; `false` if there was none.
-    pub async fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Result<bool> {
-        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
-        let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
-        scope
-            .transact(move |tx| {
-                present(tx, id)?;
-                Ok(cooldowns(id).clear(tx, &skill)?)
-            })
-            .await
+    pub fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Pending<'_, Result<bool>> {
+        Box::pin(async move {
+            let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+            let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
+            scope
+                .transact(move |tx| {
+                    present(tx, id)?;
+                    Ok(cooldowns(id).clear(tx, &skill)?)
+                })
+                .await
+        })
     }
 
     /// Ends all indexed cooldowns of a monster and returns their number: those that were started here, and
     /// those of other services that a sweep has found. Does not scan.
-    pub async fn clear_cooldowns(&self, tenant: Tenant, id: MonsterId) -> Result<usize> {
-        let scope = self.scope(tenant);
-        let mut count = 0;
-        loop {
-            let transaction = move |tx: &mut Tx<'_, Tenant>| {
-                present(tx, id)?;
-                Ok::<_, Error>(cooldowns(id).clear_all(tx)?)
-            };
-            let cleared = scope.transact(transaction).await?;
-            count += cleared.count;
-            if !cleared.more {
-                return Ok(count);
+    pub fn clear_cooldowns(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<usize>> {
+        Box::pin(async move {
+            let scope = self.scope(tenant);
+            let mut count = 0;
+            loop {
+                let transaction = move |tx: &mut Tx<'_, Tenant>| {
+                    present(tx, id)?;
+                    Ok::<_, Error>(cooldowns(id).clear_all(tx)?)
+                };
+                let cleared = scope.transact(transaction).await?;
+                count += cleared.count;
+                if !cleared.more {
+                    return Ok(count);
+                }
             }
-        }
+        })
     }
 }

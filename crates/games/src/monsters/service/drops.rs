@@ -5,6 +5,7 @@ use crate::monsters::limits::DROP_PERIOD_MAX;
 use crate::monsters::model::DropTimer;
 use crate::monsters::rules;
 use crate::type_guard::{self, TypeGuard};
+use emberkeep_hot::engine::Pending;
 use emberkeep_schema::Extra;
 
 /// The parameters of a drop timer. Template, field and health come from the monster.
@@ -27,68 +28,75 @@ pub struct DropDue {
 
 impl Monsters {
     /// Registers a drop timer for a living monster. Replaces an earlier one.
-    pub async fn register_drop_timer(
+    pub fn register_drop_timer(
         &self,
         tenant: Tenant,
         id: MonsterId,
         request: DropTimerRequest,
-    ) -> Result<DropTimer> {
-        let period = request.period;
-        if period.as_millis() == 0 || period > DROP_PERIOD_MAX {
-            let problem = format!("{period:?}, expected 1 ms to {DROP_PERIOD_MAX:?}");
-            return Err(Error::invalid("drop period", problem));
-        }
-        self.scope(tenant)
-            .transact(move |tx| {
-                let monster = existing(tx, id)?;
-                rules::living(&monster)?;
-                let timer = timer_of(tenant, id, &monster, request, tx.now());
-                write(tx, id, &timer)?;
-                Ok(timer)
-            })
-            .await
+    ) -> Pending<'_, Result<DropTimer>> {
+        Box::pin(async move {
+            let period = request.period;
+            if period.as_millis() == 0 || period > DROP_PERIOD_MAX {
+                let problem = format!("{period:?}, expected 1 ms to {DROP_PERIOD_MAX:?}");
+                return Err(Error::invalid("drop period", problem));
+            }
+            self.scope(tenant)
+                .transact(move |tx| {
+                    let monster = existing(tx, id)?;
+                    rules::living(&monster)?;
+                    let timer = timer_of(tenant, id, &monster, request, tx.now());
+                    write(tx, id, &timer)?;
+                    Ok(timer)
+                })
+                .await
+        })
     }
 
     /// Removes a drop timer; `false` if there was none. The monster need not exist, so that leftovers can be
     /// removed.
-    pub async fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
-            let exists = tx.exists(&DROP_TIMER.key(id))?;
-            if exists {
-                delete(tx, id, guard)?;
-            }
-            Ok(exists)
-        };
-        type_guard::run(&self.scope(tenant), transaction).await
+    pub fn unregister_drop_timer(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<bool>> {
+        Box::pin(async move {
+            let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
+                let exists = tx.exists(&DROP_TIMER.key(id))?;
+                if exists {
+                    delete(tx, id, guard)?;
+                }
+                Ok(exists)
+            };
+            type_guard::run(&self.scope(tenant), transaction).await
+        })
     }
 
     /// The drop timer of a monster, if it has one.
-    pub async fn drop_timer(&self, tenant: Tenant, id: MonsterId) -> Result<Option<DropTimer>> {
-        Ok(self.scope(tenant).get(&DROP_TIMER.key(id)).await?)
+    pub fn drop_timer(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Option<DropTimer>>> {
+        Box::pin(async move { Ok(self.scope(tenant).get(&DROP_TIMER.key(id)).await?) })
     }
 
     /// Records a hit, which postpones the next drop to one period from now.
-    pub async fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Result<DropTimer> {
-        let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
-        scope
-            .transact(move |tx| {
-                present(tx, id)?;
-                let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer { id })?;
-                if timer.is_former() {
-                    timer.complete(tenant, id, &existing(tx, id)?);
-                }
-                rules::record_hit(&mut timer, tx.now());
-                write(tx, id, &timer)?;
-                Ok(timer)
-            })
-            .await
+    pub fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<DropTimer>> {
+        Box::pin(async move {
+            let scope =
+                self.scope(tenant).prefetch_exists(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
+            scope
+                .transact(move |tx| {
+                    present(tx, id)?;
+                    let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer { id })?;
+                    if timer.is_former() {
+                        timer.complete(tenant, id, &existing(tx, id)?);
+                    }
+                    rules::record_hit(&mut timer, tx.now());
+                    write(tx, id, &timer)?;
+                    Ok(timer)
+                })
+                .await
+        })
     }
 
     /// The due drops of a tenant, the longest overdue first. Examines at most `limit` timers. Each drop is
     /// handed to one caller among all processes, and its timer is advanced in the same transaction. Timers of
     /// dead or removed monsters are deleted on the way.
-    pub async fn due_drops(&self, tenant: Tenant, limit: usize) -> Result<Due<DropDue>> {
-        due::in_transactions(self.scope(tenant), limit, drop_due).await
+    pub fn due_drops(&self, tenant: Tenant, limit: usize) -> Pending<'_, Result<Due<DropDue>>> {
+        Box::pin(async move { due::in_transactions(self.scope(tenant), limit, drop_due).await })
     }
 }
 

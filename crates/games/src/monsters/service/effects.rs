@@ -4,6 +4,7 @@ use super::*;
 use crate::monsters::model::StatusEffect;
 use crate::monsters::rules::{self, EffectRequest, EffectSelector, Tick};
 use crate::world::Field;
+use emberkeep_hot::engine::Pending;
 use uuid::Uuid;
 
 /// An effect that was applied.
@@ -32,49 +33,51 @@ pub struct EffectsRun {
 
 impl Monsters {
     /// Applies an effect to a monster and returns the effects that it replaced: see [`rules::apply`].
-    pub async fn apply_effect(
+    pub fn apply_effect(
         &self,
         tenant: Tenant,
         id: MonsterId,
         request: EffectRequest,
-    ) -> Result<AppliedEffect> {
-        request.check()?;
-        self.scope(tenant)
-            .transact(move |tx| {
-                let mut monster = existing(tx, id)?;
-                let number = Uuid::from_u64_pair(tx.random(), tx.random());
-                let number = uuid::Builder::from_random_bytes(number.into_bytes()).into_uuid();
-                let effect = request.effect(number, tx.now());
-                let replaced = rules::apply(&mut monster, effect.clone())?;
-                write(tx, id, &mut monster)?;
-                Ok(AppliedEffect { effect, replaced })
-            })
-            .await
+    ) -> Pending<'_, Result<AppliedEffect>> {
+        Box::pin(async move {
+            request.check()?;
+            self.scope(tenant)
+                .transact(move |tx| {
+                    let mut monster = existing(tx, id)?;
+                    let number = Uuid::from_u64_pair(tx.random(), tx.random());
+                    let number = uuid::Builder::from_random_bytes(number.into_bytes()).into_uuid();
+                    let effect = request.effect(number, tx.now());
+                    let replaced = rules::apply(&mut monster, effect.clone())?;
+                    write(tx, id, &mut monster)?;
+                    Ok(AppliedEffect { effect, replaced })
+                })
+                .await
+        })
     }
 
     /// Removes one effect; `None` if the monster does not have it.
-    pub async fn cancel_effect(
+    pub fn cancel_effect(
         &self,
         tenant: Tenant,
         id: MonsterId,
         effect: Uuid,
-    ) -> Result<Option<StatusEffect>> {
-        Ok(self.cancel(tenant, id, EffectSelector::Effect(effect)).await?.pop())
+    ) -> Pending<'_, Result<Option<StatusEffect>>> {
+        Box::pin(async move { Ok(self.cancel(tenant, id, EffectSelector::Effect(effect)).await?.pop()) })
     }
 
     /// Removes all effects with a status of this name.
-    pub async fn cancel_status(
-        &self,
+    pub fn cancel_status<'a>(
+        &'a self,
         tenant: Tenant,
         id: MonsterId,
-        status: &str,
-    ) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, EffectSelector::Status(status.to_owned())).await
+        status: &'a str,
+    ) -> Pending<'a, Result<Vec<StatusEffect>>> {
+        Box::pin(async move { self.cancel(tenant, id, EffectSelector::Status(status.to_owned())).await })
     }
 
     /// Removes all effects.
-    pub async fn cancel_effects(&self, tenant: Tenant, id: MonsterId) -> Result<Vec<StatusEffect>> {
-        self.cancel(tenant, id, EffectSelector::All).await
+    pub fn cancel_effects(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Vec<StatusEffect>>> {
+        Box::pin(async move { self.cancel(tenant, id, EffectSelector::All).await })
     }
 
     async fn cancel(
@@ -97,22 +100,26 @@ impl Monsters {
 
     /// Runs the due ticks of one monster and removes its expired effects. Each tick is handed to one caller.
     /// Does nothing on a dead monster.
-    pub async fn tick_effects(&self, tenant: Tenant, id: MonsterId) -> Result<EffectsRun> {
-        let poison = self.poison;
-        self.scope(tenant)
-            .transact(move |tx| {
-                let mut monster = existing(tx, id)?;
-                Ok(run(tx, id, &mut monster, poison)?)
-            })
-            .await
+    pub fn tick_effects(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<EffectsRun>> {
+        Box::pin(async move {
+            let poison = self.poison;
+            self.scope(tenant)
+                .transact(move |tx| {
+                    let mut monster = existing(tx, id)?;
+                    Ok(run(tx, id, &mut monster, poison)?)
+                })
+                .await
+        })
     }
 
     /// Does the same for the monsters of a tenant that are due, the longest overdue first, at most `limit` of
     /// them. They are found in a due queue, without a scan. Several processes can call it; each tick goes to
     /// one of them. Monsters without due ticks or expired effects are not in the result.
-    pub async fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Result<Due<EffectsRun>> {
-        let poison = self.poison;
-        due::in_transactions(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
+    pub fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Pending<'_, Result<Due<EffectsRun>>> {
+        Box::pin(async move {
+            let poison = self.poison;
+            due::in_transactions(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::monsters::limits::{MARKERS_PER_TRANSACTION, MONSTERS_PER_TRANSACTION}
 use crate::type_guard::{self, TypeGuard};
 use crate::world::Field;
 use emberkeep_hot::command::{Read, ZSlice};
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::Member;
 use emberkeep_primitives::index;
 use emberkeep_primitives::limits::CLEARED_PER_TRANSACTION_MAX;
@@ -43,40 +44,44 @@ impl Monsters {
     ///
     /// A key of a wrong type does not prevent a removal. It is left as it is, and nothing is removed from it.
     /// An id that cannot be released for that reason is used again when the counter has wrapped.
-    pub async fn remove(&self, tenant: Tenant, id: MonsterId) -> Result<bool> {
-        Ok(self.take(tenant, id).await?.is_some())
+    pub fn remove(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<bool>> {
+        Box::pin(async move { Ok(self.take(tenant, id).await?.is_some()) })
     }
 
     /// Removes a monster like [`remove`](Monsters::remove), and gives it as it was at its end: who hurt it,
     /// what weighed on it. Ids are used again, so only the removal itself can tell whose end it was.
-    pub async fn take(&self, tenant: Tenant, id: MonsterId) -> Result<Option<Monster>> {
-        let scope = prefetched(self.scope(tenant), id);
-        loop {
-            let ids = self.ids();
-            match type_guard::run(&scope, move |tx, guard| remove(tx, &ids, id, None, guard)).await? {
-                Removal::Done(monster, _) => return Ok(Some(*monster)),
-                Removal::Absent => return Ok(None),
-                Removal::NotYet => {}
+    pub fn take(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Option<Monster>>> {
+        Box::pin(async move {
+            let scope = prefetched(self.scope(tenant), id);
+            loop {
+                let ids = self.ids();
+                match type_guard::run(&scope, move |tx, guard| remove(tx, &ids, id, None, guard)).await? {
+                    Removal::Done(monster, _) => return Ok(Some(*monster)),
+                    Removal::Absent => return Ok(None),
+                    Removal::NotYet => {}
+                }
             }
-        }
+        })
     }
 
     /// Removes the monsters that are in a field now, in bounded transactions, each monster atomically.
     /// Monsters that are spawned meanwhile stay. A failure after the first removals is reported in
     /// [`stopped`](FieldDestruction::stopped).
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
-        let (scope, index) = (self.scope(tenant), field_key(&field));
-        // A set, because pages may repeat members.
-        let (mut members, mut from) = (BTreeSet::new(), None);
-        loop {
-            let page = scope.members(&index, from, hot::limits::REPLY_ELEMENTS_MAX).await?;
-            members.extend(page.members.into_iter().filter_map(Member::known));
-            from = page.next;
-            if from.is_none() {
-                break;
+    pub fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<FieldDestruction>> {
+        Box::pin(async move {
+            let (scope, index) = (self.scope(tenant), field_key(&field));
+            // A set, because pages may repeat members.
+            let (mut members, mut from) = (BTreeSet::new(), None);
+            loop {
+                let page = scope.members(&index, from, hot::limits::REPLY_ELEMENTS_MAX).await?;
+                members.extend(page.members.into_iter().filter_map(Member::known));
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
             }
-        }
-        self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
+            self.remove_all(tenant, members.into_iter().collect(), Some(field)).await
+        })
     }
 
     /// Removes many monsters in batches; with a field, only those in it.

@@ -6,6 +6,7 @@ use crate::monsters::model::{DamageEntries, Monster};
 use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::command::{RawKey, Read};
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::sequence::SearchProgress;
 use emberkeep_primitives::{IdResult, index};
 use emberkeep_schema::{Array, Extra, KeyLayout};
@@ -64,23 +65,25 @@ impl Monsters {
     /// with the same id, even if an external client deleted only that monster's record. An exception are
     /// cooldowns that another service started for the earlier one: they are cleared only after a
     /// [sweep](Monsters::sweep) has found them.
-    pub async fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Result<Monster> {
-        if request.max_hp == 0 {
-            return Err(Error::invalid("max hp", "0, expected at least 1"));
-        }
-        if let Some(problem) = word_problem(&request.region, REGION_BYTES_MAX) {
-            return Err(Error::invalid("region", problem));
-        }
-        let scope = self.ids().prefetched(self.scope(tenant));
-        let mut search = self.ids().search();
-        loop {
-            let layout = self.store.key_layout().clone();
-            let spawn = SpawnTx { request: request.clone(), ids: self.ids(), layout };
-            match type_guard::run(&scope, move |tx, guard| spawn.run(tx, guard)).await? {
-                SpawnAttempt::Done(monster) => return Ok(*monster),
-                SpawnAttempt::NotYet(looked) => search.go_on(looked)?,
+    pub fn spawn(&self, tenant: Tenant, request: SpawnRequest) -> Pending<'_, Result<Monster>> {
+        Box::pin(async move {
+            if request.max_hp == 0 {
+                return Err(Error::invalid("max hp", "0, expected at least 1"));
             }
-        }
+            if let Some(problem) = word_problem(&request.region, REGION_BYTES_MAX) {
+                return Err(Error::invalid("region", problem));
+            }
+            let scope = self.ids().prefetched(self.scope(tenant));
+            let mut search = self.ids().search();
+            loop {
+                let layout = self.store.key_layout().clone();
+                let spawn = SpawnTx { request: request.clone(), ids: self.ids(), layout };
+                match type_guard::run(&scope, move |tx, guard| spawn.run(tx, guard)).await? {
+                    SpawnAttempt::Done(monster) => return Ok(*monster),
+                    SpawnAttempt::NotYet(looked) => search.go_on(looked)?,
+                }
+            }
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::family_scan::{by_tenant, with_tenant};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
 use emberkeep_hot::engine::Cursor;
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::index::Sweeper;
 use emberkeep_schema::{Family, Key};
 use std::collections::BTreeMap;
@@ -80,43 +81,48 @@ impl Monsters {
 
 impl Sweep {
     /// Runs all turns, with a pause after each: the pause limits the rate.
-    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
-        while self.turn().await? {
-            tokio::time::sleep(pause).await;
-        }
-        Ok(self.report())
+    pub fn run(mut self, pause: Duration) -> Pending<'static, Result<SweepReport>> {
+        Box::pin(async move {
+            while self.turn().await? {
+                tokio::time::sleep(pause).await;
+            }
+            Ok(self.report())
+        })
     }
 
     /// Runs one turn; `false` at the end. After an error the same turn can be run again.
-    pub async fn turn(&mut self) -> Result<bool> {
-        self.stage = match self.stage {
-            Stage::Indexes if self.indexes.turn().await? => Stage::Indexes,
-            Stage::Indexes => Stage::Monsters(None),
-            Stage::Monsters(from) => {
-                let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
-                for (tenant, ids) in page {
-                    repair::monsters(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+    pub fn turn(&mut self) -> Pending<'_, Result<bool>> {
+        Box::pin(async move {
+            self.stage = match self.stage {
+                Stage::Indexes if self.indexes.turn().await? => Stage::Indexes,
+                Stage::Indexes => Stage::Monsters(None),
+                Stage::Monsters(from) => {
+                    let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
+                    for (tenant, ids) in page {
+                        repair::monsters(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+                    }
+                    next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
                 }
-                next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
-            }
-            Stage::Timers(from) => {
-                let (page, next) = self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
-                for (tenant, ids) in page {
-                    repair::timers(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+                Stage::Timers(from) => {
+                    let (page, next) =
+                        self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
+                    for (tenant, ids) in page {
+                        repair::timers(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+                    }
+                    next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
                 }
-                next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
-            }
-            Stage::Cooldowns(from) => {
-                let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
-                let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
-                for (tenant, markers) in page {
-                    repair::markers(&self.monsters.scope(tenant), &markers, &mut self.report).await?;
+                Stage::Cooldowns(from) => {
+                    let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
+                    let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
+                    for (tenant, markers) in page {
+                        repair::markers(&self.monsters.scope(tenant), &markers, &mut self.report).await?;
+                    }
+                    next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
                 }
-                next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
-            }
-            Stage::Over => Stage::Over,
-        };
-        Ok(!matches!(self.stage, Stage::Over))
+                Stage::Over => Stage::Over,
+            };
+            Ok(!matches!(self.stage, Stage::Over))
+        })
     }
 
     /// What was repaired so far.

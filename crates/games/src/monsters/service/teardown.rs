@@ -11,6 +11,7 @@ use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
 use crate::type_guard::{self, TypeGuard};
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::index;
 use emberkeep_schema::{Family, Key};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,25 +37,29 @@ impl Monsters {
     /// Uses bounded transactions, and removes each monster atomically. Monsters that are spawned meanwhile
     /// may stay. The id counter and the free ids stay, so that a service that goes on counting cannot assign
     /// the id of a monster that was spawned since.
-    pub async fn teardown(&self, tenant: Tenant) -> Result<TeardownReport> {
-        let mut report = self.remove_keys(Some(tenant)).await?;
-        self.remove_shared(tenant, &mut report).await?;
-        Ok(report)
+    pub fn teardown(&self, tenant: Tenant) -> Pending<'_, Result<TeardownReport>> {
+        Box::pin(async move {
+            let mut report = self.remove_keys(Some(tenant)).await?;
+            self.remove_shared(tenant, &mut report).await?;
+            Ok(report)
+        })
     }
 
     /// Does the same for all tenants.
-    pub async fn teardown_all(&self) -> Result<TeardownReport> {
-        let mut report = self.remove_keys(None).await?;
-        let mut tenants = BTreeSet::new();
-        self.tenants_of::<MONSTER_ID_NEXT>(&mut tenants).await?;
-        self.tenants_of::<MONSTER_ID_FREE>(&mut tenants).await?;
-        self.tenants_of::<MONSTER_ID_RESTING>(&mut tenants).await?;
-        self.tenants_of::<MONSTER_EFFECTS>(&mut tenants).await?;
-        self.tenants_of::<DROP_TIMERS>(&mut tenants).await?;
-        for tenant in tenants {
-            self.remove_shared(tenant, &mut report).await?;
-        }
-        Ok(report)
+    pub fn teardown_all(&self) -> Pending<'_, Result<TeardownReport>> {
+        Box::pin(async move {
+            let mut report = self.remove_keys(None).await?;
+            let mut tenants = BTreeSet::new();
+            self.tenants_of::<MONSTER_ID_NEXT>(&mut tenants).await?;
+            self.tenants_of::<MONSTER_ID_FREE>(&mut tenants).await?;
+            self.tenants_of::<MONSTER_ID_RESTING>(&mut tenants).await?;
+            self.tenants_of::<MONSTER_EFFECTS>(&mut tenants).await?;
+            self.tenants_of::<DROP_TIMERS>(&mut tenants).await?;
+            for tenant in tenants {
+                self.remove_shared(tenant, &mut report).await?;
+            }
+            Ok(report)
+        })
     }
 
     /// Removes everything that has a key of its own.

@@ -8,42 +8,58 @@ use crate::party::event::{Event, Invalidation};
 use crate::party::model::*;
 use crate::party::schema::{DEVICE_TO_PLAYER, claims};
 use emberkeep_hot::Tx;
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::claim::Take;
 
 impl Rooms {
     /// Takes a free player for a device that has none. One of several devices gets it.
-    pub async fn take_player(&self, code: RoomCode, device: &DeviceId, player: &PlayerId) -> Result<()> {
-        let (device, player) = (device.clone(), player.clone());
-        self.enter(code, TxMode::KeepAlive, move |tx, room| take(tx, room, &device, &player)).await
+    pub fn take_player<'a>(
+        &'a self,
+        code: RoomCode,
+        device: &'a DeviceId,
+        player: &'a PlayerId,
+    ) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            let (device, player) = (device.clone(), player.clone());
+            self.enter(code, TxMode::KeepAlive, move |tx, room| take(tx, room, &device, &player)).await
+        })
     }
 
     /// Releases and returns the device's player. Its vote stays, because it belongs to the player.
-    pub async fn release_player(&self, code: RoomCode, device: &DeviceId) -> Result<PlayerId> {
-        let device = device.clone();
-        self.enter(code, TxMode::KeepAlive, move |tx, room| {
-            let Some(player_id) = claims(room.until).release_left(tx, &device)? else {
-                return Err(no_player());
-            };
-            devices::clear_loss(tx, room, &device)?;
-            room.record([Event::PlayerReleased { player_id: player_id.clone() }]);
-            Ok(player_id)
+    pub fn release_player<'a>(
+        &'a self,
+        code: RoomCode,
+        device: &'a DeviceId,
+    ) -> Pending<'a, Result<PlayerId>> {
+        Box::pin(async move {
+            let device = device.clone();
+            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+                let Some(player_id) = claims(room.until).release_left(tx, &device)? else {
+                    return Err(no_player());
+                };
+                devices::clear_loss(tx, room, &device)?;
+                room.record([Event::PlayerReleased { player_id: player_id.clone() }]);
+                Ok(player_id)
+            })
+            .await
         })
-        .await
     }
 
     /// Releases all claims and returns their number. Each device is notified.
-    pub async fn reset_claims(&self, master: &Master) -> Result<usize> {
-        self.lead(master, TxMode::KeepAlive, |tx, room| {
-            let taken = room.claims(tx)?;
-            claims(room.until).clear(tx)?;
-            let count = taken.len();
-            for (device_id, player_id) in taken {
-                record_loss(tx, room, device_id, player_id, Invalidation::ClaimsReset)?;
-            }
-            room.record([Event::ClaimsReset]);
-            Ok(count)
+    pub fn reset_claims<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<usize>> {
+        Box::pin(async move {
+            self.lead(master, TxMode::KeepAlive, |tx, room| {
+                let taken = room.claims(tx)?;
+                claims(room.until).clear(tx)?;
+                let count = taken.len();
+                for (device_id, player_id) in taken {
+                    record_loss(tx, room, device_id, player_id, Invalidation::ClaimsReset)?;
+                }
+                room.record([Event::ClaimsReset]);
+                Ok(count)
+            })
+            .await
         })
-        .await
     }
 }
 

@@ -7,14 +7,17 @@ use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
 use crate::party::service::room_tx::wipe;
 use crate::party::wakeup::Wakeup;
 use emberkeep_hot::Tx;
+use emberkeep_hot::engine::Pending;
 
 impl Rooms {
     /// Closes a room: removes its keys, frees its code, and notifies its subscribers. Also works if the state
     /// is corrupt.
-    pub async fn close(&self, master: &Master) -> Result<()> {
-        let (code, hash) = (master.code, master.hash.clone());
-        let expired = self.scope(code).transact(move |tx| close(tx, &hash)).await?;
-        if expired { Err(Error::RoomExpired(code)) } else { Ok(()) }
+    pub fn close<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            let (code, hash) = (master.code, master.hash.clone());
+            let expired = self.scope(code).transact(move |tx| close(tx, &hash)).await?;
+            if expired { Err(Error::RoomExpired(code)) } else { Ok(()) }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
 use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
 use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_META, ROOM_STATE, group};
 use emberkeep_hot::Tx;
+use emberkeep_hot::engine::Pending;
 
 /// A new room.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +22,13 @@ pub struct NewRoom {
 impl Rooms {
     /// Creates a room. The code of a room that exists or expired less than a day ago is not used. The id of a
     /// device is enough to join again; see [`create_strict`](Rooms::create_strict).
-    pub async fn create(&self) -> Result<NewRoom> {
-        self.create_with(None).await
+    pub fn create(&self) -> Pending<'_, Result<NewRoom>> {
+        Box::pin(async move { self.create_with(None).await })
     }
 
     /// Creates a room in which a known device must send its reconnect token to join again.
-    pub async fn create_strict(&self) -> Result<NewRoom> {
-        self.create_with(Some(true)).await
+    pub fn create_strict(&self) -> Pending<'_, Result<NewRoom>> {
+        Box::pin(async move { self.create_with(Some(true)).await })
     }
 
     async fn create_with(&self, strict_devices: Option<bool>) -> Result<NewRoom> {

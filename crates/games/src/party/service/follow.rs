@@ -13,6 +13,7 @@ use crate::party::model::{Meta, Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
 use crate::party::service::room_tx::TxMode;
 use crate::party::wakeup::{AllRoomsSubscription, RoomSubscription};
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::{LogEntry, LogPage};
 use emberkeep_hot::{self as hot, Tx};
 
@@ -22,38 +23,46 @@ impl Rooms {
     ///
     /// To follow a room: subscribe, call [`sync`](Rooms::sync), then call this from the state's `sequence`
     /// on, at every wake-up.
-    pub async fn events_after(&self, code: RoomCode, sequence: u64) -> Result<EventPage> {
-        self.read_log(code, move |tx, meta| {
-            let (events, page) = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
-            Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
+    pub fn events_after(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<EventPage>> {
+        Box::pin(async move {
+            self.read_log(code, move |tx, meta| {
+                let (events, page) = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
+                Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
+            })
+            .await
         })
-        .await
     }
 
     /// All events after a sequence, and the room after them, read at one moment. Settles what is due, but
     /// does not extend the room's expiry. For a server that sends views to clients.
-    pub async fn follow(&self, code: RoomCode, sequence: u64) -> Result<RoomUpdate> {
-        self.enter(code, TxMode::KeepAliveIfChanged, move |tx, room| {
-            let snapshot = room.snapshot(tx)?;
-            let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
-            let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
-            let next = (page.last + 1..).zip(room.unrecorded());
-            events.extend(next.map(|(sequence, entry)| SequencedEvent { sequence, entry }));
-            Ok(RoomUpdate { events, is_whole, snapshot })
+    pub fn follow(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<RoomUpdate>> {
+        Box::pin(async move {
+            self.enter(code, TxMode::KeepAliveIfChanged, move |tx, room| {
+                let snapshot = room.snapshot(tx)?;
+                let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
+                let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
+                let next = (page.last + 1..).zip(room.unrecorded());
+                events.extend(next.map(|(sequence, entry)| SequencedEvent { sequence, entry }));
+                Ok(RoomUpdate { events, is_whole, snapshot })
+            })
+            .await
         })
-        .await
     }
 
     /// Subscribes to the wake-ups of a room. A message may be lost; the subscription then reports `Missed`.
-    pub async fn subscribe(&self, code: RoomCode) -> Result<RoomSubscription> {
-        let messages = self.store.scope(Room(code)).subscribe(&ROOM_CHANNEL.key()).await?;
-        Ok(RoomSubscription { messages })
+    pub fn subscribe(&self, code: RoomCode) -> Pending<'_, Result<RoomSubscription>> {
+        Box::pin(async move {
+            let messages = self.store.scope(Room(code)).subscribe(&ROOM_CHANNEL.key()).await?;
+            Ok(RoomSubscription { messages })
+        })
     }
 
     /// Subscribes to the wake-ups of all rooms of the store, for a server with clients in many rooms.
-    pub async fn subscribe_all(&self) -> Result<AllRoomsSubscription> {
-        let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
-        Ok(AllRoomsSubscription { messages, layout: self.store.key_layout().clone() })
+    pub fn subscribe_all(&self) -> Pending<'_, Result<AllRoomsSubscription>> {
+        Box::pin(async move {
+            let messages = self.store.subscribe_all::<ROOM_CHANNEL, _>().await?;
+            Ok(AllRoomsSubscription { messages, layout: self.store.key_layout().clone() })
+        })
     }
 
     /// A transaction that only reads the log of a living room.

@@ -7,6 +7,7 @@ use crate::party::error::{Error, Result};
 use crate::party::model::*;
 use crate::party::rules;
 use emberkeep_hot::Tx;
+use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::ballot::Cast;
 
 /// The receipt of a vote.
@@ -27,71 +28,90 @@ pub struct Settlement {
 
 impl Rooms {
     /// Starts the game. The room must be set up, with at least two active players, all of them with a device.
-    pub async fn start_game(&self, master: &Master) -> Result<()> {
-        self.lead(master, TxMode::KeepAlive, |tx, room| {
-            let claims = room.claims(tx)?;
-            let event = rules::start(&mut room.state, &claims)?;
-            room.record([event]);
-            Ok(())
+    pub fn start_game<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            self.lead(master, TxMode::KeepAlive, |tx, room| {
+                let claims = room.claims(tx)?;
+                let event = rules::start(&mut room.state, &claims)?;
+                room.record([event]);
+                Ok(())
+            })
+            .await
         })
-        .await
     }
 
     /// Opens the next item of the round for votes. Reveals the result of the previous one if necessary.
-    pub async fn open_item(&self, master: &Master, round: &RoundId, item: &ItemId) -> Result<()> {
-        let (round, item) = (round.clone(), item.clone());
-        let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
-            room.advance(tx, |state| rules::open(state, &round, &item))
-        };
-        self.lead(master, TxMode::KeepAlive, act).await
+    pub fn open_item<'a>(
+        &'a self,
+        master: &'a Master,
+        round: &'a RoundId,
+        item: &'a ItemId,
+    ) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            let (round, item) = (round.clone(), item.clone());
+            let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+                room.advance(tx, |state| rules::open(state, &round, &item))
+            };
+            self.lead(master, TxMode::KeepAlive, act).await
+        })
     }
 
     /// Votes for the device's player: 1 to k different senders. The first vote counts. The last missing vote
     /// closes the vote.
-    pub async fn submit_vote(
-        &self,
+    pub fn submit_vote<'a>(
+        &'a self,
         code: RoomCode,
-        device: &DeviceId,
-        round: &RoundId,
-        item: &ItemId,
+        device: &'a DeviceId,
+        round: &'a RoundId,
+        item: &'a ItemId,
         selections: Vec<SenderId>,
-    ) -> Result<VoteReceipt> {
-        let (device, round, item) = (device.clone(), round.clone(), item.clone());
-        self.enter(code, TxMode::KeepAlive, move |tx, room| {
-            vote(tx, room, &device, (&round, &item), &selections)
+    ) -> Pending<'a, Result<VoteReceipt>> {
+        Box::pin(async move {
+            let (device, round, item) = (device.clone(), round.clone(), item.clone());
+            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+                vote(tx, room, &device, (&round, &item), &selections)
+            })
+            .await
         })
-        .await
     }
 
     /// Starts the countdown of ten seconds to the close of the vote, and returns when it closes. If it runs
     /// already, it goes on.
-    pub async fn force_close_vote(&self, master: &Master) -> Result<i64> {
-        self.lead(master, TxMode::KeepAlive, |_, room| {
-            let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
-            room.record(event);
-            Ok(closes_at)
+    pub fn force_close_vote<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<i64>> {
+        Box::pin(async move {
+            self.lead(master, TxMode::KeepAlive, |_, room| {
+                let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
+                room.record(event);
+                Ok(closes_at)
+            })
+            .await
         })
-        .await
     }
 
     /// Reveals the result of the closed vote, adds its points, and advances to the next item. Optional:
     /// opening the next item or starting the next round reveals it too.
-    pub async fn reveal(&self, master: &Master) -> Result<()> {
-        self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal)).await
+    pub fn reveal<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal)).await
+        })
     }
 
     /// Advances after the last item of a round: first to the points of the round, then to the next round,
     /// after the last round to the end of the game.
-    pub async fn start_next_round(&self, master: &Master) -> Result<()> {
-        self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::next_round)).await
+    pub fn start_next_round<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::next_round)).await
+        })
     }
 
     /// Settles what is due, for a server's timer. Concurrent calls settle it once.
-    pub async fn settle(&self, code: RoomCode) -> Result<Settlement> {
-        self.enter(code, TxMode::KeepAliveIfChanged, |_, room| {
-            Ok(Settlement { next_deadline: room.state.closes_at() })
+    pub fn settle(&self, code: RoomCode) -> Pending<'_, Result<Settlement>> {
+        Box::pin(async move {
+            self.enter(code, TxMode::KeepAliveIfChanged, |_, room| {
+                Ok(Settlement { next_deadline: room.state.closes_at() })
+            })
+            .await
         })
-        .await
     }
 }
 

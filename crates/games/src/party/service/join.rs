@@ -16,6 +16,7 @@ use crate::party::model::*;
 use crate::party::schema::claims;
 use crate::party::view::RoomSnapshot;
 use emberkeep_hot::Tx;
+use emberkeep_hot::engine::Pending;
 use serde::Serialize;
 
 /// A request to join.
@@ -71,50 +72,68 @@ impl JoinRequest {
 
 impl Rooms {
     /// Joins or rejoins with the device id alone. Extends the room's expiry.
-    pub async fn join(&self, code: RoomCode, device: &DeviceId, protocol_version: u32) -> Result<JoinReply> {
-        let admitted = self.admit(code, JoinRequest::new(device.clone(), protocol_version)).await?;
-        Ok(admitted.joined(device))
+    pub fn join<'a>(
+        &'a self,
+        code: RoomCode,
+        device: &'a DeviceId,
+        protocol_version: u32,
+    ) -> Pending<'a, Result<JoinReply>> {
+        Box::pin(async move {
+            let admitted = self.admit(code, JoinRequest::new(device.clone(), protocol_version)).await?;
+            Ok(admitted.joined(device))
+        })
     }
 
     /// Joins or rejoins. Extends the room's expiry.
-    pub async fn admit(&self, code: RoomCode, request: JoinRequest) -> Result<Admission> {
-        let token = MasterKey::of_random(self.random.bytes()?).as_str().to_owned();
-        self.enter(code, TxMode::KeepAlive, move |tx, room| {
-            let (known, is_proved) = check(tx, room, &request)?;
-            let lost = known.lost.clone();
-            let reconnect_token = match &request.reconnect_token {
-                Some(shown) if is_proved => shown.clone(),
-                _ => {
-                    devices::give_token(tx, room, &request.device_id, known, &token)?;
-                    token.clone()
-                }
-            };
-            let snapshot = room.snapshot(tx)?;
-            let lost = lost.filter(|_| snapshot.player_of(&request.device_id).is_none());
-            Ok(Admission { snapshot, reconnect_token, lost })
+    pub fn admit(&self, code: RoomCode, request: JoinRequest) -> Pending<'_, Result<Admission>> {
+        Box::pin(async move {
+            let token = MasterKey::of_random(self.random.bytes()?).as_str().to_owned();
+            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+                let (known, is_proved) = check(tx, room, &request)?;
+                let lost = known.lost.clone();
+                let reconnect_token = match &request.reconnect_token {
+                    Some(shown) if is_proved => shown.clone(),
+                    _ => {
+                        devices::give_token(tx, room, &request.device_id, known, &token)?;
+                        token.clone()
+                    }
+                };
+                let snapshot = room.snapshot(tx)?;
+                let lost = lost.filter(|_| snapshot.player_of(&request.device_id).is_none());
+                Ok(Admission { snapshot, reconnect_token, lost })
+            })
+            .await
         })
-        .await
     }
 
     /// Checks whether a device would be admitted, and returns the room. Writes nothing.
-    pub async fn may_join(&self, code: RoomCode, request: JoinRequest) -> Result<RoomSnapshot> {
-        self.enter(code, TxMode::ReadOnly, move |tx, room| {
-            check(tx, room, &request)?;
-            room.snapshot(tx)
+    pub fn may_join(&self, code: RoomCode, request: JoinRequest) -> Pending<'_, Result<RoomSnapshot>> {
+        Box::pin(async move {
+            self.enter(code, TxMode::ReadOnly, move |tx, room| {
+                check(tx, room, &request)?;
+                room.snapshot(tx)
+            })
+            .await
         })
-        .await
     }
 
     /// Checks a reconnect token, and that the device is not banned. Writes nothing.
-    pub async fn verify_device(&self, code: RoomCode, device: &DeviceId, token: &str) -> Result<()> {
-        let (device, token) = (device.clone(), token.to_owned());
-        self.enter(code, TxMode::ReadOnly, move |tx, room| {
-            if !devices::record(tx, &device)?.has_token(&token) {
-                return Err(Error::NotThisDevice);
-            }
-            if room.state.is_banned(&device) { Err(Error::Banned(code)) } else { Ok(()) }
+    pub fn verify_device<'a>(
+        &'a self,
+        code: RoomCode,
+        device: &'a DeviceId,
+        token: &'a str,
+    ) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            let (device, token) = (device.clone(), token.to_owned());
+            self.enter(code, TxMode::ReadOnly, move |tx, room| {
+                if !devices::record(tx, &device)?.has_token(&token) {
+                    return Err(Error::NotThisDevice);
+                }
+                if room.state.is_banned(&device) { Err(Error::Banned(code)) } else { Ok(()) }
+            })
+            .await
         })
-        .await
     }
 }
 

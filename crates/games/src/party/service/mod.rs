@@ -22,6 +22,7 @@ use super::model::{MasterKey, Room, RoomCode};
 use super::random::RandomSource;
 use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_ROSTER, ROOM_STATE};
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{Scope, Store, Tx};
 use room_tx::{Abort, Outcome, RoomTx, TxMode};
 use std::fmt;
@@ -112,21 +113,23 @@ impl Rooms {
 
     /// Checks a master key; [`NotMaster`](Error::NotMaster) if it is wrong. Also works for a room with a
     /// corrupt state, so that its master can close it.
-    pub async fn master(&self, code: RoomCode, key: &MasterKey) -> Result<Master> {
-        let master = Master { code, hash: key.hash().into() };
-        let hash = master.hash.clone();
-        let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key());
-        scope
-            .transact(move |tx: &mut Tx<'_, Room>| {
-                let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
-                match meta.is_of(&hash) {
-                    _ if tx.now() > meta.expires_at => Err(Error::RoomExpired(code)),
-                    true => Ok(()),
-                    false => Err(Error::NotMaster(code)),
-                }
-            })
-            .await?;
-        Ok(master)
+    pub fn master<'a>(&'a self, code: RoomCode, key: &'a MasterKey) -> Pending<'a, Result<Master>> {
+        Box::pin(async move {
+            let master = Master { code, hash: key.hash().into() };
+            let hash = master.hash.clone();
+            let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key());
+            scope
+                .transact(move |tx: &mut Tx<'_, Room>| {
+                    let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
+                    match meta.is_of(&hash) {
+                        _ if tx.now() > meta.expires_at => Err(Error::RoomExpired(code)),
+                        true => Ok(()),
+                        false => Err(Error::NotMaster(code)),
+                    }
+                })
+                .await?;
+            Ok(master)
+        })
     }
 
     /// A transaction of the master.

@@ -8,6 +8,7 @@ use crate::reactors::request::CreateRequest;
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldown_key, cooldowns, field_key, ids};
 use crate::world::Tenant;
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::{IdResult, sequence::SearchProgress};
 use std::sync::atomic::Ordering;
@@ -15,15 +16,17 @@ use std::sync::atomic::Ordering;
 impl Reactors {
     /// Takes the next free id. The caller can use it in [`CreateRequest::id`] until the counter has wrapped
     /// once.
-    pub async fn allocate_id(&self, tenant: Tenant) -> Result<ReactorId> {
-        let scope = ids().prefetched(self.prefetching_ids(tenant));
-        let mut search = ids().search();
-        loop {
-            match scope.transact(|tx| ids().take(tx, is_in_use)).await? {
-                IdResult::Id(id) => return Ok(self.note_last(id)),
-                IdResult::NotYet(looked) => search.go_on(looked)?,
+    pub fn allocate_id(&self, tenant: Tenant) -> Pending<'_, Result<ReactorId>> {
+        Box::pin(async move {
+            let scope = ids().prefetched(self.prefetching_ids(tenant));
+            let mut search = ids().search();
+            loop {
+                match scope.transact(|tx| ids().take(tx, is_in_use)).await? {
+                    IdResult::Id(id) => return Ok(self.note_last(id)),
+                    IdResult::NotYet(looked) => search.go_on(looked)?,
+                }
             }
-        }
+        })
     }
 
     /// Creates a reactor: the check of the spot, id, record and both indexes in one transaction.
@@ -32,27 +35,29 @@ impl Reactors {
     /// [`SpotTaken`](Error::SpotTaken) while a living reactor of the same classification occupies it, even
     /// one that an external service created. [`FieldFull`](Error::FieldFull) counts living reactors only:
     /// stale entries of a full index are removed first.
-    pub async fn create(&self, tenant: Tenant, request: CreateRequest) -> Result<Reactor> {
-        request.check()?;
-        let scope = self.prefetched(tenant, &request);
-        let (field, mut search, mut pruned) = (request.field, ids().search(), false);
-        loop {
-            let request = request.clone();
-            match scope.transact(move |tx| create(tx, &request)).await {
-                Ok(CreateAttempt::Done(reactor)) => {
-                    self.note_last(reactor.id);
-                    return Ok(*reactor);
-                }
-                Ok(CreateAttempt::NotYet(looked)) => search.go_on(looked)?,
-                Err(full @ Error::FieldFull { .. }) if !pruned => {
-                    if self.in_field(tenant, field).await?.pruned == 0 {
-                        return Err(full);
+    pub fn create(&self, tenant: Tenant, request: CreateRequest) -> Pending<'_, Result<Reactor>> {
+        Box::pin(async move {
+            request.check()?;
+            let scope = self.prefetched(tenant, &request);
+            let (field, mut search, mut pruned) = (request.field, ids().search(), false);
+            loop {
+                let request = request.clone();
+                match scope.transact(move |tx| create(tx, &request)).await {
+                    Ok(CreateAttempt::Done(reactor)) => {
+                        self.note_last(reactor.id);
+                        return Ok(*reactor);
                     }
-                    pruned = true;
+                    Ok(CreateAttempt::NotYet(looked)) => search.go_on(looked)?,
+                    Err(full @ Error::FieldFull { .. }) if !pruned => {
+                        if self.in_field(tenant, field).await?.pruned == 0 {
+                            return Err(full);
+                        }
+                        pruned = true;
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
             }
-        }
+        })
     }
 
     /// A scope that prefetches what a creation reads if no other process interferes: one round trip before

@@ -8,6 +8,7 @@ use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
 use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, Tenant};
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Tx};
 use std::time::Duration;
 
@@ -59,49 +60,53 @@ impl Reactors {
     ///
     /// Concurrent hits are serialized: each starts from the state that the previous one left. Hits after the
     /// last one fail with `NotFound`.
-    pub async fn hit(
+    pub fn hit(
         &self,
         tenant: Tenant,
         id: ReactorId,
         character: CharacterId,
         skill: u32,
-    ) -> Result<Hit> {
-        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
-        let rules = self.hit_rules;
-        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
-            let mut reactor = own(tx, id)?;
-            let now = tx.now();
-            let outcome = match rules::strike(&mut reactor, skill, now, rules) {
-                Transition::Advanced { from } => {
-                    tx.put(&REACTOR.key(id), &reactor)?;
-                    Outcome::Advanced { from }
-                }
-                Transition::Stayed { from } => {
-                    if from != reactor.state {
+    ) -> Pending<'_, Result<Hit>> {
+        Box::pin(async move {
+            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let rules = self.hit_rules;
+            let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
+                let mut reactor = own(tx, id)?;
+                let now = tx.now();
+                let outcome = match rules::strike(&mut reactor, skill, now, rules) {
+                    Transition::Advanced { from } => {
                         tx.put(&REACTOR.key(id), &reactor)?;
+                        Outcome::Advanced { from }
                     }
-                    Outcome::Stayed { from }
-                }
-                Transition::Triggered => {
-                    Outcome::Triggered { cooldown: remove_and_cool_down(tx, id, &reactor, guard)? }
-                }
+                    Transition::Stayed { from } => {
+                        if from != reactor.state {
+                            tx.put(&REACTOR.key(id), &reactor)?;
+                        }
+                        Outcome::Stayed { from }
+                    }
+                    Transition::Triggered => {
+                        Outcome::Triggered { cooldown: remove_and_cool_down(tx, id, &reactor, guard)? }
+                    }
+                };
+                Ok(Hit { character, skill, reactor, outcome })
             };
-            Ok(Hit { character, skill, reactor, outcome })
-        };
-        type_guard::run(&scope, transaction).await
+            type_guard::run(&scope, transaction).await
+        })
     }
 
     /// Destroys a reactor: record, both indexes and the start of its spot's cooldown in one transaction. One
     /// of several callers destroys it, the others get `NotFound`. An index of a wrong type does not prevent
     /// the destruction: it is left as it is.
-    pub async fn destroy(&self, tenant: Tenant, id: ReactorId) -> Result<Destruction> {
-        let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
-        let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
-            let reactor = own(tx, id)?;
-            let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;
-            Ok(Destruction { reactor, cooldown })
-        };
-        type_guard::run(&scope, transaction).await
+    pub fn destroy(&self, tenant: Tenant, id: ReactorId) -> Pending<'_, Result<Destruction>> {
+        Box::pin(async move {
+            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
+                let reactor = own(tx, id)?;
+                let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;
+                Ok(Destruction { reactor, cooldown })
+            };
+            type_guard::run(&scope, transaction).await
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::type_guard::{self, TypeGuard};
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::MemberCursor;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index::{self, IndexPage, Listing};
@@ -33,38 +34,51 @@ pub struct FieldDestruction {
 impl Reactors {
     /// The reactors of a field. Stale index entries are left out and removed. A corrupt record is reported
     /// and does not hide the others.
-    pub async fn in_field(&self, tenant: Tenant, field: Field) -> Result<Listing<Reactor>> {
-        Ok(index::list::<InField>(&self.store.scope(tenant), &field_key(&field)).await?)
+    pub fn in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<Listing<Reactor>>> {
+        Box::pin(
+            async move { Ok(index::list::<InField>(&self.store.scope(tenant), &field_key(&field)).await?) },
+        )
     }
 
     /// The reactors of a field with this name.
-    pub async fn named_in_field(&self, tenant: Tenant, field: Field, name: &str) -> Result<Listing<Reactor>> {
-        let mut listing = self.in_field(tenant, field).await?;
-        listing.living.retain(|reactor| reactor.name == name);
-        Ok(listing)
+    pub fn named_in_field<'a>(
+        &'a self,
+        tenant: Tenant,
+        field: Field,
+        name: &'a str,
+    ) -> Pending<'a, Result<Listing<Reactor>>> {
+        Box::pin(async move {
+            let mut listing = self.in_field(tenant, field).await?;
+            listing.living.retain(|reactor| reactor.name == name);
+            Ok(listing)
+        })
     }
 
     /// All reactors of a tenant. On one server this reads those of every tenant, because they share the
     /// index.
-    pub async fn all(&self, tenant: Tenant) -> Result<Listing<Reactor>> {
-        let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
-        // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
-        listing.living.retain(|reactor| reactor.is_of(&tenant));
-        Ok(listing)
+    pub fn all(&self, tenant: Tenant) -> Pending<'_, Result<Listing<Reactor>>> {
+        Box::pin(async move {
+            let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
+            // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
+            listing.living.retain(|reactor| reactor.is_of(&tenant));
+            Ok(listing)
+        })
     }
 
     /// A page of a tenant's reactors: those among about `count` index entries. It can be empty although more
     /// follow. All pages together contain every reactor that was there throughout.
-    pub async fn page(
+    pub fn page(
         &self,
         tenant: Tenant,
         from: Option<MemberCursor>,
         count: usize,
-    ) -> Result<IndexPage<Reactor>> {
-        let scope = self.store.scope(tenant);
-        let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
-        page.listing.living.retain(|reactor| reactor.is_of(&tenant));
-        Ok(page)
+    ) -> Pending<'_, Result<IndexPage<Reactor>>> {
+        Box::pin(async move {
+            let scope = self.store.scope(tenant);
+            let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
+            page.listing.living.retain(|reactor| reactor.is_of(&tenant));
+            Ok(page)
+        })
     }
 
     /// Destroys every reactor of a field. Starts no cooldowns, and clears those of the field.
@@ -72,15 +86,17 @@ impl Reactors {
     /// A loop of transactions, each reactor atomically. Readers may see a part of the field meanwhile, and
     /// reactors that are created meanwhile may stay. A failure after the first destructions is reported in
     /// [`stopped`](FieldDestruction::stopped).
-    pub async fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Result<FieldDestruction> {
-        let mut destroyed = FieldDestruction::default();
-        match self.empty(tenant, field, &mut destroyed).await {
-            Err(error) if destroyed.reactors.is_empty() => Err(error),
-            outcome => {
-                destroyed.stopped = outcome.err();
-                Ok(destroyed)
+    pub fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<FieldDestruction>> {
+        Box::pin(async move {
+            let mut destroyed = FieldDestruction::default();
+            match self.empty(tenant, field, &mut destroyed).await {
+                Err(error) if destroyed.reactors.is_empty() => Err(error),
+                outcome => {
+                    destroyed.stopped = outcome.err();
+                    Ok(destroyed)
+                }
             }
-        }
+        })
     }
 
     /// Destroys what a field lists, and clears its cooldowns.

@@ -20,6 +20,7 @@ use super::model::{Reactor, ReactorId};
 use super::rules::HitRules;
 use super::schema::REACTOR;
 use crate::world::Tenant;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{Store, Tx};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -83,9 +84,11 @@ impl Reactors {
     }
 
     /// Reads a reactor.
-    pub async fn get(&self, tenant: Tenant, id: ReactorId) -> Result<Reactor> {
-        let found = self.store.scope(tenant).get(&REACTOR.key(id)).await?;
-        found.filter(|reactor| reactor.is_of(&tenant)).ok_or(Error::NotFound { id })
+    pub fn get(&self, tenant: Tenant, id: ReactorId) -> Pending<'_, Result<Reactor>> {
+        Box::pin(async move {
+            let found = self.store.scope(tenant).get(&REACTOR.key(id)).await?;
+            found.filter(|reactor| reactor.is_of(&tenant)).ok_or(Error::NotFound { id })
+        })
     }
 }
 

@@ -22,6 +22,7 @@ use crate::reactors::schema::{
 };
 use crate::world::{Field, Tenant};
 use emberkeep_hot::command::Read;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::index::{self, Sweeper};
 use emberkeep_schema::{Codec, Key};
@@ -78,11 +79,13 @@ impl Reactors {
 
 impl Sweep {
     /// Runs all turns, with a pause after each: the pause limits the rate.
-    pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
-        while self.turn().await? {
-            tokio::time::sleep(pause).await;
-        }
-        Ok(self.report)
+    pub fn run(mut self, pause: Duration) -> Pending<'static, Result<SweepReport>> {
+        Box::pin(async move {
+            while self.turn().await? {
+                tokio::time::sleep(pause).await;
+            }
+            Ok(self.report)
+        })
     }
 
     /// What was repaired so far.
@@ -92,38 +95,40 @@ impl Sweep {
 
     /// Runs one turn; `false` at the end. After an error the sweep can continue; the next sweep repairs what
     /// this turn skipped.
-    pub async fn turn(&mut self) -> Result<bool> {
-        let next = match &mut self.stage {
-            Stage::Fields(sweeper) => {
-                let goes_on = sweeper.turn().await?;
-                self.report.fields = sweeper.swept().clone();
-                (!goes_on).then(|| Stage::All(Sweeper::new(self.store.clone())))
-            }
-            Stage::All(sweeper) => {
-                let goes_on = sweeper.turn().await?;
-                self.report.all = sweeper.swept().clone();
-                (!goes_on).then(|| Stage::Cooldowns(FamilyScan::new(&self.store, None, SWEEP_KEYS)))
-            }
-            Stage::Cooldowns(pages) => match pages.next().await? {
-                Some(markers) => {
-                    self.report.cooldowns += adopt(&self.store, markers).await?;
-                    None
+    pub fn turn(&mut self) -> Pending<'_, Result<bool>> {
+        Box::pin(async move {
+            let next = match &mut self.stage {
+                Stage::Fields(sweeper) => {
+                    let goes_on = sweeper.turn().await?;
+                    self.report.fields = sweeper.swept().clone();
+                    (!goes_on).then(|| Stage::All(Sweeper::new(self.store.clone())))
                 }
-                None => Some(Stage::Spots(FamilyScan::new(&self.store, None, SWEEP_KEYS))),
-            },
-            Stage::Spots(pages) => match pages.next().await? {
-                Some(fields) => {
-                    self.report.spots += correct_spots(&self.store, fields).await?;
-                    None
+                Stage::All(sweeper) => {
+                    let goes_on = sweeper.turn().await?;
+                    self.report.all = sweeper.swept().clone();
+                    (!goes_on).then(|| Stage::Cooldowns(FamilyScan::new(&self.store, None, SWEEP_KEYS)))
                 }
-                None => Some(Stage::Over),
-            },
-            Stage::Over => None,
-        };
-        if let Some(next) = next {
-            self.stage = next;
-        }
-        Ok(!matches!(self.stage, Stage::Over))
+                Stage::Cooldowns(pages) => match pages.next().await? {
+                    Some(markers) => {
+                        self.report.cooldowns += adopt(&self.store, markers).await?;
+                        None
+                    }
+                    None => Some(Stage::Spots(FamilyScan::new(&self.store, None, SWEEP_KEYS))),
+                },
+                Stage::Spots(pages) => match pages.next().await? {
+                    Some(fields) => {
+                        self.report.spots += correct_spots(&self.store, fields).await?;
+                        None
+                    }
+                    None => Some(Stage::Over),
+                },
+                Stage::Over => None,
+            };
+            if let Some(next) = next {
+                self.stage = next;
+            }
+            Ok(!matches!(self.stage, Stage::Over))
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use crate::reactors::schema::{
 };
 use crate::type_guard::{self, TypeGuard};
 use crate::world::Tenant;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index;
 use emberkeep_schema::{Family, Id, Key, Set};
@@ -42,14 +43,14 @@ pub struct TeardownReport {
 impl Reactors {
     /// Removes every reactor and every cooldown of a tenant. The id counter stays, so that ids are not reused
     /// while clients still know their last owner.
-    pub async fn teardown(&self, tenant: Tenant) -> Result<TeardownReport> {
-        self.remove_keys(Some(tenant)).await
+    pub fn teardown(&self, tenant: Tenant) -> Pending<'_, Result<TeardownReport>> {
+        Box::pin(async move { self.remove_keys(Some(tenant)).await })
     }
 
     /// Removes every reactor and every cooldown of all tenants, including corrupt records. The id counters
     /// stay.
-    pub async fn teardown_all(&self) -> Result<TeardownReport> {
-        self.remove_keys(None).await
+    pub fn teardown_all(&self) -> Pending<'_, Result<TeardownReport>> {
+        Box::pin(async move { self.remove_keys(None).await })
     }
 
     async fn remove_keys(&self, only: Option<Tenant>) -> Result<TeardownReport> {
