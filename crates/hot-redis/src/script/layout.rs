@@ -115,18 +115,8 @@ pub(super) mod reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::inline::constants;
     use std::collections::BTreeMap;
-
-    /// The constants of a script: lines such as `local NAME, OTHER = 1, 2`.
-    fn constants(script: &str) -> BTreeMap<&str, i64> {
-        let assignments = script.lines().filter_map(|line| line.strip_prefix("local ")?.split_once(" = "));
-        let mut found = BTreeMap::new();
-        for (names, values) in assignments {
-            let values: Option<Vec<i64>> = values.split(", ").map(|value| value.parse().ok()).collect();
-            found.extend(names.split(", ").zip(values.unwrap_or_default()));
-        }
-        found
-    }
 
     fn numbered(prefix: &str, fields: &Fields) -> Vec<(String, i64)> {
         let name = |(place, name): (i64, &&str)| (format!("{prefix}{name}"), place);

@@ -7,11 +7,14 @@ mod answer;
 mod commit_request;
 mod compare_and_set;
 mod early_deadline;
+mod inline;
 mod layout;
 mod reply;
 mod request;
 mod spelling;
 mod words;
+
+use inline::inline_constants;
 
 pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
 pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
@@ -29,8 +32,9 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    fn new(text: &str) -> Script {
-        Script { text: text.to_owned(), sha: sha1_smol::Sha1::from(text).digest().to_string() }
+    fn new(text: String) -> Script {
+        let sha = sha1_smol::Sha1::from(&text).digest().to_string();
+        Script { text, sha }
     }
 }
 
@@ -46,13 +50,13 @@ pub(crate) struct Scripts {
 
 impl Default for Scripts {
     fn default() -> Self {
-        let commit = include_str!("commit.lua");
+        let commit = inline_constants(include_str!("commit.lua"));
         Scripts {
+            commit_without_memory: Script::new(format!("#!lua flags=allow-oom\n{commit}")),
             commit: Script::new(commit),
-            commit_without_memory: Script::new(&format!("#!lua flags=allow-oom\n{commit}")),
-            compare_and_set: Script::new(include_str!("compare_and_set.lua")),
-            release_leases: Script::new(include_str!("release_leases.lua")),
-            close_sequence: Script::new(include_str!("close_sequence.lua")),
+            compare_and_set: Script::new(inline_constants(include_str!("compare_and_set.lua"))),
+            release_leases: Script::new(include_str!("release_leases.lua").to_owned()),
+            close_sequence: Script::new(include_str!("close_sequence.lua").to_owned()),
         }
     }
 }
