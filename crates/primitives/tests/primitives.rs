@@ -65,6 +65,7 @@ on_every_engine!(mod indexes = cases::index {
     an_index_of_any_size_is_read_in_pages,
     an_id_that_comes_back_is_not_pruned,
     a_sweep_mends_what_nobody_reads,
+    a_turn_of_a_sweep_takes_many_small_indexes,
     an_index_that_is_no_set_does_not_stop_a_sweep,
     a_record_of_another_partition_is_no_member,
 });
