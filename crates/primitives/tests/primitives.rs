@@ -78,6 +78,19 @@ on_every_engine!(mod records = cases::record {
     a_broken_record_is_named_and_stays,
 });
 
+on_every_engine!(mod idempotency = cases::once {
+    a_repeated_request_gets_the_first_answer,
+    an_id_with_other_parameters_is_refused,
+    a_refusal_is_stored_only_if_it_is_asked_for,
+    a_corrupt_receipt_stops_the_call,
+    of_many_calls_with_one_id_one_runs,
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_agree_with_a_model() {
+    cases::once::calls_agree_with_a_model().await;
+}
+
 #[tokio::test]
 async fn many_ids_rest_to_the_millisecond() {
     cases::id_pool::many_ids_rest_to_the_millisecond().await;
@@ -99,6 +112,10 @@ on_two_connections!(mod two_id_processes = cases::id_pool {
 
 on_two_connections!(mod two_due_queue_processes = cases::due_queue {
     two_processes_share_what_is_due,
+});
+
+on_two_connections!(mod two_clients_of_one_request = cases::once {
+    two_processes_repeat_a_request,
 });
 
 /// A case that is written and not listed would never run.
