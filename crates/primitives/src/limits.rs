@@ -29,6 +29,11 @@ pub const PRUNED_PER_TRANSACTION: usize = 64;
 /// Entries or records that one turn of a sweep examines.
 pub const SWEPT_PER_TURN: usize = 128;
 
+/// Longest time of a lease without a renewal.
+pub const LEASE_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
+/// Longest name of a lease's holder.
+pub const HOLDER_BYTES_MAX: usize = 256;
+
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);
 const _: () = assert!(CLEARED_PER_TRANSACTION_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TRANSACTION_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

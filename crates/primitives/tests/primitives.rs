@@ -86,9 +86,23 @@ on_every_engine!(mod idempotency = cases::once {
     of_many_calls_with_one_id_one_runs,
 });
 
+on_every_engine!(mod leases = cases::lease {
+    one_holder_at_a_time_and_the_epoch_grows,
+    a_holder_renews_and_releases_its_own_lease_only,
+    a_restarted_holder_fences_its_former_self,
+    an_epoch_survives_the_loss_of_its_key,
+    bad_times_holders_and_epochs_are_refused,
+    of_many_acquirers_one_wins,
+});
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_agree_with_a_model() {
     cases::once::calls_agree_with_a_model().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_agrees_with_a_model() {
+    cases::lease::a_lease_agrees_with_a_model().await;
 }
 
 #[tokio::test]
@@ -116,6 +130,10 @@ on_two_connections!(mod two_due_queue_processes = cases::due_queue {
 
 on_two_connections!(mod two_clients_of_one_request = cases::once {
     two_processes_repeat_a_request,
+});
+
+on_two_connections!(mod two_holders = cases::lease {
+    two_processes_acquire_one_lease,
 });
 
 /// A case that is written and not listed would never run.
