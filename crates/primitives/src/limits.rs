@@ -34,6 +34,11 @@ pub const LEASE_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Longest name of a lease's holder.
 pub const HOLDER_BYTES_MAX: usize = 256;
 
+/// Most events in the window of a rate limit: each is stored.
+pub const RATE_EVENTS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
+/// Longest window of a rate limit.
+pub const RATE_WINDOW_MS_MAX: i64 = 31 * 24 * 60 * 60 * 1_000;
+
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);
 const _: () = assert!(CLEARED_PER_TRANSACTION_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TRANSACTION_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

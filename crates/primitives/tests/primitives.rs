@@ -95,6 +95,16 @@ on_every_engine!(mod leases = cases::lease {
     of_many_acquirers_one_wins,
 });
 
+on_every_engine!(mod rate_limits = cases::rate_limit {
+    events_are_admitted_up_to_the_limit,
+    a_limit_is_part_of_the_callers_transaction,
+    events_leave_the_window,
+    events_of_other_services_count,
+    the_key_lives_as_long_as_the_window,
+    limits_out_of_bounds_are_refused,
+    of_many_events_at_once_the_limit_is_admitted,
+});
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_agree_with_a_model() {
     cases::once::calls_agree_with_a_model().await;
@@ -103,6 +113,11 @@ async fn calls_agree_with_a_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_agrees_with_a_model() {
     cases::lease::a_lease_agrees_with_a_model().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_agrees_with_a_model() {
+    cases::rate_limit::a_limit_agrees_with_a_model().await;
 }
 
 #[tokio::test]
@@ -134,6 +149,10 @@ on_two_connections!(mod two_clients_of_one_request = cases::once {
 
 on_two_connections!(mod two_holders = cases::lease {
     two_processes_acquire_one_lease,
+});
+
+on_two_connections!(mod two_limited_processes = cases::rate_limit {
+    two_processes_share_a_limit,
 });
 
 /// A case that is written and not listed would never run.

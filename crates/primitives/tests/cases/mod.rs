@@ -12,6 +12,7 @@ pub mod id_pool;
 pub mod index;
 pub mod lease;
 pub mod once;
+pub mod rate_limit;
 pub mod record;
 
 use emberkeep_schema::partition;
