@@ -39,6 +39,22 @@ pub const RATE_EVENTS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
 /// Longest window of a rate limit.
 pub const RATE_WINDOW_MS_MAX: i64 = 31 * 24 * 60 * 60 * 1_000;
 
+/// Letters that one outbox holds at most.
+pub const OUTBOX_LETTERS_MAX: usize = 10_000;
+/// Dead letters of one receiver. More wait in their outboxes.
+pub const DEAD_LETTERS_MAX: usize = 1_000;
+/// Longest reason that is stored with a dead letter; longer ones are cut.
+pub const REASON_BYTES_MAX: usize = 1_024;
+/// Letters that a courier reads at once, and removes in one transaction.
+pub const LETTERS_PER_PAGE: usize = 64;
+/// Letters of one sender that a courier hands over before it turns to the next sender.
+pub const LETTERS_PER_TURN: usize = 256;
+/// Keys that one page of a scan for outboxes examines.
+pub const SENDERS_PER_TURN: usize = 128;
+/// Highest sequence of mail: exact as a score.
+pub const SEQUENCE_MAX: i64 = 1 << 53;
+
+const _: () = assert!(LETTERS_PER_PAGE <= LETTERS_PER_TURN);
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);
 const _: () = assert!(CLEARED_PER_TRANSACTION_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TRANSACTION_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

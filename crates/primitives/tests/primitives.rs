@@ -105,6 +105,19 @@ on_every_engine!(mod rate_limits = cases::rate_limit {
     of_many_events_at_once_the_limit_is_admitted,
 });
 
+on_every_engine!(mod mail_between_partitions = cases::mail {
+    letters_arrive_once_and_in_order,
+    a_letter_leaves_only_with_its_transaction,
+    a_letter_that_was_not_removed_has_no_second_effect,
+    a_lost_counter_loses_no_letter,
+    a_refused_letter_is_dead_and_blocks_nothing,
+    full_dead_letters_keep_the_next_one_waiting,
+    a_full_outbox_refuses,
+    a_receiver_that_fails_keeps_only_its_own_mail,
+    couriers_find_all_senders,
+    many_couriers_deliver_each_letter_once,
+});
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_agree_with_a_model() {
     cases::once::calls_agree_with_a_model().await;
@@ -153,6 +166,10 @@ on_two_connections!(mod two_holders = cases::lease {
 
 on_two_connections!(mod two_limited_processes = cases::rate_limit {
     two_processes_share_a_limit,
+});
+
+on_two_connections!(mod two_courier_processes = cases::mail {
+    couriers_of_two_processes_deliver_each_letter_once,
 });
 
 /// A case that is written and not listed would never run.

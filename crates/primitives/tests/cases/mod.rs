@@ -11,6 +11,7 @@ pub mod expiring_group;
 pub mod id_pool;
 pub mod index;
 pub mod lease;
+pub mod mail;
 pub mod once;
 pub mod rate_limit;
 pub mod record;
