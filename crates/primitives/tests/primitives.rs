@@ -22,6 +22,10 @@ on_every_engine!(mod due_queue = cases::due_queue {
     a_later_word_replaces_an_earlier_one,
     each_deadline_is_handed_to_one_caller,
     what_is_no_member_is_dropped_when_its_time_comes,
+    a_driver_handles_what_is_due_in_order,
+    a_driver_wakes_for_an_earlier_deadline,
+    an_entry_that_fails_is_reported_and_does_not_stop_the_others,
+    many_drivers_share_a_queue,
 });
 
 on_every_engine!(mod cooldowns = cases::cooldown {
@@ -118,6 +122,11 @@ on_every_engine!(mod mail_between_partitions = cases::mail {
     many_couriers_deliver_each_letter_once,
 });
 
+#[tokio::test]
+async fn a_driver_follows_the_engines_clock() {
+    cases::due_queue::a_driver_follows_the_engines_clock().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_agree_with_a_model() {
     cases::once::calls_agree_with_a_model().await;
@@ -154,6 +163,7 @@ on_two_connections!(mod two_id_processes = cases::id_pool {
 
 on_two_connections!(mod two_due_queue_processes = cases::due_queue {
     two_processes_share_what_is_due,
+    drivers_of_two_processes_share_a_queue,
 });
 
 on_two_connections!(mod two_clients_of_one_request = cases::once {
