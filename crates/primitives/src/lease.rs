@@ -4,12 +4,12 @@
 //! 1. At any time at most one epoch passes [`check`](Lease::check). Called in a transaction that changes
 //!    something, it refuses a holder that was paused for too long, at the moment of the commit: what the new
 //!    holder reads cannot be changed by the old one.
-//! 2. Every [`acquire`](Lease::acquire) that is granted gets an epoch that is greater than all earlier ones. It
-//!    is at least the engine's milliseconds since 1970, so that it also grows after a loss of the key, such as
-//!    by a failover.
+//! 2. Every [`acquire`](Lease::acquire) that is granted gets an epoch that is greater than all earlier ones.
+//!    It is at least the engine's milliseconds since 1970, so that it also grows after a loss of the key,
+//!    such as by a failover.
 //! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that anybody
-//!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets it
-//!    at once: the name of a holder belongs to one process at a time.
+//!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets
+//!    it at once: the name of a holder belongs to one process at a time.
 //! 4. A holder whose time has passed may still [`renew`](Lease::renew) while nobody else acquired the lease.
 //!
 //! One key, the caller's: a [`LeaseRecord`] that never expires, because the epoch must survive the lease.

@@ -34,8 +34,8 @@
 //! family! {
 //!     /// Answered deposits. Clients give up after an hour.
 //!     pub DEPOSIT = "ember:deposit:{request}" {
-//!         kind: Text<Receipt<Number<i64>>>, partition: Bank, parts: (request: Name), ttl: refresh(86_400_000),
-//!         owner: "bank"
+//!         kind: Text<Receipt<Number<i64>>>, partition: Bank, parts: (request: Name),
+//!         ttl: refresh(86_400_000), owner: "bank"
 //!     }
 //! }
 //! # #[tokio::main(flavor = "current_thread")]

@@ -8,9 +8,9 @@
 //! 4. A store that cannot be reached is an error, never an admission.
 //!
 //! One key, the caller's: a sorted set of event ids by their time, as other services write it with `ZADD`.
-//! Their events count, too. The key lives as long as its family says, or as the window if that is longer. What
-//! has left the window is removed when the next event is admitted. An event of the future, which a clock that was
-//! set back leaves, counts as one of this millisecond, but not if it is more than a window ahead.
+//! Their events count, too. The key lives as long as its family says, or as the window if that is longer.
+//! What has left the window is removed when the next event is admitted. An event of the future, which a clock
+//! that was set back leaves, counts as one of this millisecond, but not if it is more than a window ahead.
 //!
 //! Cost: one read of at most `limit` members, and no write if the event is refused.
 //!
@@ -27,7 +27,8 @@
 //! family! {
 //!     /// What a player did lately, by action.
 //!     pub RATE = "ratelimit:{player}:{action}" {
-//!         kind: SortedSet<Id<u64>>, partition: Player, parts: (action: Name), ttl: refresh(60_000), owner: "zones"
+//!         kind: SortedSet<Id<u64>>, partition: Player, parts: (action: Name), ttl: refresh(60_000),
+//!         owner: "zones"
 //!     }
 //! }
 //! # #[tokio::main(flavor = "current_thread")]

@@ -5,9 +5,9 @@
 //! 2. [`pop_due`](DueQueue::pop_due) returns a deadline to exactly one caller of all processes: it leaves
 //!    the set in the caller's transaction, together with the caller's other writes.
 //! 3. Nothing is due early: the engine's clock decides, not the caller's.
-//! 4. [`serve`](DueQueue::serve) runs a handler for each deadline when it comes, in the transaction that removes
-//!    it. It sleeps until the next one. An earlier one that is set in this process wakes it; one of another
-//!    process is noticed within [`DUE_POLL_EVERY`].
+//! 4. [`serve`](DueQueue::serve) runs a handler for each deadline when it comes, in the transaction that
+//!    removes it. It sleeps until the next one. An earlier one that is set in this process wakes it; one of
+//!    another process is noticed within [`DUE_POLL_EVERY`].
 //!
 //! One key, the caller's: a sorted set of what is due, with the time as score. A member that cannot be
 //! decoded is dropped when it is due.
@@ -107,11 +107,14 @@ where
         if limit == 0 { Ok(Vec::new()) } else { Ok(self.first(tx, limit)?.0) }
     }
 
-    /// Those of the first `count` entries that are due now, and the deadline of the first one that is not.
-    /// Entries that cannot be decoded are dropped when they are due.
+    /// Those of the first `count` entries that are due now, and the earliest deadline behind them, as far as
+    /// it is known. Entries that cannot be decoded are dropped when they are due.
     fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<(Vec<(C::Value, i64)>, Option<i64>)> {
         let (now, mut due) = (tx.now(), Vec::new());
-        for (what, at) in tx.zrange_lossy(&self.key, first_ranks(count), false)? {
+        let first = tx.zrange_lossy(&self.key, first_ranks(count), false)?;
+        // Behind a full page there may be more, and not before its last entry.
+        let next = first.get(count - 1).map(|(_, at)| *at as i64);
+        for (what, at) in first {
             let at = at as i64;
             if at > now {
                 return Ok((due, Some(at)));
@@ -121,7 +124,7 @@ where
                 Member::External(bytes) => tx.zrem_raw(&self.key, bytes)?,
             }
         }
-        Ok((due, None))
+        Ok((due, next))
     }
 
     /// Removes and returns what is due now, earliest first, at most `limit` (and

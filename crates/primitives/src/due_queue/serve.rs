@@ -2,8 +2,8 @@
 //!
 //! Budget of a turn: [`DUE_PER_TURN`] entries in one transaction. If that fails, the same entries are handled
 //! one by one, so that one bad entry does not stop the others. Between turns the driver sleeps until the next
-//! deadline, and at most for the poll interval. Dropping the future stops it between two transactions, or during
-//! one that then commits or does not, as a whole.
+//! deadline, and at most for the poll interval. Dropping the future stops it between two transactions, or
+//! during one that then commits or does not, as a whole.
 
 use super::wake::{self, Registration};
 use super::{DueQueue, first_ranks};
@@ -59,8 +59,6 @@ struct Rest {
     until_ms: i64,
     /// The longest rest.
     pause: Duration,
-    /// Whether the turn handled an entry.
-    handled: bool,
 }
 
 /// The earlier one of two deadlines.
@@ -77,10 +75,11 @@ where
     C::Value: Clone,
 {
     /// A driver of this queue. For each entry that is due it runs `handler` in the transaction that removes
-    /// the entry, with the deadline in milliseconds since 1970: exactly once in all processes, if it succeeds.
+    /// the entry, with the deadline in milliseconds since 1970: exactly once in all processes, if it
+    /// succeeds.
     ///
-    /// An error of the handler is reported to [`on_error`](Serve::on_error); the entry gets a later deadline and
-    /// is tried again, with growing pauses. The handler may set the entry or others anew.
+    /// An error of the handler is reported to [`on_error`](Serve::on_error); the entry gets a later deadline
+    /// and is tried again, with growing pauses. The handler may set the entry or others anew.
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -140,9 +139,10 @@ where
     H: Fn(&mut Tx<'_, P>, &C::Value, i64) -> Result<(), E> + Send + Sync + 'static,
     E: From<Error> + Send + 'static,
 {
-    /// How long a deadline that another process set may go unnoticed; [`DUE_POLL_EVERY`] by default.
+    /// How long a deadline that another process set may go unnoticed, at least 1 ms; [`DUE_POLL_EVERY`] by
+    /// default.
     pub fn poll_every(mut self, poll_every: Duration) -> Self {
-        self.poll_every = poll_every;
+        self.poll_every = poll_every.max(Duration::from_millis(1));
         self
     }
 
@@ -162,17 +162,13 @@ where
         let registration = Registration::new(self.queue.name(&self.scope));
         let mut shutdown = std::pin::pin!(shutdown);
         // Who set an earlier deadline may not have committed yet: look again, soon and then later.
-        let (mut looks, mut slept_until) = ([].iter(), i64::MAX);
+        let mut looks = [].iter();
         loop {
             registration.reads();
-            let Rest { until_ms, mut pause, handled } = self.turn().await;
-            if handled || until_ms < slept_until {
-                looks = [].iter();
-            }
+            let Rest { until_ms, mut pause } = self.turn().await;
             if let Some(look) = looks.next() {
                 pause = pause.min(*look);
             }
-            slept_until = until_ms;
             tokio::select! {
                 biased;
                 () = &mut shutdown => return self.served,
@@ -192,7 +188,7 @@ where
                 Err(error) => {
                     let pause = self.report(None, None, &error);
                     // No deadline ends this pause: the store has to recover first.
-                    return Rest { until_ms: i64::MIN, pause, handled: false };
+                    return Rest { until_ms: i64::MIN, pause };
                 }
             },
         };
@@ -200,7 +196,7 @@ where
         self.served.handled += turn.handled;
         let left = turn.next.map(|next| Duration::from_millis(next.saturating_sub(turn.now).max(0) as u64));
         let pause = left.map_or(self.poll_every, |left| left.min(self.poll_every));
-        Rest { until_ms: turn.next.unwrap_or(i64::MAX), pause, handled: turn.handled > 0 }
+        Rest { until_ms: turn.next.unwrap_or(i64::MAX), pause }
     }
 
     /// Pops what is due and runs the handlers, all in one transaction.

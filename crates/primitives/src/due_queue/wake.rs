@@ -1,7 +1,7 @@
 //! Wakes the drivers of this process when an earlier deadline is set.
 //!
-//! A driver registers the name of its queue while it runs, with the time until which it sleeps. Two stores of one
-//! process that use the same name only wake each other in vain.
+//! A driver registers the name of its queue while it runs, with the time until which it sleeps. Two stores of
+//! one process that use the same name only wake each other in vain.
 
 use emberkeep_hot::command::RawKey;
 use std::cell::RefCell;
@@ -19,8 +19,8 @@ thread_local! {
     static HANDLING: RefCell<Option<(RawKey, Option<i64>)>> = const { RefCell::new(None) };
 }
 
-/// Runs a handler of a queue and returns the earliest deadline that it set there. Its driver is awake, and need
-/// not be woken for that.
+/// Runs a handler of a queue and returns the earliest deadline that it set there. Its driver is awake, and
+/// need not be woken for that.
 pub(super) fn handling<T>(queue: &RawKey, handler: impl FnOnce() -> T) -> (T, Option<i64>) {
     /// Ends it, also if the handler panics.
     struct Handling;
@@ -65,8 +65,8 @@ fn sleepers() -> MutexGuard<'static, Option<HashMap<RawKey, Vec<Arc<Sleeper>>>>>
     SLEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Wakes the drivers of a queue that sleep beyond a deadline. It is called before the transaction commits, so a
-/// driver reads the queue more than once after that.
+/// Wakes the drivers of a queue that sleep beyond a deadline. It is called before the transaction commits, so
+/// a driver reads the queue more than once after that.
 pub(super) fn deadline_set(queue: impl FnOnce() -> RawKey, at_ms: i64) {
     if DRIVERS.load(Ordering::Acquire) == 0 {
         return;

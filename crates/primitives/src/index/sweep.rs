@@ -182,8 +182,8 @@ impl<X: Indexed> Sweeper<X> {
     }
 }
 
-/// The pause between two turns of a sweep. Zero only lets other tasks run: a timer never waits for less than a
-/// millisecond.
+/// The pause between two turns of a sweep. Zero only lets other tasks run: a timer never waits for less than
+/// a millisecond.
 pub async fn rest(pause: Duration) {
     match pause.is_zero() {
         true => tokio::task::yield_now().await,

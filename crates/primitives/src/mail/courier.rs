@@ -1,8 +1,8 @@
 //! The courier: hands letters over and removes them from their outbox.
 //!
-//! Budget of a call: about [`LETTERS_PER_TURN`] letters of one sender, and [`SENDERS_PER_TURN`] keys of one page of a
-//! scan. A courier holds nothing between calls, so it can be dropped at any time; letters that it handed over and
-//! did not remove are removed by the next one.
+//! Budget of a call: about [`LETTERS_PER_TURN`] letters of one sender, and [`SENDERS_PER_TURN`] keys of one
+//! page of a scan. A courier holds nothing between calls, so it can be dropped at any time; letters that it
+//! handed over and did not remove are removed by the next one.
 
 use super::{DeadLetter, Mail, Sealed};
 use crate::limits::{

@@ -1,4 +1,5 @@
-//! Mail between partitions: a letter that is sent in one transaction has its effect in another partition once.
+//! Mail between partitions: a letter that is sent in one transaction has its effect in another partition
+//! once.
 //!
 //! A transaction lives in one partition. [`send`] puts a letter into the outbox of the sender's partition, in
 //! the transaction that has the reason for it. A courier ([`deliver_from`], [`deliver_all`]) hands it to the
@@ -6,22 +7,24 @@
 //!
 //! Promises:
 //! 1. A letter exists if and only if its sender's transaction committed.
-//! 2. It has its effect exactly once. The receiver's transaction also stores the highest sequence that came from
-//!    this sender, so a letter that is handed over again is only removed. Any number of couriers may work at
-//!    the same time, and die between any two transactions.
+//! 2. It has its effect exactly once. The receiver's transaction also stores the highest sequence that came
+//!    from this sender, so a letter that is handed over again is only removed. Any number of couriers may
+//!    work at the same time, and die between any two transactions.
 //! 3. Letters of one sender to one receiver arrive in the order in which they were sent. There is no order
 //!    between receivers, nor between senders.
-//! 4. A letter that the receiver refuses ([`Undelivered::Refused`]) becomes a dead letter of the receiver, with
-//!    the reason: it is handed over or dead, never both. A receiver that cannot be reached or fails keeps only
-//!    its own letters waiting.
-//! 5. Nothing is dropped: a full outbox refuses [`send`], and full dead letters keep later letters in the outbox.
-//! 6. A sequence is at least the engine's microseconds since 1970, so that letters which are sent after a loss of
-//!    the counter, such as by a failover, are not taken for old ones. A failover of Redis that loses the receiver's
-//!    transaction and not the removal loses the letter, as it loses any acknowledged transaction.
+//! 4. A letter that the receiver refuses ([`Undelivered::Refused`]) becomes a dead letter of the receiver,
+//!    with the reason: it is handed over or dead, never both. A receiver that cannot be reached or fails
+//!    keeps only its own letters waiting.
+//! 5. Nothing is dropped: a full outbox refuses [`send`], and full dead letters keep later letters in the
+//!    outbox.
+//! 6. A sequence is at least the engine's microseconds since 1970, so that letters which are sent after a
+//!    loss of the counter, such as by a failover, are not taken for old ones. A failover of Redis that loses
+//!    the receiver's transaction and not the removal loses the letter, as it loses any acknowledged
+//!    transaction.
 //!
-//! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters by
-//! sequence) and the last sequence (a string). In the receiver's: the highest sequence from each sender (a string
-//! each), and the dead letters (a list). The highest sequence must live longer than a letter can wait.
+//! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters
+//! by sequence) and the last sequence (a string). In the receiver's: the highest sequence from each sender (a
+//! string each), and the dead letters (a list). The highest sequence must live longer than a letter can wait.
 //!
 //! ```
 //! use emberkeep_hot::{Store, embedded::Embedded};

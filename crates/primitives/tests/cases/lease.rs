@@ -153,8 +153,8 @@ pub async fn two_processes_acquire_one_lease(one: Store, other: Store) {
     acquire_at_once(scopes.into_iter().cycle().take(64).collect()).await;
 }
 
-/// Lets everybody acquire: one wins. Then lets everybody acquire, write if granted, and release, and sees that
-/// epochs never overlapped.
+/// Lets everybody acquire: one wins. Then lets everybody acquire, write if granted, and release, and sees
+/// that epochs never overlapped.
 async fn acquire_at_once(callers: Vec<Scope<Realm>>) {
     let scope = callers[0].clone();
     let tries: Vec<_> = (callers.iter().cloned().enumerate())
@@ -210,7 +210,7 @@ pub async fn a_lease_agrees_with_a_model() {
     tokio::task::spawn_blocking(move || {
         proptest!(ProptestConfig::with_cases(128), |(calls in calls)| {
             let scope = store.scope(Realm::new());
-            // The present grant: holder, epoch, last millisecond (0 = released); and what each holder was given.
+            // The present grant: holder, epoch, last millisecond (0 = released); and what each was given.
             let (mut present, mut given) = ((usize::MAX, 0i64, 0i64), [-1i64; 3]);
             for (who, what, passes) in calls {
                 clock.advance(passes);

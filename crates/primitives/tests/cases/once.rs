@@ -19,8 +19,8 @@ family! {
 family! {
     /// Answered requests.
     pub REQUEST = "once-test:{realm}:request:{id}" {
-        kind: Text<Receipt<Json<Result<i64, String>>>>, partition: Realm, parts: (id: u32), ttl: refresh(60_000),
-        owner: "test"
+        kind: Text<Receipt<Json<Result<i64, String>>>>, partition: Realm, parts: (id: u32),
+        ttl: refresh(60_000), owner: "test"
     }
 }
 

@@ -184,7 +184,8 @@ pub async fn a_limit_agrees_with_a_model() {
     let runtime = tokio::runtime::Handle::current();
     let calls = proptest::collection::vec((0u32..12, prop_oneof![Just(0), Just(1), 0u64..700]), 1..80);
     tokio::task::spawn_blocking(move || {
-        proptest!(ProptestConfig::with_cases(128), |(calls in calls, most in 1usize..5, window in 1i64..1_000)| {
+        let cases = ProptestConfig::with_cases(128);
+        proptest!(cases, |(calls in calls, most in 1usize..5, window in 1i64..1_000)| {
             let scope = store.scope(Realm::new());
             let limited = limit(1, most, Duration::from_millis(window as u64));
             let mut model = BTreeMap::<u32, i64>::new();
