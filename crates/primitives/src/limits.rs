@@ -1,5 +1,7 @@
 //! Every bound of the primitives, units and qualifiers last.
 
+use std::time::Duration;
+
 /// Markers that one transaction clears.
 pub const CLEARED_PER_TRANSACTION_MAX: usize = 256;
 /// Expired entries that a start removes from an index of cooldowns: more than it adds, so that the index
@@ -8,6 +10,25 @@ pub const TIDIED_PER_START: usize = 4;
 
 /// Due deadlines that one transaction reads at most.
 pub const DUE_PER_TRANSACTION_MAX: usize = 256;
+
+/// Due deadlines that a driver handles in one transaction.
+pub const DUE_PER_TURN: usize = 64;
+/// How long a driver does not notice a deadline that another process set, unless it is told otherwise.
+pub const DUE_POLL_EVERY: Duration = Duration::from_secs(1);
+/// When a driver reads the queue again after it was woken: the transaction that set the deadline may not have
+/// committed.
+pub const DUE_LOOKS: [Duration; 4] = [
+    Duration::from_millis(1),
+    Duration::from_millis(4),
+    Duration::from_millis(16),
+    Duration::from_millis(64),
+];
+/// Pause of a driver after the first failure; it doubles with each further one.
+pub const DUE_BACKOFF_MIN: Duration = Duration::from_millis(100);
+/// Longest pause of a driver after a failure.
+pub const DUE_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Failing entries whose failures a driver counts. Beyond them it starts to count anew.
+pub const DUE_FAILING_MAX: usize = 1_024;
 
 /// Ids that one transaction tries: keeps a transaction short where many ids in a row are in use.
 pub const TRIES_PER_TRANSACTION_MAX: u64 = 64;
@@ -29,6 +50,33 @@ pub const PRUNED_PER_TRANSACTION: usize = 64;
 /// Entries or records that one turn of a sweep examines.
 pub const SWEPT_PER_TURN: usize = 128;
 
+/// Longest time of a lease without a renewal.
+pub const LEASE_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
+/// Longest name of a lease's holder.
+pub const HOLDER_BYTES_MAX: usize = 256;
+
+/// Most events in the window of a rate limit: each is stored.
+pub const RATE_EVENTS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
+/// Longest window of a rate limit.
+pub const RATE_WINDOW_MS_MAX: i64 = 31 * 24 * 60 * 60 * 1_000;
+
+/// Letters that one outbox holds at most.
+pub const OUTBOX_LETTERS_MAX: usize = 10_000;
+/// Dead letters of one receiver. More wait in their outboxes.
+pub const DEAD_LETTERS_MAX: usize = 1_000;
+/// Longest reason that is stored with a dead letter; longer ones are cut.
+pub const REASON_BYTES_MAX: usize = 1_024;
+/// Letters that a courier reads at once, and removes in one transaction.
+pub const LETTERS_PER_PAGE: usize = 64;
+/// Letters of one sender that a courier hands over before it turns to the next sender.
+pub const LETTERS_PER_TURN: usize = 256;
+/// Keys that one page of a scan for outboxes examines.
+pub const SENDERS_PER_TURN: usize = 128;
+/// Highest sequence of mail: exact as a score.
+pub const SEQUENCE_MAX: i64 = 1 << 53;
+
+const _: () = assert!(DUE_PER_TURN < DUE_PER_TRANSACTION_MAX);
+const _: () = assert!(LETTERS_PER_PAGE <= LETTERS_PER_TURN);
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);
 const _: () = assert!(CLEARED_PER_TRANSACTION_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TRANSACTION_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

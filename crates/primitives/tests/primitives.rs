@@ -22,6 +22,10 @@ on_every_engine!(mod due_queue = cases::due_queue {
     a_later_word_replaces_an_earlier_one,
     each_deadline_is_handed_to_one_caller,
     what_is_no_member_is_dropped_when_its_time_comes,
+    a_driver_handles_what_is_due_in_order,
+    a_driver_wakes_for_an_earlier_deadline,
+    an_entry_that_fails_is_reported_and_does_not_stop_the_others,
+    many_drivers_share_a_queue,
 });
 
 on_every_engine!(mod cooldowns = cases::cooldown {
@@ -65,6 +69,7 @@ on_every_engine!(mod indexes = cases::index {
     an_index_of_any_size_is_read_in_pages,
     an_id_that_comes_back_is_not_pruned,
     a_sweep_mends_what_nobody_reads,
+    a_turn_of_a_sweep_takes_many_small_indexes,
     an_index_that_is_no_set_does_not_stop_a_sweep,
     a_record_of_another_partition_is_no_member,
 });
@@ -76,6 +81,66 @@ on_every_engine!(mod records = cases::record {
     a_rule_may_leave_it_as_it_is,
     a_broken_record_is_named_and_stays,
 });
+
+on_every_engine!(mod idempotency = cases::once {
+    a_repeated_request_gets_the_first_answer,
+    an_id_with_other_parameters_is_refused,
+    a_refusal_is_stored_only_if_it_is_asked_for,
+    a_corrupt_receipt_stops_the_call,
+    of_many_calls_with_one_id_one_runs,
+});
+
+on_every_engine!(mod leases = cases::lease {
+    one_holder_at_a_time_and_the_epoch_grows,
+    a_holder_renews_and_releases_its_own_lease_only,
+    a_restarted_holder_fences_its_former_self,
+    an_epoch_survives_the_loss_of_its_key,
+    bad_times_holders_and_epochs_are_refused,
+    of_many_acquirers_one_wins,
+});
+
+on_every_engine!(mod rate_limits = cases::rate_limit {
+    events_are_admitted_up_to_the_limit,
+    a_limit_is_part_of_the_callers_transaction,
+    events_leave_the_window,
+    events_of_other_services_count,
+    the_key_lives_as_long_as_the_window,
+    limits_out_of_bounds_are_refused,
+    of_many_events_at_once_the_limit_is_admitted,
+});
+
+on_every_engine!(mod mail_between_partitions = cases::mail {
+    letters_arrive_once_and_in_order,
+    a_letter_leaves_only_with_its_transaction,
+    a_letter_that_was_not_removed_has_no_second_effect,
+    a_lost_counter_loses_no_letter,
+    a_refused_letter_is_dead_and_blocks_nothing,
+    full_dead_letters_keep_the_next_one_waiting,
+    a_full_outbox_refuses,
+    a_receiver_that_fails_keeps_only_its_own_mail,
+    couriers_find_all_senders,
+    many_couriers_deliver_each_letter_once,
+});
+
+#[tokio::test]
+async fn a_driver_follows_the_engines_clock() {
+    cases::due_queue::a_driver_follows_the_engines_clock().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_agree_with_a_model() {
+    cases::once::calls_agree_with_a_model().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_agrees_with_a_model() {
+    cases::lease::a_lease_agrees_with_a_model().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_agrees_with_a_model() {
+    cases::rate_limit::a_limit_agrees_with_a_model().await;
+}
 
 #[tokio::test]
 async fn many_ids_rest_to_the_millisecond() {
@@ -98,6 +163,23 @@ on_two_connections!(mod two_id_processes = cases::id_pool {
 
 on_two_connections!(mod two_due_queue_processes = cases::due_queue {
     two_processes_share_what_is_due,
+    drivers_of_two_processes_share_a_queue,
+});
+
+on_two_connections!(mod two_clients_of_one_request = cases::once {
+    two_processes_repeat_a_request,
+});
+
+on_two_connections!(mod two_holders = cases::lease {
+    two_processes_acquire_one_lease,
+});
+
+on_two_connections!(mod two_limited_processes = cases::rate_limit {
+    two_processes_share_a_limit,
+});
+
+on_two_connections!(mod two_courier_processes = cases::mail {
+    couriers_of_two_processes_deliver_each_letter_once,
 });
 
 /// A case that is written and not listed would never run.

@@ -89,7 +89,7 @@ mod list;
 mod sweep;
 
 pub use list::{IndexPage, Listing, list, living, page};
-pub use sweep::{SweepReport, Sweeper};
+pub use sweep::{SweepReport, Sweeper, rest};
 
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Id, Key, Part, Partition, Piece, Set, Text, Topology};

@@ -1,8 +1,9 @@
 //! The sweep: the background pass over every index of a family and every record, in bounded turns.
 //!
-//! Budget of a turn: one page of a scan, or [`SWEPT_PER_TURN`] entries or records with the transactions that
-//! repair them. A sweep holds nothing between turns, so it can be dropped at any time; finished repairs
-//! stay. Two sweeps at once only do the work twice.
+//! Budget of a turn: one page of a scan, or about [`SWEPT_PER_TURN`] entries or records with the
+//! transactions that repair them. The entries of one turn come from as many indexes as it takes. A sweep
+//! holds nothing between turns, so it can be dropped at any time; finished repairs stay. Two sweeps at once
+//! only do the work twice.
 
 use super::list::{Listing, StaleEntry, classify, prune};
 use super::{Indexed, enter};
@@ -76,10 +77,10 @@ impl<X: Indexed> Sweeper<X> {
         &self.swept
     }
 
-    /// Runs turns until the end, with a pause after each: the pause is the rate limit.
+    /// Runs turns until the end, with a pause after each: the pause is the rate limit. Zero is none.
     pub async fn run(mut self, pause: Duration) -> Result<SweepReport> {
         while self.turn().await? {
-            tokio::time::sleep(pause).await;
+            rest(pause).await;
         }
         Ok(self.swept)
     }
@@ -87,7 +88,7 @@ impl<X: Indexed> Sweeper<X> {
     /// Runs one turn. `false` = the sweep is finished. After an error the same turn can be repeated.
     pub async fn turn(&mut self) -> Result<bool> {
         match &self.stage {
-            Stage::Entries { found, .. } if !found.is_empty() => self.entries().await?,
+            Stage::Entries { found, .. } if !found.is_empty() => self.fill().await?,
             Stage::Entries { keys: Walk::From(cursor), .. } => self.find_indexes(*cursor).await?,
             Stage::Entries { keys: Walk::Over, .. } => {
                 self.stage = Stage::Records { found: Vec::new(), keys: Walk::From(None) };
@@ -114,12 +115,27 @@ impl<X: Indexed> Sweeper<X> {
         Ok(())
     }
 
-    /// A page of the entries of the first index that was found.
-    async fn entries(&mut self) -> Result<()> {
+    /// Entries of the indexes that were found, until the budget of a turn is used.
+    async fn fill(&mut self) -> Result<()> {
+        let mut left = SWEPT_PER_TURN;
+        while let Stage::Entries { found, .. } = &self.stage
+            && !found.is_empty()
+            && left > 0
+        {
+            let before = self.swept.entries;
+            self.entries(left).await?;
+            // An empty page was read, too: it costs as much as an entry.
+            left = left.saturating_sub((self.swept.entries - before).max(1));
+        }
+        Ok(())
+    }
+
+    /// A page of about `count` entries of the first index that was found.
+    async fn entries(&mut self, count: usize) -> Result<()> {
         let Stage::Entries { found, at, .. } = &mut self.stage else { return Ok(()) };
         let Some((partition, index)) = found.front() else { return Ok(()) };
         let (scope, index) = (self.store.scope(partition.clone()), index.clone());
-        let page = match scope.members(&index, at.clone(), SWEPT_PER_TURN).await {
+        let page = match scope.members(&index, at.clone(), count).await {
             // An external client put another type here: report it and leave it.
             Err(error @ Error::WrongType { .. }) => {
                 self.swept.corrupt.push(error);
@@ -163,6 +179,15 @@ impl<X: Indexed> Sweeper<X> {
         self.swept.corrupt.extend(corrupt);
         found.clear();
         Ok(())
+    }
+}
+
+/// The pause between two turns of a sweep. Zero only lets other tasks run: a timer never waits for less than
+/// a millisecond.
+pub async fn rest(pause: Duration) {
+    match pause.is_zero() {
+        true => tokio::task::yield_now().await,
+        false => tokio::time::sleep(pause).await,
     }
 }
 

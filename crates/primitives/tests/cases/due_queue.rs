@@ -3,15 +3,29 @@
 use super::Realm;
 use bytes::Bytes;
 use emberkeep_hot::command::{Score, Write};
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::DueQueue;
-use emberkeep_schema::{Id, SortedSet, family};
+use emberkeep_primitives::due_queue::Served;
+use emberkeep_schema::{Id, List, Number, SortedSet, family};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 family! {
     /// What is due.
     pub DUE = "deadline-test:{realm}" {
         kind: SortedSet<Id<u32>>, partition: Realm, parts: (), ttl: persistent, owner: "test"
+    }
+}
+
+family! {
+    /// What handlers saw, in order.
+    pub HANDLED = "deadline-test:{realm}:handled" {
+        kind: List<Number<u32>>, partition: Realm, parts: (), ttl: persistent, owner: "test"
     }
 }
 
@@ -101,4 +115,163 @@ pub async fn what_is_no_member_is_dropped_when_its_time_comes(store: Store) {
     set(&scope, 1, PAST).await;
     assert_eq!(pop(&scope, 10).await, [(1, PAST)]);
     assert_eq!(scope.exists(&DUE.key()).await, Ok(false));
+}
+
+/// A driver with its shutdown signal.
+struct Driver {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Served>,
+}
+
+impl Driver {
+    async fn stop(self) -> Served {
+        drop(self.stop);
+        self.task.await.unwrap()
+    }
+}
+
+/// Starts a driver that writes down what is due, and fails for entries below 10 while `fails` is set.
+fn drive(scope: &Scope<Realm>, poll: Duration, fails: &Arc<AtomicBool>) -> Driver {
+    let ((stop, stopped), fails) = (oneshot::channel::<()>(), fails.clone());
+    let handler = move |tx: &mut Tx<'_, Realm>, what: &u32, _at: i64| {
+        tx.rpush(&HANDLED.key(), what)?;
+        if *what < 10 && fails.load(Ordering::SeqCst) {
+            return Err(Error::Invalid { what: "entry", problem: what.to_string() });
+        }
+        Ok(())
+    };
+    let serve = DueQueue::new(DUE.key()).serve(scope, handler).poll_every(poll);
+    Driver { stop, task: tokio::spawn(serve.until(async { drop(stopped.await) })) }
+}
+
+async fn handled(scope: &Scope<Realm>) -> Vec<u32> {
+    scope.lrange(&HANDLED.key(), 0, -1).await.unwrap()
+}
+
+/// Waits until so many entries were handled.
+async fn wait_for(scope: &Scope<Realm>, count: usize) -> Vec<u32> {
+    let started = Instant::now();
+    loop {
+        let handled = handled(scope).await;
+        if handled.len() >= count {
+            return handled;
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "{} of {count} handled", handled.len());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A poll interval that no case waits for.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+pub async fn a_driver_handles_what_is_due_in_order(store: Store) {
+    let scope = store.scope(Realm::new());
+    let fill = |tx: &mut Tx<'_, Realm>| {
+        (0..200).try_for_each(|what| DueQueue::new(DUE.key()).set(tx, &what, PAST + i64::from(what)))
+    };
+    scope.transact(fill).await.unwrap();
+    set(&scope, 1_000, FUTURE).await;
+    let driver = drive(&scope, NEVER, &Arc::default());
+    assert_eq!(wait_for(&scope, 200).await, (0..200).collect::<Vec<u32>>());
+    assert_eq!(driver.stop().await, Served { handled: 200, failed: 0 });
+    assert_eq!(scope.zcard(&DUE.key()).await, Ok(1));
+}
+
+pub async fn a_driver_wakes_for_an_earlier_deadline(store: Store) {
+    let scope = store.scope(Realm::new());
+    set(&scope, 1_000, FUTURE).await;
+    let driver = drive(&scope, NEVER, &Arc::default());
+    // Each finds the driver asleep, or about to be.
+    for what in 20..40 {
+        set(&scope, what, PAST).await;
+        wait_for(&scope, what as usize - 19).await;
+    }
+    let soon = store.now().await.unwrap() + 30;
+    set(&scope, 40, soon).await;
+    assert_eq!(wait_for(&scope, 21).await, (20..41).collect::<Vec<u32>>());
+    assert!(store.now().await.unwrap() >= soon, "nothing is handled early");
+    assert_eq!(driver.stop().await, Served { handled: 21, failed: 0 });
+}
+
+pub async fn an_entry_that_fails_is_reported_and_does_not_stop_the_others(store: Store) {
+    let scope = store.scope(Realm::new());
+    for what in [1, 20, 2, 30] {
+        set(&scope, what, PAST + i64::from(what)).await;
+    }
+    let fails = Arc::new(AtomicBool::new(true));
+    let driver = drive(&scope, NEVER, &fails);
+    assert_eq!(wait_for(&scope, 2).await, [20, 30]);
+    fails.store(false, Ordering::SeqCst);
+    let mut all = wait_for(&scope, 4).await;
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 20, 30]);
+    let served = driver.stop().await;
+    assert!(served.handled == 4 && served.failed >= 2, "{served:?}");
+}
+
+pub async fn many_drivers_share_a_queue(store: Store) {
+    drive_together(vec![store.scope(Realm::new()); 8]).await;
+}
+
+pub async fn drivers_of_two_processes_share_a_queue(one: Store, other: Store) {
+    let realm = Realm::new();
+    let (one, other) = (one.scope(realm), other.scope(realm));
+    drive_together(vec![one.clone(), other.clone(), one, other]).await;
+}
+
+/// Lets drivers work while deadlines are set, and sees that each was handled once.
+async fn drive_together(scopes: Vec<Scope<Realm>>) {
+    let scope = scopes[0].clone();
+    let poll = Duration::from_millis(20);
+    let drivers: Vec<_> = scopes.iter().map(|scope| drive(scope, poll, &Arc::default())).collect();
+    for what in 0..300 {
+        set(&scopes[what as usize % scopes.len()], what, PAST).await;
+    }
+    let mut all = wait_for(&scope, 300).await;
+    all.sort_unstable();
+    assert_eq!(all, (0..300).collect::<Vec<u32>>());
+    let mut served = 0;
+    for driver in drivers {
+        served += driver.stop().await.handled;
+    }
+    assert_eq!((served, handled(&scope).await.len()), (300, 300));
+}
+
+/// With a clock of the test's own: a handler that sets its entry anew is called to the millisecond.
+pub async fn a_driver_follows_the_engines_clock() {
+    let clock = ManualClock::at(1_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let scope = Store::new(Arc::new(engine)).scope(Realm::new());
+    set(&scope, 7, 1_000_500).await;
+    let (seen, errors) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+    let (noted, counted) = (seen.clone(), errors.clone());
+    let handler = move |tx: &mut Tx<'_, Realm>, what: &u32, at: i64| {
+        noted.lock().unwrap().push((at, tx.now()));
+        DueQueue::new(DUE.key()).set(tx, what, at + 500)
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serve = DueQueue::new(DUE.key())
+        .serve(&scope, handler)
+        .on_error(move |_, _: &Error| {
+            counted.fetch_add(1, Ordering::SeqCst);
+        })
+        .poll_every(Duration::from_millis(1));
+    let task = tokio::spawn(serve.until(async { drop(stopped.await) }));
+    for (advance, calls) in [(499, 0), (1, 1), (499, 1), (1, 2), (1_200, 4)] {
+        clock.advance(advance);
+        while seen.lock().unwrap().len() < calls {
+            tokio::task::yield_now().await;
+        }
+        // The driver looks again and finds nothing: after some of its turns no more has happened.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert_eq!(seen.lock().unwrap().len(), calls);
+    }
+    drop(stop);
+    assert_eq!(task.await.unwrap(), Served { handled: 4, failed: 0 });
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(
+        seen,
+        [(1_000_500, 1_000_500), (1_001_000, 1_001_000), (1_001_500, 1_002_200), (1_002_000, 1_002_200)]
+    );
+    assert_eq!(errors.load(Ordering::SeqCst), 0);
 }

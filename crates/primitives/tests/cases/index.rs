@@ -301,6 +301,27 @@ pub async fn a_record_of_another_partition_is_no_member(store: Store) {
     assert_eq!((listed.living, listed.pruned), (vec![wolf], 0));
 }
 
+pub async fn a_turn_of_a_sweep_takes_many_small_indexes(store: Store) {
+    let scope = store.scope(Realm::new());
+    let build = |tx: &mut Tx<'_, Realm>| (0..300).try_for_each(|id| put(tx, &sheep(id, 1_000 + id)));
+    scope.transact(build).await.unwrap();
+    let lose = |tx: &mut Tx<'_, Realm>| (0..10).try_for_each(|id| tx.del(&SHEEP.key(id * 30)));
+    scope.transact(lose).await.unwrap();
+    let (mut sweeper, mut busy) = (Sweeper::<ByMeadow>::new(store), 0);
+    loop {
+        let before = sweeper.swept().entries;
+        let goes_on = sweeper.turn().await.unwrap();
+        busy += usize::from(sweeper.swept().entries > before);
+        if !goes_on {
+            break;
+        }
+    }
+    let swept = sweeper.swept();
+    assert!(swept.entries >= 300 && busy * 8 <= swept.entries, "{busy} turns for {swept:?}");
+    assert_eq!(members(&scope, 1_030).await, [0u32; 0]);
+    assert_eq!(members(&scope, 1_031).await, [31]);
+}
+
 /// With a clock of the test's own.
 pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
     let clock = ManualClock::at(1_000_000);

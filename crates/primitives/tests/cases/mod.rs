@@ -10,6 +10,10 @@ pub mod due_queue;
 pub mod expiring_group;
 pub mod id_pool;
 pub mod index;
+pub mod lease;
+pub mod mail;
+pub mod once;
+pub mod rate_limit;
 pub mod record;
 
 use emberkeep_schema::partition;

@@ -6,7 +6,7 @@ use crate::monsters::limits::SWEEP_KEYS;
 use crate::monsters::schema::ByField;
 use emberkeep_hot::engine::Cursor;
 use emberkeep_hot::engine::Pending;
-use emberkeep_primitives::index::Sweeper;
+use emberkeep_primitives::index::{Sweeper, rest};
 use emberkeep_schema::{Family, Key};
 use std::collections::BTreeMap;
 
@@ -80,11 +80,11 @@ impl Monsters {
 }
 
 impl Sweep {
-    /// Runs all turns, with a pause after each: the pause limits the rate.
+    /// Runs all turns, with a pause after each: the pause limits the rate. Zero is none.
     pub fn run(mut self, pause: Duration) -> Pending<'static, Result<SweepReport>> {
         Box::pin(async move {
             while self.turn().await? {
-                tokio::time::sleep(pause).await;
+                rest(pause).await;
             }
             Ok(self.report())
         })

@@ -78,11 +78,11 @@ impl Reactors {
 }
 
 impl Sweep {
-    /// Runs all turns, with a pause after each: the pause limits the rate.
+    /// Runs all turns, with a pause after each: the pause limits the rate. Zero is none.
     pub fn run(mut self, pause: Duration) -> Pending<'static, Result<SweepReport>> {
         Box::pin(async move {
             while self.turn().await? {
-                tokio::time::sleep(pause).await;
+                index::rest(pause).await;
             }
             Ok(self.report)
         })

@@ -5,6 +5,9 @@
 //! 2. [`pop_due`](DueQueue::pop_due) returns a deadline to exactly one caller of all processes: it leaves
 //!    the set in the caller's transaction, together with the caller's other writes.
 //! 3. Nothing is due early: the engine's clock decides, not the caller's.
+//! 4. [`serve`](DueQueue::serve) runs a handler for each deadline when it comes, in the transaction that
+//!    removes it. It sleeps until the next one. An earlier one that is set in this process wakes it; one of
+//!    another process is noticed within [`DUE_POLL_EVERY`].
 //!
 //! One key, the caller's: a sorted set of what is due, with the time as score. A member that cannot be
 //! decoded is dropped when it is due.
@@ -42,8 +45,13 @@
 //! # }
 //! ```
 
+mod serve;
+mod wake;
+
+pub use serve::{Serve, Served};
+
 use crate::limits::DUE_PER_TRANSACTION_MAX;
-use emberkeep_hot::command::{Read, ZSlice};
+use emberkeep_hot::command::{RawKey, Read, ZSlice};
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
@@ -68,6 +76,13 @@ where
 
     /// Sets when something is due, in milliseconds since 1970. A later call replaces an earlier one.
     pub fn set(&self, tx: &mut Tx<'_, P>, what: &C::Value, at_ms: i64) -> Result<()> {
+        self.put(tx, what, at_ms)?;
+        wake::deadline_set(|| tx.raw_name(&self.key), at_ms);
+        Ok(())
+    }
+
+    /// Sets a deadline and wakes no driver.
+    fn put(&self, tx: &mut Tx<'_, P>, what: &C::Value, at_ms: i64) -> Result<()> {
         tx.zadd(&self.key, what, at_ms as f64)
     }
 
@@ -88,20 +103,28 @@ where
     /// What is due now, earliest first, at most `limit` (and [`DUE_PER_TRANSACTION_MAX`]). It stays in the
     /// queue.
     pub fn due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
-        // By rank, not by score: a range that ends now would be a different read in every run of the body.
-        let last = limit.min(DUE_PER_TRANSACTION_MAX) as i64 - 1;
-        if last < 0 {
-            return Ok(Vec::new());
-        }
+        let limit = limit.min(DUE_PER_TRANSACTION_MAX);
+        if limit == 0 { Ok(Vec::new()) } else { Ok(self.first(tx, limit)?.0) }
+    }
+
+    /// Those of the first `count` entries that are due now, and the earliest deadline behind them, as far as
+    /// it is known. Entries that cannot be decoded are dropped when they are due.
+    fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<(Vec<(C::Value, i64)>, Option<i64>)> {
         let (now, mut due) = (tx.now(), Vec::new());
-        let first = tx.zrange_lossy(&self.key, ZSlice::Rank(0, last), false)?;
-        for (what, at) in first.into_iter().take_while(|(_, at)| *at as i64 <= now) {
+        let first = tx.zrange_lossy(&self.key, first_ranks(count), false)?;
+        // Behind a full page there may be more, and not before its last entry.
+        let next = first.get(count - 1).map(|(_, at)| *at as i64);
+        for (what, at) in first {
+            let at = at as i64;
+            if at > now {
+                return Ok((due, Some(at)));
+            }
             match what {
-                Member::Known(what) => due.push((what, at as i64)),
+                Member::Known(what) => due.push((what, at)),
                 Member::External(bytes) => tx.zrem_raw(&self.key, bytes)?,
             }
         }
-        Ok(due)
+        Ok((due, next))
     }
 
     /// Removes and returns what is due now, earliest first, at most `limit` (and
@@ -116,12 +139,23 @@ where
 
     /// When the earliest is due.
     pub fn next(&self, tx: &mut Tx<'_, P>) -> Result<Option<i64>> {
-        let first = tx.zrange_lossy(&self.key, ZSlice::Rank(0, 0), false)?;
+        let first = tx.zrange_lossy(&self.key, first_ranks(1), false)?;
         Ok(first.first().map(|(_, at)| *at as i64))
     }
 
     /// The scope with a prefetch of what is due first.
     pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
-        scope.prefetch(&self.key, Read::ZRange(ZSlice::Rank(0, 0), false))
+        scope.prefetch(&self.key, Read::ZRange(first_ranks(1), false))
     }
+
+    /// The name of the key on the engine.
+    fn name(&self, scope: &Scope<P>) -> RawKey {
+        self.key.to_text(scope.store().key_layout(), scope.partition()).into()
+    }
+}
+
+/// The first entries by rank, not by score: a range that ends now would be a different read in every run of a
+/// body.
+fn first_ranks(count: usize) -> ZSlice {
+    ZSlice::Rank(0, count as i64 - 1)
 }

@@ -1,0 +1,287 @@
+//! The driver of a due queue: runs a handler for each entry when it is due.
+//!
+//! Budget of a turn: [`DUE_PER_TURN`] entries in one transaction. If that fails, the same entries are handled
+//! one by one, so that one bad entry does not stop the others. Between turns the driver sleeps until the next
+//! deadline, and at most for the poll interval. Dropping the future stops it between two transactions, or
+//! during one that then commits or does not, as a whole.
+
+use super::wake::{self, Registration};
+use super::{DueQueue, first_ranks};
+use crate::limits::{
+    DUE_BACKOFF_MAX, DUE_BACKOFF_MIN, DUE_FAILING_MAX, DUE_LOOKS, DUE_PER_TURN, DUE_POLL_EVERY,
+};
+use bytes::Bytes;
+use emberkeep_hot::command::Read;
+use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_schema::{Automatic, Codec, Family, Partition, SortedSet};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A driver that is set up; [`until`](Serve::until) or [`forever`](Serve::forever) runs it.
+#[must_use = "it does nothing until `until` or `forever` is awaited"]
+pub struct Serve<P: Partition, F: Family, H, V, E> {
+    queue: DueQueue<F>,
+    scope: Scope<P>,
+    handler: Arc<H>,
+    poll_every: Duration,
+    on_error: Hook<V, E>,
+    /// Failures in a row of entries, by their bytes; those of the driver itself have none.
+    failures: HashMap<Option<Bytes>, u32>,
+    served: Served,
+}
+
+/// Called with an error, and the entry if one is at fault.
+type Hook<V, E> = Box<dyn Fn(Option<&V>, &E) + Send + Sync>;
+
+/// What a driver did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Entries whose handler ran and committed.
+    pub handled: usize,
+    /// Failed attempts, each of which was reported.
+    pub failed: usize,
+}
+
+/// What a turn found.
+struct Turn {
+    handled: usize,
+    /// The next deadline; `None` if the queue is empty.
+    next: Option<i64>,
+    /// The engine's time.
+    now: i64,
+}
+
+/// How a driver rests after a turn.
+struct Rest {
+    /// A deadline before this one ends the rest.
+    until_ms: i64,
+    /// The longest rest.
+    pause: Duration,
+}
+
+/// The earlier one of two deadlines.
+fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
+impl<P, F, C> DueQueue<F>
+where
+    P: Partition,
+    F: Family<Partition = P, Kind = SortedSet<C>>,
+    F::Ttl: Automatic,
+    C: Codec,
+    C::Value: Clone,
+{
+    /// A driver of this queue. For each entry that is due it runs `handler` in the transaction that removes
+    /// the entry, with the deadline in milliseconds since 1970: exactly once in all processes, if it
+    /// succeeds.
+    ///
+    /// An error of the handler is reported to [`on_error`](Serve::on_error); the entry gets a later deadline
+    /// and is tried again, with growing pauses. The handler may set the entry or others anew.
+    ///
+    /// ```
+    /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
+    /// # use emberkeep_primitives::DueQueue;
+    /// # use emberkeep_schema::{Id, Number, SortedSet, Text, family, partition};
+    /// # partition! { /// One galaxy.
+    /// #     pub struct Galaxy = "galaxy"; }
+    /// # family! { /// When bombs go off.
+    /// #     pub BOMBS = "ember:bombs" {
+    /// #         kind: SortedSet<Id<u32>>, partition: Galaxy, parts: (), ttl: persistent, owner: "bombs" } }
+    /// # family! { /// Bombs that went off.
+    /// #     pub BANGS = "ember:bangs" {
+    /// #         kind: Text<Number<i64>>, partition: Galaxy, parts: (), ttl: persistent, owner: "bombs" } }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// # let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
+    /// # let bombs = DueQueue::new(BOMBS.key());
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    /// let driver = bombs
+    ///     .serve(&scope, |tx, _bomb, _at_ms| tx.incr_by(&BANGS.key(), 1))
+    ///     .on_error(|bomb, error: &Error| eprintln!("bomb {bomb:?}: {error}"))
+    ///     .until(async { drop(stopped.await) });
+    /// let driver = tokio::spawn(driver);
+    /// scope.transact(move |tx| { let at = tx.now() + 20; bombs.set(tx, &7, at) }).await?;
+    /// while scope.get(&BANGS.key()).await? != Some(1) {
+    ///     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    /// }
+    /// drop(stop);
+    /// assert_eq!(driver.await.expect("no panic").handled, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn serve<H, E>(&self, scope: &Scope<P>, handler: H) -> Serve<P, F, H, C::Value, E>
+    where
+        H: Fn(&mut Tx<'_, P>, &C::Value, i64) -> Result<(), E> + Send + Sync + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        Serve {
+            queue: self.clone(),
+            scope: scope.clone().prefetch(&self.key, Read::ZRange(first_ranks(DUE_PER_TURN + 1), false)),
+            handler: Arc::new(handler),
+            poll_every: DUE_POLL_EVERY,
+            on_error: Box::new(|_, _| {}),
+            failures: HashMap::new(),
+            served: Served::default(),
+        }
+    }
+}
+
+impl<P, F, H, C, E> Serve<P, F, H, C::Value, E>
+where
+    P: Partition,
+    F: Family<Partition = P, Kind = SortedSet<C>>,
+    F::Ttl: Automatic,
+    C: Codec,
+    C::Value: Clone,
+    H: Fn(&mut Tx<'_, P>, &C::Value, i64) -> Result<(), E> + Send + Sync + 'static,
+    E: From<Error> + Send + 'static,
+{
+    /// How long a deadline that another process set may go unnoticed, at least 1 ms; [`DUE_POLL_EVERY`] by
+    /// default.
+    pub fn poll_every(mut self, poll_every: Duration) -> Self {
+        self.poll_every = poll_every.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Called with each error, and with the entry whose handler failed. `None` = the queue could not be read.
+    pub fn on_error(mut self, hook: impl Fn(Option<&C::Value>, &E) + Send + Sync + 'static) -> Self {
+        self.on_error = Box::new(hook);
+        self
+    }
+
+    /// Runs until the future is dropped.
+    pub async fn forever(self) {
+        self.until(std::future::pending()).await;
+    }
+
+    /// Runs until `shutdown` is ready, finishes the turn that it is in, and reports what it did.
+    pub async fn until(mut self, shutdown: impl Future<Output = ()> + Send) -> Served {
+        let registration = Registration::new(self.queue.name(&self.scope));
+        let mut shutdown = std::pin::pin!(shutdown);
+        // Who set an earlier deadline may not have committed yet: look again, soon and then later.
+        let mut looks = [].iter();
+        loop {
+            registration.reads();
+            let Rest { until_ms, mut pause } = self.turn().await;
+            if let Some(look) = looks.next() {
+                pause = pause.min(*look);
+            }
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return self.served,
+                () = registration.earlier(until_ms) => looks = DUE_LOOKS.iter(),
+                () = tokio::time::sleep(pause), if !pause.is_zero() => {}
+                () = tokio::task::yield_now(), if pause.is_zero() => {}
+            }
+        }
+    }
+
+    /// One turn.
+    async fn turn(&mut self) -> Rest {
+        let turn = match self.pop().await {
+            Ok(turn) => turn,
+            Err(error) => match self.one_by_one(error).await {
+                Ok(turn) => turn,
+                Err(error) => {
+                    let pause = self.report(None, None, &error);
+                    // No deadline ends this pause: the store has to recover first.
+                    return Rest { until_ms: i64::MIN, pause };
+                }
+            },
+        };
+        self.failures.remove(&None);
+        self.served.handled += turn.handled;
+        let left = turn.next.map(|next| Duration::from_millis(next.saturating_sub(turn.now).max(0) as u64));
+        let pause = left.map_or(self.poll_every, |left| left.min(self.poll_every));
+        Rest { until_ms: turn.next.unwrap_or(i64::MAX), pause }
+    }
+
+    /// Pops what is due and runs the handlers, all in one transaction.
+    async fn pop(&self) -> Result<Turn, E> {
+        let (queue, handler, name) = (self.queue.clone(), self.handler.clone(), self.queue.name(&self.scope));
+        let transaction = self.scope.transact(move |tx| {
+            // One more than is handled: it says when the next one is due.
+            let (mut due, mut next) = queue.first(tx, DUE_PER_TURN + 1)?;
+            if due.len() > DUE_PER_TURN {
+                next = due.pop().map(|(_, at)| at);
+            }
+            for (what, at) in &due {
+                tx.zrem(&queue.key, what)?;
+                let (result, set) = wake::handling(&name, || handler(tx, what, *at));
+                result?;
+                next = earlier(next, set);
+            }
+            Ok::<_, E>(Turn { handled: due.len(), next, now: tx.now() })
+        });
+        transaction.await
+    }
+
+    /// Handles what is due in a transaction each, after all together failed. An entry that fails again is
+    /// reported and postponed. An error says that the store failed.
+    async fn one_by_one(&mut self, together: E) -> Result<Turn, E> {
+        let queue = self.queue.clone();
+        let due = self.scope.transact(move |tx| queue.due(tx, DUE_PER_TURN)).await?;
+        if due.is_empty() {
+            return Err(together);
+        }
+        let mut handled = 0;
+        for (what, at) in due {
+            let (queue, handler, entry) = (self.queue.clone(), self.handler.clone(), what.clone());
+            let single = self.scope.transact(move |tx| {
+                // Another process may have handled it.
+                if queue.get(tx, &entry)? != Some(at) {
+                    return Ok(false);
+                }
+                tx.zrem(&queue.key, &entry)?;
+                handler(tx, &entry, at)?;
+                Ok::<_, E>(true)
+            });
+            match single.await {
+                Ok(popped) => {
+                    handled += usize::from(popped);
+                    self.failures.remove(&Some(encoded::<C>(&what)?));
+                }
+                Err(error) => self.postpone(what, at, error).await?,
+            }
+        }
+        let queue = self.queue.clone();
+        let (next, now) = self.scope.transact(move |tx| Ok::<_, E>((queue.next(tx)?, tx.now()))).await?;
+        Ok(Turn { handled, next, now })
+    }
+
+    /// Reports an entry that failed and gives it a later deadline, unless it was changed meanwhile.
+    async fn postpone(&mut self, what: C::Value, at: i64, error: E) -> Result<(), E> {
+        let pause = self.report(Some(encoded::<C>(&what)?), Some(&what), &error);
+        let queue = self.queue.clone();
+        let later = self.scope.transact(move |tx| {
+            if queue.get(tx, &what)? == Some(at) {
+                let again = tx.now() + pause.as_millis() as i64;
+                queue.put(tx, &what, again)?;
+            }
+            Ok::<_, E>(())
+        });
+        later.await
+    }
+
+    /// Reports a failure and returns the pause before the next attempt.
+    fn report(&mut self, entry: Option<Bytes>, what: Option<&C::Value>, error: &E) -> Duration {
+        self.served.failed += 1;
+        (self.on_error)(what, error);
+        if self.failures.len() >= DUE_FAILING_MAX {
+            self.failures.clear();
+        }
+        let failures = self.failures.entry(entry).or_default();
+        *failures += 1;
+        DUE_BACKOFF_MIN.saturating_mul(1 << (*failures - 1).min(16)).min(DUE_BACKOFF_MAX)
+    }
+}
+
+fn encoded<C: Codec>(value: &C::Value) -> Result<Bytes> {
+    let mut bytes = Vec::new();
+    C::encode(value, &mut bytes)
+        .map_err(|error| Error::Invalid { what: "entry", problem: error.to_string() })?;
+    Ok(bytes.into())
+}

@@ -1,0 +1,219 @@
+//! Mail between partitions: a letter that is sent in one transaction has its effect in another partition
+//! once.
+//!
+//! A transaction lives in one partition. [`send`] puts a letter into the outbox of the sender's partition, in
+//! the transaction that has the reason for it. A courier ([`deliver_from`], [`deliver_all`]) hands it to the
+//! receiver's partition in a second transaction and removes it from the outbox in a third one.
+//!
+//! Promises:
+//! 1. A letter exists if and only if its sender's transaction committed.
+//! 2. It has its effect exactly once. The receiver's transaction also stores the highest sequence that came
+//!    from this sender, so a letter that is handed over again is only removed. Any number of couriers may
+//!    work at the same time, and die between any two transactions.
+//! 3. Letters of one sender to one receiver arrive in the order in which they were sent. There is no order
+//!    between receivers, nor between senders.
+//! 4. A letter that the receiver refuses ([`Undelivered::Refused`]) becomes a dead letter of the receiver,
+//!    with the reason: it is handed over or dead, never both. A receiver that cannot be reached or fails
+//!    keeps only its own letters waiting.
+//! 5. Nothing is dropped: a full outbox refuses [`send`], and full dead letters keep later letters in the
+//!    outbox.
+//! 6. A sequence is at least the engine's microseconds since 1970, so that letters which are sent after a
+//!    loss of the counter, such as by a failover, are not taken for old ones. A failover of Redis that loses
+//!    the receiver's transaction and not the removal loses the letter, as it loses any acknowledged
+//!    transaction.
+//!
+//! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters
+//! by sequence) and the last sequence (a string). In the receiver's: the highest sequence from each sender (a
+//! string each), and the dead letters (a list). The highest sequence must live longer than a letter can wait.
+//!
+//! ```
+//! use emberkeep_hot::{Store, embedded::Embedded};
+//! use emberkeep_primitives::mail::{self, DeadLetter, Envelope, Mail};
+//! use emberkeep_schema::{Json, Key, List, Name, Number, SortedSet, Text, family, partition};
+//!
+//! partition! {
+//!     /// One town.
+//!     pub struct Town(Name) as "town";
+//! }
+//! family! {
+//!     /// Gold of a town.
+//!     pub GOLD = "gold:{town}" {
+//!         kind: Text<Number<i64>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
+//!     }
+//! }
+//! family! {
+//!     /// Gold that is on its way.
+//!     pub OUTBOX = "ember:mail:{town}:out" {
+//!         kind: SortedSet<Envelope<Town>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
+//!     }
+//! }
+//! family! {
+//!     /// The last sequence that a town used.
+//!     pub SENT = "ember:mail:{town}:sent" {
+//!         kind: Text<Number<i64>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
+//!     }
+//! }
+//! family! {
+//!     /// The highest sequence that came from a town.
+//!     pub RECEIVED = "ember:mail:{town}:from:{sender}" {
+//!         kind: Text<Number<i64>>, partition: Town, parts: (sender: Name), ttl: persistent, owner: "towns"
+//!     }
+//! }
+//! family! {
+//!     /// Gold that a town refused.
+//!     pub DEAD = "ember:mail:{town}:dead" {
+//!         kind: List<Json<DeadLetter>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
+//!     }
+//! }
+//!
+//! struct Gold;
+//!
+//! impl Mail for Gold {
+//!     type From = Town;
+//!     type To = Town;
+//!     type Codec = Number<i64>;
+//!     type Outbox = OUTBOX;
+//!     type Sent = SENT;
+//!     type Received = RECEIVED;
+//!     type Dead = DEAD;
+//!
+//!     fn outbox() -> Key<OUTBOX> {
+//!         OUTBOX.key()
+//!     }
+//!     fn sent() -> Key<SENT> {
+//!         SENT.key()
+//!     }
+//!     fn received(from: &Town) -> Key<RECEIVED> {
+//!         RECEIVED.key(&from.0)
+//!     }
+//!     fn dead() -> Key<DEAD> {
+//!         DEAD.key()
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
+//! let [north, south] = ["north", "south"].map(|name| Town(Name::new(name).expect("a word")));
+//! let from = store.scope(north);
+//! from.put(&GOLD.key(), 100).await?;
+//! let to = south.clone();
+//! from.transact(move |tx| {
+//!     let gold = tx.get(&GOLD.key())?.unwrap_or(0);
+//!     tx.put(&GOLD.key(), &(gold - 30))?;
+//!     mail::send::<Gold>(tx, &to, &30)
+//! }).await?;
+//! // In any process, again and again.
+//! let round = mail::deliver_all::<Gold, _>(&store, None, |tx, letter| {
+//!     let gold = tx.get(&GOLD.key())?.unwrap_or(0);
+//!     Ok(tx.put(&GOLD.key(), &(gold + letter.body))?)
+//! }).await?;
+//! assert_eq!((round.delivery.delivered, round.next), (1, None));
+//! assert_eq!(store.scope(south).get(&GOLD.key()).await?, Some(30));
+//! # Ok(())
+//! # }
+//! ```
+
+mod courier;
+mod envelope;
+
+pub use courier::{Delivery, Letter, LetterOf, Round, Undelivered, Waiting, deliver_all, deliver_from};
+pub use envelope::{DeadLetter, Envelope, Sealed};
+
+use crate::limits::{OUTBOX_LETTERS_MAX, SEQUENCE_MAX};
+use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_schema::{
+    Automatic, Codec, Family, Json, Key, List, Number, Partition, Persistent, SortedSet, Text,
+};
+
+/// Links the keys of one kind of mail. A game implements it on a marker type.
+pub trait Mail: Send + Sync + 'static {
+    /// The partition of senders. Its outbox names it, also on one server.
+    type From: Partition;
+    /// The partition of receivers.
+    type To: Partition;
+    /// The codec of a letter's body.
+    type Codec: Codec;
+    /// The outbox.
+    type Outbox: Family<Partition = Self::From, Kind = SortedSet<Envelope<Self::To>>, Ttl = Persistent>;
+    /// The sender's last sequence.
+    type Sent: Family<Partition = Self::From, Kind = Text<Number<i64>>, Ttl = Persistent>;
+    /// The highest sequence that came from a sender.
+    type Received: Family<Partition = Self::To, Kind = Text<Number<i64>>, Ttl: Automatic>;
+    /// The dead letters of a receiver.
+    type Dead: Family<Partition = Self::To, Kind = List<Json<DeadLetter>>, Ttl: Automatic>;
+
+    /// Letters of one sender that wait at most, up to [`OUTBOX_LETTERS_MAX`].
+    const LETTERS_MAX: usize = OUTBOX_LETTERS_MAX;
+
+    /// The key of the outbox.
+    fn outbox() -> Key<Self::Outbox>;
+
+    /// The key of the last sequence.
+    fn sent() -> Key<Self::Sent>;
+
+    /// The key of the highest sequence that came from `from`.
+    fn received(from: &Self::From) -> Key<Self::Received>;
+
+    /// The key of the dead letters.
+    fn dead() -> Key<Self::Dead>;
+}
+
+/// Why a letter cannot be sent.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MailError {
+    /// Too many letters wait.
+    #[error("the outbox of {from} is full ({max} letters); nothing was written; deliver its letters first")]
+    Full {
+        /// The sender.
+        from: String,
+        /// The bound.
+        max: usize,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+/// Sends a letter: it leaves if the transaction commits.
+pub fn send<M: Mail>(
+    tx: &mut Tx<'_, M::From>,
+    to: &M::To,
+    letter: &<M::Codec as Codec>::Value,
+) -> Result<(), MailError> {
+    let max = M::LETTERS_MAX.min(OUTBOX_LETTERS_MAX);
+    if tx.zcard(&M::outbox())? >= max {
+        let mut from = Vec::new();
+        tx.partition().write(&mut from);
+        return Err(MailError::Full { from: String::from_utf8_lossy(&from).into_owned(), max });
+    }
+    let sequence = next::<M>(tx)?;
+    let mut body = Vec::new();
+    <M::Codec as Codec>::encode(letter, &mut body)
+        .map_err(|error| Error::Invalid { what: "letter", problem: error.to_string() })?;
+    let sealed = Sealed { sequence, to: to.clone(), body };
+    // Exact: a sequence is far below 2^53.
+    tx.zadd(&M::outbox(), &sealed, sequence as f64)?;
+    Ok(())
+}
+
+/// The next sequence of a sender: greater than the last one, and at least the engine's microseconds.
+fn next<M: Mail>(tx: &mut Tx<'_, M::From>) -> Result<i64> {
+    let last = tx.get(&M::sent())?.unwrap_or(0);
+    let next = last.saturating_add(1).max(tx.now().saturating_mul(1_000));
+    if !(1..=SEQUENCE_MAX).contains(&next) {
+        let problem = format!("{last} has no successor; an external client wrote it, delete the key");
+        return Err(Error::Invalid { what: "sequence of mail", problem });
+    }
+    tx.put(&M::sent(), &next)?;
+    Ok(next)
+}
+
+/// How many letters of a sender wait.
+pub fn waiting<M: Mail>(tx: &mut Tx<'_, M::From>) -> Result<usize> {
+    tx.zcard(&M::outbox())
+}
+
+/// Takes the oldest dead letter of a receiver, to be handled in the caller's transaction.
+pub fn take_dead<M: Mail>(tx: &mut Tx<'_, M::To>) -> Result<Option<DeadLetter>> {
+    tx.lpop(&M::dead())
+}
