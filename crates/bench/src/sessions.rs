@@ -1,4 +1,4 @@
-//! What a session store holds: 220 bytes under a player's number, for an hour after the last write.
+//! The session records of the benchmarks: 220 bytes per player, which expire an hour after the last write.
 
 use emberkeep::hot::embedded::Embedded;
 use emberkeep::hot::{Scope, Store};
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// Bytes of a session.
 pub(super) const SESSION_BYTES: usize = 220;
-/// Life of a session after its last write.
-pub(super) const SESSION_LIFE: Duration = Duration::from_secs(3_600);
-/// What stands before the player's number in a session's key.
+/// TTL of a session after its last write.
+pub(super) const SESSION_TTL: Duration = Duration::from_secs(3_600);
+/// The part of a session's key before the player's number.
 const SESSION_PREFIX: &[u8] = b"ember:bench:session:";
 
 partition! {
@@ -24,13 +24,13 @@ family! {
         kind: Text<Raw>,
         partition: Realm,
         parts: (playerId: u64),
-        ttl: refresh(SESSION_LIFE),
+        ttl: refresh(SESSION_TTL),
         owner: "bench",
     }
 }
 
 family! {
-    /// Something that ends at a given moment.
+    /// A value that expires at a given time.
     pub PASSING = "ember:bench:passing:{number}" {
         kind: Text<Raw>,
         partition: Realm,
@@ -51,7 +51,7 @@ pub(super) fn session_key(player: u64) -> Key<SESSION> {
     SESSION.key(player)
 }
 
-/// The same key as bytes, built by hand: what somebody without a schema would do.
+/// The same key as bytes, built by hand as without a schema.
 #[inline]
 pub(super) fn with_raw_key<R>(player: u64, act: impl FnOnce(&[u8]) -> R) -> R {
     let mut key = [0; SESSION_PREFIX.len() + 20];
@@ -85,7 +85,7 @@ mod tests {
     use emberkeep::schema::KeyLayout;
 
     #[test]
-    fn both_sides_use_the_same_keys_and_values_of_the_same_size() {
+    fn both_ways_build_the_same_keys_and_values_have_their_size() {
         for player in [0, 7, 99_999, 4_999_999, u64::MAX] {
             let ours = session_key(player).to_text(&KeyLayout::single(), &Realm);
             with_raw_key(player, |raw| assert_eq!(raw, ours.as_bytes()));

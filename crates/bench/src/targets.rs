@@ -6,7 +6,7 @@
 use emberkeep::games::monsters::{DamageEntry, MONSTER, Monster, MonsterId, rules};
 use emberkeep::games::world::{CharacterId, Tenant};
 use emberkeep::hot::{Error, Tx};
-use emberkeep::schema::{Array, Codec, Extra, Json, Key};
+use emberkeep::schema::{Codec, Json, Key};
 use uuid::Uuid;
 
 /// Health of a monster that dies after about ten hits.
@@ -36,21 +36,13 @@ pub(super) fn blow(random: u64) -> (CharacterId, u64) {
 pub(super) fn monster(tenant: Tenant, number: u64, entries: usize) -> Monster {
     let entry = |n: usize| {
         let (character, damage) = blow(crate::measure::scattered(n as u64));
-        DamageEntry { character, damage: damage as u32, extra: Extra::default() }
+        DamageEntry::new(character, damage as u32)
     };
     Monster {
-        id: id(number),
         tenant_id: Some(tenant.0),
         region: "GMS".into(),
         major_version: 83,
         minor_version: 1,
-        world: 0,
-        channel: 3,
-        map: 100_000_000,
-        instance: Uuid::nil(),
-        template: 9_300_018,
-        max_hp: HP,
-        hp: HP,
         max_mp: 200,
         mp: 200,
         controller: CharacterId(1_000_042),
@@ -58,10 +50,8 @@ pub(super) fn monster(tenant: Tenant, number: u64, entries: usize) -> Monster {
         y: 356,
         fh: 12,
         stance: 5,
-        team: -1,
         damage: (0..entries).map(entry).collect(),
-        effects: Array::default(),
-        extra: Extra::default(),
+        ..Monster::new(id(number), 0, 3, 100_000_000, Uuid::nil(), HP, HP, 9_300_018)
     }
 }
 

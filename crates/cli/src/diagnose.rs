@@ -71,12 +71,12 @@ mod tests {
             ("redis", b"-NOAUTH Authentication required.\r\n", None),
         ] {
             let url = format!("{scheme}://joe:s3cret@{}/0?wait=1", server(answer));
-            let told = advice(&url, "timed out");
-            assert_eq!(told.is_some(), expected.is_some(), "{url}: {told:?}");
-            assert!(told.is_none_or(|told| told.contains(expected.unwrap())), "{url}: {told:?}");
+            let advised = advice(&url, "timed out");
+            assert_eq!(advised.is_some(), expected.is_some(), "{url}: {advised:?}");
+            assert!(advised.is_none_or(|advised| advised.contains(expected.unwrap())), "{url}: {advised:?}");
         }
-        let told = advice("redis+cluster://h:1", "ERR This instance has cluster support disabled");
-        assert!(told.unwrap().contains("write redis://"));
+        let advised = advice("redis+cluster://h:1", "ERR This instance has cluster support disabled");
+        assert!(advised.unwrap().contains("write redis://"));
         assert_eq!(advice("redis://127.0.0.1:1", "refused"), None);
     }
 }

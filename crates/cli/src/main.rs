@@ -89,9 +89,15 @@ fn main() -> ExitCode {
 
 /// The command line, with the variables in the help of every setting.
 fn command() -> clap::Command {
-    let command = Arguments::command();
+    let command = hide_values_of_variables(Arguments::command());
     let command = command.mut_subcommand("serve", settings::with_variables);
     command.mut_subcommand("config", settings::with_variables)
+}
+
+/// The help names the variables of all commands, and shows what is in none of them.
+fn hide_values_of_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| argument.hide_env_values(true));
+    command.mut_subcommands(hide_values_of_variables)
 }
 
 fn config(sources: &settings::Sources) -> anyhow::Result<ExitCode> {

@@ -25,8 +25,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{damage}")?;
         writeln!(
             out,
-            "A repair keeps {} transactions and sets aside {} bytes behind them; no file is deleted.",
-            found.transactions, found.lost_bytes
+            "A repair keeps {} and sets aside {} behind them; no file is deleted.",
+            count(found.transactions, "transaction"),
+            count(found.lost_bytes, "byte")
         )?;
         for name in &found.left_out {
             writeln!(out, "no manifest names appendonlydir/{name}, and its data fits in nowhere")?;
@@ -44,11 +45,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (journal, recovery) =
         Journal::open(options, &mut |_, _| Ok(())).context("cannot open the journal")?;
     journal.close().context("cannot close the journal")?;
-    writeln!(out, "The journal is sound: {} transactions.", recovery.transactions)?;
+    writeln!(out, "The journal is sound: {}.", count(recovery.transactions, "transaction"))?;
     for name in &recovery.set_aside {
         writeln!(out, "set aside: appendonlydir/{name}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number with its noun.
+fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
 }
 
 /// Asks; anything but a plain yes, and an input that has ended, is a no.
@@ -58,4 +67,12 @@ fn confirmed(out: &mut impl Write) -> std::io::Result<bool> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([0, 1, 2].map(|n| super::count(n, "byte")), ["0 bytes", "1 byte", "2 bytes"]);
+    }
 }

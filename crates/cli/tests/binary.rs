@@ -111,7 +111,7 @@ fn the_page_of_keys_is_current() {
 }
 
 #[test]
-fn a_mistake_on_the_command_line_is_told_in_plain_words() {
+fn a_mistake_on_the_command_line_is_explained() {
     let cases: [(&[&str], &str); 10] = [
         (&["demo", "--for", "30"], "such as 500ms, 30s, 2m or 1h"),
         (&["demo", "--players", "0"], "0 is not in 1..=100000"),

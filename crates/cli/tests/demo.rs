@@ -192,7 +192,7 @@ fn processes_whose_parent_dies_end_too() {
 }
 
 #[test]
-fn a_mistake_about_processes_is_told_in_plain_words() {
+fn a_mistake_about_processes_is_explained() {
     let cases: [(&[&str], &str); 4] = [
         (&["demo", "--processes", "2"], "name one with --hot redis://… or redis+cluster://…"),
         (&["demo", "--processes", "2", "--data", "x"], "needs a server that all of them reach"),

@@ -168,7 +168,7 @@ async fn a_vote_and_its_deadline_survive_the_death_of_the_only_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_told_to_end_says_goodbye_and_keeps_everything() {
+async fn a_server_that_is_asked_to_end_says_goodbye_and_keeps_everything() {
     let folder = scratch();
     let data = folder.path().display().to_string();
     let mut server = Server::start(&["--data", &data]);

@@ -51,8 +51,7 @@
 //! // In process. `RedisEngine::connect("redis://…").await?` instead changes nothing below.
 //! let store = Store::new(Arc::new(Embedded::in_memory()));
 //! let realm = Realm(Name::new("north").expect("a word without a colon"));
-//! let chest = Chest { gold: 100, log: vec![], extra: Default::default() };
-//! store.scope(realm.clone()).put(&CHEST.key(7), chest).await?;
+//! store.scope(realm.clone()).put(&CHEST.key(7), Chest::new(100)).await?;
 //!
 //! let (ann, ben) = tokio::join!(take(&store, &realm, 7, "ann", 80), take(&store, &realm, 7, "ben", 80));
 //! assert_eq!(ann? + ben?, 100);

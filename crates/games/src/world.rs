@@ -1,6 +1,6 @@
 //! Types that monsters and reactors share: tenants, fields, characters.
 
-use emberkeep_schema::{Extra, part, partition, record};
+use emberkeep_schema::{part, partition, record};
 use uuid::Uuid;
 
 partition! {
@@ -29,16 +29,20 @@ pub(crate) fn word_problem(text: &str, bytes_max: usize) -> Option<String> {
 }
 
 record! {
-    /// The tenant inside a record: its id and the version of its client.
+    /// The tenant of a record.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct TenantFields {
-        /// The id of the tenant.
+        /// The tenant's id.
         pub id: Uuid => "id",
         /// Region of the client.
+        #[openapi(example = "GMS")]
         pub region: String => "region" default,
         /// Major version of the client.
+        #[openapi(example = 83)]
         pub major_version: u16 => "majorVersion" or 0,
         /// Minor version of the client.
+        #[openapi(example = 1)]
         pub minor_version: u16 => "minorVersion" or 0,
     }
 }
@@ -57,14 +61,17 @@ pub struct Field {
 }
 
 record! {
-    /// A field inside a record.
+    /// The field of a record.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct FieldFields {
         /// The world.
         pub world: u8 => "worldId",
         /// The channel of the world.
+        #[openapi(example = 1)]
         pub channel: u8 => "channelId",
         /// The map.
+        #[openapi(example = 910_010_000)]
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance" default,
@@ -87,6 +94,6 @@ impl FieldFields {
 impl From<Field> for FieldFields {
     fn from(field: Field) -> FieldFields {
         let Field { world, channel, map, instance } = field;
-        FieldFields { world, channel, map, instance, extra: Extra::default() }
+        FieldFields { instance, ..FieldFields::new(world, channel, map) }
     }
 }

@@ -12,7 +12,7 @@ use emberkeep_hot::journal::Durability;
 use emberkeep_schema::{List, Number, Text, family, partition};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,20 +90,24 @@ fn victim() {
     });
 }
 
-/// Starts a victim, kills it at a random point, and returns the last transaction it acknowledged.
-fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
+/// Starts this binary as one of the processes that are killed. Returns it and the lines that it prints.
+fn start(test: &str, folder: &Path, mode: &str) -> (Child, impl Iterator<Item = String>) {
     let mut child = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(FOLDER, folder)
         .env(MODE, mode)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("the victim starts");
-    let mut acks = BufReader::new(child.stdout.take().expect("a pipe"))
-        .lines()
-        .map_while(Result::ok)
-        .filter_map(|line| line.strip_prefix("ack ")?.parse::<i64>().ok());
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    (child, lines)
+}
+
+/// Starts a victim, kills it at a random point, and returns the last transaction it acknowledged.
+fn kill_one(folder: &Path, mode: &str, random: u64) -> i64 {
+    let (mut child, lines) = start("victim", folder, mode);
+    let mut acks = lines.filter_map(|line| line.strip_prefix("ack ")?.parse::<i64>().ok());
     // One in eight dies while it starts or recovers, the others after some transactions: points of its life,
     // not of the clock, so that a busy machine does not kill them all in the cradle.
     let mut last = 0;
@@ -216,15 +220,7 @@ fn crowd() {
 
 /// Kills a crowd after some answers. Answers the highest number that each counter was said to have.
 fn kill_crowd(folder: &Path, mode: &str, answers: usize) -> [i64; THREADS as usize] {
-    let mut child = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "crowd", "--nocapture", "--test-threads=1"])
-        .env(FOLDER, folder)
-        .env(MODE, mode)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the victim starts");
-    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let (mut child, lines) = start("crowd", folder, mode);
     let mut acks = lines.filter_map(|line| {
         let (thread, n) = line.split_once("ack ")?.1.split_once(' ')?;
         Some((thread.parse::<usize>().ok()?, n.parse::<i64>().ok()?))

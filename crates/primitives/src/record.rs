@@ -35,7 +35,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
 //! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
-//! let ship = Ship { fuel: 10, extra: Default::default() };
+//! let ship = Ship::new(10);
 //! let fresh = ship.clone();
 //! assert!(scope.transact(move |tx| record::create(tx, &SHIP.key(7), &fresh)).await?);
 //! assert!(!scope.transact(move |tx| record::create(tx, &SHIP.key(7), &ship)).await?);
@@ -96,10 +96,10 @@ where
 {
     let Some(mut value) = tx.get(key)? else { return Ok(None) };
     match rule(&mut value)? {
-        Change::Put(told) => {
+        Change::Put(result) => {
             tx.put(key, &value)?;
-            Ok(Some(told))
+            Ok(Some(result))
         }
-        Change::Leave(told) => Ok(Some(told)),
+        Change::Leave(result) => Ok(Some(result)),
     }
 }

@@ -242,8 +242,8 @@ mod tests {
         let mut search = Search { left: SEARCHED_IDS_MAX, ids };
         let transactions = (1..).find(|_| search.go_on(SearchProgress(TRIES_PER_TRANSACTION_MAX)).is_err());
         assert_eq!(transactions, Some(SEARCHED_IDS_MAX / TRIES_PER_TRANSACTION_MAX));
-        let told = search.go_on(SearchProgress(1)).unwrap_err();
-        assert_eq!(told, Exhausted { looked: SEARCHED_IDS_MAX, ids });
-        assert!(told.to_string().contains("call again"), "{told}");
+        let error = search.go_on(SearchProgress(1)).unwrap_err();
+        assert_eq!(error, Exhausted { looked: SEARCHED_IDS_MAX, ids });
+        assert!(error.to_string().contains("call again"), "{error}");
     }
 }

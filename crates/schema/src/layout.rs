@@ -117,12 +117,12 @@ mod tests {
 
     #[test]
     fn a_prefix_that_would_break_the_layout_is_refused() {
-        let told = |prefix: &str| KeyLayout::new(prefix, Topology::Cluster).unwrap_err().to_string();
-        assert!(told("a{b").starts_with("the key prefix holds '{'"));
-        assert!(told("a}").starts_with("the key prefix holds '}'"));
-        assert!(told("a\n").starts_with("the key prefix holds '\\n'"));
-        assert!(told(&"p".repeat(65)).contains("65 bytes; expected at most 64"));
-        assert!(told("ember:").contains("choose another"));
+        let error = |prefix: &str| KeyLayout::new(prefix, Topology::Cluster).unwrap_err().to_string();
+        assert!(error("a{b").starts_with("the key prefix holds '{'"));
+        assert!(error("a}").starts_with("the key prefix holds '}'"));
+        assert!(error("a\n").starts_with("the key prefix holds '\\n'"));
+        assert!(error(&"p".repeat(65)).contains("65 bytes; expected at most 64"));
+        assert!(error("ember:").contains("choose another"));
         assert_eq!(KeyLayout::new("test:", Topology::Single).unwrap().prefix(), "test:");
     }
 

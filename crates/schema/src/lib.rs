@@ -17,6 +17,10 @@ mod kind;
 mod layout;
 pub mod limits;
 mod name;
+#[cfg(feature = "openapi")]
+pub mod openapi;
+#[cfg(not(feature = "openapi"))]
+mod openapi_off;
 mod part;
 mod partition;
 mod pattern;
@@ -53,4 +57,6 @@ pub mod macro_support {
     pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::ttl::Milliseconds;
     pub use serde;
+    #[cfg(feature = "openapi")]
+    pub use {serde_json, utoipa};
 }

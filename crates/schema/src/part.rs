@@ -223,6 +223,8 @@ macro_rules! part {
                 $crate::macro_support::serde::Deserialize::deserialize(deserializer).map($name)
             }
         }
+
+        $crate::part_openapi! { $name, $inner }
     };
 }
 

@@ -190,22 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_in_words() {
-        let told =
+    fn every_mistake_is_explained() {
+        let diagnosis =
             |pattern: &str, parts: &[&str]| diagnose(pattern, Some("tenantId"), parts).unwrap_or("fine");
-        assert!(told("", &[]).contains("start with text"));
-        assert!(told("{id}:x", &["id"]).contains("start with text"));
-        assert!(told("a:{id", &["id"]).contains("`{` without a `}`"));
-        assert!(told("a:id}", &["id"]).contains("`}` without a `{`"));
-        assert!(told("a:x{id}", &["id"]).contains("whole place"));
-        assert!(told("a:{id}x", &["id"]).contains("whole place"));
-        assert!(told("a:{tenantId}:{tenantId}", &[]).contains("twice"));
-        assert!(told("a:{y}:{x}", &["x", "y"]).contains("same order"));
-        assert!(told("a:{x}", &[]).contains("same order"));
-        assert!(told("a:{}", &[]).contains("same order"));
-        assert!(told("a:{x}", &["x", "y"]).contains("does not hold"));
-        assert!(told("a b", &[]).contains("visible ASCII"));
-        assert!(told("a", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]).contains("more than 8"));
-        assert_eq!(told("a:{x}:{tenantId}:{y}", &["x", "y"]), "fine");
+        assert!(diagnosis("", &[]).contains("start with text"));
+        assert!(diagnosis("{id}:x", &["id"]).contains("start with text"));
+        assert!(diagnosis("a:{id", &["id"]).contains("`{` without a `}`"));
+        assert!(diagnosis("a:id}", &["id"]).contains("`}` without a `{`"));
+        assert!(diagnosis("a:x{id}", &["id"]).contains("whole place"));
+        assert!(diagnosis("a:{id}x", &["id"]).contains("whole place"));
+        assert!(diagnosis("a:{tenantId}:{tenantId}", &[]).contains("twice"));
+        assert!(diagnosis("a:{y}:{x}", &["x", "y"]).contains("same order"));
+        assert!(diagnosis("a:{x}", &[]).contains("same order"));
+        assert!(diagnosis("a:{}", &[]).contains("same order"));
+        assert!(diagnosis("a:{x}", &["x", "y"]).contains("does not hold"));
+        assert!(diagnosis("a b", &[]).contains("visible ASCII"));
+        assert!(diagnosis("a", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]).contains("more than 8"));
+        assert_eq!(diagnosis("a:{x}:{tenantId}:{y}", &["x", "y"]), "fine");
     }
 }

@@ -19,6 +19,9 @@
 /// A field `pub extra: Extra` is added: what somebody else wrote. Use
 /// [`Array`](crate::Array) for lists that a Lua script may touch. A record may hold records.
 ///
+/// A function `new` is added. It takes the fields that must not be absent, in their order; the others get
+/// the value that holds when they are absent.
+///
 /// After the braces may stand `then PATH`, a `fn(&mut Record)` that every reading ends with: it turns a
 /// former form of the record, whose fields are in `extra`, into the present one.
 ///
@@ -46,9 +49,34 @@
 /// let mut out = Vec::new();
 /// Json::<Monster>::encode(&monster, &mut out).unwrap();
 /// assert_eq!(out, br#"{"hp":7,"controlCharacterId":0,"damageEntries":[],"aggro":1e0}"#);
+///
+/// let other = Monster { controller: 5, ..Monster::new(9) };
+/// assert_eq!((other.hp, other.controller, other.name), (9, 5, None));
 /// ```
+///
+/// # In OpenAPI documents
+///
+/// With the feature `openapi`, a record with `#[openapi]` after its derives implements `utoipa::ToSchema`;
+/// without the feature the attribute does nothing. The documentation comments become the descriptions, and
+/// a field may have an example: `#[openapi(example = 35)]` after its comment. Other attributes are not
+/// possible on such a record. The types of its fields implement `openapi::FieldSchema`.
 #[macro_export]
 macro_rules! record {
+    // Described in OpenAPI documents.
+    ($(#[doc = $doc:literal])* $(#[derive($($derive:tt)*)])* #[openapi] $vis:vis struct $name:ident {
+        $($(#[doc = $field_doc:literal])* $(#[openapi(example = $example:expr)])?
+            $field_vis:vis $field:ident: $type:ty => $json:literal $($absent:ident $($default:expr)?)?),* $(,)?
+    } $(then $then:path)?) => {
+        $crate::record! {
+            $(#[doc = $doc])* $(#[derive($($derive)*)])* $vis struct $name {
+                $($(#[doc = $field_doc])* $field_vis $field: $type => $json $($absent $($default)?)?),*
+            } $(then $then)?
+        }
+        $crate::record_openapi! {
+            $name [$($doc)*] $({ [$($field_doc)*] [$($example)?] $type, $json, $($absent)? })*
+        }
+    };
+
     ($(#[$attribute:meta])* $vis:vis struct $name:ident {
         $($(#[$field_attribute:meta])* $field_vis:vis $field:ident: $type:ty => $json:literal
             $($absent:ident $($default:expr)?)?),* $(,)?
@@ -59,6 +87,8 @@ macro_rules! record {
             /// Fields that somebody else wrote, kept as they are.
             pub extra: $crate::Extra,
         }
+
+        $crate::record! { @new $vis $name [] [] $({ $field: $type, $json, $($absent $($default)?)? })* }
 
         impl $crate::macro_support::serde::Serialize for $name {
             fn serialize<S: $crate::macro_support::serde::Serializer>(
@@ -79,27 +109,28 @@ macro_rules! record {
             ) -> ::core::result::Result<Self, D::Error> {
                 use $crate::macro_support::serde::de;
 
+                // With underscores, because the types of the record's fields are in scope, too.
                 #[allow(non_camel_case_types)]
-                enum Field { $($field,)* }
+                enum __Field { $($field,)* }
 
                 const NAMES: &[&str] = &[$($json),*];
 
-                enum Name { Known(usize), Unknown(::std::string::String) }
+                enum __Name { Known(usize), Unknown(::std::string::String) }
 
                 /// The field that probably comes next: we write them in order.
-                struct NameSeed(usize);
+                struct __NameSeed(usize);
 
-                impl NameSeed {
-                    fn named(name: &str) -> Name {
+                impl __NameSeed {
+                    fn named(name: &str) -> __Name {
                         match NAMES.iter().position(|known| *known == name) {
-                            ::core::option::Option::Some(place) => Name::Known(place),
-                            ::core::option::Option::None => Name::Unknown(::std::borrow::ToOwned::to_owned(name)),
+                            ::core::option::Option::Some(place) => __Name::Known(place),
+                            ::core::option::Option::None => __Name::Unknown(::std::borrow::ToOwned::to_owned(name)),
                         }
                     }
                 }
 
-                impl<'de> de::Visitor<'de> for NameSeed {
-                    type Value = Name;
+                impl<'de> de::Visitor<'de> for __NameSeed {
+                    type Value = __Name;
 
                     fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                         f.write_str("the name of a field")
@@ -107,11 +138,11 @@ macro_rules! record {
 
                     /// Our own reader: it is the one that was expected.
                     #[inline]
-                    fn visit_unit<E: de::Error>(self) -> ::core::result::Result<Name, E> {
-                        ::core::result::Result::Ok(Name::Known(self.0))
+                    fn visit_unit<E: de::Error>(self) -> ::core::result::Result<__Name, E> {
+                        ::core::result::Result::Ok(__Name::Known(self.0))
                     }
 
-                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<Name, E> {
+                    fn visit_str<E: de::Error>(self, name: &str) -> ::core::result::Result<__Name, E> {
                         ::core::result::Result::Ok(Self::named(name))
                     }
 
@@ -119,44 +150,44 @@ macro_rules! record {
                     fn visit_enum<A: de::EnumAccess<'de>>(
                         self,
                         name: A,
-                    ) -> ::core::result::Result<Name, A::Error> {
-                        let (name, rest) = name.variant_seed(AnyName)?;
+                    ) -> ::core::result::Result<__Name, A::Error> {
+                        let (name, rest) = name.variant_seed(__AnyName)?;
                         de::VariantAccess::unit_variant(rest)?;
                         ::core::result::Result::Ok(name)
                     }
                 }
 
                 /// A name, whichever.
-                struct AnyName;
+                struct __AnyName;
 
-                impl<'de> de::DeserializeSeed<'de> for AnyName {
-                    type Value = Name;
+                impl<'de> de::DeserializeSeed<'de> for __AnyName {
+                    type Value = __Name;
 
                     fn deserialize<D: de::Deserializer<'de>>(
                         self,
                         deserializer: D,
-                    ) -> ::core::result::Result<Name, D::Error> {
-                        deserializer.deserialize_identifier(NameSeed(0))
+                    ) -> ::core::result::Result<__Name, D::Error> {
+                        deserializer.deserialize_identifier(__NameSeed(0))
                     }
                 }
 
-                impl<'de> de::DeserializeSeed<'de> for NameSeed {
-                    type Value = Name;
+                impl<'de> de::DeserializeSeed<'de> for __NameSeed {
+                    type Value = __Name;
 
                     #[inline]
                     fn deserialize<D: de::Deserializer<'de>>(
                         self,
                         deserializer: D,
-                    ) -> ::core::result::Result<Name, D::Error> {
+                    ) -> ::core::result::Result<__Name, D::Error> {
                         // A name is one of a list; our own reader tries the first of it before it looks
                         // closer.
                         deserializer.deserialize_enum($crate::macro_support::NAMES, &NAMES[self.0..], self)
                     }
                 }
 
-                struct RecordVisitor;
+                struct __RecordVisitor;
 
-                impl<'de> de::Visitor<'de> for RecordVisitor {
+                impl<'de> de::Visitor<'de> for __RecordVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -170,14 +201,14 @@ macro_rules! record {
                         $(let mut $field: ::core::option::Option<$type> = ::core::option::Option::None;)*
                         let mut extra = $crate::Extra::default();
                         let mut next = 0;
-                        while let ::core::option::Option::Some(name) = map.next_key_seed(NameSeed(next))? {
+                        while let ::core::option::Option::Some(name) = map.next_key_seed(__NameSeed(next))? {
                             match name {
-                                $(Name::Known(place) if place == Field::$field as usize => {
+                                $(__Name::Known(place) if place == __Field::$field as usize => {
                                     next = place + 1;
                                     $field = ::core::option::Option::Some(map.next_value()?);
                                 })*
-                                Name::Known(_) => {}
-                                Name::Unknown(name) => extra.read(name, &mut map)?,
+                                __Name::Known(_) => {}
+                                __Name::Unknown(name) => extra.read(name, &mut map)?,
                             }
                         }
                         #[allow(unused_mut)]
@@ -195,8 +226,30 @@ macro_rules! record {
                     }
                 }
 
-                deserializer.deserialize_map(RecordVisitor)
+                deserializer.deserialize_map(__RecordVisitor)
             }
+        }
+    };
+
+    // Moves each field into the parameters or into the values of the constructor.
+    (@new $vis:vis $name:ident [$($param:tt)*] [$($value:tt)*]) => {
+        impl $name {
+            /// A record with these fields. The others are as if they were absent, and `extra` is empty.
+            #[allow(dead_code, private_interfaces, clippy::too_many_arguments, clippy::new_without_default)]
+            $vis fn new($($param)*) -> $name {
+                $name { $($value)* extra: $crate::Extra::default() }
+            }
+        }
+    };
+    (@new $vis:vis $name:ident [$($param:tt)*] [$($value:tt)*]
+        { $field:ident: $type:ty, $json:literal, } $($rest:tt)*) => {
+        $crate::record! { @new $vis $name [$($param)* $field: $type,] [$($value)* $field,] $($rest)* }
+    };
+    (@new $vis:vis $name:ident [$($param:tt)*] [$($value:tt)*]
+        { $field:ident: $type:ty, $json:literal, $($absent:tt)+ } $($rest:tt)*) => {
+        $crate::record! {
+            @new $vis $name [$($param)*] [$($value)* $field: $crate::record!(@absent $json, $($absent)+),]
+            $($rest)*
         }
     };
 
@@ -223,7 +276,7 @@ macro_rules! record {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Array, Codec, Json, ValueError};
+    use crate::{Array, Codec, Json, Name, ValueError};
     use proptest::prelude::*;
 
     record! {
@@ -262,6 +315,34 @@ mod tests {
         }
     }
 
+    record! {
+        /// A record whose types have the names of types inside the macro.
+        #[derive(Debug, PartialEq)]
+        struct Names {
+            field: Field => "field",
+            name: Name => "name" or Name::new("none").unwrap(),
+        }
+    }
+
+    type Field = u8;
+
+    #[test]
+    fn types_of_fields_may_have_any_name() {
+        let names = Json::<Names>::decode(br#"{"field":7}"#).unwrap();
+        assert_eq!(names, Names::new(7));
+        assert_eq!(names.name, Name::new("none").unwrap());
+    }
+
+    #[test]
+    fn a_constructor_takes_what_must_not_be_absent() {
+        let monster = Monster::new(7, Array(vec![Damage::new(1, 2)]));
+        assert_eq!(
+            monster,
+            read(r#"{"uniqueId":7,"damageEntries":[{"characterId":1,"damage":2}]}"#).unwrap()
+        );
+        assert_eq!(Chest::new().at, None);
+    }
+
     #[test]
     fn a_former_form_is_read_and_written_as_the_present_one() {
         for former in [r#"{"x":5,"lid":[]}"#, r#"{ "lid":[], "x":5 }"#] {
@@ -296,8 +377,8 @@ mod tests {
     fn an_absent_field_takes_its_default_or_is_an_error() {
         let monster = read(r#"{"uniqueId":1,"damageEntries":null}"#).unwrap();
         assert_eq!((monster.hp, monster.speed, &monster.map), (100, 0.0, &None));
-        let told = read(r#"{"uniqueId":1}"#).unwrap_err().to_string();
-        assert!(told.contains("missing field `damageEntries`, at line 1 column 14"), "{told}");
+        let error = read(r#"{"uniqueId":1}"#).unwrap_err().to_string();
+        assert!(error.contains("missing field `damageEntries`, at line 1 column 14"), "{error}");
     }
 
     #[test]
@@ -321,19 +402,19 @@ mod tests {
 
     #[test]
     fn what_is_no_such_object_is_refused_with_its_place() {
-        let told = |json: &str| read(json).unwrap_err().to_string();
-        assert!(told("[]").contains("expected an object (Monster)"));
-        assert!(told(r#"{"uniqueId":"secret"}"#).contains("invalid type: string, expected u64"));
-        assert!(told(r#"{"uniqueId":1.5}"#).contains("floating point"));
-        assert!(told(r#"{"uniqueId":1,"damageEntries":[{}]}"#).contains("missing field `characterId`"));
-        assert!(told(r#"{"uniqueId":1,"#).contains("EOF"));
+        let error = |json: &str| read(json).unwrap_err().to_string();
+        assert!(error("[]").contains("expected an object (Monster)"));
+        assert!(error(r#"{"uniqueId":"secret"}"#).contains("invalid type: string, expected u64"));
+        assert!(error(r#"{"uniqueId":1.5}"#).contains("floating point"));
+        assert!(error(r#"{"uniqueId":1,"damageEntries":[{}]}"#).contains("missing field `characterId`"));
+        assert!(error(r#"{"uniqueId":1,"#).contains("EOF"));
     }
 
     proptest! {
         #[test]
         fn numbers_keep_their_meaning_exactly(id: u64, hp: i64, speed: f64, map: Option<String>, damage: i64) {
-            let damage = Damage { who: 1, damage, extra: Default::default() };
-            let monster = Monster { id, hp, speed, map, damage: Array(vec![damage]), extra: Default::default() };
+            let damage = Damage::new(1, damage);
+            let monster = Monster { hp, speed, map, ..Monster::new(id, Array(vec![damage])) };
             prop_assert_eq!(read(&written(&monster)).unwrap(), monster);
         }
     }

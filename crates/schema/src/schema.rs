@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_key_of_two_families_is_refused() {
-        let told = schema![RULES, RULE_BY_NAME].unwrap_err().to_string();
+        let error = schema![RULES, RULE_BY_NAME].unwrap_err().to_string();
         assert_eq!(
-            told,
+            error,
             "a key could belong to RULES (\"automation:{ship}:rules\") and to RULE_BY_NAME \
              (\"automation:{ship}:{rule}\"); tell them apart by a text of their own, or by part types \
              that share no value"
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn joining_checks_again() {
         let twice = [schema![RULES].unwrap(), schema![RULES].unwrap()];
-        let told = Schema::join(twice).unwrap_err().to_string();
+        let error = Schema::join(twice).unwrap_err().to_string();
         assert_eq!(
-            told,
+            error,
             "the families RULES and RULES both declare \"automation:{ship}:rules\"; \
              a key must belong to one family"
         );

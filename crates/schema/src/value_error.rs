@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_told_and_the_value_is_not() {
+    fn the_place_is_reported_and_the_value_is_not() {
         assert_eq!(
             problem::<Vec<u32>>("[1,\n\"secret, expected token\"]"),
             "not the expected JSON: invalid type: string, expected u32, at line 2 column 24 of 29 bytes"

@@ -2,6 +2,6 @@
 //! Each file in `ui/` is one mistake; the `.stderr` beside it is what its author reads.
 
 #[test]
-fn mistakes_are_told_in_words() {
+fn mistakes_are_explained() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

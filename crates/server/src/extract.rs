@@ -9,7 +9,7 @@ use crate::limit::bodies::{BodyLimit, BodyReservation};
 use crate::limits::{BODY_BYTES_MAX, BODY_RETRY};
 use crate::state::AppState;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
@@ -18,7 +18,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Display;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -35,14 +37,47 @@ impl FromRequestParts<AppState> for ClientAddress {
 
 pub(crate) struct Path<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+/// A value that is made of path parameters.
+///
+/// Not serde: each type would compile a copy of its path deserializer.
+pub(crate) trait FromPath: Sized {
+    fn from_path(parameters: &PathParameters) -> Result<Self, ApiError>;
+}
+
+/// The parameters of a path by name, percent-decoded.
+pub(crate) struct PathParameters(RawPathParams);
+
+impl PathParameters {
+    async fn read(parts: &mut Parts) -> Result<PathParameters, ApiError> {
+        let raw = RawPathParams::from_request_parts(parts, &()).await;
+        raw.map(PathParameters).map_err(|rejection| ApiError::invalid(rejection.body_text()))
+    }
+
+    /// A parameter of the route, as a value.
+    pub(crate) fn get<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, ApiError> {
+        self.parse(name, str::parse)
+    }
+
+    /// The same, with a parser.
+    pub(crate) fn parse<T, E: Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, ApiError> {
+        let text = self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
+        parse(text).map_err(|error| invalid_parameter(name, text, &error))
+    }
+}
+
+fn invalid_parameter(name: &str, text: &str, error: &dyn Display) -> ApiError {
+    ApiError::invalid(format!("the path has {text:?} for {name}: {error}")).with("what", name)
+}
+
+impl<T: FromPath + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        match axum::extract::Path::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(value)) => Ok(Path(value)),
-            Err(rejection) => Err(ApiError::invalid(rejection.body_text())),
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        T::from_path(&PathParameters::read(parts).await?).map(Path)
     }
 }
 
@@ -65,18 +100,23 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
-        check_media_type(&request)?;
-        let (mut parts, body) = request.into_parts();
-        let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
-        let bytes = read_body(body, app.bodies.reserve(address), app.access.body_timeout).await?;
-        // Serde reads an array as a struct by position, which clients must not come to rely on.
-        if bytes.trim_ascii_start().first() == Some(&b'[')
-            && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
-        {
-            return Err(ApiError::invalid("the body does not fit this route: an array, expected an object"));
-        }
+        let bytes = json_bytes(request, app).await?;
         serde_json::from_slice(&bytes).map(Json).map_err(json_error)
     }
+}
+
+/// The body of a request that declares JSON. Apart from [`Json`], so that it is compiled once.
+async fn json_bytes(request: Request, app: &AppState) -> Result<Bytes, ApiError> {
+    check_media_type(&request)?;
+    let (mut parts, body) = request.into_parts();
+    let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
+    let bytes = read_body(body, app.bodies.reserve(address), app.access.body_timeout).await?;
+    // Serde reads an array as a struct by position, which clients must not come to rely on.
+    if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
+    {
+        return Err(ApiError::invalid("the body does not fit this route: an array, expected an object"));
+    }
+    Ok(bytes)
 }
 
 fn check_media_type(request: &Request) -> Result<(), ApiError> {

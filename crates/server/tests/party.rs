@@ -266,13 +266,13 @@ async fn who_says_nothing_is_ended_after_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_a_server_ends_its_sockets_are_told() {
+async fn when_a_server_ends_its_sockets_are_notified() {
     let server = embedded().await;
     let (code, _) = room(server.address(), 2, 1).await;
     let mut phone = Phone::join(server.address(), "phone", &code, None).await;
-    let (ended, told) = tokio::join!(server.end(), phone.ended());
+    let (ended, code) = tokio::join!(server.end(), phone.ended());
     ended.unwrap();
-    assert_eq!(told, Some(1001));
+    assert_eq!(code, Some(1001));
 }
 
 #[tokio::test(flavor = "multi_thread")]

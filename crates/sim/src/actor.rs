@@ -102,7 +102,7 @@ impl Actor {
         self.ledger.report(ground.tenant, Quantity::Lives(monster.id.0), 1);
         self.count(Count::Spawns, 1);
         if friendly {
-            world.roster(ground.number).befriend(&mut self.random, monster.id.0);
+            world.roster(ground.number).add_friend(&mut self.random, monster.id.0);
         }
         Ok(monster.id)
     }

@@ -82,7 +82,7 @@ impl Player {
         let outcome = self.actor.world.monsters.damage(target.tenant, target.id, self.who, amount).await;
         self.actor.took(start.elapsed());
         if let Err(Error::NotFound { .. }) = outcome {
-            self.actor.world.roster(target.ground.number).strike_out(target.place, target.id.0);
+            self.actor.world.roster(target.ground.number).remove(target.place, target.id.0);
         }
         let Some(hit) = self.actor.tolerate(outcome)? else { return Ok(()) };
         self.actor.count(Count::Hits, 1);

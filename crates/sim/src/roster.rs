@@ -1,14 +1,14 @@
-//! Who is known to be in a field: hints of one process, so that a player need not ask the store whom it can hit.
+//! What a process knows of a field, so that a simulated player need not ask the store for a target.
 //!
-//! Other processes kill, spawn and tear down meanwhile, and ids are used again. What stands here may be gone, or be
-//! somebody else by now; whoever meets that strikes it out, and the field is listed again every now and then.
+//! These are hints. Other processes kill, spawn and tear down meanwhile, and ids are reused, so that an entry may be
+//! stale. The player that finds a stale entry removes it, and the field is listed again from time to time.
 
 use crate::plan::SPOTS_PER_FIELD;
 use fastrand::Rng;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Friendly monsters of a field that a process knows.
+/// Friendly monsters per field.
 const FRIENDS: usize = 4;
 
 /// One field.
@@ -17,26 +17,25 @@ pub(super) struct Roster {
     monsters: Vec<AtomicU32>,
     /// Ids of monsters that may have a drop timer.
     friends: [AtomicU32; FRIENDS],
-    /// What stands on each spot.
-    spots: Vec<Standing>,
+    spots: Vec<Spot>,
 }
 
-/// What is known of a spot.
-struct Standing {
+/// A spot of a reactor.
+struct Spot {
     /// The reactor; 0 is none.
     reactor: AtomicU32,
-    /// When it is worth asking again, in milliseconds since the game began: the spot cools down until then.
-    ask_at: AtomicU64,
+    /// The end of the cooldown, in milliseconds since the game began.
+    free_at: AtomicU64,
 }
 
 impl Roster {
-    /// A field in which about so many monsters live. Some more have room too: they walk about.
+    /// A field of about this many monsters. There is room for more, because monsters move between fields.
     pub(super) fn new(monsters: usize) -> Roster {
-        let nobody = || AtomicU32::new(0);
-        let empty = || Standing { reactor: nobody(), ask_at: AtomicU64::new(0) };
+        let no_id = || AtomicU32::new(0);
+        let empty = || Spot { reactor: no_id(), free_at: AtomicU64::new(0) };
         Roster {
-            monsters: (0..(monsters + monsters / 2 + 4)).map(|_| nobody()).collect(),
-            friends: std::array::from_fn(|_| nobody()),
+            monsters: (0..(monsters + monsters / 2 + 4)).map(|_| no_id()).collect(),
+            friends: std::array::from_fn(|_| no_id()),
             spots: (0..SPOTS_PER_FIELD).map(|_| empty()).collect(),
         }
     }
@@ -48,7 +47,7 @@ impl Roster {
         (id != 0).then_some((place, id))
     }
 
-    /// Puts a monster at a place, whatever stood there.
+    /// Puts a monster at a place, and forgets the one that was there.
     pub(super) fn put(&self, place: usize, id: u32) {
         self.monsters[place].store(id, Relaxed);
     }
@@ -60,12 +59,12 @@ impl Roster {
         let _ = after.iter().chain(before).any(|place| swap(place, 0, id));
     }
 
-    /// Strikes out who is not there.
-    pub(super) fn strike_out(&self, place: usize, id: u32) {
+    /// Removes a monster that is not in the field any more.
+    pub(super) fn remove(&self, place: usize, id: u32) {
         swap(&self.monsters[place], id, 0);
     }
 
-    /// Takes in a listing of the field.
+    /// Replaces the monsters by a listing of the field.
     pub(super) fn refresh(&self, random: &mut Rng, living: impl IntoIterator<Item = u32>) {
         let mut missing: HashSet<u32> = living.into_iter().collect();
         for place in &self.monsters {
@@ -83,21 +82,21 @@ impl Roster {
         self.spots.iter().for_each(|spot| spot.reactor.store(0, Relaxed));
     }
 
-    /// Makes a friend known, in place of an earlier one if there are many.
-    pub(super) fn befriend(&self, random: &mut Rng, id: u32) {
+    /// Adds a friendly monster, in place of another one if all places are taken.
+    pub(super) fn add_friend(&self, random: &mut Rng, id: u32) {
         let empty = self.friends.iter().any(|place| swap(place, 0, id));
         if !empty {
             self.friends[random.usize(..FRIENDS)].store(id, Relaxed);
         }
     }
 
-    /// A friend at a random place.
+    /// A random friendly monster.
     pub(super) fn friend(&self, random: &mut Rng) -> Option<u32> {
         Some(self.friends[random.usize(..FRIENDS)].load(Relaxed)).filter(|id| *id != 0)
     }
 
-    /// Strikes out a friend who is not there.
-    pub(super) fn unfriend(&self, id: u32) {
+    /// Removes a friendly monster that is not in the field any more.
+    pub(super) fn remove_friend(&self, id: u32) {
         for place in &self.friends {
             swap(place, id, 0);
         }
@@ -108,24 +107,24 @@ impl Roster {
         Some(self.spots[spot].reactor.load(Relaxed)).filter(|id| *id != 0)
     }
 
-    /// A reactor stands on a spot.
-    pub(super) fn stands(&self, spot: usize, id: u32) {
+    /// Notes a reactor on a spot.
+    pub(super) fn put_reactor(&self, spot: usize, id: u32) {
         self.spots[spot].reactor.store(id, Relaxed);
     }
 
-    /// A reactor is gone.
-    pub(super) fn fell(&self, spot: usize, id: u32) {
+    /// Removes a reactor from a spot.
+    pub(super) fn remove_reactor(&self, spot: usize, id: u32) {
         swap(&self.spots[spot].reactor, id, 0);
     }
 
-    /// Whether it is worth trying to put a reactor on a spot.
+    /// Whether a reactor can probably be created on a spot.
     pub(super) fn is_free(&self, spot: usize, now_ms: u64) -> bool {
-        self.reactor(spot).is_none() && self.spots[spot].ask_at.load(Relaxed) <= now_ms
+        self.reactor(spot).is_none() && self.spots[spot].free_at.load(Relaxed) <= now_ms
     }
 
-    /// A spot cools down.
-    pub(super) fn cools_until(&self, spot: usize, ms: u64) {
-        self.spots[spot].ask_at.store(ms, Relaxed);
+    /// Starts the cooldown of a spot.
+    pub(super) fn cool_until(&self, spot: usize, ms: u64) {
+        self.spots[spot].free_at.store(ms, Relaxed);
     }
 }
 
@@ -153,9 +152,9 @@ mod tests {
         roster.refresh(&mut random, [8, 9]);
         assert_eq!(known(&roster), [8, 9]);
         assert_eq!(roster.monsters[1].load(Relaxed), 8);
-        roster.strike_out(1, 9);
+        roster.remove(1, 9);
         assert_eq!(known(&roster), [8, 9], "another monster stands there");
-        roster.strike_out(1, 8);
+        roster.remove(1, 8);
         assert_eq!(known(&roster), [9]);
     }
 
@@ -171,10 +170,10 @@ mod tests {
     #[test]
     fn a_spot_is_asked_for_again_when_it_has_cooled_down() {
         let roster = Roster::new(1);
-        roster.stands(3, 77);
+        roster.put_reactor(3, 77);
         assert!(!roster.is_free(3, 0));
-        roster.cools_until(3, 500);
-        roster.fell(3, 77);
+        roster.cool_until(3, 500);
+        roster.remove_reactor(3, 77);
         assert!(!roster.is_free(3, 499) && roster.is_free(3, 500));
     }
 }

@@ -6,7 +6,7 @@ use crate::measure::{Counts, nanos_per_operation, per_second, scattered};
 use crate::peer::{Peer, connect};
 use crate::row::{Goal, Row};
 use crate::runtime::runtime;
-use crate::sessions::{SESSION_LIFE, session, with_raw_key};
+use crate::sessions::{SESSION_TTL, session, with_raw_key};
 use crate::suite::Bench;
 use anyhow::Result;
 use redis::Cmd;
@@ -39,7 +39,7 @@ pub(super) fn set_command(player: u64, value: &[u8]) -> Cmd {
     with_raw_key(player, |key| {
         command.arg(key);
     });
-    command.arg(value).arg("PX").arg(SESSION_LIFE.as_millis() as u64);
+    command.arg(value).arg("PX").arg(SESSION_TTL.as_millis() as u64);
     command
 }
 

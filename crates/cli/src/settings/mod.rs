@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct Sources {
     /// File of settings in TOML; its keys are the names of the flags without --
-    #[arg(long, value_name = "FILE", env = "EMBERKEEP_CONFIG", hide_env_values = true)]
+    #[arg(long, value_name = "FILE", env = "EMBERKEEP_CONFIG")]
     config: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
@@ -45,7 +45,7 @@ impl Sources {
     /// The settings in force as a file that could be given back, and whether a server could run with them.
     pub(crate) fn show(&self) -> anyhow::Result<(String, anyhow::Result<()>)> {
         let found = self.in_force()?;
-        let checked = Settings::read(&found).and_then(|settings| settings.store.check());
+        let checked = Settings::read(&found).and_then(|settings| settings.check());
         Ok((show::show(&found), checked))
     }
 }

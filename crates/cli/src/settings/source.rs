@@ -163,12 +163,12 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_refused_and_the_nearest_is_named() {
-        let told = from_text("tls_certificat = \"x\"").unwrap_err().to_string();
-        assert_eq!(told, "unknown key \"tls_certificat\"; did you mean tls-certificate?");
-        let told = from_text("zzz = 1").unwrap_err().to_string();
-        assert!(told.contains("known are http, hot, data"), "{told}");
-        let told = from_text("port = 7777").unwrap_err().to_string();
-        assert_eq!(told, "unknown key \"port\"; did you mean http?");
+        let error = from_text("tls_certificat = \"x\"").unwrap_err().to_string();
+        assert_eq!(error, "unknown key \"tls_certificat\"; did you mean tls-certificate?");
+        let error = from_text("zzz = 1").unwrap_err().to_string();
+        assert!(error.contains("known are http, hot, data"), "{error}");
+        let error = from_text("port = 7777").unwrap_err().to_string();
+        assert_eq!(error, "unknown key \"port\"; did you mean http?");
     }
 
     #[test]
@@ -182,16 +182,16 @@ mod tests {
     fn an_empty_text_hides_nothing() {
         let file = Some((PathBuf::from("e.toml"), given(&[("tokens", "t.toml")])));
         let found = in_force(Given::new(), given(&[("tokens", "")]), file);
-        let told = refuse_empty(&found).unwrap_err().to_string();
-        assert_eq!(told, "tokens is empty (variable); give it a value, or leave it out");
+        let error = refuse_empty(&found).unwrap_err().to_string();
+        assert_eq!(error, "tokens is empty (variable); give it a value, or leave it out");
         refuse_empty(&in_force(given(&[("ws-origins", "")]), Given::new(), None)).unwrap();
     }
 
     #[test]
     fn a_file_that_is_not_toml_is_refused_without_its_text() {
-        let told = from_text("http = 127.0.0.1:7777").unwrap_err().to_string();
-        assert!(told.starts_with("line 1: ") && told.ends_with("http = \"127.0.0.1:7777\""), "{told}");
-        let told = from_text("log = \"text\"\nhot = \"redis://:s3cret@host\n").unwrap_err().to_string();
-        assert!(told.starts_with("line 2: ") && !told.contains("s3cret"), "{told}");
+        let error = from_text("http = 127.0.0.1:7777").unwrap_err().to_string();
+        assert!(error.starts_with("line 1: ") && error.ends_with("http = \"127.0.0.1:7777\""), "{error}");
+        let error = from_text("log = \"text\"\nhot = \"redis://:s3cret@host\n").unwrap_err().to_string();
+        assert!(error.starts_with("line 2: ") && !error.contains("s3cret"), "{error}");
     }
 }

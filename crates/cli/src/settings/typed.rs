@@ -74,6 +74,13 @@ impl Settings {
         })?;
         Ok(Settings { store, listen, log, log_level })
     }
+
+    /// Refuses what `serve` would refuse, without opening the store or the address.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.store.check()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        Ok(runtime.block_on(self.listen.check())?)
+    }
 }
 
 fn text<'a>(found: &'a InForce, name: &str) -> Option<&'a str> {

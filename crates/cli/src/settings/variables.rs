@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_is_refused_and_the_nearest_is_named() {
-        let told = read(&[("EMBERKEEP_HTPP", "")]).unwrap_err().to_string();
-        assert_eq!(told, "unknown variable EMBERKEEP_HTPP; did you mean EMBERKEEP_HTTP?");
+        let error = read(&[("EMBERKEEP_HTPP", "")]).unwrap_err().to_string();
+        assert_eq!(error, "unknown variable EMBERKEEP_HTPP; did you mean EMBERKEEP_HTTP?");
     }
 
     #[test]
@@ -95,16 +95,20 @@ mod tests {
     fn what_kubernetes_tells_of_services_is_no_setting_and_what_looks_like_it_is_refused() {
         let url = "tcp://10.96.3.7:7777";
         for name in ["EMBERKEEP", "EMBERKEEP_METRICS", "EMBERKEEP_PORT_1"] {
-            for told in ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_7777_TCP"] {
-                assert_eq!(read(&[(&format!("{name}_{told}"), url)]).unwrap(), Given::new(), "{name}_{told}");
+            for suffix in ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_7777_TCP"] {
+                assert_eq!(
+                    read(&[(&format!("{name}_{suffix}"), url)]).unwrap(),
+                    Given::new(),
+                    "{name}_{suffix}"
+                );
             }
             for what in ["PROTO", "PORT", "ADDR"] {
                 read(&[(&format!("{name}_PORT_53_UDP_{what}"), "53")]).unwrap();
             }
         }
         for name in ["EMBERKEEP_PORT", "EMBERKEEP_PORT_X_TCP", "EMBERKEEP_PORT_7777", "EMBERKEEP_SERVICE"] {
-            let told = read(&[(name, "8080")]).unwrap_err().to_string();
-            assert!(told.starts_with(&format!("unknown variable {name};")), "{told}");
+            let error = read(&[(name, "8080")]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("unknown variable {name};")), "{error}");
         }
     }
 
@@ -113,8 +117,8 @@ mod tests {
     fn a_text_that_is_not_utf_8_is_refused_and_not_dropped() {
         use std::os::unix::ffi::OsStringExt as _;
         let broken = || OsString::from_vec(b"/srv/\xff".to_vec());
-        let told = from_variables([("EMBERKEEP_TOKENS".into(), broken())].into_iter()).unwrap_err();
-        assert_eq!(told.to_string(), "the variable EMBERKEEP_TOKENS is not UTF-8");
+        let error = from_variables([("EMBERKEEP_TOKENS".into(), broken())].into_iter()).unwrap_err();
+        assert_eq!(error.to_string(), "the variable EMBERKEEP_TOKENS is not UTF-8");
         assert_eq!(from_variables([("PATH".into(), broken())].into_iter()).unwrap(), Given::new());
     }
 }

@@ -48,11 +48,19 @@ fn config_refuses_what_serve_would_refuse() {
         (&["--hot", "redis://127.0.0.1:1", "--data", "x"], "leave it out"),
         (&["--hot", "redis://127.0.0.1:1?wiat=1"], "the option wiat is not known"),
         (&["--durability", "always"], "name one with --data"),
+        (&["--http", "0.0.0.0:0"], "refusing to listen on 0.0.0.0:0 without tokens"),
+        (&["--origins", "*"], "refusing origins * without tokens"),
+        (&["--origins", "game.example"], "expected"),
+        (&["--ws-origins", "game.example"], "expected"),
+        (&["--trusted-proxies", "10.0.0.0/33"], "expected"),
+        (&["--tokens", "/no/such/tokens.toml"], "/no/such/tokens.toml"),
+        (&["--tls-certificate", "/no/cert.pem", "--tls-key", "/no/key.pem"], "cannot use the certificate"),
     ] {
         let ran = run(&[&["config"], arguments].concat());
         let (code, said) = refused(&ran);
         assert!(code == Some(1) && said.contains(expected), "{arguments:?}: {said}");
         assert!(text(&ran.stdout).contains("log-level = \"info\""), "the settings are shown all the same");
+        assert_eq!(refused(&run(&[&["serve"], arguments].concat())), (code, said), "{arguments:?}");
     }
     assert!(run(&["config", "--http", "localhost:7777"]).status.success());
 }

@@ -21,10 +21,10 @@ fn who_says_stop_twice_does_not_wait() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(server.process.try_wait().unwrap(), None, "it waits for the request");
-    let told = std::time::Instant::now();
+    let signalled = std::time::Instant::now();
     server.signal("INT");
     assert_eq!(server.process.wait().unwrap().code(), Some(130));
-    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_secs(5), "{:?}", signalled.elapsed());
 }
 
 #[test]

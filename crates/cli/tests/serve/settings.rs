@@ -50,10 +50,10 @@ fn variables_of_others_refuse_nothing_and_empty_ones_hide_nothing() {
         ("EMBERKEEP_PORT_7777_TCP_ADDR", "10.96.3.7"),
     ];
     assert_eq!(with(&kubernetes), (true, String::new()));
-    let (passed, told) = with(&[("EMBERKEEP_TOKEN", "tokens.toml")]);
-    assert!(!passed && told.contains("did you mean EMBERKEEP_TOKENS?"), "{told}");
-    let (passed, told) = with(&[("EMBERKEEP_TOKENS", "")]);
-    assert!(!passed && told.contains("tokens is empty (variable)"), "{told}");
+    let (passed, said) = with(&[("EMBERKEEP_TOKEN", "tokens.toml")]);
+    assert!(!passed && said.contains("did you mean EMBERKEEP_TOKENS?"), "{said}");
+    let (passed, said) = with(&[("EMBERKEEP_TOKENS", "")]);
+    assert!(!passed && said.contains("tokens is empty (variable)"), "{said}");
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn a_store_that_cannot_be_opened_is_named_without_its_password() {
     for hot in [":s3cret@host", "redis://127.0.0.1:1?password=s3cret", "http://joe:s3cret@host"] {
         for command in ["serve", "config"] {
             let ran = run(&[command, "--hot", hot]);
-            let told = text(&ran.stdout) + &text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(1), "{told}");
-            assert!(!told.is_empty() && !told.contains("s3cret"), "{told}");
+            let said = text(&ran.stdout) + &text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(1), "{said}");
+            assert!(!said.is_empty() && !said.contains("s3cret"), "{said}");
         }
     }
 }
@@ -85,12 +85,12 @@ fn a_demo_is_for_a_store_of_its_own_on_this_machine() {
         emberkeep(&["serve", "--demo", "--config", &file.display().to_string()]),
         by_variable,
     ] {
-        let told = refused(command);
-        assert!(told.contains("--demo fills a store of its own"), "{told}");
+        let said = refused(command);
+        assert!(said.contains("--demo fills a store of its own"), "{said}");
     }
     run(&["token", "new", "--name", "lobby", "--tokens", &tokens]);
-    let told = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
-    assert!(told.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{told}");
+    let said = refused(emberkeep(&["serve", "--demo", "--http", "0.0.0.0:0", "--tokens", &tokens]));
+    assert!(said.contains("--demo is for this machine only, and http is 0.0.0.0:0"), "{said}");
 }
 
 #[test]

@@ -11,6 +11,8 @@
 mod error;
 pub mod limits;
 pub mod model;
+#[cfg(feature = "openapi")]
+mod openapi;
 pub mod rules;
 mod schema;
 mod service;

@@ -8,6 +8,8 @@ mod error;
 mod indexes;
 pub mod limits;
 pub mod model;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod per_state;
 mod request;
 pub mod rules;

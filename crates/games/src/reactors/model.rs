@@ -14,40 +14,51 @@ part! {
 }
 
 record! {
-    /// A reactor, from its creation to its destruction.
+    /// A reactor, from its creation to its destruction. External services may have added fields.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct Reactor {
-        /// The tenant. The key does not contain it, so a record without it is corrupt.
+        /// The tenant.
+        // The key does not contain it, so a record without it is corrupt.
         pub tenant: TenantFields => "tenant",
-        /// The id.
+        /// Its id.
+        #[openapi(example = 1_000_000_001)]
         pub id: ReactorId => "id",
-        /// The world.
+        /// The world it is in.
         pub world: u8 => "worldId",
-        /// The channel.
+        /// The channel it is in.
+        #[openapi(example = 1)]
         pub channel: u8 => "channelId",
-        /// The map.
+        /// The map it is on.
+        #[openapi(example = 100_000_000)]
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
-        /// The kind of reactor.
+        /// The classification.
+        #[openapi(example = 2001)]
         pub classification: u32 => "classification",
         /// The name that scripts use.
+        #[openapi(example = "box")]
         pub name: String => "name" default,
-        /// The state machine.
+        /// Its behaviour in each state.
         pub data: ReactorData => "data" default,
-        /// The current state.
+        /// The state it is in.
         pub state: i8 => "state" or 0,
-        /// The progress of its current event.
+        /// The state of its event.
         pub event_state: u8 => "eventState" or 0,
-        /// How long its spot cools down after its destruction, in milliseconds; 0 means no cooldown.
+        /// Cooldown of its spot after its destruction, in milliseconds; 0 is none.
+        #[openapi(example = 60_000)]
         pub delay_ms: u32 => "delay" or 0,
         /// The direction that it faces.
         pub direction: u8 => "direction" or 0,
         /// Position.
+        #[openapi(example = -315)]
         pub x: i16 => "x" or 0,
         /// Position.
+        #[openapi(example = 88)]
         pub y: i16 => "y" or 0,
-        /// Time of the last change.
+        /// When it changed last: RFC 3339 where Emberkeep wrote it.
+        #[openapi(example = "2024-02-29T23:59:59.007Z")]
         pub update_time: Timestamp => "updateTime" default,
     }
 }
@@ -81,18 +92,21 @@ pub struct Spot {
 }
 
 record! {
-    /// The definition of a kind of reactor.
+    /// The behaviour of a reactor.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[openapi]
     pub struct ReactorData {
-        /// The name of the kind.
+        /// The name of the template.
         pub name: String => "name" default,
-        /// Top left corner of its area, relative to its position.
+        /// Top left of its area, relative to its position.
         pub top_left: Point => "tl" default,
-        /// Bottom right corner of its area.
+        /// Bottom right of its area.
         pub bottom_right: Point => "br" default,
-        /// The events of each state, in the order in which they are tried.
+        /// Transitions of each state, in the order they are tried. The names are states, -128 to 127.
+        #[openapi(example = json!({"0": [{"type": 0, "activeSkills": [], "nextState": 1}], "1": []}))]
         pub states: PerState<Array<Event>> => "stateInfo" default,
-        /// Milliseconds after which a state ends by itself.
+        /// Timeouts of states in milliseconds. The names are states, -128 to 127.
+        #[openapi(example = json!({}))]
         pub timeouts: PerState<i32> => "timeoutInfo" default,
     }
 }
@@ -100,23 +114,25 @@ record! {
 record! {
     /// A point.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[openapi]
     pub struct Point {
-        /// Distance to the right.
+        /// To the right.
         pub x: i16 => "x" or 0,
-        /// Distance down.
+        /// Down.
         pub y: i16 => "y" or 0,
     }
 }
 
 record! {
-    /// A transition from one state to another.
+    /// A transition to another state.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[openapi]
     pub struct Event {
-        /// The type of event, as the game numbers it.
+        /// The type of the event, as numbered by the game.
         pub kind: i32 => "type" or 0,
-        /// The item that must be dropped.
+        /// The item that must be dropped on the reactor.
         pub item: Option<ReactorItem> => "reactorItem" optional,
-        /// Skills that cause it; empty means that every hit does.
+        /// Skills that cause it; empty means any hit.
         pub skills: Array<u32> => "activeSkills" default,
         /// The next state. If the reactor has no such state, it triggers.
         pub next: i8 => "nextState" or 0,
@@ -126,6 +142,7 @@ record! {
 record! {
     /// An item that must be dropped on a reactor.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct ReactorItem {
         /// The item.
         pub item: u32 => "itemId",

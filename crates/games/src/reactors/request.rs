@@ -5,7 +5,6 @@ use super::model::{Reactor, ReactorData, ReactorId, Spot};
 use super::rules;
 use super::timestamp::Timestamp;
 use crate::world::{Field, Tenant, TenantFields};
-use emberkeep_schema::Extra;
 
 /// The parameters of a new reactor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,20 +79,13 @@ impl CreateRequest {
     /// The new reactor.
     pub(super) fn build(&self, tenant: Tenant, id: ReactorId, now_ms: i64) -> Result<Reactor> {
         let tenant = TenantFields {
-            id: tenant.0,
             region: self.region.clone(),
             major_version: self.major_version,
             minor_version: self.minor_version,
-            extra: Extra::default(),
+            ..TenantFields::new(tenant.0)
         };
+        let Field { world, channel, map, instance } = self.field;
         Ok(Reactor {
-            tenant,
-            id,
-            world: self.field.world,
-            channel: self.field.channel,
-            map: self.field.map,
-            instance: self.field.instance,
-            classification: self.classification,
             name: self.name.clone(),
             data: self.data.clone(),
             state: self.state,
@@ -103,7 +95,7 @@ impl CreateRequest {
             x: self.x,
             y: self.y,
             update_time: Timestamp::at(now_ms),
-            extra: Extra::default(),
+            ..Reactor::new(tenant, id, world, channel, map, instance, self.classification)
         })
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::reactors::per_state::PerState;
     use crate::world::TenantFields;
-    use emberkeep_schema::{Array, Extra};
+    use emberkeep_schema::Array;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use uuid::Uuid;
@@ -182,31 +182,13 @@ mod tests {
 
     fn reactor(states: impl IntoIterator<Item = (i8, Vec<Event>)>) -> Reactor {
         let states = states.into_iter().map(|(state, events)| (state, Array(events))).collect();
-        let tenant = TenantFields {
-            id: Uuid::nil(),
-            region: "GMS".into(),
-            major_version: 83,
-            minor_version: 1,
-            extra: Extra::default(),
-        };
+        let (tenant, id) = (TenantFields::new(Uuid::nil()), ReactorId(1_000_000_001));
         Reactor {
-            tenant,
-            id: ReactorId(1_000_000_001),
-            world: 0,
-            channel: 1,
-            map: 100_000_000,
-            instance: Uuid::nil(),
-            classification: 2001,
             name: "box".into(),
             data: ReactorData { states, ..ReactorData::default() },
-            state: 0,
-            event_state: 0,
-            delay_ms: 0,
-            direction: 0,
             x: -3,
             y: 7,
-            update_time: Timestamp::default(),
-            extra: Extra::default(),
+            ..Reactor::new(tenant, id, 0, 1, 100_000_000, Uuid::nil(), 2001)
         }
     }
 
@@ -318,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_told_with_what_was_given() {
+    fn bounds_are_reported_with_what_was_given() {
         assert_eq!((check_delay(0), check_delay(DELAY_MS_MAX)), (Ok(0), Ok(u32::MAX)));
         for delay in [-1, i64::MIN, DELAY_MS_MAX + 1, i64::MAX] {
             let error = check_delay(delay).unwrap_err().to_string();

@@ -7,7 +7,7 @@ use emberkeep_hot::{Error as HotError, Store};
 
 impl World {
     /// Writes strings in the place of the keys that the monsters of a tenant share, except the counter.
-    async fn spoil_shared(&self) {
+    async fn make_shared_wrong(&self) {
         self.external_set(&MONSTER_EFFECTS.key(), "no set").await;
         self.external_set(&DROP_TIMERS.key(), "no set").await;
         self.external_set(&MONSTER_ID_FREE.key(), "no list").await;
@@ -54,7 +54,7 @@ pub async fn corrupt_deadlines_stop_no_spawn_no_kill_and_no_removal(store: Store
 pub async fn an_id_that_cannot_be_released_stops_no_removal(store: Store) {
     for world in [World::new(&store), World::resting(&store, ms(60_000))] {
         let (one, many) = (world.spawn_laden().await, [world.spawn_id().await, world.spawn_id().await]);
-        world.spoil_shared().await;
+        world.make_shared_wrong().await;
         assert!(world.remove(one.0).await);
         let destroyed = world.monsters.destroy_in_field(world.tenant, world.field).await.unwrap();
         assert_eq!((destroyed.ids.len(), destroyed.stopped), (many.len(), None));
@@ -101,7 +101,7 @@ pub async fn a_teardown_leaves_nothing_whatever_is_corrupt(store: Store) {
     world.external_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of nobody").await;
     world.external_set(&field_key(&world.field), "no set").await;
     world.external_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
-    world.spoil_shared().await;
+    world.make_shared_wrong().await;
     let report = world.monsters.teardown(world.tenant).await.unwrap();
     assert_eq!((report.monsters, report.cooldowns, report.discarded.len()), (42, 2, 3), "{report:?}");
     assert_eq!(report.corrupt, []);

@@ -90,7 +90,7 @@ pub async fn a_state_says_from_where_to_follow(store: Store) {
     assert_eq!(page.created_at, sync.created_at);
 }
 
-pub async fn who_was_away_for_long_is_told_what_was_missed(store: Store) {
+pub async fn a_client_that_was_away_for_long_learns_what_it_missed(store: Store) {
     let party = Party::set_up(&store, 2).await;
     for n in 0..EVENTS_MAX + 10 {
         party.rooms.rename_player(&party.master, &player(1), &format!("Name {n}")).await.unwrap();
@@ -106,7 +106,7 @@ pub async fn who_was_away_for_long_is_told_what_was_missed(store: Store) {
     party.all_end_together().await;
 }
 
-pub async fn events_are_told_to_those_whom_they_concern(store: Store) {
+pub async fn events_are_sent_to_those_whom_they_concern(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
     party.rooms.toggle_player(&party.master, &player(2), false).await.unwrap();
@@ -217,7 +217,7 @@ pub async fn a_loss_is_found_without_the_log(store: Store) {
     assert_eq!(loss_of(&party, 1).await, Some((player(1), Invalidation::PlayerDeleted)));
 }
 
-pub async fn a_loss_that_was_settled_is_not_told_again(store: Store) {
+pub async fn a_loss_that_was_settled_is_not_reported_again(store: Store) {
     let party = Party::set_up(&store, 3).await;
     party.take(1, 1).await.unwrap();
     party.rooms.delete_player(&party.master, &player(1)).await.unwrap();

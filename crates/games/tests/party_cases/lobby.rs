@@ -65,9 +65,9 @@ pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
         }),
     ];
     let party = Party::new(&store).await;
-    for (expected, spoil) in cases {
+    for (expected, damage) in cases {
         let mut setup = setup_of(2);
-        spoil(&mut setup);
+        damage(&mut setup);
         let error = party.rooms.setup(&party.master, setup).await.expect_err(expected);
         assert!(error.to_string().contains(expected), "{error}, expected {expected}");
     }

@@ -58,12 +58,12 @@ pub async fn a_corrupt_hint_costs_nothing_but_a_look(store: Store) {
     let hints = spots_key(&world.field);
     let on_top = |x| world.reactors.create(world.tenant, world.request(x));
     let rubbish = vec![(Bytes::from(first.id.to_string()), Bytes::from_static(b"somewhere"))];
-    for spoil in [
+    for writes in [
         vec![Write::Del],
         vec![Write::Del, Write::Set(Bytes::from_static(b"a string"), Expiry::Never)],
         vec![Write::Del, Write::HSet(rubbish)],
     ] {
-        for write in spoil {
+        for write in writes {
             world.external(&hints, write).await;
         }
         assert_eq!(on_top(1).await, Err(Error::SpotTaken { id: first.id }));

@@ -68,7 +68,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
 //! let scope = Store::new(std::sync::Arc::new(Embedded::in_memory())).scope(Galaxy);
-//! let ship = Ship { system: 3, extra: Default::default() };
+//! let ship = Ship::new(3);
 //! for id in [7, 8] {
 //!     let ship = ship.clone();
 //!     let build = scope.transact(move |tx| {

@@ -139,18 +139,18 @@ pub async fn rubbish_in_the_index_holds_nothing_up(store: Store) {
 pub async fn an_index_that_is_none_holds_nothing_up(store: Store) {
     let scope = store.scope(Realm::new());
     let key = Bytes::from(SKILLS.key(1).to_text(store.key_layout(), scope.partition()));
-    let spoil = move |tx: &mut Tx<'_, Realm>| {
+    let corrupt = move |tx: &mut Tx<'_, Realm>| {
         tx.raw_write(key.clone(), Write::Set(Bytes::from_static(b"no index"), Expiry::Never))
     };
-    scope.transact(spoil.clone()).await.unwrap();
+    scope.transact(corrupt.clone()).await.unwrap();
     start(&scope, 1, 7, Duration::from_secs(60)).await.unwrap();
-    scope.transact(spoil.clone()).await.unwrap();
+    scope.transact(corrupt.clone()).await.unwrap();
     // What it knew is as unknown as an external marker, and is adopted like one.
     assert_eq!(scope.transact(|tx| of(1).adopt(tx, &7)).await, Ok(true));
     assert_eq!(scope.zcard(&SKILLS.key(1)).await, Ok(1));
-    scope.transact(spoil.clone()).await.unwrap();
+    scope.transact(corrupt.clone()).await.unwrap();
     assert_eq!(scope.transact(|tx| of(1).clear(tx, &7)).await, Ok(true));
-    scope.transact(spoil).await.unwrap();
+    scope.transact(corrupt).await.unwrap();
     assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 0, more: false }));
     assert_eq!(scope.exists(&SKILLS.key(1)).await, Ok(false));
 }

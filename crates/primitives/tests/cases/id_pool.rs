@@ -133,8 +133,8 @@ pub async fn a_pool_larger_than_a_transaction_is_searched_to_its_end(store: Stor
     let things = Things::new(&store, -100, 99);
     // Negative numbers are not a u32: a range that the id type cannot hold is an error, not skipped.
     let pool = things.pool.clone();
-    let told = things.scope.transact(move |tx| pool.take(tx, |_, _| Ok(false))).await.unwrap_err();
-    assert!(told.to_string().contains("-100, which is not a u32"), "{told}");
+    let error = things.scope.transact(move |tx| pool.take(tx, |_, _| Ok(false))).await.unwrap_err();
+    assert!(error.to_string().contains("-100, which is not a u32"), "{error}");
 
     let things = Things::new(&store, 1, 200);
     things.make_all(200).await;

@@ -59,7 +59,7 @@ impl Indexed for ByMeadow {
 }
 
 fn sheep(id: u32, meadow: u32) -> Sheep {
-    Sheep { id, meadow, extra: Default::default() }
+    Sheep::new(id, meadow)
 }
 
 fn put(tx: &mut Tx<'_, Realm>, sheep: &Sheep) -> Result<(), Error> {
@@ -130,8 +130,8 @@ pub async fn a_record_that_cannot_be_read_does_not_hide_the_others(store: Store)
     external(&scope, SHEEP.key(2), Write::Set(Bytes::from_static(b"{\"id\":"), Expiry::Never)).await;
     let listing = list(&scope, 7).await;
     assert_eq!((ids(&listing), listing.pruned, listing.corrupt.len()), (vec![1, 3], 0, 1));
-    let told = listing.corrupt[0].to_string();
-    assert!(told.contains("sheep:2 (family SHEEP)"), "{told}");
+    let error = listing.corrupt[0].to_string();
+    assert!(error.contains("sheep:2 (family SHEEP)"), "{error}");
     assert_eq!(members(&scope, 7).await, [1, 2, 3]);
 }
 
@@ -218,8 +218,8 @@ pub async fn an_index_that_is_no_set_does_not_stop_a_sweep(store: Store) {
     scope.put(&SHEEP.key(1), sheep(1, 7)).await.unwrap();
     scope.put(&SHEEP.key(2), sheep(2, 8)).await.unwrap();
     let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();
-    let told = swept.corrupt.iter().filter(|error| matches!(error, Error::WrongType { .. })).count();
-    assert!(told >= 2, "told at the index and at the record: {swept:?}");
+    let reported = swept.corrupt.iter().filter(|error| matches!(error, Error::WrongType { .. })).count();
+    assert!(reported >= 2, "reported at the index and at the record: {swept:?}");
     assert_eq!(members(&scope, 8).await, [2]);
 }
 
@@ -281,7 +281,7 @@ impl Indexed for ByPack {
 pub async fn a_record_of_another_partition_is_no_member(store: Store) {
     let (ours, theirs) = (store.scope(Realm::new()), store.scope(Realm::new()));
     let id = uuid::Uuid::new_v4().as_u64_pair().0;
-    let wolf = Wolf { realm: ours.partition().0, pack: 1, extra: Default::default() };
+    let wolf = Wolf::new(ours.partition().0, 1);
     let born = wolf.clone();
     let birth = ours.transact(move |tx| {
         tx.put(&WOLF.key(id), &born)?;

@@ -25,7 +25,7 @@ family! {
 }
 
 fn chest(coins: u64) -> Chest {
-    Chest { coins, openers: Array::default(), extra: Default::default() }
+    Chest { coins, ..Chest::new() }
 }
 
 fn raw(scope: &Scope<Realm>, id: u32) -> Bytes {

@@ -1,7 +1,7 @@
 //! The short way against the long one.
 
 use super::{read, write};
-use crate::{Array, Extra, record};
+use crate::{Array, record};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,8 +55,7 @@ fn agrees<T: serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(json: &[
 }
 
 fn thing() -> impl Strategy<Value = Thing> {
-    let hit =
-        (any::<u32>(), any::<i64>()).prop_map(|(who, damage)| Hit { who, damage, extra: Extra::default() });
+    let hit = (any::<u32>(), any::<i64>()).prop_map(|(who, damage)| Hit::new(who, damage));
     let hits = prop::collection::vec(hit, 0..6).prop_map(Array);
     let bag = prop::collection::btree_map(".{0,6}", any::<i32>(), 0..4);
     let way = prop_oneof![Just(Way::North), Just(Way::SouthWest)];
@@ -64,16 +63,15 @@ fn thing() -> impl Strategy<Value = Thing> {
     (any::<u64>(), any::<Option<String>>(), any::<i8>(), any::<f64>(), any::<bool>(), rest).prop_map(
         |(id, name, small, speed, here, (way, hits, bag, pair))| {
             let speed = if speed.is_finite() { speed } else { 0.5 };
-            Thing { id, name, small, speed, here, way, hits, bag, pair, extra: Extra::default() }
+            Thing { name, small, speed, here, way, hits, bag, pair, ..Thing::new(id) }
         },
     )
 }
 
 #[test]
 fn what_we_write_is_read_by_the_short_way() {
-    let hit = |damage| Hit { who: 1, damage, extra: Extra::default() };
+    let hit = |damage| Hit::new(1, damage);
     let thing = Thing {
-        id: 1_000_000_001,
         name: Some("Äpfel, 林檎".into()),
         small: -128,
         speed: -1.25e-7,
@@ -82,7 +80,7 @@ fn what_we_write_is_read_by_the_short_way() {
         hits: Array(vec![hit(0), hit(-7)]),
         bag: BTreeMap::from([("VENOM".into(), -3)]),
         pair: (255, None),
-        extra: Extra::default(),
+        ..Thing::new(1_000_000_001)
     };
     let json = serde_json::to_vec(&thing).unwrap();
     assert_eq!(read::<Thing>(&json), Some(thing));

@@ -1,8 +1,8 @@
 //! Adds a token to a file, which is made if there is none.
 //!
 //! An addition holds a lock beside the file, so that none of several at once is lost. The new file is
-//! written beside the old one and renamed over it: a server that looks meanwhile sees one or the other,
-//! whole.
+//! written beside the old one and renamed over it: a server that reads meanwhile gets one or the other, never
+//! a part.
 
 use super::Entry;
 use super::file::{FileError, read_entries};
@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// Adds a token to a file. A new one may be read by its owner only, an old one keeps its rights.
+/// Adds a token to a file. Only its owner may read a new file; an existing one keeps its permissions.
 pub fn write_entry(path: &Path, entry: &Entry) -> Result<(), FileError> {
     write_entry_after(path, entry, || Ok(()))
 }
@@ -24,7 +24,7 @@ pub fn write_entry_after(
     show: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), FileError> {
     let unusable = |error| FileError::unusable(path, error);
-    // What a link leads to is replaced, not the link.
+    // The target of a symbolic link is replaced, not the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let _lock = lock(&target).map_err(unusable)?;
     let mut text = match std::fs::read_to_string(&target) {
@@ -41,8 +41,8 @@ pub fn write_entry_after(
     replace(&target, &text, show).map_err(unusable)
 }
 
-/// Held until it is dropped. Its file stays: who waits for it must not wait for one that another does not
-/// see.
+/// An exclusive lock until it is dropped. Its file is never deleted: a process that waits for the lock would
+/// then wait on a deleted file, while another one locks the new file.
 fn lock(path: &Path) -> io::Result<File> {
     let file = private().create(true).truncate(false).open(beside(path, "lock"))?;
     file.lock()?;
@@ -62,14 +62,14 @@ fn write(new: &Path, old: &Path, text: &str) -> io::Result<()> {
     let mut file = private().create_new(true).open(new)?;
     file.write_all(text.as_bytes())?;
     if let Ok(old) = std::fs::metadata(old) {
-        take_rights(&file, &old)?;
+        copy_permissions(&file, &old)?;
     }
     file.sync_all()
 }
 
-/// Owner and mode of the old file. Only an administrator may give a file away: for all others it stays their
-/// own.
-fn take_rights(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
+/// Copies owner and mode of the old file. Only an administrator may change the owner; otherwise the file
+/// belongs to this process's user.
+fn copy_permissions(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -80,7 +80,7 @@ fn take_rights(file: &File, old: &std::fs::Metadata) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 
-/// For a file that its owner only may read.
+/// Opens files that only their owner may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_known() {
+    fn a_written_token_is_read_and_known() {
         let folder = scratch();
         let path = folder.join("tokens.toml");
         let (first, second) = (Token::new().unwrap(), Token::new().unwrap());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_at_once_none_is_lost() {
+    fn concurrent_additions_are_all_kept() {
         let (folder, barrier) = (scratch(), Barrier::new(12));
         let path = folder.join("tokens.toml");
         std::thread::scope(|scope| {
@@ -157,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_be_fit_for_a_log() {
+    fn a_name_must_be_printable() {
         let folder = scratch();
         let path = folder.join("tokens.toml");
         let long = "n".repeat(TOKEN_NAME_CHARS_MAX + 1);
-        for unfit in ["", "  ", "a\nb", "a\u{7}", "a\u{1b}[31m", long.as_str()] {
-            let told = write_entry(&path, &entry(unfit)).unwrap_err().to_string();
-            assert!(told.contains("expected 1 to 64 characters"), "{told}");
+        for invalid in ["", "  ", "a\nb", "a\u{7}", "a\u{1b}[31m", long.as_str()] {
+            let error = write_entry(&path, &entry(invalid)).unwrap_err().to_string();
+            assert!(error.contains("expected 1 to 64 characters"), "{error}");
         }
         write_entry(&path, &entry(&long[1..])).unwrap();
         assert_eq!(names(&path), [&long[1..]]);
@@ -171,7 +171,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_keeps_its_rights_and_its_link() {
+    fn a_file_keeps_its_permissions_and_its_link() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = scratch();
         let (path, link) = (folder.join("tokens.toml"), folder.join("link.toml"));

@@ -43,8 +43,39 @@ pub struct Listening {
     app: AppState,
 }
 
+impl Settings {
+    /// Refuses what [`listen`] would refuse, without listening: reads the files of tokens and certificate,
+    /// the origins and the networks. Only the address is not tried.
+    pub async fn check(&self) -> Result<(), ListenError> {
+        read(self).await.map(drop)
+    }
+}
+
 /// Listens and serves until [`Listening::end`].
 pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
+    let (files, access) = read(settings).await?;
+    let unusable = |error| ListenError::Address { address: settings.http, error };
+    let listener = TcpListener::bind(settings.http).map_err(unusable)?;
+    listener.set_nonblocking(true).map_err(unusable)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(unusable)?;
+    let address = listener.local_addr().map_err(unusable)?;
+    let trusted_proxies = access.trusted_proxies.clone();
+    let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules));
+    // The metrics are new, so that the cell is empty.
+    let _ = app.metrics.limits.log_lines_dropped.set(settings.log_lines_dropped.clone());
+    let limits =
+        ConnectionLimits { total: settings.connections_max, per_address: settings.connections_per_address };
+    let connections = Connections::new(limits, trusted_proxies, app.metrics.clone());
+    let listener = LimitedListener { listener, connections };
+    let (handle, reload) = (Handle::new(), Arc::new(Notify::new()));
+    let tls = files.certificate.as_ref().map(CertificateFiles::config);
+    let serving = serve(listener, tls, &app, settings.timeouts.head, handle.clone());
+    let background = spawn_background(&app, files, &reload);
+    Ok(Listening { address, handle, serving: Some(serving), background, reload, app })
+}
+
+/// What the settings name: the files, and who may call.
+async fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), ListenError> {
     let token_file = settings.tokens.as_deref().map(TokenFile::open).transpose()?;
     let tokens = match &token_file {
         Some(file) => file.tokens(),
@@ -56,37 +87,20 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     if tokens.is_open() && origins.is_all() {
         return Err(ListenError::OpenToAllPages);
     }
-    let trusted_proxies = TrustedProxies::parse(&settings.trusted_proxies)?;
-    let unusable = |error| ListenError::Address { address: settings.http, error };
-    let listener = TcpListener::bind(settings.http).map_err(unusable)?;
-    listener.set_nonblocking(true).map_err(unusable)?;
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(unusable)?;
-    let address = listener.local_addr().map_err(unusable)?;
-    let certificate = match &settings.tls {
-        Some(files) => Some(CertificateFiles::open(files).await?),
-        None => None,
-    };
     let access = AccessPolicy {
         tokens,
         origins,
         ws_origins,
-        trusted_proxies: trusted_proxies.clone(),
+        trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)?,
         room_rate: PerIpLimiter::new(settings.rooms_per_second),
         missing_rooms_per_minute: settings.missing_rooms_per_minute,
         body_timeout: settings.timeouts.body,
     };
-    let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules));
-    // The metrics are new, so that the cell is empty.
-    let _ = app.metrics.limits.log_lines_dropped.set(settings.log_lines_dropped.clone());
-    let limits =
-        ConnectionLimits { total: settings.connections_max, per_address: settings.connections_per_address };
-    let connections = Connections::new(limits, trusted_proxies, app.metrics.clone());
-    let listener = LimitedListener { listener, connections };
-    let (handle, reload) = (Handle::new(), Arc::new(Notify::new()));
-    let tls = certificate.as_ref().map(CertificateFiles::config);
-    let serving = serve(listener, tls, &app, settings.timeouts.head, handle.clone());
-    let background = spawn_background(&app, ReloadableFiles { tokens: token_file, certificate }, &reload);
-    Ok(Listening { address, handle, serving: Some(serving), background, reload, app })
+    let certificate = match &settings.tls {
+        Some(files) => Some(CertificateFiles::open(files).await?),
+        None => None,
+    };
+    Ok((ReloadableFiles { tokens: token_file, certificate }, access))
 }
 
 /// Starts the background tasks.

@@ -3,7 +3,7 @@
 mod ranges;
 mod responses;
 
-pub(crate) use responses::{describe_errors, mark_public, require_token};
+pub(crate) use responses::{describe_errors, mark_public, problem, problem_responses, require_token};
 
 use crate::error::{ProblemDetails, TITLES};
 use crate::state::AppState;

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 
 /// The name of the security scheme.
 pub(super) const SECURITY_SCHEME: &str = "token";
@@ -76,9 +76,32 @@ fn operations(document: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {
 fn add_response(operation: &mut Operation, status: StatusCode, what: &str) {
     let declared = &mut operation.responses.responses;
     if !declared.contains_key(status.as_str()) {
-        let schema = RefOr::Ref(Ref::from_schema_name("Problem"));
-        let content = ContentBuilder::new().schema(Some(schema)).build();
-        let response = ResponseBuilder::new().description(what).content(PROBLEM_JSON, content).build();
-        declared.insert(status.as_str().to_owned(), RefOr::T(response));
+        declared.insert(status.as_str().to_owned(), problem(what));
     }
 }
+
+/// A response with problem details.
+pub(crate) fn problem(what: &str) -> RefOr<Response> {
+    let schema = RefOr::Ref(Ref::from_schema_name("Problem"));
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    RefOr::T(ResponseBuilder::new().description(what).content(PROBLEM_JSON, content).build())
+}
+
+/// Declares sets of errors that an operation names among its responses.
+macro_rules! problem_responses {
+    ($($(#[$attribute:meta])* $name:ident { $($status:literal $what:literal),+ })+) => { $(
+        $(#[$attribute])*
+        pub(in crate::routes) struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> std::collections::BTreeMap<
+                String,
+                utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
+            > {
+                [$(($status.to_string(), crate::openapi::problem($what))),+].into()
+            }
+        }
+    )+ };
+}
+
+pub(crate) use problem_responses;

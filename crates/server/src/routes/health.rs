@@ -27,7 +27,9 @@ struct Health {
 ///
 /// A full disk and an unreachable Redis do not need a restart of this process; `/readyz` reports them.
 #[utoipa::path(get, path = "/healthz", tag = "server", responses(
-    (status = 200, description = "The server works", body = Health), (status = 503, description = "The process needs a restart", body = ProblemDetails, content_type = "application/problem+json")))]
+    (status = 200, description = "The server works", body = Health),
+    (status = 503, description = "The process needs a restart", body = ProblemDetails,
+        content_type = "application/problem+json")))]
 async fn healthz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
     if let Some(cause) = app.liveness.needs_restart(&app.store, Instant::now()) {
         let message = "the journal stopped and does not resume; the process needs a restart";
@@ -37,9 +39,11 @@ async fn healthz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> 
     Ok(Json(Health { status: "ok" }))
 }
 
-/// Readiness probe: whether the store accepts transactions. The log has the reason of a 503, under its `X-Request-Id`.
+/// Readiness probe: whether the store accepts transactions. The log has the reason of a 503.
 #[utoipa::path(get, path = "/readyz", tag = "server", responses(
-    (status = 200, description = "The store is ready", body = Health), (status = 503, description = "The store is not ready", body = ProblemDetails, content_type = "application/problem+json")))]
+    (status = 200, description = "The store is ready", body = Health),
+    (status = 503, description = "The store is not ready", body = ProblemDetails,
+        content_type = "application/problem+json")))]
 async fn readyz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
     match app.store.ready().await {
         Ok(()) => Ok(Json(Health { status: "ok" })),

@@ -8,7 +8,6 @@ mod path;
 mod reactors;
 mod responses;
 mod rooms;
-mod shape;
 mod sweep;
 mod ws;
 

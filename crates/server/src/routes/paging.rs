@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// Approximate number of entries; 100 if absent. A page may hold fewer although more follow, or a few more.
+    /// Approximate number of entries; 100 if absent. A page may have fewer although more follow, or more.
     #[param(minimum = 1, maximum = 1_000, example = 100)]
     limit: Option<u16>,
     /// The `next` of the previous page; absent for the first page.

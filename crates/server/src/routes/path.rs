@@ -1,195 +1,135 @@
-//! Path parameters that routes share.
+//! Path parameters that routes share: how they are read, and how the OpenAPI document describes them.
 
 use crate::error::ApiError;
+use crate::extract::{FromPath, Path, PathParameters};
 use emberkeep_games::monsters::{MonsterId, SkillId};
 use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
 use emberkeep_games::world::{CharacterId, Field, Tenant};
-use serde::Deserialize;
+use emberkeep_schema::openapi::FieldSchema;
+use serde_json::Value;
 use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use uuid::Uuid;
 
-/// A tenant.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct TenantPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
+pub(super) type TenantPath = Path<Tenant>;
+pub(super) type FieldPath = Path<(Tenant, Field)>;
+pub(super) type MonsterPath = Path<(Tenant, MonsterId)>;
+pub(super) type EffectPath = Path<(Tenant, MonsterId, EffectId)>;
+pub(super) type SkillPath = Path<(Tenant, MonsterId, SkillId)>;
+pub(super) type ControllerPath = Path<(Tenant, MonsterId, CharacterId)>;
+pub(super) type ReactorPath = Path<(Tenant, ReactorId)>;
+pub(super) type SpotPath = Path<(Tenant, Field, Spot)>;
+
+/// A value of a path in the OpenAPI document.
+pub(super) trait DescribePath {
+    fn describe(parameters: &mut Vec<Parameter>);
 }
 
-impl TenantPath {
-    pub(super) fn tenant(&self) -> Tenant {
-        Tenant(self.tenant)
+impl<T: DescribePath> IntoParams for Path<T> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut parameters = Vec::new();
+        T::describe(&mut parameters);
+        parameters
     }
 }
 
-/// A field of a tenant.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct FieldPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The world.
-    #[param(example = 0)]
-    world: u8,
-    /// The channel of the world.
-    #[param(example = 1)]
-    channel: u8,
-    /// The map.
-    #[param(example = 100_000_000)]
-    map: u32,
-    /// The instance of the map; all zeros for a map with only one.
-    #[param(example = "00000000-0000-0000-0000-000000000000")]
-    instance: Uuid,
+fn parameter<T: FieldSchema>(name: &str, description: &str, example: impl Into<Value>) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(T::field_schema()))
+        .example(Some(example.into()))
+        .build()
 }
 
-impl FieldPath {
-    pub(super) fn tenant(&self) -> Tenant {
-        Tenant(self.tenant)
-    }
+macro_rules! tuples {
+    ($(($($name:ident),+))+) => { $(
+        impl<$($name: FromPath),+> FromPath for ($($name,)+) {
+            fn from_path(parameters: &PathParameters) -> Result<Self, ApiError> {
+                Ok(($($name::from_path(parameters)?,)+))
+            }
+        }
 
-    pub(super) fn field(&self) -> Field {
-        Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
-    }
+        impl<$($name: DescribePath),+> DescribePath for ($($name,)+) {
+            fn describe(parameters: &mut Vec<Parameter>) {
+                $($name::describe(parameters);)+
+            }
+        }
+    )+ };
 }
 
-/// A monster of a tenant.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct MonsterPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The monster's id.
-    #[param(example = 1_000_000_000)]
-    monster: u32,
+tuples! { (A, B) (A, B, C) }
+
+/// Ids that are one parameter.
+macro_rules! ids {
+    ($($id:ident($inner:ty), $name:literal, $description:literal, $example:expr;)+) => { $(
+        impl FromPath for $id {
+            fn from_path(parameters: &PathParameters) -> Result<Self, ApiError> {
+                parameters.get($name).map($id)
+            }
+        }
+
+        impl DescribePath for $id {
+            fn describe(parameters: &mut Vec<Parameter>) {
+                parameters.push(parameter::<$inner>($name, $description, $example));
+            }
+        }
+    )+ };
 }
 
-impl MonsterPath {
-    pub(super) fn parts(&self) -> (Tenant, MonsterId) {
-        (Tenant(self.tenant), MonsterId(self.monster))
-    }
+/// The id of a status effect.
+pub(super) struct EffectId(pub(super) Uuid);
+
+ids! {
+    Tenant(Uuid), "tenant", "The tenant.", "550e8400-e29b-41d4-a716-446655440000";
+    MonsterId(u32), "monster", "The monster's id.", 1_000_000_000;
+    EffectId(Uuid), "effect", "The effect's id.", "6f1e1c58-7a3b-4d0a-9d3e-2f6f3f1f2a11";
+    SkillId(u16), "skill", "The skill, 0 to 65535.", 126;
+    CharacterId(u32), "character", "The character.", 7;
+    ReactorId(u32), "reactor", "The reactor's id.", 1_000_000_001;
 }
 
-/// An effect on a monster.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct EffectPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The monster's id.
-    #[param(example = 1_000_000_000)]
-    monster: u32,
-    /// The effect's id.
-    #[param(example = "6f1e1c58-7a3b-4d0a-9d3e-2f6f3f1f2a11")]
-    effect: Uuid,
-}
-
-impl EffectPath {
-    pub(super) fn parts(&self) -> (Tenant, MonsterId, Uuid) {
-        (Tenant(self.tenant), MonsterId(self.monster), self.effect)
-    }
-}
-
-/// A skill of a monster.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct SkillPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The monster's id.
-    #[param(example = 1_000_000_000)]
-    monster: u32,
-    /// The skill, 0 to 65535.
-    #[param(example = 126)]
-    skill: u16,
-}
-
-impl SkillPath {
-    pub(super) fn parts(&self) -> (Tenant, MonsterId, SkillId) {
-        (Tenant(self.tenant), MonsterId(self.monster), SkillId(self.skill))
+impl FromPath for Field {
+    fn from_path(parameters: &PathParameters) -> Result<Field, ApiError> {
+        Ok(Field {
+            world: parameters.get("world")?,
+            channel: parameters.get("channel")?,
+            map: parameters.get("map")?,
+            instance: parameters.get("instance")?,
+        })
     }
 }
 
-/// A character that controls a monster.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct ControllerPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The monster's id.
-    #[param(example = 1_000_000_000)]
-    monster: u32,
-    /// The character.
-    #[param(example = 7)]
-    character: u32,
-}
-
-impl ControllerPath {
-    pub(super) fn parts(&self) -> (Tenant, MonsterId, CharacterId) {
-        (Tenant(self.tenant), MonsterId(self.monster), CharacterId(self.character))
+impl DescribePath for Field {
+    fn describe(parameters: &mut Vec<Parameter>) {
+        let instance = "The instance of the map; all zeros for a map with only one.";
+        parameters.extend([
+            parameter::<u8>("world", "The world.", 0),
+            parameter::<u8>("channel", "The channel of the world.", 1),
+            parameter::<u32>("map", "The map.", 100_000_000),
+            parameter::<Uuid>("instance", instance, "00000000-0000-0000-0000-000000000000"),
+        ]);
     }
 }
 
-/// A reactor of a tenant.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct ReactorPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The reactor's id.
-    #[param(example = 1_000_000_001)]
-    reactor: u32,
-}
-
-impl ReactorPath {
-    pub(super) fn parts(&self) -> (Tenant, ReactorId) {
-        (Tenant(self.tenant), ReactorId(self.reactor))
+impl FromPath for Spot {
+    fn from_path(parameters: &PathParameters) -> Result<Spot, ApiError> {
+        let classification = parameters.get("classification")?;
+        check_classification(classification)?;
+        Ok(Spot { classification, x: parameters.get("x")?, y: parameters.get("y")? })
     }
 }
 
-/// A spot: a classification and a position in a field.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct SpotPath {
-    /// The tenant.
-    #[param(example = "550e8400-e29b-41d4-a716-446655440000")]
-    tenant: Uuid,
-    /// The world.
-    #[param(example = 0)]
-    world: u8,
-    /// The channel of the world.
-    #[param(example = 1)]
-    channel: u8,
-    /// The map.
-    #[param(example = 100_000_000)]
-    map: u32,
-    /// The instance of the map; all zeros for a map with only one.
-    #[param(example = "00000000-0000-0000-0000-000000000000")]
-    instance: Uuid,
-    /// The classification of the reactor.
-    #[param(minimum = 1, example = 2001)]
-    classification: u32,
-    /// Position.
-    #[param(example = -315)]
-    x: i16,
-    /// Position.
-    #[param(example = 88)]
-    y: i16,
-}
-
-impl SpotPath {
-    pub(super) fn parts(&self) -> Result<(Tenant, Field, Spot), ApiError> {
-        check_classification(self.classification)?;
-        let field =
-            Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance };
-        let spot = Spot { classification: self.classification, x: self.x, y: self.y };
-        Ok((Tenant(self.tenant), field, spot))
+impl DescribePath for Spot {
+    fn describe(parameters: &mut Vec<Parameter>) {
+        parameters.extend([
+            parameter::<u32>("classification", "The classification of the reactor.", 2001),
+            parameter::<i16>("x", "Position.", -315),
+            parameter::<i16>("y", "Position.", 88),
+        ]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::duration::ceil_ms;
 use crate::error::{ApiError, ProblemDetails};
+use crate::openapi::problem_responses;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header::LOCATION};
 use axum::response::{IntoResponse, Response};
@@ -10,23 +11,12 @@ use serde::Serialize;
 use std::time::Duration;
 use utoipa::{IntoResponses, ToSchema};
 
-/// 404.
-#[derive(IntoResponses)]
-#[response(status = 404, description = "It does not exist", content_type = "application/problem+json")]
-pub(super) struct NotFound(
-    #[expect(dead_code, reason = "only the OpenAPI document reads it")] ProblemDetails,
-);
-
-/// 409.
-#[derive(IntoResponses)]
-#[response(
-    status = 409,
-    description = "The current state does not allow it; `error` says why",
-    content_type = "application/problem+json"
-)]
-pub(super) struct Conflict(
-    #[expect(dead_code, reason = "only the OpenAPI document reads it")] ProblemDetails,
-);
+problem_responses! {
+    /// 404.
+    NotFound { 404 "It does not exist" }
+    /// 409.
+    Conflict { 409 "The current state does not allow it; `error` says why" }
+}
 
 /// 423.
 #[derive(IntoResponses)]
@@ -79,7 +69,7 @@ pub(super) struct Cleared {
 pub(super) struct Cooldown {
     /// Whether the cooldown is active.
     cooling: bool,
-    /// Milliseconds until it ends. `null` if it is not active, or has no end, which only external services set.
+    /// Milliseconds until it ends. `null` if it is not active or, set by an external service, has no end.
     remaining_ms: Option<u64>,
 }
 

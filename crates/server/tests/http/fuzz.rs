@@ -47,9 +47,9 @@ impl Fuzzer {
             .spawn()
             .expect("it is installed");
         let passed = wait(child, began + RUN_MAX);
-        let told = std::fs::read_to_string(out).expect("its output");
-        assert!(passed, "{name}: {told}");
-        let counted = told
+        let output = std::fs::read_to_string(out).expect("its output");
+        assert!(passed, "{name}: {output}");
+        let counted = output
             .lines()
             .map(str::trim)
             .find(|line| line.contains(" generated,") && line.starts_with(char::is_numeric));

@@ -2,6 +2,7 @@
 
 use crate::support::Server;
 use emberkeep_testkit::{open_page, require};
+use std::collections::BTreeSet;
 
 #[tokio::test]
 async fn the_start_page_links_to_everything_and_loads_nothing_from_elsewhere() {
@@ -56,4 +57,16 @@ async fn the_operators_page_names_every_metric() {
     for name in names {
         assert!(page.contains(&format!("`{name}`")), "docs/operating.md does not say what {name} means");
     }
+}
+
+#[tokio::test]
+async fn the_operators_page_says_what_to_do_about_every_error() {
+    let page = include_str!("../../../../docs/operating.md");
+    let (_, section) = page.split_once("## Errors and what to do").expect("the section of errors");
+    let (tables, _) = section.split_once("At start:").expect("the errors of calls come first");
+    let cells = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let documented: BTreeSet<&str> = cells.flat_map(|(codes, _)| codes.split("`, `")).collect();
+    let document = Server::open().await.get("/openapi.json").await.json(200);
+    let codes = document["x-errors"].as_object().expect("all codes with their titles");
+    assert_eq!(documented, codes.keys().map(String::as_str).collect());
 }

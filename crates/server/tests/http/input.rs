@@ -79,7 +79,7 @@ async fn paths_and_queries_are_read_strictly() {
 }
 
 #[tokio::test]
-async fn what_is_nowhere_is_told_in_the_same_shape() {
+async fn an_unknown_route_is_answered_in_the_same_shape() {
     let server = Server::open().await;
     for path in ["/home", "/v1", "/v1/dragons", "/openapi.yaml", "/v1/tenants/a/b/c/d"] {
         assert_eq!(server.get(path).await.problem(404), "no_such_route", "{path}");

@@ -149,7 +149,7 @@ async fn the_lobby_is_led_by_its_master() {
 }
 
 #[tokio::test]
-async fn events_are_told_to_those_whom_they_concern() {
+async fn events_are_sent_to_those_whom_they_concern() {
     let server = Server::open().await;
     let room = Room::create(&server).await;
     room.lead("POST", "/setup", Some(setup())).await;
@@ -183,7 +183,7 @@ async fn events_are_told_to_those_whom_they_concern() {
 }
 
 #[tokio::test]
-async fn wrong_keys_are_slowed_down_and_rooms_that_are_none_are_told() {
+async fn wrong_keys_are_slowed_down_and_rooms_that_are_none_are_reported() {
     let server = Server::open().await;
     let (room, other) = (Room::create(&server).await, Room::create(&server).await);
     let start = format!("{}/start", room.path);
@@ -203,8 +203,8 @@ async fn wrong_keys_are_slowed_down_and_rooms_that_are_none_are_told() {
         (answer.status, began.elapsed())
     };
     let (answers, (status, took)) = tokio::join!(crowd, master);
-    let told: Vec<_> = answers.iter().map(|answer| answer.status).collect();
-    assert_eq!(told.iter().filter(|status| **status == 403).count(), 1, "{told:?}");
+    let statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 403).count(), 1, "{statuses:?}");
     let sent_away = answers.iter().find(|answer| answer.status == 429).expect("the others");
     assert_eq!(sent_away.problem(429), "rate_limited");
     assert!(sent_away.header("retry-after").is_some());

@@ -86,9 +86,9 @@ async fn a_socket_that_has_not_joined_delays_no_end_and_hears_of_it() {
     socket.send(Message::text("{}")).await.expect("an open socket");
     socket.next().await.expect("an open socket").expect("a message");
     let begun = Instant::now();
-    let (ended, told) = tokio::join!(server.listening.end(), socket.next());
+    let (ended, message) = tokio::join!(server.listening.end(), socket.next());
     ended.expect("the store closes");
-    let Some(Ok(Message::Close(Some(frame)))) = told else { panic!("{told:?}") };
+    let Some(Ok(Message::Close(Some(frame)))) = message else { panic!("{message:?}") };
     assert_eq!(u16::from(frame.code), 1001);
     assert!(begun.elapsed() < SOCKET_JOIN_TIMEOUT, "it waited for a message until {:?}", begun.elapsed());
 }

@@ -69,7 +69,7 @@ async fn a_frame_that_cannot_be_taken_ends_with_its_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_not_joined_when_a_server_ends_is_told_and_nobody_waits_for_it() {
+async fn a_client_that_has_not_joined_when_a_server_ends_is_notified_and_not_waited_for() {
     let server = embedded().await;
     let (code, _) = room(server.address(), 2, 1).await;
     let mut early = Phone::connect(server.address(), "early").await;
@@ -127,7 +127,7 @@ async fn a_room_of_another_version_is_refused_and_other_rooms_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_lost_its_player_while_it_was_away_is_told() {
+async fn a_device_that_lost_its_player_while_it_was_away_is_notified() {
     let server = embedded().await;
     let (code, key) = room(server.address(), 2, 1).await;
     let mut ann = Phone::join(server.address(), "ann", &code, None).await;
@@ -140,9 +140,9 @@ async fn a_device_that_lost_its_player_while_it_was_away_is_told() {
     ben.ask("TAKE_PLAYER", json!({ "player_id": "p1" }), &["TAKE_PLAYER_OK"]).await;
     let mut ann = Phone::join(server.address(), "ann", &code, None).await;
     assert_eq!(ann.state["my_player_id"], Value::Null);
-    let told = ann.next().await.unwrap();
-    assert_eq!(told["type"], "SLOT_INVALIDATED", "{told}");
-    assert_eq!(told["payload"], json!({ "player_id": "p1", "reason": "claims_reset" }));
+    let message = ann.next().await.unwrap();
+    assert_eq!(message["type"], "SLOT_INVALIDATED", "{message}");
+    assert_eq!(message["payload"], json!({ "player_id": "p1", "reason": "claims_reset" }));
     // Who has a player again is not told of an older loss.
     ann.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
     let mut again = Phone::join(server.address(), "ann", &code, None).await;

@@ -47,13 +47,13 @@ async fn what_happens_on_one_server_reaches_the_sockets_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_loses_its_player_is_told_through_the_other_server_and_only_it() {
+async fn a_device_that_loses_its_player_is_notified_through_the_other_server_and_only_it() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
     let [mut master, mut ann, mut ben] = seated([&first, &second, &second]).await;
     master.send("TOGGLE_PLAYER", json!({ "player_id": "p1", "active": false })).await;
-    let told = ann.expect("SLOT_INVALIDATED").await;
-    assert_eq!(told["payload"], json!({ "player_id": "p1", "reason": "player_deactivated" }));
+    let message = ann.expect("SLOT_INVALIDATED").await;
+    assert_eq!(message["payload"], json!({ "player_id": "p1", "reason": "player_deactivated" }));
     loop {
         let message = ben.next().await.unwrap();
         assert_ne!(message["type"], "SLOT_INVALIDATED", "{message}");

@@ -30,7 +30,7 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
         let request = DropTimerRequest { period: DROP_PERIOD, weapon_attack: world.timer_number() };
         match actor.tolerate(world.monsters.register_drop_timer(tenant, id, request).await)? {
             Some(timer) => actor.ledger.timer_began(ground.tenant, id, &timer),
-            None => world.roster(ground.number).unfriend(id.0),
+            None => world.roster(ground.number).remove_friend(id.0),
         }
     }
     Ok(())

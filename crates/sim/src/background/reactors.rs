@@ -59,9 +59,9 @@ async fn create(actor: &mut Actor, ground: Ground, spot: usize) -> anyhow::Resul
         Ok(reactor) => {
             actor.ledger.report(ground.tenant, Quantity::Reactors(reactor.map, reactor.x), 1);
             actor.count(Count::Reactors, 1);
-            roster.stands(spot, reactor.id.0);
+            roster.put_reactor(spot, reactor.id.0);
         }
-        Err(Error::SpotTaken { id }) => roster.stands(spot, id.0),
+        Err(Error::SpotTaken { id }) => roster.put_reactor(spot, id.0),
         Err(Error::OnCooldown { remaining }) if remaining > SPOT_COOLDOWN_MAX => {
             let map = ground.field.map;
             world.report_violation(format!(
@@ -69,7 +69,7 @@ async fn create(actor: &mut Actor, ground: Ground, spot: usize) -> anyhow::Resul
             ));
         }
         Err(Error::OnCooldown { remaining }) => {
-            roster.cools_until(spot, world.ms() + remaining.as_millis() as u64);
+            roster.cool_until(spot, world.ms() + remaining.as_millis() as u64);
         }
         Err(error) => drop(actor.refused::<()>(error)?),
     }
@@ -103,7 +103,7 @@ async fn destroy(actor: &mut Actor, ground: Ground) -> anyhow::Result<()> {
     if let Some(destroyed) = actor.tolerate_reactor(outcome)? {
         actor.ledger.reactor_over(ground.tenant, &destroyed.reactor);
     }
-    roster.fell(spot, id);
+    roster.remove_reactor(spot, id);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn hit(actor: &mut Actor, ground: Ground, who: CharacterId) -> 
     let outcome = world.reactors.hit(world.plan.tenant(ground.tenant), ReactorId(id), who, skill).await;
     match actor.tolerate_reactor(outcome)? {
         Some(hit) => was_hit(actor, ground, spot, &hit),
-        None => roster.fell(spot, id),
+        None => roster.remove_reactor(spot, id),
     }
     Ok(())
 }
@@ -129,8 +129,8 @@ fn was_hit(actor: &mut Actor, ground: Ground, spot: usize, hit: &Hit) {
             actor.count(Count::Triggers, 1);
             actor.ledger.reactor_over(tenant, reactor);
             let roster = actor.world.roster(ground.number);
-            roster.cools_until(spot, actor.world.ms() + cooldown.unwrap_or_default().as_millis() as u64);
-            roster.fell(spot, reactor.id.0);
+            roster.cool_until(spot, actor.world.ms() + cooldown.unwrap_or_default().as_millis() as u64);
+            roster.remove_reactor(spot, reactor.id.0);
         }
         // Not by the rules of the demo.
         Outcome::Stayed { .. } => {}

@@ -8,12 +8,15 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 record! {
-    /// The damage of one hit, or of several merged hits of one character.
+    /// One hit, or several of one character that were merged.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct DamageEntry {
-        /// The character that hit; 0 if none is involved.
+        /// The character; 0 is none.
+        #[openapi(example = 7)]
         pub character: CharacterId => "characterId",
-        /// Health points. If the merged hits of a character exceed 32 bits, it has several entries.
+        /// Health that was taken. More than 4294967295 of one character is split into several entries.
+        #[openapi(example = 15)]
         pub damage: u32 => "damage",
     }
 }

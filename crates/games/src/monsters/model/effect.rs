@@ -8,32 +8,35 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 record! {
-    /// A status effect on a monster.
+    /// A status effect of a monster.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct StatusEffect {
-        /// The id of this effect.
+        /// Its id.
         pub id: Uuid => "effectId",
-        /// The kind of source.
+        /// The source.
+        #[openapi(example = "PLAYER_SKILL")]
         pub source: SourceType => "sourceType" default,
-        /// The character that cast it; 0 if none did.
+        /// The casting character; 0 is none.
         pub source_character: CharacterId => "sourceCharacterId" default,
-        /// The skill. A character's skill needs more than 16 bits; a monster's is a
-        /// [`SkillId`](super::SkillId).
+        /// The skill.
+        // A character's skill needs more than 16 bits; a monster's is a `SkillId`.
         pub source_skill: u32 => "sourceSkillId" or 0,
-        /// The level of the skill.
+        /// The skill's level.
         pub source_skill_level: u32 => "sourceSkillLevel" or 0,
-        /// Values by status name.
+        /// Statuses and their values.
+        #[openapi(example = json!({"POISON": 10}))]
         pub statuses: Statuses => "statuses" default,
         /// Duration in milliseconds.
         pub duration_ms: i64 => "durationMs" or 0,
-        /// Milliseconds between two ticks; 0 means no ticks.
+        /// Milliseconds between two ticks; 0 is none.
         pub tick_interval_ms: i64 => "tickIntervalMs" or 0,
-        /// Time of the last tick, or of the start if it has not ticked. Other services may write 0 for
-        /// "never".
+        /// The last tick, in milliseconds since 1970; before the first one, when it began.
+        // Other services may write 0 for "never".
         pub last_tick_ms: i64 => "lastTickMs" or 0,
-        /// Time of the start.
+        /// When it began, in milliseconds since 1970.
         pub created_at_ms: i64 => "createdAtMs" or 0,
-        /// Time of expiry; 0 means start plus duration.
+        /// When it ends, in milliseconds since 1970; 0 means that the duration counts.
         pub expires_at_ms: i64 => "expiresAtMs" or 0,
     }
 }

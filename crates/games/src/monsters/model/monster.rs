@@ -19,54 +19,66 @@ part! {
 }
 
 record! {
-    /// A monster, from its spawn to its removal. Names and order of the fields are those of other services,
-    /// so that both sides read each other's records.
+    /// A monster, from its spawn to its removal. External services may have added fields.
+    // Names and order of the fields are those of other services, so that both sides read each other's records.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct Monster {
-        /// The id.
+        /// Its id.
+        #[openapi(example = 1_000_000_000)]
         pub id: MonsterId => "uniqueId",
-        /// The tenant. `None` if another service omitted it; the key contains it too, and the next write adds
-        /// it.
+        /// Its tenant.
+        // `None` if another service omitted it; the key contains it too, and the next write adds it.
+        #[openapi(example = "550e8400-e29b-41d4-a716-446655440000")]
         pub tenant_id: Option<Uuid> => "tenantId" optional,
         /// Region of the tenant's client.
+        #[openapi(example = "GMS")]
         pub region: String => "tenantRegion" default,
         /// Major version of the tenant's client.
+        #[openapi(example = 83)]
         pub major_version: u16 => "tenantMajorVersion" or 0,
         /// Minor version of the tenant's client.
+        #[openapi(example = 1)]
         pub minor_version: u16 => "tenantMinorVersion" or 0,
-        /// The world.
+        /// The world it is in.
         pub world: u8 => "worldId",
-        /// The channel.
+        /// The channel it is in.
+        #[openapi(example = 1)]
         pub channel: u8 => "channelId",
-        /// The map.
+        /// The map it is on.
+        #[openapi(example = 100_000_000)]
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
         /// Full health.
+        #[openapi(example = 50)]
         pub max_hp: u32 => "maxHp",
-        /// Remaining health; 0 means dead.
+        /// Health left; 0 is dead.
+        #[openapi(example = 35)]
         pub hp: u32 => "hp",
         /// Full mana.
         pub max_mp: u32 => "maxMp" or 0,
-        /// Remaining mana.
+        /// Mana left.
         pub mp: u32 => "mp" or 0,
-        /// The template: the kind of monster.
+        /// The template of the monster.
+        #[openapi(example = 100_100)]
         pub template: u32 => "monsterId",
-        /// The character whose client moves the monster; 0 if none does.
+        /// The controlling character; 0 is none.
         pub controller: CharacterId => "controlCharacterId" default,
         /// Position.
         pub x: i16 => "x" or 0,
         /// Position.
         pub y: i16 => "y" or 0,
-        /// The foothold.
+        /// The foothold it stands on.
         pub fh: i16 => "fh" or 0,
         /// The stance.
         pub stance: u8 => "stance" or 0,
-        /// The team; -1 means none.
+        /// Its team; -1 is none.
+        #[openapi(example = -1)]
         pub team: i8 => "team" or -1,
         /// Damage by character, oldest first.
         pub damage: DamageEntries => "damageEntries" default,
-        /// Status effects.
+        /// Its status effects.
         pub effects: Array<StatusEffect> => "statusEffects" default,
     } then Monster::upgrade
 }

@@ -6,33 +6,43 @@ use emberkeep_schema::record;
 use uuid::Uuid;
 
 record! {
-    /// A drop timer. Names and order of the fields are those of other services.
+    /// A drop timer.
+    // Names and order of the fields are those of other services.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[openapi]
     pub struct DropTimer {
-        /// The tenant. `None` in records of an earlier version; the key contains it too, and the next write
-        /// adds it.
+        /// Its tenant.
+        // `None` in records of an earlier version; the key contains it too, and the next write adds it.
+        #[openapi(example = "550e8400-e29b-41d4-a716-446655440000")]
         pub tenant_id: Option<Uuid> => "tenantId" optional,
         /// Region of the tenant's client.
+        #[openapi(example = "GMS")]
         pub region: String => "tenantRegion" default,
         /// Major version of the tenant's client.
+        #[openapi(example = 83)]
         pub major_version: u16 => "tenantMajorVersion" or 0,
         /// Minor version of the tenant's client.
+        #[openapi(example = 1)]
         pub minor_version: u16 => "tenantMinorVersion" or 0,
-        /// The monster. `None` in records of an earlier version.
+        /// The monster.
+        // `None` in records of an earlier version.
+        #[openapi(example = 1_000_000_000)]
         pub id: Option<MonsterId> => "uniqueId" optional,
         /// The template of the monster.
+        #[openapi(example = 9_300_061)]
         pub template: u32 => "monsterId",
         /// The field of the monster.
         pub field: FieldFields => "field",
         /// Milliseconds between two drops.
+        #[openapi(example = 15_000)]
         pub drop_period_ms: i64 => "dropPeriodMs",
-        /// The attack of the monster; game servers use it to choose the drop.
+        /// The monster's attack, from which the game derives the drop.
         pub weapon_attack: u32 => "weaponAttack" or 0,
-        /// Full health of the monster.
+        /// Its full health.
         pub max_hp: u32 => "maxHp" or 0,
-        /// Time of the last drop, or of the registration.
+        /// The last drop, or the registration, in milliseconds since 1970.
         pub last_drop_at_ms: i64 => "lastDropAtMs" or 0,
-        /// Time of the last hit; 0 means never.
+        /// The last hit, in milliseconds since 1970; 0 is never.
         pub last_hit_at_ms: i64 => "lastHitAtMs" or 0,
     }
 }

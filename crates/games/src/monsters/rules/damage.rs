@@ -4,7 +4,6 @@ use crate::monsters::error::{Error, Result};
 use crate::monsters::limits::{DAMAGE_ENTRIES_KEPT, DAMAGE_ENTRIES_MAX};
 use crate::monsters::model::{DamageEntries, DamageEntry, Monster};
 use crate::world::CharacterId;
-use emberkeep_schema::Extra;
 use std::collections::HashMap;
 
 /// The result of a hit.
@@ -45,7 +44,7 @@ pub fn drain(monster: &mut Monster, character: CharacterId, amount: u64) -> Resu
 
 /// Appends an entry, and merges the oldest entries beyond the limit.
 fn remember(monster: &mut Monster, character: CharacterId, damage: u32) {
-    monster.damage.push(DamageEntry { character, damage, extra: Extra::default() });
+    monster.damage.push(DamageEntry::new(character, damage));
     let entries = monster.damage.len();
     if entries <= DAMAGE_ENTRIES_MAX {
         return;
@@ -105,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry(character: u32, damage: u32) -> DamageEntry {
-        DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
+        DamageEntry::new(CharacterId(character), damage)
     }
 
     fn sum(monster: &Monster) -> u64 {

@@ -29,24 +29,15 @@ pub fn record_hit(timer: &mut DropTimer, now_ms: i64) {
 mod tests {
     use super::*;
     use crate::world::Field;
-    use emberkeep_schema::Extra;
     use proptest::prelude::*;
 
     fn timer(drop_period_ms: i64, last_drop_at_ms: i64, last_hit_at_ms: i64) -> DropTimer {
         DropTimer {
-            tenant_id: None,
-            region: String::new(),
-            major_version: 0,
-            minor_version: 0,
-            id: None,
-            template: 9_300_061,
-            field: Field::default().into(),
-            drop_period_ms,
             weapon_attack: 30,
             max_hp: 5_000,
             last_drop_at_ms,
             last_hit_at_ms,
-            extra: Extra::default(),
+            ..DropTimer::new(9_300_061, Field::default().into(), drop_period_ms)
         }
     }
 

@@ -5,7 +5,6 @@ use crate::monsters::error::{Error, Result};
 use crate::monsters::limits::*;
 use crate::monsters::model::{Monster, SourceType, StatusEffect, Statuses};
 use crate::world::{CharacterId, word_problem};
-use emberkeep_schema::Extra;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
@@ -111,7 +110,6 @@ impl EffectRequest {
         let (duration_ms, tick_interval_ms) =
             (self.duration.as_millis() as i64, self.tick_interval.as_millis() as i64);
         StatusEffect {
-            id,
             source: self.source.clone(),
             source_character: self.source_character,
             source_skill: self.source_skill,
@@ -123,7 +121,7 @@ impl EffectRequest {
             last_tick_ms: now_ms,
             created_at_ms: now_ms,
             expires_at_ms: now_ms + duration_ms,
-            extra: Extra::default(),
+            ..StatusEffect::new(id)
         }
     }
 }

@@ -85,18 +85,8 @@ record! {
 
 impl State {
     /// An empty lobby.
-    pub(crate) fn new(room_code: RoomCode) -> State {
-        State {
-            room_code,
-            phase: Phase::Lobby,
-            lobby: Lobby::default(),
-            game: None,
-            scores: Points::default(),
-            plan: None,
-            locked: None,
-            bans: None,
-            extra: Default::default(),
-        }
+    pub(crate) fn in_lobby(room_code: RoomCode) -> State {
+        State::new(room_code, Phase::Lobby, Lobby::default())
     }
 
     /// The player with this id.
@@ -164,7 +154,7 @@ mod tests {
     #[test]
     fn a_new_room_has_the_shape_of_the_document() {
         let mut out = Vec::new();
-        let state = State::new(RoomCode::new("AB23CD").unwrap());
+        let state = State::in_lobby(RoomCode::new("AB23CD").unwrap());
         Json::<State>::encode(&state, &mut out).unwrap();
         let expected = concat!(
             r#"{"room_code":"AB23CD","phase":"lobby","lobby":{"players":[],"senders":[]},"#,

@@ -50,17 +50,7 @@ pub fn start(state: &mut State, claims: &[(DeviceId, PlayerId)]) -> Result<Event
         return Err(Error::NotClaimed { problem });
     }
     state.phase = Phase::Game;
-    state.game = Some(Game {
-        status: Status::Idle,
-        round: 0,
-        item: 0,
-        closes_at: None,
-        closed_at: None,
-        results: None,
-        revealed: None,
-        round_scores: Points::default(),
-        extra: Default::default(),
-    });
+    state.game = Some(Game::new(Status::Idle, 0, 0));
     Ok(Event::GameStarted)
 }
 

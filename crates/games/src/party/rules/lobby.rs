@@ -52,12 +52,11 @@ pub(super) fn checked_player(state: &State, player: &SetupPlayer) -> Result<Play
         return Err(Error::invalid("sender of a player", format!("{sender}, expected a sender of the room")));
     }
     Ok(Player {
-        player_id: player.player_id.clone(),
         sender_id: player.sender_id.clone(),
         name: checked_name(&player.name)?,
         active: player.active,
         avatar_url: player.avatar_url.as_deref().map(checked_url).transpose()?,
-        extra: Default::default(),
+        ..Player::new(player.player_id.clone())
     })
 }
 
@@ -104,13 +103,11 @@ pub fn ban(state: &mut State, device_id: &DeviceId, player: &PlayerId, now: i64)
     // One more than the newest: the id of a lifted ban is not reused while newer ones exist.
     let number = |ban: &Ban| ban.ban_id.strip_prefix('b').and_then(|number| number.parse().ok());
     let newest: u32 = state.bans().iter().filter_map(number).max().unwrap_or(0);
+    let ban_id = format!("b{}", newest.saturating_add(1));
     let ban = Ban {
-        ban_id: format!("b{}", newest.saturating_add(1)),
-        device_id: device_id.clone(),
-        player_id: player.clone(),
         name: state.player(player).map(|player| player.name.clone()).unwrap_or_default(),
         at: now,
-        extra: Default::default(),
+        ..Ban::new(ban_id, device_id.clone(), player.clone())
     };
     let event = Event::DeviceBanned { ban_id: ban.ban_id.clone(), player_id: player.clone() };
     state.bans.get_or_insert_default().0.push(ban);

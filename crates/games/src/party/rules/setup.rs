@@ -40,11 +40,10 @@ fn senders(given: &[SetupSender]) -> Result<Vec<Sender>> {
     let sender = |sender: &SetupSender| {
         sender.sender_id.check_new()?;
         Ok(Sender {
-            sender_id: sender.sender_id.clone(),
             name: checked_name(&sender.name)?,
             active: sender.active,
             reels_count: sender.reels_count,
-            extra: Default::default(),
+            ..Sender::new(sender.sender_id.clone())
         })
     };
     given.iter().map(sender).collect()
@@ -59,10 +58,10 @@ fn plan(state: &State, given: &[SetupRound]) -> Result<Plan> {
         check_count("items of a round", round.items.len(), ITEMS_MAX)?;
         check_unique("item of a round", round.items.iter().map(|item| &item.item_id))?;
         let items: Vec<Item> = round.items.iter().map(|given| item(state, given)).collect::<Result<_>>()?;
-        Ok(Round { round_id: round.round_id.clone(), items: items.into(), extra: Default::default() })
+        Ok(Round { items: items.into(), ..Round::new(round.round_id.clone()) })
     };
     let rounds: Vec<Round> = given.iter().map(round).collect::<Result<_>>()?;
-    Ok(Plan { rounds: rounds.into(), extra: Default::default() })
+    Ok(Plan { rounds: rounds.into(), ..Plan::new() })
 }
 
 fn item(state: &State, given: &SetupItem) -> Result<Item> {
@@ -80,13 +79,8 @@ fn item(state: &State, given: &SetupItem) -> Result<Item> {
         let problem = format!("{stranger} of item {}, expected one of the senders", given.item_id);
         return Err(Error::invalid("true sender", problem));
     }
-    Ok(Item {
-        item_id: given.item_id.clone(),
-        reel_url: checked_url(&given.reel_url)?,
-        k: given.k,
-        true_sender_ids: given.true_sender_ids.clone().into(),
-        extra: Default::default(),
-    })
+    let true_sender_ids = given.true_sender_ids.clone().into();
+    Ok(Item { true_sender_ids, ..Item::new(given.item_id.clone(), checked_url(&given.reel_url)?, given.k) })
 }
 
 /// A result contains the selections of every player, and every view contains the last result.

@@ -52,18 +52,15 @@ pub fn count(state: &State, round: &RoundId, item: &Item, votes: &Ballots) -> Vo
         let chosen = allowed(state, item, votes.get(&player.player_id)?);
         let right = chosen.iter().filter(|sender| item.true_sender_ids.contains(sender)).count();
         Some(PlayerResult {
-            player_id: player.player_id.clone(),
             selections: chosen.into(),
             points: right as i64,
-            extra: Default::default(),
+            ..PlayerResult::new(player.player_id.clone())
         })
     };
     VoteResults {
-        round_id: round.clone(),
-        item_id: item.item_id.clone(),
         true_sender_ids: item.true_sender_ids.clone(),
         players: state.lobby.players.iter().filter_map(result).collect::<Vec<_>>().into(),
-        extra: Default::default(),
+        ..VoteResults::new(round.clone(), item.item_id.clone())
     }
 }
 

@@ -65,7 +65,7 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Re
         extra: Default::default(),
     };
     tx.put_until(&ROOM_META.key(), &meta, until + TOMBSTONE_LIFE.as_millis() as i64)?;
-    tx.put_until(&ROOM_STATE.key(), &State::new(room_code), until)?;
+    tx.put_until(&ROOM_STATE.key(), &State::in_lobby(room_code), until)?;
     group().join(tx, &ROOM_STATE.key(), until)?;
     group().join(tx, &DEVICE_TO_PLAYER.key(), until)?;
     group().join(tx, &PLAYER_TO_DEVICE.key(), until)?;

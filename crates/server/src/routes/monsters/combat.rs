@@ -45,26 +45,26 @@ impl From<monsters::Hit> for Hit {
 
 /// Damages a monster. Damage of at least its health kills it; later hits get `already_dead`.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The effect of the hit", body = Hit), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The effect of the hit", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Damage>,
 ) -> Result<Answer<Hit>, ApiError> {
-    let (tenant, id) = path.parts();
     let hit = app.monsters.damage(tenant, id, CharacterId(body.character_id), body.amount).await?;
     Ok(Answer(hit.into()))
 }
 
 /// Damages a monster like poison, which never takes the last point of health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage-over-time", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The effect of the damage", body = Hit), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The effect of the damage", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster_over_time(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Damage>,
 ) -> Result<Answer<Hit>, ApiError> {
-    let (tenant, id) = path.parts();
     let character = CharacterId(body.character_id);
     Ok(Answer(app.monsters.damage_over_time(tenant, id, character, body.amount).await?.into()))
 }
@@ -90,12 +90,12 @@ struct Leader {
 
 /// Returns the character that did most damage to a monster. Of equals, the one that hit first.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}/damage-leader", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The leader", body = DamageLeader), NotFound))]
+    params(MonsterPath),
+    responses((status = 200, description = "The leader", body = DamageLeader), NotFound))]
 pub(super) async fn get_damage_leader(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<DamageLeader>, ApiError> {
-    let (tenant, id) = path.parts();
     let leader = app.monsters.damage_leader(tenant, id).await?;
     let leader = leader.map(|(character, damage)| Leader { character_id: character.0, damage });
     Ok(Answer(DamageLeader { leader }))
@@ -120,13 +120,14 @@ pub(super) struct FormerController {
 
 /// Gives control of a living monster to a character.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/control", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The previous controller", body = FormerController), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The previous controller",
+        body = FormerController), NotFound, Conflict))]
 pub(super) async fn control_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Controller>,
 ) -> Result<Answer<FormerController>, ApiError> {
-    let (tenant, id) = path.parts();
     let former = app.monsters.control(tenant, id, CharacterId(body.character_id)).await?;
     Ok(Answer(FormerController { former: former.0 }))
 }
@@ -140,11 +141,11 @@ pub(super) struct Released {
 
 /// Ends a character's control of a monster. It has no effect if another character controls the monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/control/{character}", tag = "monsters",
-    params(ControllerPath), responses((status = 200, description = "Whether the control ended", body = Released), NotFound))]
+    params(ControllerPath),
+    responses((status = 200, description = "Whether the control ended", body = Released), NotFound))]
 pub(super) async fn release_monster(
     State(app): State<AppState>,
-    Path(path): Path<ControllerPath>,
+    Path((tenant, id, character)): ControllerPath,
 ) -> Result<Answer<Released>, ApiError> {
-    let (tenant, id, character) = path.parts();
     Ok(Answer(Released { released: app.monsters.release_control(tenant, id, character).await? }))
 }

@@ -23,13 +23,13 @@ pub(super) struct SkillCooldown {
 
 /// Starts the cooldown of a living monster's skill. An earlier cooldown is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
-    params(SkillPath), responses((status = 204, description = "The cooldown has started"), NotFound, Conflict))]
+    params(SkillPath),
+    responses((status = 204, description = "The cooldown has started"), NotFound, Conflict))]
 pub(super) async fn start_monster_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SkillPath>,
+    Path((tenant, id, skill)): SkillPath,
     Json(body): Json<SkillCooldown>,
 ) -> Result<StatusCode, ApiError> {
-    let (tenant, id, skill) = path.parts();
     app.monsters.start_cooldown(tenant, id, skill, from_ms(body.duration_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -39,31 +39,31 @@ pub(super) async fn start_monster_cooldown(
     params(SkillPath), responses((status = 200, description = "The cooldown", body = Cooldown), NotFound))]
 pub(super) async fn get_monster_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SkillPath>,
+    Path((tenant, id, skill)): SkillPath,
 ) -> Result<Answer<Cooldown>, ApiError> {
-    let (tenant, id, skill) = path.parts();
     Ok(Answer(app.monsters.cooldown_remaining(tenant, id, skill).await?.into()))
 }
 
 /// Clears the cooldown of a skill.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
-    params(SkillPath), responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared), NotFound))]
+    params(SkillPath),
+    responses((status = 200, description = "1 if the cooldown was active, otherwise 0",
+        body = Cleared), NotFound))]
 pub(super) async fn clear_monster_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SkillPath>,
+    Path((tenant, id, skill)): SkillPath,
 ) -> Result<Answer<Cleared>, ApiError> {
-    let (tenant, id, skill) = path.parts();
     let cleared = usize::from(app.monsters.clear_cooldown(tenant, id, skill).await?);
     Ok(Answer(Cleared { cleared }))
 }
 
 /// Clears all known cooldowns of a monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The number of cleared cooldowns", body = Cleared), NotFound))]
+    params(MonsterPath),
+    responses((status = 200, description = "The number of cleared cooldowns", body = Cleared), NotFound))]
 pub(super) async fn clear_monster_cooldowns(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<Cleared>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(Cleared { cleared: app.monsters.clear_cooldowns(tenant, id).await? }))
 }

@@ -1,7 +1,6 @@
 //! Drop timers of friendly monsters.
 
 use super::effects::DueRequest;
-use super::shape;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
 use crate::routes::path::{MonsterPath, TenantPath};
@@ -29,13 +28,13 @@ pub(super) struct TimerRequest {
 
 /// Starts the drop timer of a living monster. An earlier timer is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The timer", body = DropTimer), NotFound, Conflict))]
 pub(super) async fn register_drop_timer(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<TimerRequest>,
 ) -> Result<Answer<DropTimer>, ApiError> {
-    let (tenant, id) = path.parts();
     let request =
         DropTimerRequest { period: from_ms(body.drop_period_ms), weapon_attack: body.weapon_attack };
     Ok(Answer(app.monsters.register_drop_timer(tenant, id, request).await?))
@@ -43,12 +42,11 @@ pub(super) async fn register_drop_timer(
 
 /// Returns the drop timer of a monster.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound))]
+    params(MonsterPath), responses((status = 200, description = "The timer", body = DropTimer), NotFound))]
 pub(super) async fn get_drop_timer(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<DropTimer>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.drop_timer(tenant, id).await?.ok_or(Error::NoDropTimer { id })?))
 }
 
@@ -57,9 +55,8 @@ pub(super) async fn get_drop_timer(
     params(MonsterPath), responses((status = 204, description = "The timer was removed"), NotFound))]
 pub(super) async fn unregister_drop_timer(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<StatusCode, ApiError> {
-    let (tenant, id) = path.parts();
     if app.monsters.unregister_drop_timer(tenant, id).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
@@ -68,12 +65,11 @@ pub(super) async fn unregister_drop_timer(
 
 /// Records a hit on a monster: the next drop is one period from now.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer/hit", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The timer", body = shape::DropTimer), NotFound))]
+    params(MonsterPath), responses((status = 200, description = "The timer", body = DropTimer), NotFound))]
 pub(super) async fn record_drop_hit(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<DropTimer>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.record_drop_hit(tenant, id).await?))
 }
 
@@ -85,7 +81,6 @@ struct Drop {
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
     /// Its timer, already set to the next drop.
-    #[schema(value_type = shape::DropTimer)]
     timer: DropTimer,
 }
 
@@ -111,10 +106,10 @@ pub(super) struct DueDrops {
     params(TenantPath), responses((status = 200, description = "The drops", body = DueDrops)))]
 pub(super) async fn run_due_drops(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
     Json(body): Json<DueRequest>,
 ) -> Result<Answer<DueDrops>, ApiError> {
-    let due = app.monsters.due_drops(path.tenant(), body.limit()?).await?;
+    let due = app.monsters.due_drops(tenant, body.limit()?).await?;
     Ok(Answer(DueDrops {
         done: due.done.into_iter().map(Drop::from).collect(),
         corrupt: problems(due.corrupt),

@@ -1,6 +1,5 @@
 //! Status effects of monsters.
 
-use super::shape;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::limits::DUE_LIMIT_MAX;
@@ -81,23 +80,20 @@ impl From<Effect> for monsters::EffectRequest {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Applied {
     /// The effect.
-    #[schema(value_type = shape::StatusEffect)]
     effect: StatusEffect,
     /// The effects that it replaced.
-    #[schema(value_type = Vec<shape::StatusEffect>)]
     replaced: Vec<StatusEffect>,
 }
 
-/// Applies an effect to a living monster. It replaces effects with the same status, and the oldest of four venoms.
+/// Applies an effect to a living monster. Replaces those of the same status, and the oldest of four venoms.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
     params(MonsterPath), responses((status = 201, description = "The effect", body = Applied,
         headers(("Location" = String, description = "Where it is cancelled"))), NotFound, Conflict))]
 pub(super) async fn apply_effect(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Effect>,
 ) -> Result<Created<Applied>, ApiError> {
-    let (tenant, id) = path.parts();
     let applied = app.monsters.apply_effect(tenant, id, body.into()).await?;
     let location = format!("/v1/tenants/{}/monsters/{id}/effects/{}", tenant.0, applied.effect.id);
     Ok(Created { location, body: Applied { effect: applied.effect, replaced: applied.replaced } })
@@ -117,19 +113,18 @@ pub(super) struct EffectQuery {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Cancelled {
     /// The effects at their end.
-    #[schema(value_type = Vec<shape::StatusEffect>)]
     cancelled: Vec<StatusEffect>,
 }
 
 /// Cancels all effects of a monster, or those with one status.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
-    params(MonsterPath, EffectQuery), responses((status = 200, description = "The cancelled effects", body = Cancelled), NotFound))]
+    params(MonsterPath, EffectQuery),
+    responses((status = 200, description = "The cancelled effects", body = Cancelled), NotFound))]
 pub(super) async fn cancel_effects(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Query(which): Query<EffectQuery>,
 ) -> Result<Answer<Cancelled>, ApiError> {
-    let (tenant, id) = path.parts();
     let cancelled = match which.status {
         Some(status) => app.monsters.cancel_status(tenant, id, &status).await?,
         None => app.monsters.cancel_effects(tenant, id).await?,
@@ -139,15 +134,15 @@ pub(super) async fn cancel_effects(
 
 /// Cancels one effect of a monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/effects/{effect}", tag = "monsters",
-    params(EffectPath), responses((status = 200, description = "The cancelled effect", body = shape::StatusEffect), NotFound))]
+    params(EffectPath),
+    responses((status = 200, description = "The cancelled effect", body = StatusEffect), NotFound))]
 pub(super) async fn cancel_effect(
     State(app): State<AppState>,
-    Path(path): Path<EffectPath>,
+    Path((tenant, id, effect)): EffectPath,
 ) -> Result<Answer<StatusEffect>, ApiError> {
-    let (tenant, id, effect) = path.parts();
-    let cancelled = app.monsters.cancel_effect(tenant, id, effect).await?;
+    let cancelled = app.monsters.cancel_effect(tenant, id, effect.0).await?;
     let absent = || {
-        let message = format!("monster {id} has no effect {effect}; it ended or never existed");
+        let message = format!("monster {id} has no effect {}; it ended or never existed", effect.0);
         ApiError::new(StatusCode::NOT_FOUND, "no_effect", message).with("monster", id.0)
     };
     Ok(Answer(cancelled.ok_or_else(absent)?))
@@ -161,7 +156,6 @@ pub(super) struct EffectsRun {
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
     /// Its field.
-    #[schema(value_type = crate::routes::shape::FieldFields)]
     field: FieldFields,
     /// Health afterwards; ticks never kill.
     #[schema(example = 5)]
@@ -169,7 +163,6 @@ pub(super) struct EffectsRun {
     /// Due ticks. No other caller gets them.
     ticks: Vec<Tick>,
     /// Effects that expired.
-    #[schema(value_type = Vec<shape::StatusEffect>)]
     expired: Vec<StatusEffect>,
 }
 
@@ -177,7 +170,6 @@ pub(super) struct EffectsRun {
 #[derive(Serialize, ToSchema)]
 struct Tick {
     /// The effect after the ticks.
-    #[schema(value_type = shape::StatusEffect)]
     effect: StatusEffect,
     /// Number of ticks; more than one if no caller came in time.
     #[schema(example = 3)]
@@ -203,12 +195,12 @@ impl From<monsters::EffectsRun> for EffectsRun {
 
 /// Runs the due ticks of a monster's effects. Each tick is returned to one caller.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/effects/tick", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "Due ticks and expired effects", body = EffectsRun), NotFound))]
+    params(MonsterPath),
+    responses((status = 200, description = "Due ticks and expired effects", body = EffectsRun), NotFound))]
 pub(super) async fn tick_effects(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<EffectsRun>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.tick_effects(tenant, id).await?.into()))
 }
 
@@ -249,10 +241,10 @@ pub(super) struct DueEffects {
     params(TenantPath), responses((status = 200, description = "The due effects", body = DueEffects)))]
 pub(super) async fn run_due_effects(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
     Json(body): Json<DueRequest>,
 ) -> Result<Answer<DueEffects>, ApiError> {
-    let due = app.monsters.run_due_effects(path.tenant(), body.limit()?).await?;
+    let due = app.monsters.run_due_effects(tenant, body.limit()?).await?;
     Ok(Answer(DueEffects {
         done: due.done.into_iter().map(EffectsRun::from).collect(),
         corrupt: problems(due.corrupt),

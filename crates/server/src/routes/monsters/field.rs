@@ -1,6 +1,5 @@
 //! Monsters of a field: spawn, list, move, remove all.
 
-use super::shape;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::paging::{self, PageQuery};
@@ -79,16 +78,16 @@ impl Spawn {
 }
 
 /// Spawns a monster in a field.
-#[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
-    params(FieldPath), responses((status = 201, description = "The monster", body = shape::Monster,
+#[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters",
+    tag = "monsters",
+    params(FieldPath), responses((status = 201, description = "The monster", body = Monster,
         headers(("Location" = String, description = "The URL of the monster"))), Conflict))]
 pub(super) async fn spawn_monster(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
     Json(body): Json<Spawn>,
 ) -> Result<Created<Monster>, ApiError> {
-    let tenant = path.tenant();
-    let monster = app.monsters.spawn(tenant, body.at(path.field())).await?;
+    let monster = app.monsters.spawn(tenant, body.at(field)).await?;
     let location = format!("/v1/tenants/{}/monsters/{}", tenant.0, monster.id);
     Ok(Created { location, body: monster })
 }
@@ -97,7 +96,6 @@ pub(super) async fn spawn_monster(
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonsterPage {
     /// The monsters, including dead ones that are not removed. A monster may be on two pages.
-    #[schema(value_type = Vec<shape::Monster>)]
     monsters: Vec<Monster>,
     /// Records that could not be read; the others are listed.
     corrupt: Vec<ProblemDetails>,
@@ -106,15 +104,16 @@ pub(super) struct MonsterPage {
 }
 
 /// Lists the monsters of a field, page by page.
-#[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
+#[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters",
+    tag = "monsters",
     params(FieldPath, PageQuery), responses((status = 200, description = "A page", body = MonsterPage)))]
 pub(super) async fn list_monsters(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<MonsterPage>, ApiError> {
     let (cursor, limit) = query.parse()?;
-    let page = app.monsters.field_page(path.tenant(), path.field(), cursor, limit).await?;
+    let page = app.monsters.field_page(tenant, field, cursor, limit).await?;
     let (monsters, corrupt) = (page.listing.living, problems(page.listing.corrupt));
     Ok(Answer(MonsterPage { monsters, corrupt, next: paging::next(page.next) }))
 }
@@ -123,7 +122,6 @@ pub(super) async fn list_monsters(
 #[derive(Serialize, ToSchema)]
 pub(super) struct MonstersDestroyed {
     /// The monsters that this call removed.
-    #[schema(value_type = Vec<shape::Monster>)]
     removed: Vec<Monster>,
     /// Cooldowns that were removed with them.
     cooldowns: usize,
@@ -145,13 +143,15 @@ impl From<FieldDestruction> for MonstersDestroyed {
 }
 
 /// Removes all monsters of a field. Each one is removed atomically.
-#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters", tag = "monsters",
-    params(FieldPath), responses((status = 200, description = "The removed monsters", body = MonstersDestroyed)))]
+#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters",
+    tag = "monsters",
+    params(FieldPath),
+    responses((status = 200, description = "The removed monsters", body = MonstersDestroyed)))]
 pub(super) async fn destroy_monsters(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
 ) -> Result<Answer<MonstersDestroyed>, ApiError> {
-    Ok(Answer(app.monsters.destroy_in_field(path.tenant(), path.field()).await?.into()))
+    Ok(Answer(app.monsters.destroy_in_field(tenant, field).await?.into()))
 }
 
 /// A position in a field.
@@ -171,13 +171,13 @@ pub(super) struct Place {
 
 /// Moves a living monster within its field.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/position", tag = "monsters",
-    params(MonsterPath), responses((status = 204, description = "The monster was moved"), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 204, description = "The monster was moved"), NotFound, Conflict))]
 pub(super) async fn move_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Place>,
 ) -> Result<StatusCode, ApiError> {
-    let (tenant, id) = path.parts();
     let to = Position { x: body.x, y: body.y, fh: body.fh, stance: body.stance };
     app.monsters.move_to(tenant, id, to).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -223,12 +223,13 @@ impl Destination {
 
 /// Moves a living monster to another field, with its drop timer. It has no controller afterwards.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/field", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The monster", body = Monster), NotFound, Conflict))]
 pub(super) async fn move_monster_to_field(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Destination>,
 ) -> Result<Answer<Monster>, ApiError> {
-    let ((tenant, id), (field, to)) = (path.parts(), body.parts());
+    let (field, to) = body.parts();
     Ok(Answer(app.monsters.move_to_field(tenant, id, field, to).await?))
 }

@@ -1,6 +1,5 @@
 //! One monster: read, remove, health and mana.
 
-use super::shape;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::MonsterPath;
@@ -15,12 +14,11 @@ use utoipa::ToSchema;
 
 /// Returns a monster, also a dead one that is not removed.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/monsters/{monster}", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The monster", body = shape::Monster), NotFound))]
+    params(MonsterPath), responses((status = 200, description = "The monster", body = Monster), NotFound))]
 pub(super) async fn get_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<Monster>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.get(tenant, id).await?))
 }
 
@@ -29,9 +27,8 @@ pub(super) async fn get_monster(
     params(MonsterPath), responses((status = 204, description = "The monster was removed"), NotFound))]
 pub(super) async fn remove_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<StatusCode, ApiError> {
-    let (tenant, id) = path.parts();
     if app.monsters.remove(tenant, id).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
@@ -40,12 +37,12 @@ pub(super) async fn remove_monster(
 
 /// Removes a monster and returns its last state, with its damage entries and effects.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/take", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The removed monster", body = shape::Monster), NotFound))]
+    params(MonsterPath),
+    responses((status = 200, description = "The removed monster", body = Monster), NotFound))]
 pub(super) async fn take_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
 ) -> Result<Answer<Monster>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.monsters.take(tenant, id).await?.ok_or(Error::NotFound { id })?))
 }
 
@@ -72,13 +69,13 @@ pub(super) struct Healed {
 
 /// Heals a living monster, up to its maximum health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/heal", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The effect", body = Healed), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The effect", body = Healed), NotFound, Conflict))]
 pub(super) async fn heal_monster(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Amount>,
 ) -> Result<Answer<Healed>, ApiError> {
-    let (tenant, id) = path.parts();
     let healed = app.monsters.heal(tenant, id, body.amount).await?;
     Ok(Answer(Healed { actual: healed.actual, hp: healed.hp }))
 }
@@ -96,13 +93,13 @@ pub(super) struct MpUsed {
 
 /// Uses mana of a living monster, at most what it has.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/use-mp", tag = "monsters",
-    params(MonsterPath), responses((status = 200, description = "The effect", body = MpUsed), NotFound, Conflict))]
+    params(MonsterPath),
+    responses((status = 200, description = "The effect", body = MpUsed), NotFound, Conflict))]
 pub(super) async fn use_monster_mp(
     State(app): State<AppState>,
-    Path(path): Path<MonsterPath>,
+    Path((tenant, id)): MonsterPath,
     Json(body): Json<Amount>,
 ) -> Result<Answer<MpUsed>, ApiError> {
-    let (tenant, id) = path.parts();
     let used = app.monsters.use_mp(tenant, id, body.amount).await?;
     Ok(Answer(MpUsed { actual: used.actual, mp: used.mp }))
 }

@@ -6,7 +6,6 @@ mod drops;
 mod effects;
 mod field;
 mod life;
-mod shape;
 mod tenant;
 
 use super::require_role;

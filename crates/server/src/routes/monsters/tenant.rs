@@ -34,12 +34,13 @@ impl From<monsters::TeardownReport> for MonstersTornDown {
 
 /// Removes all monster data of a tenant, also that of external services. The allocation of ids stays.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters", tag = "monsters",
-    params(TenantPath), responses((status = 200, description = "The number of removed records", body = MonstersTornDown)))]
+    params(TenantPath),
+    responses((status = 200, description = "The number of removed records", body = MonstersTornDown)))]
 pub(super) async fn tear_down_monsters(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
 ) -> Result<Answer<MonstersTornDown>, ApiError> {
-    Ok(Answer(app.monsters.teardown(path.tenant()).await?.into()))
+    Ok(Answer(app.monsters.teardown(tenant).await?.into()))
 }
 
 /// Removes all monster data of all tenants.
@@ -87,7 +88,7 @@ impl MonstersSwept {
     }
 }
 
-/// Continues this server's sweep over all monsters, or starts one. It repairs indexes and removes orphaned records.
+/// Continues or starts this server's sweep over all monsters: repairs indexes, removes orphaned records.
 #[utoipa::path(post, path = "/v1/monsters/sweep", tag = "monsters",
     responses((status = 200, description = "The repairs so far", body = MonstersSwept)))]
 pub(super) async fn sweep_monsters(

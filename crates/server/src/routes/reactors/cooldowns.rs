@@ -22,46 +22,51 @@ pub(super) struct SpotCooldown {
 }
 
 /// Starts the cooldown of a spot. An earlier cooldown is replaced.
-#[utoipa::path(put, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 204, description = "The cooldown has started")))]
+#[utoipa::path(put,
+    path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
+    tag = "reactors", params(SpotPath),
+    responses((status = 204, description = "The cooldown has started")))]
 pub(super) async fn start_spot_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SpotPath>,
+    Path((tenant, field, spot)): SpotPath,
     Json(body): Json<SpotCooldown>,
 ) -> Result<StatusCode, ApiError> {
-    let (tenant, field, spot) = path.parts()?;
     app.reactors.start_cooldown(tenant, field, spot, from_ms(body.duration_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the cooldown of a spot.
-#[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 200, description = "The cooldown", body = Cooldown)))]
+#[utoipa::path(get,
+    path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
+    tag = "reactors", params(SpotPath),
+    responses((status = 200, description = "The cooldown", body = Cooldown)))]
 pub(super) async fn get_spot_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SpotPath>,
+    Path((tenant, field, spot)): SpotPath,
 ) -> Result<Answer<Cooldown>, ApiError> {
-    let (tenant, field, spot) = path.parts()?;
     Ok(Answer(app.reactors.cooldown_remaining(tenant, field, spot).await?.into()))
 }
 
 /// Clears the cooldown of a spot.
-#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
-    tag = "reactors", params(SpotPath), responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared)))]
+#[utoipa::path(delete,
+    path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
+    tag = "reactors", params(SpotPath),
+    responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared)))]
 pub(super) async fn clear_spot_cooldown(
     State(app): State<AppState>,
-    Path(path): Path<SpotPath>,
+    Path((tenant, field, spot)): SpotPath,
 ) -> Result<Answer<Cleared>, ApiError> {
-    let (tenant, field, spot) = path.parts()?;
     Ok(Answer(Cleared { cleared: usize::from(app.reactors.clear_cooldown(tenant, field, spot).await?) }))
 }
 
 /// Clears all known cooldowns of a field.
-#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns",
-    tag = "reactors", params(FieldPath), responses((status = 200, description = "The number of cleared cooldowns", body = Cleared)))]
+#[utoipa::path(delete,
+    path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns",
+    tag = "reactors", params(FieldPath),
+    responses((status = 200, description = "The number of cleared cooldowns", body = Cleared)))]
 pub(super) async fn clear_field_cooldowns(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
 ) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: app.reactors.clear_cooldowns(path.tenant(), path.field()).await? }))
+    Ok(Answer(Cleared { cleared: app.reactors.clear_cooldowns(tenant, field).await? }))
 }

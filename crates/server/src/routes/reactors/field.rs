@@ -1,7 +1,6 @@
 //! Reactors of a field: create, list, destroy all.
 
 use super::kind::Kind;
-use super::shape;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::path::FieldPath;
@@ -81,16 +80,16 @@ impl NewReactor {
 }
 
 /// Creates a reactor in a field. A taken spot gives `spot_taken`, a spot on cooldown 423.
-#[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
-    params(FieldPath), responses((status = 201, description = "The reactor", body = shape::Reactor,
+#[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors",
+    tag = "reactors",
+    params(FieldPath), responses((status = 201, description = "The reactor", body = Reactor,
         headers(("Location" = String, description = "The URL of the reactor"))), Conflict, OnCooldown))]
 pub(super) async fn create_reactor(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
     Json(body): Json<NewReactor>,
 ) -> Result<Created<Reactor>, ApiError> {
-    let tenant = path.tenant();
-    let reactor = app.reactors.create(tenant, body.at(path.field())).await?;
+    let reactor = app.reactors.create(tenant, body.at(field)).await?;
     let location = format!("/v1/tenants/{}/reactors/{}", tenant.0, reactor.id);
     Ok(Created { location, body: reactor })
 }
@@ -109,21 +108,21 @@ pub(super) struct NameQuery {
 #[derive(Serialize, ToSchema)]
 pub(super) struct FieldReactors {
     /// The reactors in the order of their ids.
-    #[schema(value_type = Vec<shape::Reactor>)]
     reactors: Vec<Reactor>,
     /// Records that could not be read; the others are listed.
     corrupt: Vec<ProblemDetails>,
 }
 
 /// Lists the reactors of a field, which has at most 1,000.
-#[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
-    params(FieldPath, NameQuery), responses((status = 200, description = "The reactors", body = FieldReactors)))]
+#[utoipa::path(get, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors",
+    tag = "reactors",
+    params(FieldPath, NameQuery),
+    responses((status = 200, description = "The reactors", body = FieldReactors)))]
 pub(super) async fn list_field_reactors(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
     Query(query): Query<NameQuery>,
 ) -> Result<Answer<FieldReactors>, ApiError> {
-    let (tenant, field) = (path.tenant(), path.field());
     let listing = match query.name {
         Some(name) => app.reactors.named_in_field(tenant, field, &name).await?,
         None => app.reactors.in_field(tenant, field).await?,
@@ -135,7 +134,6 @@ pub(super) async fn list_field_reactors(
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorsDestroyed {
     /// The reactors that this call destroyed.
-    #[schema(value_type = Vec<shape::Reactor>)]
     destroyed: Vec<Reactor>,
     /// Cooldowns that were cleared.
     cooldowns: usize,
@@ -146,13 +144,15 @@ pub(super) struct ReactorsDestroyed {
 }
 
 /// Destroys every reactor of a field and clears its cooldowns.
-#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors", tag = "reactors",
-    params(FieldPath), responses((status = 200, description = "The destroyed reactors", body = ReactorsDestroyed)))]
+#[utoipa::path(delete, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors",
+    tag = "reactors",
+    params(FieldPath),
+    responses((status = 200, description = "The destroyed reactors", body = ReactorsDestroyed)))]
 pub(super) async fn destroy_field_reactors(
     State(app): State<AppState>,
-    Path(path): Path<FieldPath>,
+    Path((tenant, field)): FieldPath,
 ) -> Result<Answer<ReactorsDestroyed>, ApiError> {
-    let destroyed = app.reactors.destroy_in_field(path.tenant(), path.field()).await?;
+    let destroyed = app.reactors.destroy_in_field(tenant, field).await?;
     Ok(Answer(ReactorsDestroyed {
         destroyed: destroyed.reactors,
         cooldowns: destroyed.cooldowns,

@@ -1,7 +1,6 @@
 //! The behaviour of a new reactor: stricter than what is read from the store.
 
 use emberkeep_games::reactors::{Event, PerState, Point, ReactorData, ReactorItem};
-use emberkeep_schema::Extra;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use utoipa::openapi::RefOr;
@@ -60,7 +59,6 @@ struct Corner {
 /// A transition to another state.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = Step)]
 struct Transition {
     /// The type of the event, as numbered by the game.
     #[serde(default)]
@@ -105,26 +103,26 @@ impl From<Kind> for ReactorData {
                 .map(|(state, transitions)| (state, events(transitions)))
                 .collect(),
             timeouts: PerState(kind.timeout_info),
-            extra: Extra::default(),
+            ..ReactorData::default()
         }
     }
 }
 
 impl From<Corner> for Point {
     fn from(Corner { x, y }: Corner) -> Point {
-        Point { x, y, extra: Extra::default() }
+        Point { x, y, ..Point::default() }
     }
 }
 
 impl From<Transition> for Event {
     fn from(transition: Transition) -> Event {
-        let item = |Item { item_id: item, quantity }| ReactorItem { item, quantity, extra: Extra::default() };
+        let item = |Item { item_id: item, quantity }| ReactorItem { quantity, ..ReactorItem::new(item) };
         Event {
             kind: transition.r#type,
             item: transition.reactor_item.map(item),
             skills: transition.active_skills.into(),
             next: transition.next_state,
-            extra: Extra::default(),
+            ..Event::default()
         }
     }
 }

@@ -1,6 +1,5 @@
 //! One reactor: allocate an id, read, update, hit, destroy.
 
-use super::shape;
 use crate::duration::ceil_ms;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
@@ -29,9 +28,8 @@ pub(super) struct ReactorNumber {
         headers(("Location" = String, description = "The URL of the future reactor"))), Conflict))]
 pub(super) async fn allocate_reactor_id(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
 ) -> Result<Created<ReactorNumber>, ApiError> {
-    let tenant = path.tenant();
     let id = app.reactors.allocate_id(tenant).await?;
     let location = format!("/v1/tenants/{}/reactors/{id}", tenant.0);
     Ok(Created { location, body: ReactorNumber { id: id.0 } })
@@ -39,12 +37,11 @@ pub(super) async fn allocate_reactor_id(
 
 /// Returns a reactor.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), NotFound))]
+    params(ReactorPath), responses((status = 200, description = "The reactor", body = Reactor), NotFound))]
 pub(super) async fn get_reactor(
     State(app): State<AppState>,
-    Path(path): Path<ReactorPath>,
+    Path((tenant, id)): ReactorPath,
 ) -> Result<Answer<Reactor>, ApiError> {
-    let (tenant, id) = path.parts();
     Ok(Answer(app.reactors.get(tenant, id).await?))
 }
 
@@ -54,10 +51,8 @@ pub(super) async fn get_reactor(
 #[schema(example = json!({"seen": example("box"), "next": example("crate")}))]
 pub(super) struct Change {
     /// The reactor as it was read, with all fields.
-    #[schema(value_type = shape::Reactor)]
     seen: Reactor,
     /// The new version. Id, tenant, field and spot must not change.
-    #[schema(value_type = shape::Reactor)]
     next: Reactor,
 }
 
@@ -69,15 +64,15 @@ fn example(name: &str) -> Value {
         "state": 0, "eventState": 0, "delay": 60_000, "direction": 0, "x": -315, "y": 88, "updateTime": null})
 }
 
-/// Replaces a reactor if it still equals `seen`. Otherwise the error is `changed`, and `details.current` is the reactor.
+/// Replaces a reactor if it still equals `seen`. Otherwise the error `changed` has it in `details.current`.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The reactor", body = shape::Reactor), NotFound, Conflict))]
+    params(ReactorPath),
+    responses((status = 200, description = "The reactor", body = Reactor), NotFound, Conflict))]
 pub(super) async fn update_reactor(
     State(app): State<AppState>,
-    Path(path): Path<ReactorPath>,
+    Path((tenant, id)): ReactorPath,
     Json(body): Json<Change>,
 ) -> Result<Answer<Reactor>, ApiError> {
-    let (tenant, id) = path.parts();
     if body.seen.id != id {
         let message = format!("`seen` is reactor {}, expected {id} as in the path", body.seen.id);
         return Err(ApiError::invalid(message).with("what", "seen"));
@@ -107,7 +102,6 @@ pub(super) struct ReactorHit {
     /// The skill; 0 is none.
     skill_id: u32,
     /// The reactor after the hit, or its last state if it was destroyed.
-    #[schema(value_type = shape::Reactor)]
     reactor: Reactor,
     /// Whether the reactor triggered.
     triggered: bool,
@@ -121,13 +115,13 @@ pub(super) struct ReactorHit {
 
 /// Hits a reactor: it changes to its next state, or triggers and is destroyed.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/reactors/{reactor}/hit", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The effect of the hit", body = ReactorHit), NotFound))]
+    params(ReactorPath),
+    responses((status = 200, description = "The effect of the hit", body = ReactorHit), NotFound))]
 pub(super) async fn hit_reactor(
     State(app): State<AppState>,
-    Path(path): Path<ReactorPath>,
+    Path((tenant, id)): ReactorPath,
     Json(body): Json<Strike>,
 ) -> Result<Answer<ReactorHit>, ApiError> {
-    let (tenant, id) = path.parts();
     let hit = app.reactors.hit(tenant, id, CharacterId(body.character_id), body.skill_id).await?;
     let (triggered, destroyed, from, cooldown) = match hit.outcome {
         Outcome::Advanced { from } => (false, false, Some(from), None),
@@ -150,7 +144,6 @@ pub(super) async fn hit_reactor(
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReactorDestroyed {
     /// Its last state.
-    #[schema(value_type = shape::Reactor)]
     reactor: Reactor,
     /// The cooldown of its spot; `null` if none started.
     cooldown_ms: Option<u64>,
@@ -158,12 +151,12 @@ pub(super) struct ReactorDestroyed {
 
 /// Destroys a reactor and starts the cooldown of its spot. One caller gets the reactor, all others 404.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
-    params(ReactorPath), responses((status = 200, description = "The destroyed reactor", body = ReactorDestroyed), NotFound))]
+    params(ReactorPath),
+    responses((status = 200, description = "The destroyed reactor", body = ReactorDestroyed), NotFound))]
 pub(super) async fn destroy_reactor(
     State(app): State<AppState>,
-    Path(path): Path<ReactorPath>,
+    Path((tenant, id)): ReactorPath,
 ) -> Result<Answer<ReactorDestroyed>, ApiError> {
-    let (tenant, id) = path.parts();
     let destroyed = app.reactors.destroy(tenant, id).await?;
     let cooldown_ms = destroyed.cooldown.and_then(ceil_ms);
     Ok(Answer(ReactorDestroyed { reactor: destroyed.reactor, cooldown_ms }))

@@ -4,7 +4,6 @@ mod cooldowns;
 mod field;
 mod kind;
 mod life;
-mod shape;
 mod tenant;
 
 use super::require_role;

@@ -1,6 +1,5 @@
 //! All reactors of one tenant or of all tenants: list, teardown and sweep.
 
-use super::shape;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::paging::{self, PageQuery};
@@ -18,7 +17,6 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorPage {
     /// The reactors; may be empty although more follow. A reactor may be on two pages.
-    #[schema(value_type = Vec<shape::Reactor>)]
     reactors: Vec<Reactor>,
     /// Records that could not be read; the others are listed.
     corrupt: Vec<ProblemDetails>,
@@ -31,11 +29,11 @@ pub(super) struct ReactorPage {
     params(TenantPath, PageQuery), responses((status = 200, description = "A page", body = ReactorPage)))]
 pub(super) async fn list_reactors(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<ReactorPage>, ApiError> {
     let (cursor, limit) = query.parse()?;
-    let page = app.reactors.page(path.tenant(), cursor, limit).await?;
+    let page = app.reactors.page(tenant, cursor, limit).await?;
     let (reactors, corrupt) = (page.listing.living, problems(page.listing.corrupt));
     Ok(Answer(ReactorPage { reactors, corrupt, next: paging::next(page.next) }))
 }
@@ -62,12 +60,13 @@ impl From<reactors::TeardownReport> for ReactorsTornDown {
 
 /// Removes all reactors and cooldowns of a tenant.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/reactors", tag = "reactors",
-    params(TenantPath), responses((status = 200, description = "The number of removed records", body = ReactorsTornDown)))]
+    params(TenantPath),
+    responses((status = 200, description = "The number of removed records", body = ReactorsTornDown)))]
 pub(super) async fn tear_down_reactors(
     State(app): State<AppState>,
-    Path(path): Path<TenantPath>,
+    Path(tenant): TenantPath,
 ) -> Result<Answer<ReactorsTornDown>, ApiError> {
-    Ok(Answer(app.reactors.teardown(path.tenant()).await?.into()))
+    Ok(Answer(app.reactors.teardown(tenant).await?.into()))
 }
 
 /// Removes all reactors and cooldowns of all tenants.
@@ -110,7 +109,7 @@ impl ReactorsSwept {
     }
 }
 
-/// Continues this server's sweep over all reactors, or starts one. It repairs indexes and removes orphaned records.
+/// Continues or starts this server's sweep over all reactors: repairs indexes, removes orphaned records.
 #[utoipa::path(post, path = "/v1/reactors/sweep", tag = "reactors",
     responses((status = 200, description = "The repairs so far", body = ReactorsSwept)))]
 pub(super) async fn sweep_reactors(

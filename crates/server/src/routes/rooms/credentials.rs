@@ -1,7 +1,8 @@
-//! Credentials of a room: the master key, and the reconnect token of a device. Also the rate limit of room creation.
+//! Credentials of a room: the master key, and the reconnect token of a device. Also the rate limit of room
+//! creation.
 
 use crate::error::ApiError;
-use crate::extract::{ClientAddress, Path};
+use crate::extract::{ClientAddress, FromPath, Path, PathParameters};
 use crate::headers::{MASTER_KEY, RECONNECT_TOKEN};
 use crate::limit::login_backoff::Refusal;
 use crate::limits::ROOM_RATE_RETRY;
@@ -9,17 +10,22 @@ use crate::state::AppState;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use emberkeep_games::party::{DeviceId, Error, Master, MasterKey, RoomCode};
-use serde::Deserialize;
 use std::convert::Infallible;
 use utoipa::IntoParams;
 
 /// A room.
-#[derive(Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct RoomPath {
     /// The code of the room.
     #[param(example = "AB23CD", pattern = "^[A-HJ-NP-Z2-9]{6}$")]
     code: String,
+}
+
+impl FromPath for RoomPath {
+    fn from_path(parameters: &PathParameters) -> Result<RoomPath, ApiError> {
+        Ok(RoomPath { code: parameters.get("code")? })
+    }
 }
 
 impl RoomPath {

@@ -52,7 +52,8 @@ pub(super) async fn open_item(
 /// A vote.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "round_id": "r1", "item_id": "i1", "selections": ["kim"]}))]
+#[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "round_id": "r1",
+    "item_id": "i1", "selections": ["kim"]}))]
 pub(super) struct Vote {
     /// The device whose player votes.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
@@ -80,7 +81,8 @@ pub(super) struct Voted {
 
 /// Submits the vote of a device's player. Only the first vote counts; the last missing vote closes the vote.
 #[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, ReconnectTokenParam),
-    responses((status = 200, description = "The vote is accepted", body = Voted), RoomErrors, DeviceErrors, Conflict))]
+    responses((status = 200, description = "The vote is accepted", body = Voted),
+        RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn submit_vote(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
@@ -103,7 +105,8 @@ pub(super) struct Closes {
 
 /// Closes the vote in ten seconds. A second call does not restart the countdown.
 #[utoipa::path(post, path = "/v1/rooms/{code}/force-close", tag = "rooms", params(RoomPath, MasterKeyParam),
-    responses((status = 200, description = "When the vote closes", body = Closes), RoomErrors, MasterErrors, Conflict))]
+    responses((status = 200, description = "When the vote closes", body = Closes),
+        RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn force_close_vote(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
@@ -122,7 +125,7 @@ pub(super) async fn reveal_item(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Continues after the last item of a round: first to its ranking, then to the next round or the end of the game.
+/// Continues after the last item of a round: first to its ranking, then to the next round or the end.
 #[utoipa::path(post, path = "/v1/rooms/{code}/next-round", tag = "rooms", params(RoomPath, MasterKeyParam),
     responses((status = 204, description = "The game continues"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn start_next_round(

@@ -73,11 +73,12 @@ pub(super) async fn create_room_of_client(
 #[into_params(parameter_in = Query)]
 pub(super) struct Viewer {
     /// The device. Its own fields are shown only with its reconnect token.
-    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1, max_length = 64)]
+    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1,
+        max_length = 64)]
     device_id: Option<DeviceId>,
 }
 
-/// Returns the state of a room. With its reconnect token a device sees its own player and extends the life of the room.
+/// Returns the state of a room. With its reconnect token a device sees its player and keeps the room alive.
 #[utoipa::path(get, path = "/v1/rooms/{code}", tag = "rooms", params(RoomPath, Viewer, ReconnectTokenParam),
     responses((status = 200, description = "The state", body = PlayerSync), RoomErrors))]
 pub(super) async fn get_room(
@@ -129,7 +130,8 @@ pub(super) struct Entrance {
 
 /// Joins a device to a room, or reconnects it with its token. It extends the life of the room by a day.
 #[utoipa::path(post, path = "/v1/rooms/{code}/join", tag = "rooms", params(RoomPath, ReconnectTokenParam),
-    responses((status = 200, description = "The device has joined", body = JoinReply), RoomErrors, DeviceErrors))]
+    responses((status = 200, description = "The device has joined", body = JoinReply),
+        RoomErrors, DeviceErrors))]
 pub(super) async fn join_room(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
@@ -151,12 +153,14 @@ pub(super) struct Since {
     #[param(example = 0)]
     after: Option<u64>,
     /// The device. Events for it alone are listed only with its reconnect token.
-    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1, max_length = 64)]
+    #[param(value_type = Option<String>, example = "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", min_length = 1,
+        max_length = 64)]
     device_id: Option<DeviceId>,
 }
 
 /// Lists the events of a room after a sequence that the caller may see. Single votes are not listed.
-#[utoipa::path(get, path = "/v1/rooms/{code}/events", tag = "rooms", params(RoomPath, Since, ReconnectTokenParam),
+#[utoipa::path(get, path = "/v1/rooms/{code}/events",
+    tag = "rooms", params(RoomPath, Since, ReconnectTokenParam),
     responses((status = 200, description = "A page", body = EventPage), RoomErrors))]
 pub(super) async fn list_room_events(
     State(app): State<AppState>,

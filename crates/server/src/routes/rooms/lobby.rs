@@ -4,7 +4,7 @@ use super::credentials::{MasterKeyParam, ReconnectToken, ReconnectTokenParam, Ro
 use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
 use super::setup::RoomPlayer;
 use crate::error::ApiError;
-use crate::extract::{Json, Path};
+use crate::extract::{FromPath, Json, Path, PathParameters};
 use crate::routes::responses::{Cleared, Conflict, Created, percent_encode};
 use crate::state::AppState;
 use axum::Json as Answer;
@@ -15,12 +15,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 /// A player of a room.
-#[derive(Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct PlayerPath {
     /// The player.
     #[param(example = "ann", min_length = 1, max_length = 64, value_type = String)]
     pub(super) player: PlayerId,
+}
+
+impl FromPath for PlayerPath {
+    fn from_path(parameters: &PathParameters) -> Result<PlayerPath, ApiError> {
+        Ok(PlayerPath { player: parameters.parse("player", |text| PlayerId::new(text))? })
+    }
 }
 
 /// A player.
@@ -34,7 +40,8 @@ pub(super) struct OfPlayer {
 /// Adds a player to the lobby of a room.
 #[utoipa::path(post, path = "/v1/rooms/{code}/players", tag = "rooms", params(RoomPath, MasterKeyParam),
     responses((status = 201, description = "The player was added", body = OfPlayer,
-        headers(("Location" = String, description = "The URL of the player"))), RoomErrors, MasterErrors, Conflict))]
+        headers(("Location" = String, description = "The URL of the player"))),
+        RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn add_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
@@ -122,7 +129,8 @@ pub(super) struct MyName {
 
 /// Renames the player of a device.
 #[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath, ReconnectTokenParam),
-    responses((status = 200, description = "The renamed player", body = OfPlayer), RoomErrors, DeviceErrors, Conflict))]
+    responses((status = 200, description = "The renamed player", body = OfPlayer),
+        RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn rename_own_player(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
@@ -163,7 +171,8 @@ pub(super) async fn take_player(
 
 /// Releases all players of a room. Each device that had one is notified.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, MasterKeyParam),
-    responses((status = 200, description = "The number of released players", body = Cleared), RoomErrors, MasterErrors, Conflict))]
+    responses((status = 200, description = "The number of released players", body = Cleared),
+        RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn reset_claims(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
@@ -183,7 +192,8 @@ pub(super) struct Device {
 
 /// Releases the player of a device. The player's vote stays.
 #[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath, ReconnectTokenParam),
-    responses((status = 200, description = "The released player", body = OfPlayer), RoomErrors, DeviceErrors, Conflict))]
+    responses((status = 200, description = "The released player", body = OfPlayer),
+        RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn release_player(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,

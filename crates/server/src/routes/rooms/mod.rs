@@ -1,4 +1,5 @@
-//! Routes of the party game's rooms. They are public: a room's master sends the room's key, a device its reconnect token.
+//! Routes of the party game's rooms. They are public: a room's master sends the room's key, a device its
+//! reconnect token.
 
 mod credentials;
 mod game;

@@ -4,7 +4,7 @@ use super::credentials::{MasterKeyParam, RoomMaster, RoomPath};
 use super::lobby::PlayerPath;
 use super::responses::{MasterErrors, RoomErrors};
 use crate::error::ApiError;
-use crate::extract::{Json, Path};
+use crate::extract::{FromPath, Json, Path, PathParameters};
 use crate::routes::responses::{Conflict, Created};
 use crate::state::AppState;
 use axum::extract::State;
@@ -45,7 +45,8 @@ pub(super) struct NewBan {
 #[utoipa::path(post, path = "/v1/rooms/{code}/players/{player}/ban", tag = "rooms",
     params(RoomPath, PlayerPath, MasterKeyParam),
     responses((status = 201, description = "The device is banned", body = NewBan,
-        headers(("Location" = String, description = "The URL of the ban"))), RoomErrors, MasterErrors, Conflict))]
+        headers(("Location" = String, description = "The URL of the ban"))),
+        RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn ban_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
@@ -57,7 +58,7 @@ pub(super) async fn ban_player(
 }
 
 /// A ban of a room.
-#[derive(Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct BanPath {
     /// The id of the ban, from the master's state.
@@ -65,8 +66,15 @@ pub(super) struct BanPath {
     ban: String,
 }
 
+impl FromPath for BanPath {
+    fn from_path(parameters: &PathParameters) -> Result<BanPath, ApiError> {
+        Ok(BanPath { ban: parameters.get("ban")? })
+    }
+}
+
 /// Lifts a ban.
-#[utoipa::path(delete, path = "/v1/rooms/{code}/bans/{ban}", tag = "rooms", params(RoomPath, BanPath, MasterKeyParam),
+#[utoipa::path(delete, path = "/v1/rooms/{code}/bans/{ban}",
+    tag = "rooms", params(RoomPath, BanPath, MasterKeyParam),
     responses((status = 204, description = "The ban is lifted"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn unban(
     State(app): State<AppState>,

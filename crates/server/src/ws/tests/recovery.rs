@@ -49,7 +49,7 @@ async fn a_log_that_was_set_back_and_went_on_is_found_when_signals_were_lost() {
 }
 
 #[tokio::test]
-async fn a_counter_ahead_of_its_log_is_told_once_by_the_state() {
+async fn a_counter_ahead_of_its_log_is_answered_once_by_the_state() {
     let room = Fixture::new(CALM).await;
     let queue = room.subscribe("phone", false).await;
     room.set_log(9, 0).await;
@@ -65,7 +65,7 @@ async fn a_counter_ahead_of_its_log_is_told_once_by_the_state() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_later_version_is_told_by_the_state() {
+async fn an_event_of_a_later_version_is_replaced_by_the_state() {
     let room = Fixture::new(CALM).await;
     let queue = room.subscribe("phone", false).await;
     for entry in [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish"] {
@@ -112,7 +112,7 @@ async fn a_vote_that_an_external_service_completes_is_found_without_a_signal() {
 }
 
 #[tokio::test]
-async fn more_news_than_fit_are_told_by_the_state_and_nobody_is_too_slow() {
+async fn more_events_than_fit_are_replaced_by_the_state_and_no_client_is_too_slow() {
     let room = Fixture::new(CALM).await;
     room.rooms.take_player(room.code, &device("ann"), &player(1)).await.unwrap();
     let (ann, tv) = (room.subscribe("ann", false).await, room.subscribe("tv", true).await);

@@ -98,7 +98,7 @@ async fn who_asks_for_the_state_gets_it_and_states_never_go_back() {
 }
 
 #[tokio::test]
-async fn a_seat_of_a_room_that_had_the_code_before_is_told_that_it_is_closed() {
+async fn a_subscriber_of_a_room_that_had_the_code_before_learns_that_it_is_closed() {
     let room = Fixture::new(CALM).await;
     let (key, subscriber) = room.subscriber("late", false).await;
     let (late, phone) = (subscriber.queue.clone(), room.subscribe("phone", false).await);

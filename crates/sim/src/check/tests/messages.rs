@@ -9,7 +9,7 @@ fn a_sound_game_has_no_violation() {
 }
 
 #[test]
-fn a_lost_hit_is_told() {
+fn a_lost_hit_is_reported() {
     one(
         "damage to monster 1000000000 by player 2 of tenant 0: calls reported 6, records contain 5",
         |game| {
@@ -23,7 +23,7 @@ fn a_lost_hit_is_told() {
 }
 
 #[test]
-fn a_hit_that_counted_twice_is_told() {
+fn a_hit_that_counted_twice_is_reported() {
     one("by player 1 of tenant 0: calls reported 9, records contain 13", |game| {
         let monster = &mut game.state.monsters[0].1;
         monster.damage.push(entry(1, 4));
@@ -32,14 +32,14 @@ fn a_hit_that_counted_twice_is_told() {
 }
 
 #[test]
-fn a_second_killer_is_told() {
+fn a_second_killer_is_reported() {
     one("deaths of monster 1000000000 of tenant 0: calls reported 2, records contain 1", |game| {
         game.ledger.report(0, Quantity::Deaths(SEVEN), 1);
     });
 }
 
 #[test]
-fn a_second_remover_and_a_lost_monster_are_told() {
+fn a_second_remover_and_a_lost_monster_are_reported() {
     one("lives of monster 1000000000 of tenant 0: calls reported 2, records contain 3", |game| {
         let again = Monster {
             damage: DamageEntries::default(),
@@ -54,7 +54,7 @@ fn a_second_remover_and_a_lost_monster_are_told() {
 }
 
 #[test]
-fn a_tick_that_was_handed_out_twice_or_to_nobody_is_told() {
+fn a_tick_that_was_handed_out_twice_or_to_nobody_is_reported() {
     one("ticks on monster 1000000000 of tenant 0: calls reported 3, records contain 2", |game| {
         game.ledger.report(0, Quantity::Ticks(SEVEN), 1);
     });
@@ -67,12 +67,12 @@ fn a_tick_that_was_handed_out_twice_or_to_nobody_is_told() {
 }
 
 #[test]
-fn mana_that_nobody_used_is_told() {
+fn mana_that_nobody_used_is_reported() {
     one("mana of monster 1000000000", |game| game.state.monsters[0].1.mp = 6);
 }
 
 #[test]
-fn a_drop_that_was_handed_out_twice_is_told() {
+fn a_drop_that_was_handed_out_twice_is_reported() {
     one("two drops were handed out 0 ms apart, its period is 100ms", |game| {
         game.ledger.dropped(0, &DropDue { id: MonsterId(SEVEN), timer: timer() });
     });
@@ -84,7 +84,7 @@ fn a_drop_that_was_handed_out_twice_is_told() {
 }
 
 #[test]
-fn a_drop_that_nobody_was_told_of_is_told() {
+fn a_drop_that_nobody_received_is_reported() {
     among("calls reported Some(1700000000150)", |game| game.state.timers[0].2.last_drop_at_ms += 100);
     among("calls reported None", |game| game.state.timers[0].2.weapon_attack = 6);
     among("no call reported its registration", |game| {
@@ -94,7 +94,7 @@ fn a_drop_that_nobody_was_told_of_is_told() {
 }
 
 #[test]
-fn a_reactor_that_triggered_twice_or_vanished_is_told() {
+fn a_reactor_that_triggered_twice_or_vanished_is_reported() {
     let map = field().map;
     one(&format!("reactors at 3 of map {map} of tenant 0: calls reported 2, records contain 3"), |game| {
         game.ledger.reactor_over(0, &Reactor { state: 0, ..reactor() });
@@ -108,7 +108,7 @@ fn a_reactor_that_triggered_twice_or_vanished_is_told() {
 }
 
 #[test]
-fn two_reactors_on_one_spot_are_told() {
+fn two_reactors_on_one_spot_are_reported() {
     among("reactors 1000000001 and 1000000002 of tenant 0 stand on one spot", |game| {
         let mut other = reactor();
         other.id.0 += 1;
@@ -117,7 +117,7 @@ fn two_reactors_on_one_spot_are_told() {
 }
 
 #[test]
-fn ghosts_are_told() {
+fn ghosts_are_reported() {
     one("ghost: map 100000000 of tenant 0 lists monster 9, which has no record", |game| {
         game.state.in_fields.push((0, field(), 9));
     });
@@ -132,7 +132,7 @@ fn ghosts_are_told() {
 }
 
 #[test]
-fn orphans_are_told() {
+fn orphans_are_reported() {
     one("orphan: monster 1000000000 of tenant 0 is not listed in its map 100000000", |game| {
         game.state.in_fields.clear();
     });
@@ -146,13 +146,13 @@ fn orphans_are_told() {
 }
 
 #[test]
-fn a_monster_too_few_a_corpse_and_one_too_many_are_told() {
+fn a_monster_too_few_a_corpse_and_one_too_many_are_reported() {
     one("1 monsters of tenant 0 are there, expected 2", |game| game.plan.monsters = 2);
     among("is dead, and who killed it did not remove it", |game| game.state.monsters[0].1.hp = 0);
 }
 
 #[test]
-fn ids_that_are_free_twice_lost_or_not_counted_are_told() {
+fn ids_that_are_free_twice_lost_or_not_counted_are_reported() {
     one("id 1000000000 of tenant 0 is free, and its monster lives", |game| game.state.free.push((0, SEVEN)));
     one("id 1000000001 of tenant 0 was released twice", |game| game.state.free.push((0, EIGHT)));
     one("id 1000000001 of tenant 0 is lost", |game| game.state.free.clear());
@@ -162,7 +162,7 @@ fn ids_that_are_free_twice_lost_or_not_counted_are_told() {
 }
 
 #[test]
-fn keys_that_end_otherwise_than_declared_are_told() {
+fn keys_that_end_otherwise_than_declared_are_reported() {
     one("a monster has an end, and its family is persistent", |game| game.state.keys[0].deadline_ms = NOW);
     one("a marker never ends, and its family does not say so", |game| game.state.keys[1].deadline_ms = -1);
     one("a marker ends in 401 ms, and at most 400 were to be", |game| {
@@ -177,7 +177,7 @@ fn keys_that_end_otherwise_than_declared_are_told() {
 }
 
 #[test]
-fn keys_that_nobody_declared_or_can_read_are_told() {
+fn keys_that_nobody_declared_or_can_read_are_reported() {
     one("a:key belongs to no declared family", |game| game.state.undeclared.push("a:key".into()));
     one("unreadable: corrupt value at b:key", |game| {
         game.state.corrupt.push("corrupt value at b:key".into())
@@ -185,7 +185,7 @@ fn keys_that_nobody_declared_or_can_read_are_told() {
 }
 
 #[test]
-fn auxiliary_indexes_that_differ_from_the_records_are_told() {
+fn auxiliary_indexes_that_differ_from_the_records_are_reported() {
     one("effects are due (tenant, monster) (0, 1000000000): by the records Some(", |game| {
         game.state.auxiliary.effects[0].2 += 1;
     });
@@ -205,7 +205,7 @@ fn auxiliary_indexes_that_differ_from_the_records_are_told() {
 }
 
 #[test]
-fn what_outlives_its_monster_is_told() {
+fn what_outlives_its_monster_is_reported() {
     among("there is a drop timer of monster 9 of tenant 0, and no monster", |game| {
         game.state.timers.push((0, 9, timer()));
     });

@@ -11,7 +11,7 @@ use emberkeep::games::monsters::{
 };
 use emberkeep::games::reactors::{Reactor, Spot};
 use emberkeep::games::world::{CharacterId, Field};
-use emberkeep::schema::{Array, Codec, Extra, Family, Json};
+use emberkeep::schema::{Array, Codec, Family, Json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -46,43 +46,32 @@ fn monster() -> Monster {
 }
 
 fn entry(character: u32, damage: u32) -> DamageEntry {
-    DamageEntry { character: CharacterId(character), damage, extra: Extra::default() }
+    DamageEntry::new(CharacterId(character), damage)
 }
 
 /// An effect that has ticked twice.
 fn effect() -> StatusEffect {
     StatusEffect {
-        id: Uuid::from_u128(1),
         source: SourceType::PLAYER_SKILL,
         source_character: CharacterId(1),
-        source_skill: 0,
-        source_skill_level: 0,
         statuses: Statuses(BTreeMap::from([("POISON".to_owned(), 1)])),
         duration_ms: 1_000,
         tick_interval_ms: 100,
         last_tick_ms: NOW + 200,
         created_at_ms: NOW,
         expires_at_ms: NOW + 1_000,
-        extra: Extra::default(),
+        ..StatusEffect::new(Uuid::from_u128(1))
     }
 }
 
 /// A timer that was registered as number 5 and has dropped once.
 fn timer() -> DropTimer {
     DropTimer {
-        tenant_id: None,
-        region: String::new(),
-        major_version: 0,
-        minor_version: 0,
         id: Some(MonsterId(SEVEN)),
-        template: 1,
-        field: field().into(),
-        drop_period_ms: 100,
         weapon_attack: 5,
         max_hp: 10,
         last_drop_at_ms: NOW + 150,
-        last_hit_at_ms: 0,
-        extra: Extra::default(),
+        ..DropTimer::new(1, field().into(), 100)
     }
 }
 

@@ -46,7 +46,7 @@ fn lobby(players: u32, rounds: &[u32], k: u32, truth: &[u32]) -> State {
         rounds: rounds.iter().enumerate().map(a_round).collect(),
         players: (1..=players).map(|n| SetupPlayer::new(player(n), "Player")).collect(),
     };
-    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    let mut state = State::in_lobby(RoomCode::new("ABCDEF").unwrap());
     set_up(&mut state, &setup).unwrap();
     state
 }
@@ -90,7 +90,7 @@ fn a_lobby_over_the_bound_may_become_smaller() {
 
 #[test]
 fn a_refused_setup_changes_nothing() {
-    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    let mut state = State::in_lobby(RoomCode::new("ABCDEF").unwrap());
     let before = state.clone();
     assert!(set_up(&mut state, &Setup::default()).is_err());
     assert_eq!(state, before);
@@ -180,7 +180,7 @@ fn the_state_that_every_client_is_sent_is_bounded() {
         }],
         players: vec![],
     };
-    let mut state = State::new(RoomCode::new("ABCDEF").unwrap());
+    let mut state = State::in_lobby(RoomCode::new("ABCDEF").unwrap());
     assert!(set_up(&mut state, &setup).unwrap_err().to_string().contains("the ids of the senders are long"));
 }
 

@@ -1,0 +1,15 @@
+//! Without the feature `openapi`, records and parts are not described in OpenAPI documents.
+
+/// Does nothing.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! record_openapi {
+    ($($record:tt)*) => {};
+}
+
+/// Does nothing.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! part_openapi {
+    ($name:ident, $inner:ty) => {};
+}
