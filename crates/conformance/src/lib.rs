@@ -79,6 +79,13 @@ cases! {
         a_swallowed_error_commits_no_garbage, a_swallowed_refusal_of_a_write, a_body_that_never_settles,
         dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
     ],
+    closures: [
+        arguments_are_lent_to_each_run, a_refused_attempt_undoes_its_part, an_error_in_an_attempt,
+        undone_bytes_do_not_count, reads_of_a_refused_attempt_are_validated, families_are_read_together,
+        an_error_among_reads_together, a_read_only_transaction_sees_one_moment, update_and_get_or,
+        the_store_is_refused_inside_a_closure, the_store_is_free_after_a_panic, a_name_is_told_and_counted,
+        conflicts_are_named,
+    ],
     isolation: [
         read_only_transactions, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
     ],

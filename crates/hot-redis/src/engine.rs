@@ -13,7 +13,7 @@ use emberkeep_hot::engine::{
     Cursor, Engine, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
 };
 use emberkeep_hot::pubsub::Subscription;
-use emberkeep_hot::tx::Transaction;
+use emberkeep_hot::tx::{Transaction, check_outside};
 use emberkeep_hot::{Error, Result};
 use emberkeep_schema::{KeyLayout, Topology};
 use hashbrown::HashMap;
@@ -154,6 +154,7 @@ impl RedisEngine {
     }
 
     async fn run_transaction(&self, order: TransactionRequest) -> Result<Box<dyn Transaction>> {
+        check_outside()?;
         let partition = order.partition.clone();
         let (transaction, pending) = QueuedTransaction::new(order);
         self.submit(partition, transaction);
@@ -174,6 +175,14 @@ fn check_version(backend: &str, info: &str) -> Result<()> {
     }
 }
 
+/// A call that is refused inside a body: it would be polled by the task that it waits for.
+fn outside<'a, T: Send>(call: impl Future<Output = Result<T>> + Send + 'a) -> Pending<'a, Result<T>> {
+    Box::pin(async move {
+        check_outside()?;
+        call.await
+    })
+}
+
 impl Engine for RedisEngine {
     fn name(&self) -> String {
         self.shared.name.clone()
@@ -188,7 +197,7 @@ impl Engine for RedisEngine {
     }
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
-        Box::pin(read::read_many(&self.shared, reads))
+        outside(read::read_many(&self.shared, reads))
     }
 
     fn scan<'a>(
@@ -197,7 +206,7 @@ impl Engine for RedisEngine {
         pattern: &'a [u8],
         count: usize,
     ) -> Pending<'a, Result<Page>> {
-        Box::pin(self.scanner.page(&self.shared, from, pattern, count))
+        outside(self.scanner.page(&self.shared, from, pattern, count))
     }
 
     fn scan_members<'a>(
@@ -206,19 +215,19 @@ impl Engine for RedisEngine {
         from: Option<MemberCursor>,
         count: usize,
     ) -> Pending<'a, Result<MemberPage>> {
-        Box::pin(read::members_page(&self.shared, key, from, count))
+        outside(read::members_page(&self.shared, key, from, count))
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
-        Box::pin(subscribe::subscribe(&self.shared, channels, patterns))
+        outside(subscribe::subscribe(&self.shared, channels, patterns))
     }
 
     fn now(&self) -> Pending<'_, Result<i64>> {
-        Box::pin(self.server_time())
+        outside(self.server_time())
     }
 
     fn ready(&self) -> Pending<'_, Result<()>> {
-        Box::pin(async move {
+        outside(async move {
             if self.is_closed.load(Ordering::Acquire) {
                 return Err(Error::Closed);
             }
@@ -234,8 +243,9 @@ impl Engine for RedisEngine {
         self.seeds.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }
 
-    fn stats(&self) -> Stats {
-        self.shared.counters.stats()
+    fn stats(&self) -> Result<Stats> {
+        check_outside()?;
+        Ok(self.shared.counters.stats())
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
@@ -244,9 +254,10 @@ impl Engine for RedisEngine {
             self.is_closed.store(true, Ordering::Release);
             tasks.drain().collect::<Vec<_>>()
         };
-        let all = begin();
+        // At once: transactions that are submitted before the future is polled are refused, too.
+        let all = check_outside().map(|()| begin());
         Box::pin(async {
-            for (_, (sender, task)) in all {
+            for (_, (sender, task)) in all? {
                 drop(sender);
                 let _ = task.await;
             }

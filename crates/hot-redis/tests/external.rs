@@ -114,7 +114,7 @@ async fn beside(title: &str, server: &RedisServer, arenas: usize, pause: Duratio
         "{title}: {theirs} external writes, {} hits made, {} conflicts at the deadline, {} stale runs, slowest {:?}; sum {total} = {theirs} + {ours}",
         ledger.done(),
         ledger.conflicts(),
-        store.stats().conflicts,
+        store.stats().unwrap().conflicts,
         ledger.slowest(),
     );
     assert_eq!(total, theirs as i64 + ours, "sums differ");
@@ -185,6 +185,6 @@ async fn transactions_that_only_add_do_not_conflict() {
     let theirs = externaler.stop();
     let total: u64 = server.client().call(&["GET", "count:adds"]).text().parse().expect("a number");
     assert_eq!(total, theirs + 800);
-    assert_eq!(store.stats().conflicts, 0);
+    assert_eq!(store.stats().unwrap().conflicts, 0);
     report!("additions: 800 beside {theirs} external ones, 0 stale runs, sum {total}");
 }

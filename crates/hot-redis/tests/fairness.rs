@@ -91,7 +91,7 @@ async fn contend_by_transactions(url: &str, name: &str, tasks: usize) {
     let warm = begun + WARM_UP;
     let entries = ledger.entries.values().filter(|entry| entry.ended > warm);
     let mut waits: Vec<Duration> = entries.map(|e| e.ended - e.started.max(warm)).collect();
-    let stats = store.stats();
+    let stats = store.stats().unwrap();
     print_report(
         &mut waits,
         &[
@@ -138,7 +138,10 @@ async fn contend_by_reads(url: &str, tasks: usize) {
         waits.extend(of_task);
         errors.extend(refused);
     }
-    print_report(&mut waits, &[("refused", errors.len() as u64), ("conflicts", store.stats().conflicts)]);
+    print_report(
+        &mut waits,
+        &[("refused", errors.len() as u64), ("conflicts", store.stats().unwrap().conflicts)],
+    );
     if !errors.is_empty() {
         println!("errors {errors:?}");
     }

@@ -64,7 +64,7 @@ fn conclude(
         "faults {title}: {hits} hits, {} replies lost, {} requests lost, {} receipts asked, refused {refused}, outcome unknown {unknown}, slowest {slowest:?}; {total}",
         lost.0,
         lost.1,
-        store.stats().receipts_asked,
+        store.stats().unwrap().receipts_asked,
     );
     total.assert_exact();
     assert!(lost.0 > 20 && lost.1 > 20, "too few faults to prove anything: {lost:?}");
@@ -109,13 +109,13 @@ async fn cut_at_any_moment(flavor: Flavor) {
         ledger.entries.len(),
         proxy.counts().cuts,
         proxy.counts().refused,
-        store.stats().receipts_asked,
+        store.stats().unwrap().receipts_asked,
         ledger.unknown(),
         ledger.slowest(),
     );
     audit.assert_exact();
     assert_eq!((ledger.unknown(), ledger.refused()), (0, 0), "{:?}", ledger.errors());
-    assert!(store.stats().receipts_asked > 20, "too few commits were cut to prove anything");
+    assert!(store.stats().unwrap().receipts_asked > 20, "too few commits were cut to prove anything");
 }
 
 async fn cluster_nothing_is_lost_and_nothing_is_made_twice(flavor: Flavor) {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use emberkeep_schema::KeyLayout;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A boxed future of an engine.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -153,8 +153,9 @@ pub trait Engine: Send + Sync + 'static {
     /// A random number, the seed of a transaction's random stream.
     fn seed(&self) -> u64;
 
-    /// Counters since the start.
-    fn stats(&self) -> Stats;
+    /// Counters since the start. An error inside a body, as with every call: see
+    /// [`check_outside`](crate::tx::check_outside).
+    fn stats(&self) -> Result<Stats>;
 
     /// Closes the engine: waits for running transactions, makes them durable, stops background work.
     fn close(&self) -> Pending<'_, Result<()>>;
@@ -169,6 +170,10 @@ pub struct LocalOutcome {
     /// Pass to [`Engine::wait_durable`] before returning a result or an error to the caller: both may depend
     /// on writes that are not yet on disk.
     pub lsn: Lsn,
+    /// When the call began.
+    pub started: Instant,
+    /// When the body ended its last run.
+    pub ended: Instant,
 }
 
 /// A position in the write-ahead log (log sequence number). Zero = there is nothing to wait for.

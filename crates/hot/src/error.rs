@@ -33,19 +33,26 @@ pub(crate) fn shown(text: &str) -> Option<Vec<u8>> {
     Some(key)
 }
 
+fn shown_name(name: &Option<&'static str>) -> String {
+    name.map_or_else(|| "this transaction".into(), |name| format!("transaction {name}"))
+}
+
 /// The error of an operation on hot state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Other transactions kept changing the same keys until the deadline. Nothing was written.
     #[error(
-        "conflict: other clients kept changing the keys of this transaction for {waited:?} ({attempts} attempts); nothing was written; retry, or set a longer deadline"
+        "conflict: other clients kept changing the keys of {} for {waited:?} ({attempts} attempts); nothing was written; retry, or set a longer deadline",
+        shown_name(transaction)
     )]
     Conflict {
         /// Time between the call and giving up.
         waited: Duration,
         /// Runs of the body.
         attempts: u32,
+        /// The name that [`Scope::named`](crate::Scope::named) gave the transaction.
+        transaction: Option<&'static str>,
     },
     /// The key holds another Redis type than its family declares.
     #[error(
@@ -179,6 +186,21 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A closure used the store instead of its `Tx`: it started a transaction, a plain read, a scan or a
+    /// subscription, or called `stats` or `close`. On an engine in this process that would wait for itself.
+    #[error(
+        "a transaction's closure may use nothing of the store but its own `Tx`; make the call before or after the transaction"
+    )]
+    InsideTransaction,
+    /// Only with [`Options::check_closures`](crate::embedded::Options::check_closures): two runs of a closure
+    /// differed, or it could not stand a read that was not available yet. Nothing was written.
+    #[error(
+        "impure closure: {difference}; a closure may depend only on its reads, its captures, `tx.now()` and `tx.random()`, and passes errors of `tx` on with `?`"
+    )]
+    ImpureClosure {
+        /// What differed.
+        difference: String,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -191,6 +213,22 @@ pub enum Error {
 impl Error {
     pub(crate) fn invalid(what: &'static str, problem: impl Into<String>) -> Self {
         Error::Invalid { what, problem: problem.into() }
+    }
+
+    /// Adds the name of the transaction, if it has one, to an error that is not about one key.
+    pub(crate) fn in_transaction(mut self, name: Option<&'static str>) -> Self {
+        let Some(name) = name else { return self };
+        match &mut self {
+            Error::Conflict { transaction, .. } => *transaction = Some(name),
+            Error::Panicked { message: text }
+            | Error::Unavailable { reason: text, .. }
+            | Error::OutcomeUnknown { reason: text, .. }
+            | Error::PartialCommit { reason: text, .. }
+            | Error::OutOfMemory { detail: text }
+            | Error::ImpureClosure { difference: text } => text.push_str(&format!(" (transaction {name})")),
+            _ => {}
+        }
+        self
     }
 
     /// Whether a retry may succeed without a repair.
@@ -215,6 +253,17 @@ mod tests {
         assert!(Error::Corrupt { key, reason }.is_corrupt());
         let failing = [Error::Closed, Error::Suspended, Error::invalid("id", "0")];
         assert!(failing.iter().all(|error| !error.is_corrupt()));
+    }
+
+    #[test]
+    fn errors_name_their_transaction_once() {
+        let conflict = Error::Conflict { waited: Duration::ZERO, attempts: 3, transaction: None };
+        assert!(conflict.to_string().contains("the keys of this transaction for"));
+        let named = conflict.in_transaction(Some("bid"));
+        assert!(named.to_string().contains("the keys of transaction bid for"), "{named}");
+        let panicked = Error::Panicked { message: "no".into() }.in_transaction(Some("bid"));
+        assert_eq!(panicked, Error::Panicked { message: "no (transaction bid)".into() });
+        assert_eq!(Error::Closed.in_transaction(Some("bid")), Error::Closed);
     }
 
     #[test]

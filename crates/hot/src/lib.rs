@@ -18,4 +18,4 @@ pub mod tx;
 
 pub use error::{Error, Result, show};
 pub use store::{Scope, Store};
-pub use tx::Tx;
+pub use tx::{ReadTx, Tx};

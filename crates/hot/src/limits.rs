@@ -38,6 +38,15 @@ pub const BODY_WARN: Duration = Duration::from_millis(10);
 /// running).
 pub const EMBEDDED_ATTEMPTS_MAX: u32 = 16;
 
+/// Busy time after which a thread's next transaction on the embedded engine lets other tasks run.
+pub const YIELD_EVERY: Duration = Duration::from_micros(100);
+/// Runs of one closure that `Options::check_closures` makes before it says that each run reads other keys.
+pub const CHECKED_RUNS_MAX: u32 = 8_192;
+/// Names of transactions that are counted each on its own; names beyond share one counter.
+pub const OPERATION_NAMES_MAX: usize = 256;
+/// Parts of a name's counters; threads beyond so many share one.
+pub const OPERATION_STRIPES: usize = 4;
+
 /// A thread's buffer for keys and values is kept up to this size.
 pub const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 

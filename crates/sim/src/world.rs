@@ -62,7 +62,7 @@ impl World {
     }
 
     pub(super) fn totals(&self) -> Totals {
-        Totals::of(&self.counters, &self.store.stats())
+        Totals::of(&self.counters, &self.store.stats().unwrap_or_default())
     }
 
     /// Milliseconds since the game began, by this process' own clock: for pauses, never for what is checked.

@@ -1,8 +1,9 @@
 //! The runners of cases: async functions of a `Store`, or of two, each of which brings a partition of its
 //! own.
 
-/// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test
-/// for all of them, which says how many there are and names those that fail).
+/// Runs cases on the embedded engine (a test each), then on one that checks their closures, on a real Redis and
+/// on a real Redis Cluster (one test for all of them, which says how many there are and names those that
+/// fail).
 ///
 /// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs
 /// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot`,
@@ -22,10 +23,13 @@ macro_rules! on_every_engine {
                 }
             )*
 
-            /// Runs every case, one after another, on the server of a URL.
-            async fn run_all(engine: &str, url: &str) {
-                let engine_there = emberkeep_hot_redis::RedisEngine::connect(url).await;
-                let store = Store::new(engine_there.expect("the server of the test is up"));
+            async fn on_server(url: &str) -> Store {
+                let engine = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                Store::new(engine.expect("the server of the test is up"))
+            }
+
+            /// Runs every case, one after another, on one store.
+            async fn run_all(engine: &str, store: Store) {
                 let started = std::time::Instant::now();
                 let (mut count, mut failed) = (0, Vec::new());
                 $(
@@ -43,9 +47,15 @@ macro_rules! on_every_engine {
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn every_case_with_closures_checked() {
+                let engine = Embedded::builder().check_closures(true).open().expect("nothing to fail");
+                run_all("embedded, closures checked", Store::new(std::sync::Arc::new(engine))).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn every_case_on_redis() {
                 let Some(server) = $crate::shared_redis() else { return };
-                run_all("redis", &server.fresh_db()).await;
+                run_all("redis", on_server(&server.fresh_db()).await).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +63,8 @@ macro_rules! on_every_engine {
                 let Some(cluster) = $crate::shared_cluster() else { return };
                 let nodes: Vec<String> =
                     cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-                run_all("cluster", &format!("redis+cluster://{}", nodes.join(","))).await;
+                let url = format!("redis+cluster://{}", nodes.join(","));
+                run_all("cluster", on_server(&url).await).await;
             }
         }
     };

@@ -51,7 +51,7 @@ fn longest_wait(ending: bool, left: &mut u64) -> Result<f64> {
         std::thread::Builder::new().name("reader".into()).spawn(move || read(&reader, reader_starts))?;
     let waits = thread.join().ok().context("the reader panicked")??;
     debug_assert!(setup.block_on(scope.store().now()).is_ok_and(|now| now > end_ms));
-    *left = scope.store().stats().keys.saturating_sub(LIVING);
+    *left = scope.store().stats()?.keys.saturating_sub(LIVING);
     Ok(waits.spread()[1])
 }
 

@@ -192,7 +192,7 @@ fn tally(shares: &[Share], took: Duration, core: Duration, hitter: &Hitter) -> T
     let mut micros = latencies();
     shares.iter().for_each(|share| micros += &share.micros);
     let stats = match hitter {
-        Hitter::Ours(scope) => scope.store().stats(),
+        Hitter::Ours(scope) => scope.store().stats().unwrap_or_default(),
         Hitter::Lua { .. } => Default::default(),
     };
     Tally {

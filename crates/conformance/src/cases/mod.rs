@@ -2,6 +2,7 @@
 
 pub mod batch_reads;
 pub mod bounds;
+pub mod closures;
 pub mod concurrent_failures;
 pub mod conservation;
 pub mod corrupt;

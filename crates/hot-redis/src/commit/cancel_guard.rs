@@ -1,8 +1,9 @@
-//! The agreement between a caller whose deadline passes and the engine that may be sending its transaction.
+//! The agreement between a caller that stops waiting and the engine that may be sending its transaction.
 
 use crate::limits::ANSWERS_BEFORE_PROBLEM_IS_OVER;
 use emberkeep_hot::Error;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -27,6 +28,16 @@ struct Problem {
     /// Answers since then. One proves little: a server that refuses writes still answers reads, and finds a
     /// commit stale that was built on one it refused.
     answers: u32,
+}
+
+/// Cancels a transaction that was not sent when its caller's future is dropped.
+pub(super) struct CancelOnDrop(pub(super) Arc<CancelGuard>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        // After an answer this changes nothing: the engine has let go of the transaction.
+        self.0.try_cancel();
+    }
 }
 
 const QUEUED: u8 = 0;
@@ -92,7 +103,7 @@ impl CancelGuard {
         let answers = self.answers.load(Ordering::Relaxed);
         match self.problem.lock().as_ref().map(|problem| problem.error.clone()) {
             Some(error) => error,
-            None if attempts > 0 => Error::Conflict { waited, attempts },
+            None if attempts > 0 => Error::Conflict { waited, attempts, transaction: None },
             None if answers > 0 => Error::Unavailable {
                 backend: backend.to_owned(),
                 reason: format!(

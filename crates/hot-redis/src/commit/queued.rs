@@ -1,6 +1,6 @@
 //! A transaction on its way through the engine, and its caller's end.
 
-use super::cancel_guard::CancelGuard;
+use super::cancel_guard::{CancelGuard, CancelOnDrop};
 use super::lease::{LeaseRegistry, Leases};
 use crate::cache::{ReadRef, Reads};
 use crate::clock::BodyTime;
@@ -8,7 +8,7 @@ use crate::limits::*;
 use emberkeep_hot::command::{Effects, RawKey, Read};
 use emberkeep_hot::engine::TransactionRequest;
 use emberkeep_hot::limits::TRANSACTION_DEADLINE_MAX;
-use emberkeep_hot::tx::{RawTx, ReadSource, Transaction, run_once};
+use emberkeep_hot::tx::{Event, RawTx, ReadSource, Transaction, run_once};
 use emberkeep_hot::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,9 +65,10 @@ pub(crate) struct QueuedTransaction {
     reply: oneshot::Sender<Result<Box<dyn Transaction>>>,
 }
 
-/// The caller's end of a [`QueuedTransaction`].
+/// The caller's end of a [`QueuedTransaction`]. Dropped before the commit was sent, it cancels the
+/// transaction.
 pub(crate) struct PendingResult {
-    guard: Arc<CancelGuard>,
+    guard: CancelOnDrop,
     started: Instant,
     deadline: Instant,
     answer: oneshot::Receiver<Result<Box<dyn Transaction>>>,
@@ -79,11 +80,12 @@ impl PendingResult {
         let unknown = |reason: &str| {
             Err(Error::OutcomeUnknown { backend: backend.to_owned(), reason: reason.to_owned() })
         };
+        let guard = &self.guard.0;
         match tokio::time::timeout_at((self.deadline + DEADLINE_GRACE).into(), self.answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) if self.guard.try_cancel() => Err(Error::Closed),
+            Ok(Err(_)) if guard.try_cancel() => Err(Error::Closed),
             Ok(Err(_)) => unknown("the engine ended with the commit in flight"),
-            Err(_) if self.guard.try_cancel() => Err(self.guard.deadline_error(backend, self.started)),
+            Err(_) if guard.try_cancel() => Err(guard.deadline_error(backend, self.started)),
             Err(_) => unknown("the deadline passed with the commit in flight"),
         }
     }
@@ -95,7 +97,7 @@ impl QueuedTransaction {
         let (guard, started) = (Arc::<CancelGuard>::default(), Instant::now());
         // Bounded, so that a sum of times does not overflow.
         let deadline = started + order.deadline.min(TRANSACTION_DEADLINE_MAX);
-        let pending = PendingResult { guard: guard.clone(), started, deadline, answer };
+        let pending = PendingResult { guard: CancelOnDrop(guard.clone()), started, deadline, answer };
         let queued = QueuedTransaction {
             transaction: order.transaction,
             seed: order.seed,
@@ -126,6 +128,16 @@ impl QueuedTransaction {
 
     pub(crate) fn guard(&self) -> &Arc<CancelGuard> {
         &self.guard
+    }
+
+    /// The name that its caller gave it.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        self.transaction.name()
+    }
+
+    /// A call that it takes part in is sent.
+    pub(crate) fn count_round_trip(&mut self) {
+        self.transaction.observe(Event::RoundTrip);
     }
 
     /// Counts an answer that it was not executed. Returns how many there were before.
@@ -267,7 +279,10 @@ impl QueuedTransaction {
         self.snapshot = Some(snapshot);
         match problem {
             Some(error) => self.guard.set_problem(error.clone()),
-            None => self.guard.count_conflict(),
+            None => {
+                self.guard.count_conflict();
+                self.transaction.observe(Event::Conflict);
+            }
         }
         self.guard.set_not_executed();
     }

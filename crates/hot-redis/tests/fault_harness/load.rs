@@ -53,8 +53,8 @@ impl Load {
 
     /// Waits until so many more hits were committed: service is back.
     pub async fn until_more(&self, hits: u64) -> Duration {
-        let (since, before) = (Instant::now(), self.store.stats().committed);
-        while self.store.stats().committed < before + hits {
+        let (since, before) = (Instant::now(), self.store.stats().unwrap().committed);
+        while self.store.stats().unwrap().committed < before + hits {
             assert!(since.elapsed() < LONG, "service does not resume");
             self.some_time(5).await;
         }
@@ -79,7 +79,7 @@ impl Load {
             found.merge(&audit(&mut client, self.store.key_layout(), scope.partition(), &ledger));
             ledgers.push(ledger);
         }
-        let receipts = self.store.stats().receipts_asked;
+        let receipts = self.store.stats().unwrap().receipts_asked;
         let outcome = LoadReport { deployment: self.deployment, ledgers, audit: found };
         outcome.print(title, receipts);
         outcome

@@ -5,11 +5,12 @@
 //! Not responsible for: the journal's files (`journal`), typed keys (`store`), any protocol.
 //!
 //! Reading order: `slab` and `shard` (where data lies), `value` and `sorted_blocks` (what it is), `read` and
-//! `apply` (what commands mean), `locks` and `transact` (how a transaction runs), `expire` and `rewrite`
-//! (background work).
+//! `apply` (what commands mean), `locks` and `transact` (how a transaction runs), `checked` (closures under
+//! test), `expire` and `rewrite` (background work).
 
 mod apply;
 mod background;
+mod checked;
 mod clock;
 mod durability;
 mod expire;
@@ -52,7 +53,7 @@ use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
 use crate::limits::SHARDS;
 use crate::pubsub::Subscription;
-use crate::tx::Transaction;
+use crate::tx::{Transaction, check_outside};
 use bytes::Bytes;
 use emberkeep_schema::KeyLayout;
 use foldhash::SharedSeed;
@@ -86,6 +87,8 @@ pub(crate) struct Inner {
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
     closed: AtomicBool,
+    /// [`Options::check_closures`].
+    checks_closures: bool,
     /// The shard that the next sweep begins with.
     sweep_next: AtomicUsize,
 }
@@ -140,7 +143,8 @@ impl Embedded {
         closed
     }
 
-    /// Number of keys, including expired ones that are not removed yet.
+    /// Number of keys, including expired ones that are not removed yet. Waits for every shard, so it must not be
+    /// called inside a transaction.
     pub fn len(&self) -> usize {
         self.inner.shards.iter().map(|shard| shard.lock().len()).sum()
     }
@@ -169,6 +173,7 @@ impl Inner {
             conflicts: AtomicU64::new(0),
             committed_without_locks: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            checks_closures: options.check_closures,
             sweep_next: AtomicUsize::new(0),
         }
     }
@@ -180,7 +185,10 @@ impl Inner {
         KeyHash(hasher.finish())
     }
 
-    fn check_open(&self) -> Result<()> {
+    /// Refuses a call inside a body, whose locks it would wait for, and any call of a closed engine.
+    #[inline]
+    fn check_callable(&self) -> Result<()> {
+        check_outside()?;
         if self.closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
     }
 
@@ -242,7 +250,7 @@ impl Engine for Embedded {
     }
 
     fn get_local(&self, key: &[u8], out: &mut Vec<u8>) -> Option<Result<bool>> {
-        let answer = self.inner.check_open().and_then(|()| self.inner.get(key, out));
+        let answer = self.inner.check_callable().and_then(|()| self.inner.get(key, out));
         // The value may not be durable yet; then the caller has to wait, which is not possible here.
         (self.inner.read_lsn() == Lsn(0)).then_some(answer)
     }
@@ -262,7 +270,7 @@ impl Engine for Embedded {
 
     fn read_many(&self, reads: Vec<(RawKey, Read)>) -> Pending<'_, Result<Vec<Reply>>> {
         Box::pin(async move {
-            self.inner.check_open()?;
+            self.inner.check_callable()?;
             let replies = reads.iter().map(|(key, read)| self.inner.read(key, read)).collect();
             self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(replies)
@@ -276,7 +284,7 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<Page>> {
         Box::pin(async move {
-            self.inner.check_open()?;
+            self.inner.check_callable()?;
             let page = scan_keys::page(&self.inner, from, pattern, count);
             self.inner.wait_durable(self.inner.read_lsn()).await?;
             Ok(page)
@@ -290,7 +298,7 @@ impl Engine for Embedded {
         count: usize,
     ) -> Pending<'a, Result<MemberPage>> {
         Box::pin(async move {
-            self.inner.check_open()?;
+            self.inner.check_callable()?;
             let page = scan_set::page(&self.inner, key, from, count);
             self.inner.wait_durable(self.inner.read_lsn()).await?;
             page
@@ -299,18 +307,21 @@ impl Engine for Embedded {
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {
         Box::pin(async move {
-            self.inner.check_open()?;
+            self.inner.check_callable()?;
             Ok(self.inner.pubsub.subscribe(channels, patterns))
         })
     }
 
     fn now(&self) -> Pending<'_, Result<i64>> {
-        Box::pin(async move { Ok(self.inner.ticker.now()) })
+        Box::pin(async move {
+            check_outside()?;
+            Ok(self.inner.ticker.now())
+        })
     }
 
     fn ready(&self) -> Pending<'_, Result<()>> {
         Box::pin(async move {
-            self.inner.check_open()?;
+            self.inner.check_callable()?;
             self.inner.journal().map_or(Ok(()), Journal::running)
         })
     }
@@ -323,13 +334,17 @@ impl Engine for Embedded {
         self.inner.random.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
     }
 
-    fn stats(&self) -> Stats {
-        self.inner.stats()
+    fn stats(&self) -> Result<Stats> {
+        check_outside()?;
+        Ok(self.inner.stats())
     }
 
     fn close(&self) -> Pending<'_, Result<()>> {
         // Blocks for one sync: there may be no runtime to wait with.
-        Box::pin(async move { self.shut() })
+        Box::pin(async move {
+            check_outside()?;
+            self.shut()
+        })
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Whether a thread sweeps ended keys and rewrites the journal. Off, a test does both by hand.
     pub background: bool,
+    /// Whether closures are tested for purity, see [`Options::check_closures`].
+    pub check_closures: bool,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             clock: Clock::System,
             seed: None,
             background: true,
+            check_closures: false,
         }
     }
 }
@@ -111,6 +114,17 @@ impl Options {
     /// Whether ended keys are swept and the journal is rewritten by a thread of the engine.
     pub fn background(mut self, on: bool) -> Options {
         self.background = on;
+        self
+    }
+
+    /// For tests: finds closures that would misbehave on Redis, without Redis.
+    ///
+    /// The first read of every key is not available at first, as if it had to be fetched: the closure runs
+    /// again, and must not panic. A complete run is made twice, and the second one must write, record and
+    /// publish the same as the first. Otherwise the transaction ends with
+    /// [`Error::ImpureClosure`](crate::Error::ImpureClosure).
+    pub fn check_closures(mut self, on: bool) -> Options {
+        self.check_closures = on;
         self
     }
 

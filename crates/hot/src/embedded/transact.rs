@@ -13,6 +13,7 @@
 
 use super::Inner;
 use super::apply::{Garbage, apply};
+use super::checked::CheckedRuns;
 use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
@@ -22,7 +23,7 @@ use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integ
 use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{RawTx, Transaction, run_once};
+use crate::tx::{Event, RawTx, Transaction, run_once};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -37,34 +38,24 @@ pub(super) struct Scratch {
 }
 
 thread_local! {
-    /// Empty while a transaction of this thread runs.
-    static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(Some(Box::default()));
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
 /// The thread's buffers on loan. They return when this is dropped, after the locks.
-struct Loan(Option<Box<Scratch>>);
+struct Loan(Box<Scratch>);
 
 impl Loan {
-    fn take() -> Result<Loan> {
-        let scratch = SCRATCH.take();
-        if scratch.is_none() {
-            // The outer transaction holds locks on this same stack: waiting for them would never end.
-            return Err(Error::invalid(
-                "transaction",
-                "a body started another transaction; a body may only use its own `Tx`",
-            ));
-        }
-        Ok(Loan(scratch))
+    fn take() -> Loan {
+        Loan(SCRATCH.take().unwrap_or_default())
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        if let Some(mut scratch) = self.0.take() {
-            scratch.effects.clear();
-            scratch.garbage.clear();
-            SCRATCH.set(Some(scratch));
-        }
+        let mut scratch = std::mem::take(&mut self.0);
+        scratch.effects.clear();
+        scratch.garbage.clear();
+        SCRATCH.set(Some(scratch));
     }
 }
 
@@ -75,59 +66,88 @@ pub(super) fn transact(
     transaction: &mut dyn Transaction,
     seed: u64,
 ) -> LocalOutcome {
-    match inner.check_open().and_then(|()| Loan::take()) {
-        Ok(loan) => run(inner, partition, transaction, seed, loan),
-        Err(error) => LocalOutcome { result: Err(error), lsn: Lsn(0) },
+    let started = Instant::now();
+    match inner.check_callable() {
+        Ok(()) => Call { inner, partition, transaction, seed, started, ended: started }.run(),
+        Err(error) => LocalOutcome { result: Err(error), lsn: Lsn(0), started, ended: started },
     }
 }
 
-fn run(
-    inner: &Inner,
-    partition: &[u8],
-    transaction: &mut dyn Transaction,
+/// A transaction on its way to its commit.
+struct Call<'a> {
+    inner: &'a Inner,
+    partition: &'a [u8],
+    transaction: &'a mut dyn Transaction,
     seed: u64,
-    mut loan: Loan,
-) -> LocalOutcome {
-    let scratch = loan.0.as_deref_mut().expect("taken above");
-    let mut wanted = 0;
-    for attempts in 1.. {
-        let mut locked = Locked::take(inner, wanted);
-        match attempt(&mut locked, partition, transaction, seed, scratch) {
-            Err(Error::Suspended) => {
-                scratch.effects.clear();
-                wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
-                inner.conflicts.fetch_add(1, Ordering::Relaxed);
+    started: Instant,
+    /// When the body ended its last run.
+    ended: Instant,
+}
+
+impl Call<'_> {
+    fn run(mut self) -> LocalOutcome {
+        let mut loan = Loan::take();
+        let scratch = &mut *loan.0;
+        let mut checked = self.inner.checks_closures.then(CheckedRuns::default);
+        let mut wanted = 0;
+        for attempts in 1.. {
+            let mut locked = Locked::take(self.inner, wanted);
+            if attempts > 1 {
+                self.ended = Instant::now();
             }
-            Ok(lsn) => return LocalOutcome { result: Ok(()), lsn },
-            // An error may depend on reads that are not durable yet, so its caller waits too.
-            Err(error) => {
-                return LocalOutcome { result: Err(transaction.explain(error)), lsn: inner.read_lsn() };
+            match self.attempt(&mut locked, scratch, checked.as_mut()) {
+                Err(Error::Suspended) => {
+                    scratch.effects.clear();
+                    wanted = if attempts < EMBEDDED_ATTEMPTS_MAX { wanted | locked.wanted() } else { ALL };
+                    if locked.suspended() {
+                        self.inner.conflicts.fetch_add(1, Ordering::Relaxed);
+                        self.transaction.observe(Event::Conflict);
+                    }
+                }
+                Ok(lsn) => return self.outcome(Ok(()), lsn),
+                // An error may depend on reads that are not durable yet, so its caller waits too.
+                Err(error) => {
+                    let error = self.transaction.explain(error);
+                    let lsn = self.inner.read_lsn();
+                    return self.outcome(Err(error), lsn);
+                }
             }
         }
+        unreachable!("with all shards held no attempt is suspended")
     }
-    unreachable!("with all shards held no attempt is suspended")
-}
 
-fn attempt(
-    locked: &mut Locked<'_>,
-    partition: &[u8],
-    transaction: &mut dyn Transaction,
-    seed: u64,
-    scratch: &mut Scratch,
-) -> Result<Lsn> {
-    let started = Instant::now();
-    let commits = run_once(transaction, RawTx::new(locked, &mut scratch.effects, seed));
-    if locked.suspended() {
-        return Err(Error::Suspended);
+    fn outcome(&self, result: Result<()>, lsn: Lsn) -> LocalOutcome {
+        LocalOutcome { result, lsn, started: self.started, ended: self.ended }
     }
-    let took = started.elapsed();
-    if took > BODY_WARN {
-        tracing::warn!(partition = %show(partition), ?took, "the body of a transaction ran long under its locks");
+
+    fn attempt(
+        &mut self,
+        locked: &mut Locked<'_>,
+        scratch: &mut Scratch,
+        checked: Option<&mut CheckedRuns>,
+    ) -> Result<Lsn> {
+        let effects = &mut scratch.effects;
+        let commits = match checked {
+            None => {
+                let commits = run_once(self.transaction, RawTx::new(locked, effects, self.seed));
+                if locked.suspended() { Err(Error::Suspended) } else { commits }
+            }
+            Some(runs) => runs.run(locked, self.transaction, effects, self.seed),
+        };
+        if commits == Err(Error::Suspended) {
+            return Err(Error::Suspended);
+        }
+        let began = std::mem::replace(&mut self.ended, Instant::now());
+        let took = self.ended - began;
+        if took > BODY_WARN {
+            let (partition, name) = (show(self.partition), self.transaction.name());
+            tracing::warn!(%partition, name, ?took, "the body of a transaction ran long under its locks");
+        }
+        if commits? && !scratch.effects.is_empty() {
+            return commit(locked, self.partition, scratch);
+        }
+        Ok(locked.engine.read_lsn())
     }
-    if commits? && !scratch.effects.is_empty() {
-        return commit(locked, partition, scratch);
-    }
-    Ok(locked.engine.read_lsn())
 }
 
 fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Lsn> {

@@ -3,18 +3,20 @@
 mod log;
 mod reads;
 mod set_pages;
+mod transact;
 
 pub use crate::tx::log::{LogEntry, LogPage, log_keys, stored_entry};
 pub use crate::tx::member::Member;
+pub use crate::tx::operation::OperationStats;
 pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};
-use crate::engine::{Cursor, Engine, LocalOutcome, Lsn, Stats, TransactionRequest};
+use crate::engine::{Cursor, Engine, Stats};
 use crate::error::{Error, Result};
 use crate::limits::TRANSACTION_DEADLINE_DEFAULT;
 use crate::pubsub::Subscription;
-use crate::tx::encode::{in_scratch, rendered};
-use crate::tx::{ClosureTransaction, Transaction, Tx};
+use crate::tx::encode::{built_name, rendered};
+use crate::tx::operation::{Operation, all_stats};
 use bytes::Bytes;
 use emberkeep_schema::{
     Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
@@ -38,17 +40,14 @@ impl Store {
 
     /// The scope of one partition. Every transaction runs in one.
     pub fn scope<P: Partition>(&self, partition: P) -> Scope<P> {
-        let text = in_scratch::<Error>(|out| {
-            partition.write(out);
-            Ok(())
-        });
-        let text = text.expect("a partition's text is always written");
+        let text = built_name(|out| partition.write(out));
         Scope {
             store: self.clone(),
             partition,
             text,
             deadline: TRANSACTION_DEADLINE_DEFAULT,
             prefetched: Vec::new(),
+            operation: None,
         }
     }
 
@@ -78,9 +77,15 @@ impl Store {
         self.engine.stopped()
     }
 
-    /// Counters of the engine since it was opened.
-    pub fn stats(&self) -> Stats {
+    /// Counters of the engine since it was opened. The only error is that of a call inside a transaction.
+    pub fn stats(&self) -> Result<Stats> {
         self.engine.stats()
+    }
+
+    /// Counters of the transactions that [`Scope::named`] gave a name, sorted by name. They count all stores
+    /// of this process.
+    pub fn named_stats(&self) -> Vec<OperationStats> {
+        all_stats()
     }
 
     /// The engine, for raw reads, scans and subscriptions.
@@ -115,27 +120,6 @@ impl Store {
     /// Closes the engine: waits for running transactions and makes them durable.
     pub async fn close(&self) -> Result<()> {
         self.engine.close().await
-    }
-
-    /// Runs a transaction on the caller's stack and waits until it is durable. `false` = the engine is
-    /// remote.
-    ///
-    /// Apart from `transact`, so that it is compiled once and not for every closure.
-    async fn run_local(
-        &self,
-        partition: &[u8],
-        transaction: &mut dyn Transaction,
-        seed: u64,
-    ) -> Result<bool> {
-        let Some(LocalOutcome { result, lsn }) = self.engine.run_local(partition, transaction, seed) else {
-            return Ok(false);
-        };
-        match lsn {
-            // Nothing to wait for: without a yield, a loop of transactions would starve the other tasks.
-            Lsn(0) => tokio::task::consume_budget().await,
-            lsn => self.engine.wait_durable(lsn).await?,
-        }
-        result.map(|()| true)
     }
 }
 
@@ -180,6 +164,7 @@ pub struct Scope<P> {
     text: Bytes,
     deadline: Duration,
     prefetched: Vec<(RawKey, Read)>,
+    operation: Option<&'static Operation>,
 }
 
 impl<P: Partition> Scope<P> {
@@ -197,6 +182,16 @@ impl<P: Partition> Scope<P> {
     /// [`TRANSACTION_DEADLINE_MAX`](crate::limits::TRANSACTION_DEADLINE_MAX).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// The same scope. Its transactions have this name: in errors such as [`Error::Conflict`], in warnings of
+    /// slow closures, in the `tracing` span of each run, and in counters ([`Store::named_stats`]).
+    ///
+    /// Names are few and constant, such as `"bid"`; the first
+    /// [`OPERATION_NAMES_MAX`](crate::limits::OPERATION_NAMES_MAX) are counted each on its own.
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.operation = Some(Operation::named(name));
         self
     }
 
@@ -232,34 +227,6 @@ impl<P: Partition> Scope<P> {
 
     fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
         rendered(&self.store.layout, &self.partition, key)
-    }
-
-    /// Runs an atomic, serializable transaction.
-    ///
-    /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`. It may run
-    /// several times; only the effects of the last run are committed. An error of the body discards them.
-    pub async fn transact<T, E, F>(&self, body: F) -> Result<T, E>
-    where
-        F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
-        let (layout, partition) = (self.store.layout.clone(), self.partition.clone());
-        let mut transaction = ClosureTransaction::new(body, layout, partition);
-        let seed = self.store.engine.seed();
-        if self.store.run_local(&self.text, &mut transaction, seed).await? {
-            return transaction.into_result();
-        }
-        let request = TransactionRequest {
-            partition: self.text.clone(),
-            prefetched: self.prefetched.clone(),
-            transaction: Box::new(transaction),
-            deadline: self.deadline,
-            seed,
-        };
-        let transaction = self.store.engine.run(request).await?.into_any();
-        let transaction = transaction.downcast::<ClosureTransaction<P, F, T, E>>();
-        transaction.expect("an engine gives back the transaction it was given").into_result()
     }
 
     /// Sets a value in a transaction of its own.

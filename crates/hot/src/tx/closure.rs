@@ -1,7 +1,11 @@
 //! A closure as a [`Transaction`]: it runs the body and stores the result.
+//!
+//! Every closure of a program makes a copy of this code, so whatever does not depend on the closure is in
+//! [`Run`], which is compiled once.
 
 use super::families::Families;
-use super::{RawTx, Transaction, Tx};
+use super::operation::Operation;
+use super::{Event, RawTx, ReadTx, Transaction, Tx};
 use crate::error::{Error, Result};
 use emberkeep_schema::{KeyLayout, Partition};
 use std::any::Any;
@@ -10,19 +14,51 @@ use std::sync::Arc;
 /// A body, the partition it runs in, and the result of its last run.
 pub(crate) struct ClosureTransaction<P, F, T, E> {
     body: F,
-    layout: Arc<KeyLayout>,
     partition: P,
-    families: Families,
+    run: Run,
     result: Option<Result<T, E>>,
 }
 
-impl<P, F, T, E: From<Error>> ClosureTransaction<P, F, T, E> {
-    pub(crate) fn new(body: F, layout: Arc<KeyLayout>, partition: P) -> Self {
-        ClosureTransaction { body, layout, partition, families: Families::default(), result: None }
+/// What the transaction of every closure has.
+pub(crate) struct Run {
+    layout: Arc<KeyLayout>,
+    families: Families,
+    operation: Option<&'static Operation>,
+}
+
+impl Run {
+    pub(crate) fn new(layout: Arc<KeyLayout>, operation: Option<&'static Operation>) -> Run {
+        Run { layout, families: Families::default(), operation }
     }
 
-    pub(crate) fn into_result(self) -> Result<T, E> {
-        self.result.unwrap_or_else(|| Err(Error::Closed.into()))
+    fn begin(&mut self) {
+        self.families.clear();
+        if let Some(operation) = self.operation {
+            operation.count_run();
+        }
+    }
+
+    fn name(&self) -> Option<&'static str> {
+        self.operation.map(|operation| operation.name)
+    }
+
+    fn observe(&self, event: Event) {
+        match (self.operation, event) {
+            (Some(operation), Event::Conflict) => operation.count_conflict(),
+            (Some(operation), Event::RoundTrip) => operation.count_round_trip(),
+            (None, _) => {}
+        }
+    }
+}
+
+impl<P, F, T, E: From<Error>> ClosureTransaction<P, F, T, E> {
+    pub(crate) fn new(body: F, partition: P, run: Run) -> Self {
+        ClosureTransaction { body, partition, run, result: None }
+    }
+
+    /// The result of the last run, once.
+    pub(crate) fn take_result(&mut self) -> Result<T, E> {
+        self.result.take().unwrap_or_else(|| Err(Error::Closed.into()))
     }
 }
 
@@ -34,21 +70,30 @@ where
     E: From<Error> + Send + 'static,
 {
     fn run(&mut self, raw: RawTx<'_>) -> bool {
-        self.families.clear();
-        let (layout, partition, families) = (&*self.layout, &self.partition, &mut self.families);
-        let result = (self.body)(&mut Tx { raw: raw.shortened(), layout, partition, families });
+        self.run.begin();
+        let Run { layout, families, .. } = &mut self.run;
+        let read = ReadTx { raw: raw.shortened(), layout, partition: &self.partition, families };
+        let result = (self.body)(&mut Tx { read });
         let commit = result.is_ok();
         self.result = Some(result);
         commit
     }
 
     fn fail(&mut self, error: Error) -> Result<()> {
-        self.result = Some(Err(error.into()));
+        self.result = Some(Err(error.in_transaction(self.run.name()).into()));
         Ok(())
     }
 
     fn explain(&self, error: Error) -> Error {
-        self.families.explain(&self.layout, error)
+        self.run.families.explain(&self.run.layout, error)
+    }
+
+    fn name(&self) -> Option<&'static str> {
+        self.run.name()
+    }
+
+    fn observe(&mut self, event: Event) {
+        self.run.observe(event);
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -4,14 +4,16 @@ use super::member::Member;
 use crate::command::Reply;
 use crate::error::{Error, Result, show};
 use bytes::Bytes;
-use emberkeep_schema::{Codec, Family};
+use emberkeep_schema::{Codec, Family, ValueError};
 
 /// Decodes a value. The error names key and family.
 pub(crate) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C::Value> {
-    C::decode(bytes).map_err(|error| Error::Corrupt {
-        key: named(&show(key), F::DECLARATION.name),
-        reason: error.to_string(),
-    })
+    C::decode(bytes).map_err(|error| corrupt(key, F::DECLARATION.name, &error))
+}
+
+#[cold]
+fn corrupt(key: &[u8], family: &str, error: &ValueError) -> Error {
+    Error::Corrupt { key: named(&show(key), family), reason: error.to_string() }
 }
 
 fn named(key: &str, family: &str) -> String {
@@ -36,6 +38,7 @@ pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
     }
 }
 
+#[cold]
 fn unexpected(reply: &Reply) -> Error {
     Error::Unavailable {
         backend: "the engine".into(),

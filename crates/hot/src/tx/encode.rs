@@ -4,7 +4,7 @@ use crate::command::RawKey;
 use crate::error::{Error, Result};
 use crate::limits::SCRATCH_BYTES_MAX;
 use bytes::Bytes;
-use emberkeep_schema::{Codec, Family, Key, KeyLayout};
+use emberkeep_schema::{Codec, Family, Key, KeyLayout, ValueError};
 use std::cell::Cell;
 
 thread_local! {
@@ -30,7 +30,11 @@ pub(crate) fn with_buffers<R>(work: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>) -> R
 }
 
 /// Builds bytes in a buffer of the thread and copies them once, so that the result has no spare capacity.
-pub(crate) fn in_scratch<E>(fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Bytes, E> {
+///
+/// Not generic: it is compiled once, and a family or a codec only adds what it writes.
+pub(crate) fn built(
+    fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), ValueError>,
+) -> Result<Bytes, ValueError> {
     let mut scratch = SCRATCH.take();
     scratch.clear();
     let filled = fill(&mut scratch).map(|()| Bytes::copy_from_slice(&scratch));
@@ -40,19 +44,26 @@ pub(crate) fn in_scratch<E>(fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) ->
     filled
 }
 
+/// The bytes of a name, which cannot fail.
+pub(crate) fn built_name(mut fill: impl FnMut(&mut Vec<u8>)) -> Bytes {
+    let built = built(&mut |out| {
+        fill(out);
+        Ok(())
+    });
+    built.expect("rendering does not fail")
+}
+
 /// The bytes of a key on an engine.
 pub(crate) fn rendered<F: Family>(layout: &KeyLayout, partition: &F::Partition, key: &Key<F>) -> RawKey {
-    in_scratch::<Error>(|out| {
-        key.render(layout, partition, out);
-        Ok(())
-    })
-    .expect("rendering does not fail")
+    built_name(|out| key.render(layout, partition, out))
 }
 
 /// The bytes of a value. The error names the family.
 pub(crate) fn encoded<F: Family, C: Codec>(value: &C::Value) -> Result<Bytes> {
-    in_scratch(|out| C::encode(value, out)).map_err(|error| Error::Invalid {
-        what: "value",
-        problem: format!("{error} (family {})", F::DECLARATION.name),
-    })
+    built(&mut |out| C::encode(value, out)).map_err(|error| refused(&error, F::DECLARATION.name))
+}
+
+#[cold]
+fn refused(error: &ValueError, family: &str) -> Error {
+    Error::Invalid { what: "value", problem: format!("{error} (family {family})") }
 }

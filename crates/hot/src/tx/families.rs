@@ -12,9 +12,17 @@ pub(super) struct Families {
     written: SmallVec<[WrittenFamily; 4]>,
 }
 
-struct WrittenFamily {
-    declaration: &'static Declaration,
+/// A family that a body writes to, as a value: code that takes it need not be generic.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenFamily {
+    pub(super) declaration: &'static Declaration,
     owns: fn(&KeyLayout, &[u8]) -> bool,
+}
+
+impl WrittenFamily {
+    pub(super) fn of<F: Family>() -> WrittenFamily {
+        WrittenFamily { declaration: F::DECLARATION, owns: owns::<F> }
+    }
 }
 
 fn owns<F: Family>(layout: &KeyLayout, raw: &[u8]) -> bool {
@@ -27,10 +35,9 @@ impl Families {
     }
 
     /// The body writes to a key of this family.
-    pub(super) fn note<F: Family>(&mut self) {
-        let declaration = F::DECLARATION;
-        if !self.written.iter().any(|known| std::ptr::eq(known.declaration, declaration)) {
-            self.written.push(WrittenFamily { declaration, owns: owns::<F> });
+    pub(super) fn note(&mut self, family: WrittenFamily) {
+        if !self.written.iter().any(|known| std::ptr::eq(known.declaration, family.declaration)) {
+            self.written.push(family);
         }
     }
 

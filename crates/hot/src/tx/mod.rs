@@ -8,44 +8,68 @@
 //! transaction cannot reach another partition.
 //!
 //! Reading order: `raw` (a run over raw keys), `source` (where its reads come from), `overlay` (reads over
-//! own writes), `typed` (the operations of [`Tx`]), `closure` (a body as a [`Transaction`]).
+//! own writes), `typed` (the operations of [`Tx`]), `combine` (reads together, parts that can be undone),
+//! `closure` (a body as a [`Transaction`]), `operation` (counters of named transactions).
 
 mod closure;
+mod combine;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod families;
 pub(crate) mod log;
 pub(crate) mod member;
+pub(crate) mod operation;
 pub(crate) mod overlay;
 mod raw;
 mod source;
 mod transaction;
 mod typed;
 
-pub(crate) use closure::ClosureTransaction;
+pub(crate) use closure::{ClosureTransaction, Run};
+pub use combine::Together;
 pub use overlay::absent;
 pub use raw::{RawTx, read_through};
 pub use source::ReadSource;
-pub use transaction::{Transaction, run_once};
+pub use transaction::{Event, Transaction, check_outside, run_once};
 
 use crate::command::*;
 use crate::error::Result;
 use bytes::Bytes;
-use decode::with_family;
 use emberkeep_schema::{Channel, Codec, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy};
 use encode::{encoded, rendered};
-use families::Families;
+use families::{Families, WrittenFamily};
 use member::Member;
+use std::ops::{Deref, DerefMut};
 
-/// One run of a transaction's body over one partition.
-pub struct Tx<'a, P> {
+/// One run of a body that reads one partition: the part of a [`Tx`] that does not write. The closure of
+/// [`Scope::read`](crate::Scope::read) gets one, and a [`Tx`] can be passed where a `ReadTx` is expected.
+pub struct ReadTx<'a, P> {
     raw: RawTx<'a>,
     layout: &'a KeyLayout,
     partition: &'a P,
     families: &'a mut Families,
 }
 
-impl<P: Partition> Tx<'_, P> {
+/// One run of a transaction's body over one partition. It reads as a [`ReadTx`] does, and writes.
+pub struct Tx<'a, P> {
+    read: ReadTx<'a, P>,
+}
+
+impl<'a, P> Deref for Tx<'a, P> {
+    type Target = ReadTx<'a, P>;
+
+    fn deref(&self) -> &ReadTx<'a, P> {
+        &self.read
+    }
+}
+
+impl<'a, P> DerefMut for Tx<'a, P> {
+    fn deref_mut(&mut self) -> &mut ReadTx<'a, P> {
+        &mut self.read
+    }
+}
+
+impl<P: Partition> ReadTx<'_, P> {
     /// The partition of this transaction.
     pub fn partition(&self) -> &P {
         self.partition
@@ -85,7 +109,7 @@ impl<P: Partition> Tx<'_, P> {
 
     fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
         let raw = self.key(key);
-        let reply = self.raw.read(&raw, read).map_err(with_family::<F>)?;
+        let reply = self.raw.read_of(&raw, read, F::DECLARATION.name)?;
         Ok((raw, reply))
     }
 
@@ -94,9 +118,8 @@ impl<P: Partition> Tx<'_, P> {
         keys: &[Key<F>],
         read: &Read,
     ) -> Result<Vec<(RawKey, Result<Reply>)>> {
-        let reads: Vec<_> = keys.iter().map(|key| (self.key(key), read.clone())).collect();
-        let replies = self.raw.read_many(&reads).map_err(with_family::<F>)?;
-        Ok(reads.into_iter().map(|(key, _)| key).zip(replies).collect())
+        let keys = keys.iter().map(|key| self.key(key)).collect();
+        self.raw.read_many_of(keys, read, F::DECLARATION.name)
     }
 
     /// Whether the key exists.
@@ -115,10 +138,13 @@ impl<P: Partition> Tx<'_, P> {
     pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
         decode::deadline(self.read(key, Read::ExpireTime)?.1)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Removes the key.
     pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
-        self.raw.write(self.key(key), Write::Del)
+        let raw = self.key(key);
+        self.raw.write(raw, Write::Del)
     }
 
     /// Restarts the TTL of an existing key of a `refresh` family.
@@ -126,7 +152,8 @@ impl<P: Partition> Tx<'_, P> {
         &mut self,
         key: &Key<F>,
     ) -> Result<()> {
-        self.refresh(key)
+        let raw = self.key(key);
+        refresh(&mut self.raw, raw, F::DECLARATION.ttl)
     }
 
     /// Sets the deadline of an existing key of a `given` family.
@@ -135,33 +162,14 @@ impl<P: Partition> Tx<'_, P> {
         key: &Key<F>,
         at_ms: i64,
     ) -> Result<()> {
-        self.raw.write(self.key(key), Write::ExpireAt(at_ms))
+        let raw = self.key(key);
+        self.raw.write(raw, Write::ExpireAt(at_ms))
     }
 
     /// Writes to a key and sets its deadline as the family declares.
     fn write<F: Family<Partition = P>>(&mut self, key: &Key<F>, write: Write) -> Result<()> {
-        let fixed = match F::DECLARATION.ttl {
-            Ttl::Fixed { .. } => self.deadline(key)?,
-            _ => None,
-        };
-        // Only these writes can be refused because of the key's type; the error then names the family.
-        self.families.note::<F>();
-        self.raw.write(self.key(key), write)?;
-        match fixed {
-            // The write keeps the deadline. Setting it again would be refused in the key's last millisecond.
-            Some(_) => Ok(()),
-            None => self.refresh(key),
-        }
-    }
-
-    fn refresh<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
-        match F::DECLARATION.ttl {
-            Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
-                let at = self.now() + ms;
-                self.raw.write(self.key(key), Write::ExpireAt(at))
-            }
-            Ttl::Persistent | Ttl::Given => Ok(()),
-        }
+        let raw = self.key(key);
+        write_declared(&mut self.read.raw, self.read.families, raw, write, WrittenFamily::of::<F>())
     }
 
     /// Appends an entry to the partition's log in the same commit. The log keeps the newest
@@ -187,8 +195,8 @@ impl<P: Partition> Tx<'_, P> {
         F::Ttl: TtlPolicy,
         C: Codec,
     {
-        let payload = encoded::<F, C>(message)?;
-        self.raw.publish(self.key(channel), payload)
+        let (channel, payload) = (self.key(channel), encoded::<F, C>(message)?);
+        self.raw.publish(channel, payload)
     }
 
     /// Prefetches reads that the next transactions will make, after a read of this one was not available.
@@ -205,7 +213,9 @@ impl<P: Partition> Tx<'_, P> {
         self.raw.end_prefetch();
         Some(result)
     }
+}
 
+impl<P: Partition> ReadTx<'_, P> {
     /// A read of a raw key, for tools that work without families.
     pub fn raw_read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
         self.raw.read(key, read)
@@ -215,9 +225,48 @@ impl<P: Partition> Tx<'_, P> {
     pub fn raw_read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
         self.raw.read_many(reads)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// A write of a raw key, for tools and tests. No TTL policy is applied.
     pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
         self.raw.write(key, write)
+    }
+}
+
+/// Writes to a key and sets its deadline as its family declares.
+fn write_declared(
+    raw: &mut RawTx<'_>,
+    families: &mut Families,
+    key: RawKey,
+    write: Write,
+    family: WrittenFamily,
+) -> Result<()> {
+    let ttl = family.declaration.ttl;
+    let fixed = match ttl {
+        Ttl::Fixed { .. } => {
+            decode::deadline(raw.read_of(&key, Read::ExpireTime, family.declaration.name)?)?
+        }
+        _ => None,
+    };
+    // Only these writes can be refused because of the key's type; the error then names the family.
+    families.note(family);
+    match fixed {
+        // The write keeps the deadline. Setting it again would be refused in the key's last millisecond.
+        Some(_) => raw.write(key, write),
+        None => {
+            raw.write(key.clone(), write)?;
+            refresh(raw, key, ttl)
+        }
+    }
+}
+
+fn refresh(raw: &mut RawTx<'_>, key: RawKey, ttl: Ttl) -> Result<()> {
+    match ttl {
+        Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
+            let at = raw.now() + ms;
+            raw.write(key, Write::ExpireAt(at))
+        }
+        Ttl::Persistent | Ttl::Given => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! One run of a transaction over raw keys: reads from a source, effects in a buffer.
 
+use super::decode::with_family_named;
 use super::{ReadSource, overlay};
 use crate::command::*;
 use crate::error::{Error, Result, show};
@@ -14,6 +15,8 @@ pub struct RawTx<'a> {
     effects: &'a mut Effects,
     random: u64,
     suspended: bool,
+    /// Whether reads go on after one that was not available: see [`RawTx::begin_together`].
+    together: bool,
     /// Bytes of the effects so far.
     bytes: usize,
     /// Keeps a string alive that the source cannot lend.
@@ -24,7 +27,8 @@ impl<'a> RawTx<'a> {
     /// Starts a run. `effects` must be empty; `seed` is the transaction's own, the same in every run.
     pub fn new(source: &'a mut dyn ReadSource, effects: &'a mut Effects, seed: u64) -> Self {
         debug_assert!(effects.is_empty());
-        RawTx { source, effects, random: mix(seed), suspended: false, bytes: 0, scratch: None }
+        let (suspended, together) = (false, false);
+        RawTx { source, effects, random: mix(seed), suspended, together, bytes: 0, scratch: None }
     }
 
     /// The same run with a shorter lifetime. `&mut dyn` is invariant, so the compiler does not shorten it by
@@ -33,8 +37,8 @@ impl<'a> RawTx<'a> {
     where
         'a: 'b,
     {
-        let RawTx { source, effects, random, suspended, bytes, scratch } = self;
-        RawTx { source, effects, random, suspended, bytes, scratch }
+        let RawTx { source, effects, random, suspended, together, bytes, scratch } = self;
+        RawTx { source, effects, random, suspended, together, bytes, scratch }
     }
 
     /// Answers a read, own writes included. Refusals are errors.
@@ -53,7 +57,9 @@ impl<'a> RawTx<'a> {
         }
         // Do not stop at the first missing one: the engine fetches all that were asked for.
         let replies: Vec<_> = reads.iter().map(|(key, read)| self.ask(key, read)).collect();
-        self.check_running()?;
+        if replies.contains(&Err(Error::Suspended)) {
+            return Err(Error::Suspended);
+        }
         let bytes: usize = replies.iter().flatten().map(Reply::bytes).sum();
         match reads.first() {
             Some((key, read)) if bytes > READS_TOGETHER_BYTES_MAX => {
@@ -80,7 +86,7 @@ impl<'a> RawTx<'a> {
     /// Refuses every read after one that was not available: a body that goes on would read keys that it made
     /// up.
     fn check_running(&self) -> Result<()> {
-        if self.suspended { Err(Error::Suspended) } else { Ok(()) }
+        if self.suspended && !self.together { Err(Error::Suspended) } else { Ok(()) }
     }
 
     /// The string at `key`, borrowed from the source if it can lend it.
@@ -109,6 +115,55 @@ impl<'a> RawTx<'a> {
     /// Ends what [`begin_prefetch`](RawTx::begin_prefetch) began.
     pub(super) fn end_prefetch(&mut self) {
         self.suspended = true;
+    }
+
+    /// Until [`end_together`](RawTx::end_together), a read that is not available does not stop the next ones:
+    /// the engine fetches all of them. Returns what `end_together` needs.
+    pub(super) fn begin_together(&mut self) -> Result<bool> {
+        self.check_running()?;
+        Ok(std::mem::replace(&mut self.together, true))
+    }
+
+    /// Ends what [`begin_together`](RawTx::begin_together) began. An error if a read was not available.
+    pub(super) fn end_together(&mut self, outer: bool) -> Result<()> {
+        self.together = outer;
+        self.check_running()
+    }
+
+    /// What the body has written so far.
+    pub(super) fn savepoint(&self) -> Savepoint {
+        let Effects { writes, log, messages } = &*self.effects;
+        Savepoint { writes: writes.len(), log: log.len(), messages: messages.len(), bytes: self.bytes }
+    }
+
+    /// Undoes all effects since the savepoint. What was read stays read.
+    pub(super) fn undo_to(&mut self, savepoint: Savepoint) {
+        self.effects.writes.truncate(savepoint.writes);
+        self.effects.log.truncate(savepoint.log);
+        self.effects.messages.truncate(savepoint.messages);
+        self.bytes = savepoint.bytes;
+    }
+
+    /// [`RawTx::read`] for a key of a family, which an error names.
+    pub(super) fn read_of(&mut self, key: &RawKey, read: Read, family: &str) -> Result<Reply> {
+        self.read(key, read).map_err(|error| with_family_named(error, family))
+    }
+
+    /// [`RawTx::text`] for a key of a family, which an error names.
+    pub(super) fn text_of(&mut self, key: &RawKey, family: &str) -> Result<Option<&[u8]>> {
+        self.text(key).map_err(|error| with_family_named(error, family))
+    }
+
+    /// [`RawTx::read_many`] of one read for keys of one family.
+    pub(super) fn read_many_of(
+        &mut self,
+        keys: Vec<RawKey>,
+        read: &Read,
+        family: &str,
+    ) -> Result<Vec<(RawKey, Result<Reply>)>> {
+        let reads: Vec<_> = keys.into_iter().map(|key| (key, read.clone())).collect();
+        let replies = self.read_many(&reads).map_err(|error| with_family_named(error, family))?;
+        Ok(reads.into_iter().map(|(key, _)| key).zip(replies).collect())
     }
 
     /// Buffers a write.
@@ -178,6 +233,15 @@ impl<'a> RawTx<'a> {
         self.suspended |= matches!(reply, Err(Error::Suspended));
         reply
     }
+}
+
+/// How much a body had written at some point of its run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Savepoint {
+    writes: usize,
+    log: usize,
+    messages: usize,
+    bytes: usize,
 }
 
 /// SplitMix64's mix. Engines give transactions seeds that are a constant apart, possibly the generator's own

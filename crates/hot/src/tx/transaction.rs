@@ -1,9 +1,10 @@
-//! What an engine runs: a transaction as an object, and the one place that turns a panic of a body into an
-//! error.
+//! What an engine runs: a transaction as an object, and the one place where bodies run. There a panic becomes
+//! an error, and calls of the store from inside a body are found.
 
 use super::RawTx;
 use crate::error::{Error, Result};
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A unit of work that an engine runs, possibly several times, and commits at most once.
@@ -26,12 +27,62 @@ pub trait Transaction: Send {
         error
     }
 
+    /// The name that its caller gave it, for messages.
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Takes note of something that the engine did for it, for counters.
+    fn observe(&mut self, event: Event) {
+        let _ = event;
+    }
+
     /// The transaction as a value that can be downcast to the type with the result.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
+/// Something that an engine does for a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Its run is repeated, because validation or a lock failed.
+    Conflict,
+    /// A call to the backend that it takes part in.
+    RoundTrip,
+}
+
+thread_local! {
+    /// Whether this thread runs a body.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks this thread as one that runs a body, until it is dropped.
+struct InsideBody;
+
+impl InsideBody {
+    fn enter() -> InsideBody {
+        INSIDE.set(true);
+        InsideBody
+    }
+}
+
+impl Drop for InsideBody {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+/// Refuses a call from inside a body. Every call of an engine begins with it, so that such a call is the same
+/// error everywhere: in process it would wait for locks of its own thread, and on Redis for its own task.
+#[inline]
+pub fn check_outside() -> Result<()> {
+    if INSIDE.get() { Err(Error::InsideTransaction) } else { Ok(()) }
+}
+
 /// Runs a body once and catches its panic. `true` asks for the commit.
 pub fn run_once(transaction: &mut dyn Transaction, tx: RawTx<'_>) -> Result<bool> {
+    let _inside = InsideBody::enter();
+    // One span for each run, so that what the body logs has the transaction's name.
+    let _span = transaction.name().map(|name| tracing::debug_span!("transaction", name).entered());
     // A panic may leave the captures of a body half changed. The next run sees them as they are: bodies are
     // pure.
     match catch_unwind(AssertUnwindSafe(|| transaction.run(tx))) {

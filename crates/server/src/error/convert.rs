@@ -168,7 +168,11 @@ mod tests {
         use hot::Error as E;
         let text = || String::from("x");
         let retried = |response: Response| response.headers().contains_key(RETRY_AFTER);
-        assert!(retried(check(E::Conflict { waited: Duration::ZERO, attempts: 1 }, 409, "conflict")));
+        assert!(retried(check(
+            E::Conflict { waited: Duration::ZERO, attempts: 1, transaction: None },
+            409,
+            "conflict"
+        )));
         let unavailable = E::Unavailable { backend: text(), reason: text(), advice: "x" };
         assert!(retried(check(unavailable, 503, "store_unavailable")));
         check(E::Invalid { what: "x", problem: text() }, 422, "invalid");

@@ -12,6 +12,7 @@ pub(crate) use text::Page;
 
 use axum::http::Method;
 use emberkeep_hot::engine::Stats;
+use emberkeep_hot::store::OperationStats;
 use histogram::Histogram;
 use limit_counters::LimitCounters;
 use parking_lot::{Mutex, RwLock};
@@ -76,11 +77,12 @@ impl Metrics {
     }
 
     /// The whole exposition.
-    pub(crate) fn page(&self, stats: &Stats) -> String {
+    pub(crate) fn page(&self, stats: &Stats, operations: &[OperationStats]) -> String {
         let mut page = Page::default();
         self.write_operations(&mut page);
         self.write_messages(&mut page);
         write_engine(stats, &mut page);
+        write_named_transactions(operations, &mut page);
         page.family("emberkeep_keys_by_family", "gauge", "Keys of a family, from the last count");
         for (family, keys) in &*self.families.lock() {
             page.line("emberkeep_keys_by_family", &[("family", family)], *keys as f64);
@@ -199,6 +201,25 @@ fn write_engine(stats: &Stats, page: &mut Page) {
     }
 }
 
+/// The series of transactions by name. The names are constants of the code, and the store bounds their number.
+fn write_named_transactions(operations: &[OperationStats], page: &mut Page) {
+    type Value = fn(&OperationStats) -> f64;
+    let counters: [(&str, &str, Value); 5] = [
+        ("calls", "Transactions of a name that ended", |one| one.calls as f64),
+        ("runs", "Runs of their closures", |one| one.runs as f64),
+        ("conflicts", "Runs that were repeated after a conflict", |one| one.conflicts as f64),
+        ("round_trips", "Calls to the backend that they took part in", |one| one.round_trips as f64),
+        ("seconds", "Time from the call of a transaction to its answer", |one| one.micros as f64 / 1e6),
+    ];
+    for (counter, help, value) in counters {
+        let name = format!("emberkeep_transaction_{counter}_total");
+        page.family(&name, "counter", help);
+        for operation in operations {
+            page.line(&name, &[("name", operation.name)], value(operation));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,7 +231,7 @@ mod tests {
             let method = Method::from_bytes(name.as_bytes()).unwrap();
             metrics.count(&method, "/a", Duration::from_micros(70), Some("no_such_route"));
         }
-        let page = metrics.page(&Stats::default());
+        let page = metrics.page(&Stats::default(), &[]);
         for line in [
             "emberkeep_request_seconds_count{method=\"POST\",path=\"/a\"} 1",
             "emberkeep_request_seconds_count{method=\"other\",path=\"/a\"} 2",
@@ -219,5 +240,19 @@ mod tests {
             assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
         }
         assert!(!page.contains("BREW"));
+    }
+
+    #[test]
+    fn transactions_are_counted_by_name() {
+        let bid = OperationStats { name: "bid", calls: 3, runs: 5, micros: 1_500_000, ..Default::default() };
+        let page = Metrics::default().page(&Stats::default(), &[bid]);
+        for line in [
+            "emberkeep_transaction_calls_total{name=\"bid\"} 3",
+            "emberkeep_transaction_runs_total{name=\"bid\"} 5",
+            "emberkeep_transaction_conflicts_total{name=\"bid\"} 0",
+            "emberkeep_transaction_seconds_total{name=\"bid\"} 1.5",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+        }
     }
 }

@@ -59,5 +59,8 @@ async fn readyz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
 #[utoipa::path(get, path = "/metrics", tag = "server",
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
 async fn metrics(State(app): State<AppState>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.page(&app.store.stats()))
+    // Never an error here: this is not inside a transaction.
+    let stats = app.store.stats().unwrap_or_default();
+    let page = app.metrics.page(&stats, &app.store.named_stats());
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page)
 }

@@ -9,7 +9,9 @@ use emberkeep_hot::engine::Pending;
 impl Monsters {
     /// Reads a monster, dead or alive.
     pub fn get(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Monster>> {
-        Box::pin(async move { self.scope(tenant).get(&MONSTER.key(id)).await?.ok_or(Error::NotFound { id }) })
+        Box::pin(async move {
+            self.store.scope(tenant).get(&MONSTER.key(id)).await?.ok_or(Error::NotFound { id })
+        })
     }
 
     /// Hits a monster. `amount` must be at least 1; more than the remaining health kills. Exactly one caller
@@ -24,7 +26,7 @@ impl Monsters {
         Box::pin(async move {
             let amount = positive("damage", amount)?;
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| strike(tx, id, character, amount, guard);
-            type_guard::run(&self.scope(tenant), transaction).await
+            type_guard::run(&self.scope(tenant, "monsters.damage"), transaction).await
         })
     }
 
@@ -42,7 +44,7 @@ impl Monsters {
                 let hit = rules::drain(monster, character, amount)?;
                 Ok(put_if(hit.actual > 0, hit))
             };
-            self.update(tenant, id, rule).await
+            self.update("monsters.damage_over_time", tenant, id, rule).await
         })
     }
 
@@ -66,7 +68,7 @@ impl Monsters {
                 let healing = rules::heal(monster, amount)?;
                 Ok(put_if(healing.actual > 0, healing))
             };
-            self.update(tenant, id, rule).await
+            self.update("monsters.heal", tenant, id, rule).await
         })
     }
 
@@ -78,7 +80,7 @@ impl Monsters {
                 let used = rules::use_mp(monster, amount)?;
                 Ok(put_if(used.actual > 0, used))
             };
-            self.update(tenant, id, rule).await
+            self.update("monsters.use_mp", tenant, id, rule).await
         })
     }
 
@@ -94,7 +96,7 @@ impl Monsters {
                 let former = rules::control(monster, character)?;
                 Ok(put_if(former != character, former))
             };
-            self.update(tenant, id, rule).await
+            self.update("monsters.control", tenant, id, rule).await
         })
     }
 
@@ -110,7 +112,7 @@ impl Monsters {
                 let released = rules::release_control(monster, character);
                 Ok(put_if(released, released))
             };
-            self.update(tenant, id, rule).await
+            self.update("monsters.release_control", tenant, id, rule).await
         })
     }
 }

@@ -30,7 +30,7 @@ impl Monsters {
                 let problem = format!("{time:?}, expected more than 0 and at most {COOLDOWN_MAX:?}");
                 return Err(Error::invalid("cooldown", problem));
             }
-            self.scope(tenant)
+            self.scope(tenant, "monsters.start_cooldown")
                 .transact(move |tx| {
                     rules::living(&existing(tx, id)?)?;
                     Ok(cooldowns(id).start(tx, &skill, time)?)
@@ -54,7 +54,7 @@ impl Monsters {
     ) -> Pending<'_, Result<Option<Duration>>> {
         Box::pin(async move {
             let marker = MONSTER_COOLDOWN.key(id, skill);
-            let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+            let scope = self.scope(tenant, "monsters.cooldown_remaining").prefetch_exists(&MONSTER.key(id));
             let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
             scope
                 .transact(move |tx| {
@@ -68,7 +68,7 @@ impl Monsters {
     /// Ends one cooldown; `false` if there was none.
     pub fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
-            let scope = self.scope(tenant).prefetch_exists(&MONSTER.key(id));
+            let scope = self.scope(tenant, "monsters.clear_cooldown").prefetch_exists(&MONSTER.key(id));
             let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
             scope
                 .transact(move |tx| {
@@ -83,7 +83,7 @@ impl Monsters {
     /// those of other services that a sweep has found. Does not scan.
     pub fn clear_cooldowns(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<usize>> {
         Box::pin(async move {
-            let scope = self.scope(tenant);
+            let scope = self.scope(tenant, "monsters.clear_cooldowns");
             let mut count = 0;
             loop {
                 let transaction = move |tx: &mut Tx<'_, Tenant>| {

@@ -40,7 +40,7 @@ impl Monsters {
                 let problem = format!("{period:?}, expected 1 ms to {DROP_PERIOD_MAX:?}");
                 return Err(Error::invalid("drop period", problem));
             }
-            self.scope(tenant)
+            self.scope(tenant, "monsters.register_drop_timer")
                 .transact(move |tx| {
                     let monster = existing(tx, id)?;
                     rules::living(&monster)?;
@@ -63,20 +63,22 @@ impl Monsters {
                 }
                 Ok(exists)
             };
-            type_guard::run(&self.scope(tenant), transaction).await
+            type_guard::run(&self.scope(tenant, "monsters.unregister_drop_timer"), transaction).await
         })
     }
 
     /// The drop timer of a monster, if it has one.
     pub fn drop_timer(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Option<DropTimer>>> {
-        Box::pin(async move { Ok(self.scope(tenant).get(&DROP_TIMER.key(id)).await?) })
+        Box::pin(async move { Ok(self.store.scope(tenant).get(&DROP_TIMER.key(id)).await?) })
     }
 
     /// Records a hit, which postpones the next drop to one period from now.
     pub fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<DropTimer>> {
         Box::pin(async move {
-            let scope =
-                self.scope(tenant).prefetch_exists(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
+            let scope = self
+                .scope(tenant, "monsters.record_drop_hit")
+                .prefetch_exists(&MONSTER.key(id))
+                .prefetch_get(&DROP_TIMER.key(id));
             scope
                 .transact(move |tx| {
                     present(tx, id)?;
@@ -96,7 +98,9 @@ impl Monsters {
     /// handed to one caller among all processes, and its timer is advanced in the same transaction. Timers of
     /// dead or removed monsters are deleted on the way.
     pub fn due_drops(&self, tenant: Tenant, limit: usize) -> Pending<'_, Result<Due<DropDue>>> {
-        Box::pin(async move { due::in_transactions(self.scope(tenant), limit, drop_due).await })
+        Box::pin(async move {
+            due::in_transactions(self.scope(tenant, "monsters.due_drops"), limit, drop_due).await
+        })
     }
 }
 

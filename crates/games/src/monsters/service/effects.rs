@@ -41,7 +41,7 @@ impl Monsters {
     ) -> Pending<'_, Result<AppliedEffect>> {
         Box::pin(async move {
             request.check()?;
-            self.scope(tenant)
+            self.scope(tenant, "monsters.apply_effect")
                 .transact(move |tx| {
                     let mut monster = existing(tx, id)?;
                     let number = Uuid::from_u64_pair(tx.random(), tx.random());
@@ -86,7 +86,7 @@ impl Monsters {
         id: MonsterId,
         which: EffectSelector,
     ) -> Result<Vec<StatusEffect>> {
-        self.scope(tenant)
+        self.scope(tenant, "monsters.cancel_effects")
             .transact(move |tx| {
                 let mut monster = existing(tx, id)?;
                 let gone = rules::cancel(&mut monster, &which);
@@ -103,7 +103,7 @@ impl Monsters {
     pub fn tick_effects(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<EffectsRun>> {
         Box::pin(async move {
             let poison = self.poison;
-            self.scope(tenant)
+            self.scope(tenant, "monsters.tick_effects")
                 .transact(move |tx| {
                     let mut monster = existing(tx, id)?;
                     Ok(run(tx, id, &mut monster, poison)?)
@@ -118,7 +118,10 @@ impl Monsters {
     pub fn run_due_effects(&self, tenant: Tenant, limit: usize) -> Pending<'_, Result<Due<EffectsRun>>> {
         Box::pin(async move {
             let poison = self.poison;
-            due::in_transactions(self.scope(tenant), limit, move |tx, limit| run_due(tx, limit, poison)).await
+            due::in_transactions(self.scope(tenant, "monsters.run_due_effects"), limit, move |tx, limit| {
+                run_due(tx, limit, poison)
+            })
+            .await
         })
     }
 }

@@ -19,20 +19,31 @@ impl Monsters {
         count: usize,
     ) -> Pending<'_, Result<IndexPage<Monster>>> {
         Box::pin(async move {
-            Ok(index::page::<ByField>(&self.scope(tenant), &field_key(&field), from, count).await?)
+            Ok(index::page::<ByField>(
+                &self.scope(tenant, "monsters.field_page"),
+                &field_key(&field),
+                from,
+                count,
+            )
+            .await?)
         })
     }
 
     /// The monsters of a field, dead or alive. Stale index entries are left out and removed. A corrupt record
     /// is reported and does not hide the others.
     pub fn in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<Listing<Monster>>> {
-        Box::pin(async move { Ok(index::list::<ByField>(&self.scope(tenant), &field_key(&field)).await?) })
+        Box::pin(async move {
+            Ok(index::list::<ByField>(&self.scope(tenant, "monsters.in_field"), &field_key(&field)).await?)
+        })
     }
 
     /// Moves a living monster within its field.
     pub fn move_to(&self, tenant: Tenant, id: MonsterId, to: Position) -> Pending<'_, Result<()>> {
         Box::pin(async move {
-            self.update(tenant, id, move |monster| rules::walk(monster, to).map(Change::Put)).await
+            self.update("monsters.move_to", tenant, id, move |monster| {
+                rules::walk(monster, to).map(Change::Put)
+            })
+            .await
         })
     }
 
@@ -46,7 +57,10 @@ impl Monsters {
         to: Position,
     ) -> Pending<'_, Result<Monster>> {
         Box::pin(async move {
-            let scope = self.scope(tenant).prefetch_get(&MONSTER.key(id)).prefetch_get(&DROP_TIMER.key(id));
+            let scope = self
+                .scope(tenant, "monsters.move_to_field")
+                .prefetch_get(&MONSTER.key(id))
+                .prefetch_get(&DROP_TIMER.key(id));
             scope
                 .transact(move |tx| {
                     let mut monster = existing(tx, id)?;

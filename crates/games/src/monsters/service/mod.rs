@@ -102,8 +102,8 @@ impl Monsters {
         self
     }
 
-    fn scope(&self, tenant: Tenant) -> Scope<Tenant> {
-        self.store.scope(tenant)
+    fn scope(&self, tenant: Tenant, operation: &'static str) -> Scope<Tenant> {
+        self.store.scope(tenant).named(operation)
     }
 
     fn ids(&self) -> Ids {
@@ -114,6 +114,7 @@ impl Monsters {
     /// Applies a rule to a monster's record in a transaction.
     async fn update<T: Send + 'static>(
         &self,
+        operation: &'static str,
         tenant: Tenant,
         id: MonsterId,
         rule: impl Fn(&mut Monster) -> Result<Change<T>> + Send + 'static,
@@ -125,7 +126,7 @@ impl Monsters {
                 Change::Put(result) => put(tx, id, &mut monster).map(|()| result)?,
             })
         };
-        self.scope(tenant).transact(transaction).await
+        self.scope(tenant, operation).transact(transaction).await
     }
 }
 

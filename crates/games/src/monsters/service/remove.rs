@@ -52,7 +52,7 @@ impl Monsters {
     /// what weighed on it. Ids are used again, so only the removal itself can tell whose end it was.
     pub fn take(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Option<Monster>>> {
         Box::pin(async move {
-            let scope = prefetched(self.scope(tenant), id);
+            let scope = prefetched(self.scope(tenant, "monsters.take"), id);
             loop {
                 let ids = self.ids();
                 match type_guard::run(&scope, move |tx, guard| remove(tx, &ids, id, None, guard)).await? {
@@ -69,7 +69,7 @@ impl Monsters {
     /// [`stopped`](FieldDestruction::stopped).
     pub fn destroy_in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<FieldDestruction>> {
         Box::pin(async move {
-            let (scope, index) = (self.scope(tenant), field_key(&field));
+            let (scope, index) = (self.scope(tenant, "monsters.destroy_in_field"), field_key(&field));
             // A set, because pages may repeat members.
             let (mut members, mut from) = (BTreeSet::new(), None);
             loop {
@@ -94,7 +94,8 @@ impl Monsters {
         let mut all = FieldDestruction::default();
         while !wanted.is_empty() {
             let some: Vec<_> = wanted.split_off(wanted.len().saturating_sub(MONSTERS_PER_TRANSACTION));
-            let scope = some.iter().fold(self.scope(tenant), |scope, id| prefetched(scope, *id));
+            let scope =
+                some.iter().fold(self.scope(tenant, "monsters.remove"), |scope, id| prefetched(scope, *id));
             let ids = self.ids();
             let transaction =
                 move |tx: &mut Tx<'_, Tenant>, guard| remove_some(tx, &ids, &some, field, guard);

@@ -73,7 +73,7 @@ impl Monsters {
             if let Some(problem) = word_problem(&request.region, REGION_BYTES_MAX) {
                 return Err(Error::invalid("region", problem));
             }
-            let scope = self.ids().prefetched(self.scope(tenant));
+            let scope = self.ids().prefetched(self.scope(tenant, "monsters.spawn"));
             let mut search = self.ids().search();
             loop {
                 let layout = self.store.key_layout().clone();

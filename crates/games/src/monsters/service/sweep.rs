@@ -99,7 +99,12 @@ impl Sweep {
                 Stage::Monsters(from) => {
                     let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
                     for (tenant, ids) in page {
-                        repair::monsters(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+                        repair::monsters(
+                            &self.monsters.scope(tenant, "monsters.sweep"),
+                            &ids,
+                            &mut self.report,
+                        )
+                        .await?;
                     }
                     next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
                 }
@@ -107,7 +112,12 @@ impl Sweep {
                     let (page, next) =
                         self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
                     for (tenant, ids) in page {
-                        repair::timers(&self.monsters.scope(tenant), &ids, &mut self.report).await?;
+                        repair::timers(
+                            &self.monsters.scope(tenant, "monsters.sweep"),
+                            &ids,
+                            &mut self.report,
+                        )
+                        .await?;
                     }
                     next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
                 }
@@ -115,7 +125,12 @@ impl Sweep {
                     let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
                     let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
                     for (tenant, markers) in page {
-                        repair::markers(&self.monsters.scope(tenant), &markers, &mut self.report).await?;
+                        repair::markers(
+                            &self.monsters.scope(tenant, "monsters.sweep"),
+                            &markers,
+                            &mut self.report,
+                        )
+                        .await?;
                     }
                     next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
                 }

@@ -76,7 +76,7 @@ impl Monsters {
         while let Some(page) = pages.next().await? {
             for (tenant, field) in with_tenant(page) {
                 // Removes stale entries. An index without members no longer exists.
-                index::list::<ByField>(&self.scope(tenant), &field).await?;
+                index::list::<ByField>(&self.scope(tenant, "monsters.teardown"), &field).await?;
             }
         }
         self.clear_leftovers(only, &mut report).await?;
@@ -89,7 +89,7 @@ impl Monsters {
         let mut pages = self.pages::<MONSTER_MAP>(only);
         while let Some(page) = pages.next().await? {
             for (tenant, field) in with_tenant(page) {
-                let scope = self.scope(tenant);
+                let scope = self.scope(tenant, "monsters.teardown");
                 if let Err(error @ hot::Error::WrongType { .. }) = scope.scard(&field).await {
                     let transaction = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
                     report.discarded.extend(scope.transact(transaction).await?.then_some(error));
@@ -105,19 +105,20 @@ impl Monsters {
         let mut pages = self.pages::<DROP_TIMER>(only);
         while let Some(page) = pages.next().await? {
             for (tenant, ids) in group(page, |key| DROP_TIMER.parts(key).0) {
-                repair::timers(&self.scope(tenant), &ids, &mut repaired).await?;
+                repair::timers(&self.scope(tenant, "monsters.teardown"), &ids, &mut repaired).await?;
             }
         }
         let mut pages = self.pages::<MONSTER_COOLDOWNS>(only);
         while let Some(page) = pages.next().await? {
             for (tenant, ids) in group(page, |key| MONSTER_COOLDOWNS.parts(key).0) {
-                repair::indexed_markers(&self.scope(tenant), &ids, &mut repaired).await?;
+                repair::indexed_markers(&self.scope(tenant, "monsters.teardown"), &ids, &mut repaired)
+                    .await?;
             }
         }
         let mut pages = self.pages::<MONSTER_COOLDOWN>(only);
         while let Some(page) = pages.next().await? {
             for (tenant, markers) in group(page, |key| MONSTER_COOLDOWN.parts(key)) {
-                repair::markers(&self.scope(tenant), &markers, &mut repaired).await?;
+                repair::markers(&self.scope(tenant, "monsters.teardown"), &markers, &mut repaired).await?;
             }
         }
         report.cooldowns += repaired.cooldowns;
@@ -145,7 +146,8 @@ impl Monsters {
         for id in ids.into_iter().filter(|id| !removed.contains(id)) {
             let pool = self.ids();
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| remove_corrupt(tx, &pool, id, guard);
-            report.monsters += usize::from(type_guard::run(&self.scope(tenant), transaction).await?);
+            report.monsters +=
+                usize::from(type_guard::run(&self.scope(tenant, "monsters.teardown"), transaction).await?);
         }
         Ok(())
     }
@@ -165,7 +167,7 @@ impl Monsters {
             discarded.extend(delete_if_corrupt(tx, &resting, set)?);
             Ok::<_, hot::Error>(discarded)
         };
-        report.discarded.extend(self.scope(tenant).transact(transaction).await?);
+        report.discarded.extend(self.scope(tenant, "monsters.teardown").transact(transaction).await?);
         Ok(())
     }
 

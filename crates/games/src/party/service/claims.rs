@@ -21,7 +21,10 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (device, player) = (device.clone(), player.clone());
-            self.enter(code, TxMode::KeepAlive, move |tx, room| take(tx, room, &device, &player)).await
+            self.enter("party.take_player", code, TxMode::KeepAlive, move |tx, room| {
+                take(tx, room, &device, &player)
+            })
+            .await
         })
     }
 
@@ -33,7 +36,7 @@ impl Rooms {
     ) -> Pending<'a, Result<PlayerId>> {
         Box::pin(async move {
             let device = device.clone();
-            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            self.enter("party.release_player", code, TxMode::KeepAlive, move |tx, room| {
                 let Some(player_id) = claims(room.until).release_left(tx, &device)? else {
                     return Err(no_player());
                 };
@@ -48,7 +51,7 @@ impl Rooms {
     /// Releases all claims and returns their number. Each device is notified.
     pub fn reset_claims<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<usize>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, |tx, room| {
+            self.lead("party.reset_claims", master, TxMode::KeepAlive, |tx, room| {
                 let taken = room.claims(tx)?;
                 claims(room.until).clear(tx)?;
                 let count = taken.len();

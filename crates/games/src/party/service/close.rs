@@ -15,7 +15,7 @@ impl Rooms {
     pub fn close<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (code, hash) = (master.code, master.hash.clone());
-            let expired = self.scope(code).transact(move |tx| close(tx, &hash)).await?;
+            let expired = self.scope("party.close", code).transact(move |tx| close(tx, &hash)).await?;
             if expired { Err(Error::RoomExpired(code)) } else { Ok(()) }
         })
     }

@@ -36,7 +36,11 @@ impl Rooms {
             let room_code = RoomCode::of_random(self.random.bytes::<{ RoomCode::RANDOM_BYTES }>()?);
             let master_key = MasterKey::of_random(self.random.bytes()?);
             let hash = master_key.hash();
-            if self.scope(room_code).transact(move |tx| create(tx, &hash, strict_devices)).await? {
+            if self
+                .scope("party.create", room_code)
+                .transact(move |tx| create(tx, &hash, strict_devices))
+                .await?
+            {
                 return Ok(NewRoom { room_code, master_key });
             }
         }

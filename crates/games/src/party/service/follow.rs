@@ -25,7 +25,7 @@ impl Rooms {
     /// on, at every wake-up.
     pub fn events_after(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<EventPage>> {
         Box::pin(async move {
-            self.read_log(code, move |tx, meta| {
+            self.read_log("party.events_after", code, move |tx, meta| {
                 let (events, page) = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
                 Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
             })
@@ -37,7 +37,7 @@ impl Rooms {
     /// does not extend the room's expiry. For a server that sends views to clients.
     pub fn follow(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<RoomUpdate>> {
         Box::pin(async move {
-            self.enter(code, TxMode::KeepAliveIfChanged, move |tx, room| {
+            self.enter("party.follow", code, TxMode::KeepAliveIfChanged, move |tx, room| {
                 let snapshot = room.snapshot(tx)?;
                 let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
                 let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
@@ -66,12 +66,13 @@ impl Rooms {
     }
 
     /// A transaction that only reads the log of a living room.
-    async fn read_log<T, A>(&self, code: RoomCode, act: A) -> Result<T>
+    async fn read_log<T, A>(&self, operation: &'static str, code: RoomCode, act: A) -> Result<T>
     where
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &Meta) -> Result<T> + Clone + Send + 'static,
     {
-        let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key()).prefetch_log();
+        let scope =
+            self.store.scope(Room(code)).named(operation).prefetch_get(&ROOM_META.key()).prefetch_log();
         scope
             .transact(move |tx| {
                 let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;

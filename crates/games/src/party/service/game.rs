@@ -30,7 +30,7 @@ impl Rooms {
     /// Starts the game. The room must be set up, with at least two active players, all of them with a device.
     pub fn start_game<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, |tx, room| {
+            self.lead("party.start_game", master, TxMode::KeepAlive, |tx, room| {
                 let claims = room.claims(tx)?;
                 let event = rules::start(&mut room.state, &claims)?;
                 room.record([event]);
@@ -52,7 +52,7 @@ impl Rooms {
             let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
                 room.advance(tx, |state| rules::open(state, &round, &item))
             };
-            self.lead(master, TxMode::KeepAlive, act).await
+            self.lead("party.open_item", master, TxMode::KeepAlive, act).await
         })
     }
 
@@ -68,7 +68,7 @@ impl Rooms {
     ) -> Pending<'a, Result<VoteReceipt>> {
         Box::pin(async move {
             let (device, round, item) = (device.clone(), round.clone(), item.clone());
-            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            self.enter("party.submit_vote", code, TxMode::KeepAlive, move |tx, room| {
                 vote(tx, room, &device, (&round, &item), &selections)
             })
             .await
@@ -79,7 +79,7 @@ impl Rooms {
     /// already, it goes on.
     pub fn force_close_vote<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<i64>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, |_, room| {
+            self.lead("party.force_close_vote", master, TxMode::KeepAlive, |_, room| {
                 let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
                 room.record(event);
                 Ok(closes_at)
@@ -92,7 +92,8 @@ impl Rooms {
     /// opening the next item or starting the next round reveals it too.
     pub fn reveal<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal)).await
+            self.lead("party.reveal", master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal))
+                .await
         })
     }
 
@@ -100,14 +101,17 @@ impl Rooms {
     /// after the last round to the end of the game.
     pub fn start_next_round<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::next_round)).await
+            self.lead("party.start_next_round", master, TxMode::KeepAlive, |tx, room| {
+                room.advance(tx, rules::next_round)
+            })
+            .await
         })
     }
 
     /// Settles what is due, for a server's timer. Concurrent calls settle it once.
     pub fn settle(&self, code: RoomCode) -> Pending<'_, Result<Settlement>> {
         Box::pin(async move {
-            self.enter(code, TxMode::KeepAliveIfChanged, |_, room| {
+            self.enter("party.settle", code, TxMode::KeepAliveIfChanged, |_, room| {
                 Ok(Settlement { next_deadline: room.state.closes_at() })
             })
             .await

@@ -88,7 +88,7 @@ impl Rooms {
     pub fn admit(&self, code: RoomCode, request: JoinRequest) -> Pending<'_, Result<Admission>> {
         Box::pin(async move {
             let token = MasterKey::of_random(self.random.bytes()?).as_str().to_owned();
-            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            self.enter("party.admit", code, TxMode::KeepAlive, move |tx, room| {
                 let (known, is_proved) = check(tx, room, &request)?;
                 let lost = known.lost.clone();
                 let reconnect_token = match &request.reconnect_token {
@@ -109,7 +109,7 @@ impl Rooms {
     /// Checks whether a device would be admitted, and returns the room. Writes nothing.
     pub fn may_join(&self, code: RoomCode, request: JoinRequest) -> Pending<'_, Result<RoomSnapshot>> {
         Box::pin(async move {
-            self.enter(code, TxMode::ReadOnly, move |tx, room| {
+            self.enter("party.may_join", code, TxMode::ReadOnly, move |tx, room| {
                 check(tx, room, &request)?;
                 room.snapshot(tx)
             })
@@ -126,7 +126,7 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (device, token) = (device.clone(), token.to_owned());
-            self.enter(code, TxMode::ReadOnly, move |tx, room| {
+            self.enter("party.verify_device", code, TxMode::ReadOnly, move |tx, room| {
                 if !devices::record(tx, &device)?.has_token(&token) {
                     return Err(Error::NotThisDevice);
                 }

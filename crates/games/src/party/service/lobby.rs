@@ -14,7 +14,7 @@ impl Rooms {
     /// Sets up rounds, senders and players, once per game.
     pub fn setup<'a>(&'a self, master: &'a Master, setup: Setup) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, move |_, room| {
+            self.lead("party.setup", master, TxMode::KeepAlive, move |_, room| {
                 let event = rules::set_up(&mut room.state, &setup)?;
                 room.record([event]);
                 Ok(())
@@ -26,7 +26,7 @@ impl Rooms {
     /// Adds a player to the lobby.
     pub fn add_player<'a>(&'a self, master: &'a Master, player: SetupPlayer) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, move |_, room| {
+            self.lead("party.add_player", master, TxMode::KeepAlive, move |_, room| {
                 let event = rules::add_player(&mut room.state, &player)?;
                 room.record([event]);
                 Ok(())
@@ -44,7 +44,7 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (player, name) = (player.clone(), name.to_owned());
-            self.lead(master, TxMode::KeepAlive, move |_, room| {
+            self.lead("party.rename_player", master, TxMode::KeepAlive, move |_, room| {
                 let event = rules::rename_player(&mut room.state, &player, &name)?;
                 room.record(event);
                 Ok(())
@@ -64,7 +64,7 @@ impl Rooms {
     ) -> Pending<'a, Result<PlayerId>> {
         Box::pin(async move {
             let (device, named, name) = (device.clone(), named.cloned(), name.to_owned());
-            self.enter(code, TxMode::KeepAlive, move |tx, room| {
+            self.enter("party.rename_own_player", code, TxMode::KeepAlive, move |tx, room| {
                 let player = player_of(tx, room, &device)?;
                 if named.as_ref().is_some_and(|named| *named != player) {
                     return Err(named.clone().map_or(Error::MasterOnly(code), Error::NotYourPlayer));
@@ -84,7 +84,7 @@ impl Rooms {
     pub fn delete_player<'a>(&'a self, master: &'a Master, player: &'a PlayerId) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead(master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.delete_player", master, TxMode::KeepAlive, move |tx, room| {
                 let event = rules::delete_player(&mut room.state, &player)?;
                 evict(tx, room, &player, Invalidation::PlayerDeleted)?;
                 if let Some(ballot) = room.ballot() {
@@ -107,7 +107,7 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead(master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.toggle_player", master, TxMode::KeepAlive, move |tx, room| {
                 let event = rules::toggle_player(&mut room.state, &player, active)?;
                 if event.is_some() && !active {
                     evict(tx, room, &player, Invalidation::PlayerDeactivated)?;

@@ -117,7 +117,7 @@ impl Rooms {
         Box::pin(async move {
             let master = Master { code, hash: key.hash().into() };
             let hash = master.hash.clone();
-            let scope = self.store.scope(Room(code)).prefetch_get(&ROOM_META.key());
+            let scope = self.store.scope(Room(code)).named("party.master").prefetch_get(&ROOM_META.key());
             scope
                 .transact(move |tx: &mut Tx<'_, Room>| {
                     let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
@@ -133,13 +133,13 @@ impl Rooms {
     }
 
     /// A transaction of the master.
-    async fn lead<T, A>(&self, master: &Master, mode: TxMode, act: A) -> Result<T>
+    async fn lead<T, A>(&self, operation: &'static str, master: &Master, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let hash = master.hash.clone();
-        self.enter(master.code, mode, move |tx, room| {
+        self.enter(operation, master.code, mode, move |tx, room| {
             room.authorize(&hash)?;
             act(tx, room)
         })
@@ -147,12 +147,12 @@ impl Rooms {
     }
 
     /// A transaction on a room.
-    async fn enter<T, A>(&self, code: RoomCode, mode: TxMode, act: A) -> Result<T>
+    async fn enter<T, A>(&self, operation: &'static str, code: RoomCode, mode: TxMode, act: A) -> Result<T>
     where
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
-        let scope = self.scope(code);
+        let scope = self.scope(operation, code);
         loop {
             let act = act.clone();
             match scope.transact(move |tx| room_tx::run(tx, mode, &act)).await {
@@ -174,8 +174,8 @@ impl Rooms {
     }
 
     /// A scope that prefetches what every transaction on a room reads.
-    fn scope(&self, code: RoomCode) -> Scope<Room> {
-        let scope = self.store.scope(Room(code));
+    fn scope(&self, operation: &'static str, code: RoomCode) -> Scope<Room> {
+        let scope = self.store.scope(Room(code)).named(operation);
         let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key()).prefetch_log();
         let scope = scope.prefetch(&DEVICE_TO_PLAYER.key(), Read::HGetAll);
         let scope = scope.prefetch(&PLAYER_TO_DEVICE.key(), Read::HGetAll);

@@ -15,7 +15,7 @@ impl Rooms {
     /// nor take a player.
     pub fn lock_lobby<'a>(&'a self, master: &'a Master, locked: bool) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead(master, TxMode::KeepAlive, move |_, room| {
+            self.lead("party.lock_lobby", master, TxMode::KeepAlive, move |_, room| {
                 let event = rules::lock(&mut room.state, locked);
                 room.record(event);
                 Ok(())
@@ -29,7 +29,7 @@ impl Rooms {
     pub fn ban_player<'a>(&'a self, master: &'a Master, player: &'a PlayerId) -> Pending<'a, Result<String>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead(master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.ban_player", master, TxMode::KeepAlive, move |tx, room| {
                 if room.state.player(&player).is_none() {
                     return Err(Error::PlayerNotFound(player.clone()));
                 }
@@ -49,7 +49,7 @@ impl Rooms {
     pub fn unban<'a>(&'a self, master: &'a Master, ban_id: &'a str) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let ban_id = ban_id.to_owned();
-            self.lead(master, TxMode::KeepAlive, move |_, room| {
+            self.lead("party.unban", master, TxMode::KeepAlive, move |_, room| {
                 let event = rules::unban(&mut room.state, &ban_id)?;
                 room.record([event]);
                 Ok(())
@@ -65,7 +65,7 @@ impl Rooms {
             let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
                 room.advance(tx, |state| rules::play_again(state, keep_rounds))
             };
-            self.lead(master, TxMode::KeepAlive, act).await
+            self.lead("party.play_again", master, TxMode::KeepAlive, act).await
         })
     }
 }

@@ -26,14 +26,15 @@ impl Rooms {
                 }
                 Ok(snapshot.player(device))
             };
-            self.enter(code, TxMode::KeepAliveIfChanged, act).await
+            self.enter("party.sync", code, TxMode::KeepAliveIfChanged, act).await
         })
     }
 
     /// The view of a spectator. Writes nothing, so it works while the store refuses writes.
     pub fn view(&self, code: RoomCode) -> Pending<'_, Result<PlayerSync>> {
         Box::pin(async move {
-            self.enter(code, TxMode::ReadOnly, |tx, room| Ok(room.snapshot(tx)?.player(None))).await
+            self.enter("party.view", code, TxMode::ReadOnly, |tx, room| Ok(room.snapshot(tx)?.player(None)))
+                .await
         })
     }
 
@@ -48,20 +49,20 @@ impl Rooms {
             let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
                 Ok(room.snapshot(tx)?.master(device.as_ref()))
             };
-            self.lead(master, TxMode::KeepAlive, act).await
+            self.lead("party.sync_master", master, TxMode::KeepAlive, act).await
         })
     }
 
     /// A snapshot of the room, for a server that sends views to its clients. Does not extend the room's
     /// expiry.
     pub fn snapshot(&self, code: RoomCode) -> Pending<'_, Result<RoomSnapshot>> {
-        Box::pin(
-            async move { self.enter(code, TxMode::KeepAliveIfChanged, |tx, room| room.snapshot(tx)).await },
-        )
+        Box::pin(async move {
+            self.enter("party.snapshot", code, TxMode::KeepAliveIfChanged, |tx, room| room.snapshot(tx)).await
+        })
     }
 
     /// Extends the room's expiry, and does nothing else.
     pub fn touch(&self, code: RoomCode) -> Pending<'_, Result<()>> {
-        Box::pin(async move { self.enter(code, TxMode::KeepAlive, |_, _| Ok(())).await })
+        Box::pin(async move { self.enter("party.touch", code, TxMode::KeepAlive, |_, _| Ok(())).await })
     }
 }

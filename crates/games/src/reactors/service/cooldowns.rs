@@ -23,7 +23,7 @@ impl Reactors {
         Box::pin(async move {
             rules::check_classification(spot.classification)?;
             rules::check_cooldown(time)?;
-            let scope = self.store.scope(tenant);
+            let scope = self.store.scope(tenant).named("reactors.start_cooldown");
             Ok(scope.transact(move |tx| cooldowns(field).start(tx, &spot, time)).await?)
         })
     }
@@ -38,7 +38,8 @@ impl Reactors {
     ) -> Pending<'_, Result<Option<Duration>>> {
         Box::pin(async move {
             let marker = cooldown_key(&field, &spot);
-            let scope = self.store.scope(tenant).prefetch(&marker, Read::Exists);
+            let scope =
+                self.store.scope(tenant).named("reactors.cooldown_remaining").prefetch(&marker, Read::Exists);
             let scope = scope.prefetch(&marker, Read::ExpireTime);
             Ok(scope.transact(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
         })
@@ -47,7 +48,11 @@ impl Reactors {
     /// Ends the cooldown of a spot; `true` if there was one.
     pub fn clear_cooldown(&self, tenant: Tenant, field: Field, spot: Spot) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).prefetch(&cooldown_key(&field, &spot), Read::Exists);
+            let scope = self
+                .store
+                .scope(tenant)
+                .named("reactors.clear_cooldown")
+                .prefetch(&cooldown_key(&field, &spot), Read::Exists);
             Ok(scope.transact(move |tx| cooldowns(field).clear(tx, &spot)).await?)
         })
     }
@@ -56,7 +61,7 @@ impl Reactors {
     /// service started are included once a [sweep](Reactors::sweep) has found them.
     pub fn clear_cooldowns(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<usize>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant);
+            let scope = self.store.scope(tenant).named("reactors.clear_cooldowns");
             let mut count = 0;
             loop {
                 let cleared = scope.transact(move |tx| cooldowns(field).clear_all(tx)).await?;

@@ -68,7 +68,7 @@ impl Reactors {
         skill: u32,
     ) -> Pending<'_, Result<Hit>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let scope = self.store.scope(tenant).named("reactors.hit").prefetch(&REACTOR.key(id), Read::Get);
             let rules = self.hit_rules;
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
                 let mut reactor = own(tx, id)?;
@@ -99,7 +99,8 @@ impl Reactors {
     /// the destruction: it is left as it is.
     pub fn destroy(&self, tenant: Tenant, id: ReactorId) -> Pending<'_, Result<Destruction>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let scope =
+                self.store.scope(tenant).named("reactors.destroy").prefetch(&REACTOR.key(id), Read::Get);
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
                 let reactor = own(tx, id)?;
                 let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;

@@ -35,9 +35,13 @@ impl Reactors {
     /// The reactors of a field. Stale index entries are left out and removed. A corrupt record is reported
     /// and does not hide the others.
     pub fn in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<Listing<Reactor>>> {
-        Box::pin(
-            async move { Ok(index::list::<InField>(&self.store.scope(tenant), &field_key(&field)).await?) },
-        )
+        Box::pin(async move {
+            Ok(index::list::<InField>(
+                &self.store.scope(tenant).named("reactors.in_field"),
+                &field_key(&field),
+            )
+            .await?)
+        })
     }
 
     /// The reactors of a field with this name.
@@ -58,7 +62,9 @@ impl Reactors {
     /// index.
     pub fn all(&self, tenant: Tenant) -> Pending<'_, Result<Listing<Reactor>>> {
         Box::pin(async move {
-            let mut listing = index::list::<InAll>(&self.store.scope(tenant), &REACTORS_ALL.key()).await?;
+            let mut listing =
+                index::list::<InAll>(&self.store.scope(tenant).named("reactors.all"), &REACTORS_ALL.key())
+                    .await?;
             // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
             listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(listing)
@@ -74,7 +80,7 @@ impl Reactors {
         count: usize,
     ) -> Pending<'_, Result<IndexPage<Reactor>>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant);
+            let scope = self.store.scope(tenant).named("reactors.page");
             let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
             page.listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(page)
@@ -101,7 +107,7 @@ impl Reactors {
 
     /// Destroys what a field lists, and clears its cooldowns.
     async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestruction) -> Result<()> {
-        let scope = self.store.scope(tenant);
+        let scope = self.store.scope(tenant).named("reactors.destroy_in_field");
         let mut from = None;
         loop {
             let page = scope.members(&field_key(&field), from, DESTROYED_PER_TRANSACTION).await?;

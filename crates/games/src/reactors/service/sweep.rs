@@ -138,14 +138,15 @@ async fn adopt(store: &Store, markers: Vec<(Option<Tenant>, Key<REACTOR_COOLDOWN
     for (tenant, markers) in by_tenant(with_tenant(markers)) {
         for some in markers.chunks(REPAIRED_PER_TRANSACTION) {
             let places: Vec<(Field, Spot)> = some.iter().map(cooldown_parts).collect();
-            let scope = places.iter().fold(store.scope(tenant), |scope, (field, spot)| {
-                let mut member = Vec::new();
-                // Encoding a spot cannot fail. If it did, only the prefetch would be lost.
-                let _ = SpotText::encode(spot, &mut member);
-                scope
-                    .prefetch(&cooldown_key(field, spot), Read::Exists)
-                    .prefetch(&cooldowns_key(field), Read::ZScore(member.into()))
-            });
+            let scope =
+                places.iter().fold(store.scope(tenant).named("reactors.sweep"), |scope, (field, spot)| {
+                    let mut member = Vec::new();
+                    // Encoding a spot cannot fail. If it did, only the prefetch would be lost.
+                    let _ = SpotText::encode(spot, &mut member);
+                    scope
+                        .prefetch(&cooldown_key(field, spot), Read::Exists)
+                        .prefetch(&cooldowns_key(field), Read::ZScore(member.into()))
+                });
             adopted += scope.transact(move |tx| adopt_some(tx, &places)).await?;
         }
     }
@@ -164,7 +165,7 @@ fn adopt_some(tx: &mut Tx<'_, Tenant>, places: &[(Field, Spot)]) -> hot::Result<
 async fn correct_spots(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_SPOTS>)>) -> Result<usize> {
     let mut corrected = 0;
     for (tenant, key) in with_tenant(fields) {
-        let (scope, field) = (store.scope(tenant), spots_field(&key));
+        let (scope, field) = (store.scope(tenant).named("reactors.sweep"), spots_field(&key));
         // In a transaction, because a corrupt hash is removed.
         let hints = scope.transact(move |tx| spots::hints(tx, &field)).await?;
         let hints: Vec<(ReactorId, Spot)> = hints.into_iter().collect();

@@ -74,7 +74,7 @@ impl Reactors {
                     // A key of a wrong type: it lists nothing, and would prevent the removal of reactors that
                     // say that they are in the field.
                     Err(Error::Store(error @ hot::Error::WrongType { .. })) => {
-                        let scope = self.store.scope(tenant);
+                        let scope = self.store.scope(tenant).named("reactors.teardown");
                         report.discarded.extend(discard_index(&scope, &index).await?.then_some(error));
                         continue;
                     }
@@ -96,11 +96,12 @@ impl Reactors {
         let mut corrupt = false;
         while let Some(page) = pages.next().await? {
             for (tenant, keys) in by_tenant(page) {
-                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE));
+                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE)).named("reactors.teardown");
                 for (key, found) in keys.iter().zip(scope.get_each(&keys).await?) {
                     match found {
                         Ok(Some(reactor)) if only.is_none_or(|tenant| reactor.is_of(&tenant)) => {
-                            let owner = self.store.scope(Tenant(reactor.tenant.id));
+                            let owner =
+                                self.store.scope(Tenant(reactor.tenant.id)).named("reactors.teardown");
                             report.reactors += usize::from(remove_one(&owner, key).await?);
                         }
                         Ok(_) => {}
@@ -141,14 +142,18 @@ impl Reactors {
         while let Some(page) = pages.next().await? {
             for (tenant, key) in with_tenant(page) {
                 let field = spots_field(&key);
-                self.store.scope(tenant).transact(move |tx| forget_empty(tx, &field)).await?;
+                self.store
+                    .scope(tenant)
+                    .named("reactors.teardown")
+                    .transact(move |tx| forget_empty(tx, &field))
+                    .await?;
             }
         }
         let mut pages = FamilyScan::<REACTORS_ALL>::new(&self.store, only, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             // Where all tenants share the set, its stale entries do not belong to this tenant.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || only.is_none()) {
-                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE));
+                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE)).named("reactors.teardown");
                 match index::list::<InAll>(&scope, &key).await {
                     Err(error @ hot::Error::WrongType { .. }) => {
                         report.discarded.extend(discard_index(&scope, &key).await?.then_some(error));

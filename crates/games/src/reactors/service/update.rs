@@ -25,7 +25,8 @@ impl Reactors {
         Box::pin(async move {
             rules::check_change(read, &next)?;
             let (id, read) = (read.id, read.clone());
-            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let scope =
+                self.store.scope(tenant).named("reactors.update").prefetch(&REACTOR.key(id), Read::Get);
             scope
                 .transact(move |tx| {
                     let current = own(tx, id)?;
@@ -47,7 +48,8 @@ impl Reactors {
         F: FnMut(&mut Reactor) + Send + 'static,
     {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).prefetch(&REACTOR.key(id), Read::Get);
+            let scope =
+                self.store.scope(tenant).named("reactors.update_with").prefetch(&REACTOR.key(id), Read::Get);
             scope
                 .transact(move |tx| {
                     let before = own(tx, id)?;

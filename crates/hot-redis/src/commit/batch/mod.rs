@@ -133,7 +133,7 @@ impl Batch {
         let mut view = View::new(cache, clock, self.groups.writes(), self.started, &mut self.time);
         let effects = transaction.run(&mut view);
         let Trace { reads, missing, layered, used_now } = view.into_trace();
-        self.warn_of_slow_body();
+        self.warn_of_slow_body(transaction.name());
         let time = self.time.filter(|_| used_now);
         if !missing.is_empty() {
             transaction.record_miss(time);
@@ -201,12 +201,13 @@ impl Batch {
         }
     }
 
-    fn warn_of_slow_body(&mut self) {
+    fn warn_of_slow_body(&mut self, name: Option<&'static str>) {
         let now = Instant::now();
         let took = now - self.ran_until;
         self.ran_until = now;
         if took > BODY_WARN {
             tracing::warn!(
+                name,
                 ?took,
                 "a transaction's body is slow and holds up the transactions of its partition"
             );

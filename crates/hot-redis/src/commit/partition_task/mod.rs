@@ -1,7 +1,8 @@
 //! The task of one partition: takes transactions in order, combines them into commits, sends up to
 //! [`COMMITS_IN_FLIGHT_MAX`] of them one after the other, and runs again what proved stale.
 //!
-//! It belongs to the engine, not to a caller: a caller that goes away does not stop the others. It ends when
+//! It belongs to the engine, not to a caller: a caller that goes away does not stop the others, and takes its
+//! own transaction along if that was not sent yet. It ends when
 //! the partition has been idle for [`PARTITION_IDLE`] or the engine closes; queued transactions are finished
 //! first.
 
@@ -203,7 +204,7 @@ impl PartitionTask {
         let frees = !guards.is_empty() && writing().all(Group::frees);
         let transactions = batch.groups.iter().flat_map(Group::transactions).chain(&batch.waiting);
         let deadline = transactions.map(QueuedTransaction::deadline).max().unwrap_or_else(Instant::now);
-        self.count(&batch);
+        self.count(&mut batch);
         let tick = self.record_sent(&mut batch.groups);
         let sequence = (!guards.is_empty()).then(|| self.next_sequence());
         // A call that writes nothing is granted no lease.
@@ -280,7 +281,9 @@ impl PartitionTask {
         group.leased().iter().all(|key| string.is_of(key)).then_some(string)
     }
 
-    fn count(&self, batch: &ClosedBatch) {
+    fn count(&self, batch: &mut ClosedBatch) {
+        let in_groups = batch.groups.iter_mut().flat_map(Group::transactions_mut);
+        in_groups.chain(&mut batch.waiting).for_each(QueuedTransaction::count_round_trip);
         let counters = &self.shared.counters;
         let transactions: usize = batch.groups.iter().map(|group| group.transactions().len()).sum();
         add(&counters.commit_calls, !batch.groups.is_empty() as u64);

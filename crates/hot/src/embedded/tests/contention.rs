@@ -108,7 +108,7 @@ fn reversed_orders_of_locks_end_and_a_reader_never_sees_a_transaction_in_the_mid
         }
     });
     assert_eq!(text(&engine, "k0").unwrap(), "2400");
-    assert_eq!(engine.stats().committed, 2_400);
+    assert_eq!(engine.stats().unwrap().committed, 2_400);
 }
 
 #[test]

@@ -102,9 +102,9 @@ fn what_ended_on_a_full_disk_does_not_come_back_through_a_write_after_it() {
     disk.fill_at_write(1);
     fill(&engine);
     clock.advance(11);
-    let memory = engine.stats().memory_bytes;
+    let memory = engine.stats().unwrap().memory_bytes;
     assert_eq!(engine.sweep_once(Duration::from_secs(1)), 0, "the journal does not take the DEL");
-    assert_eq!((text(&engine, "k"), engine.stats().memory_bytes), (None, memory));
+    assert_eq!((text(&engine, "k"), engine.stats().unwrap().memory_bytes), (None, memory));
     disk.fill_at_write(u64::MAX / 2);
     resume(&engine, vec![(key("k"), Write::IncrBy(1))]);
     assert_eq!(text(&engine, "k").as_deref(), Some("1"));

@@ -85,7 +85,7 @@ fn the_sweep_removes_what_has_ended_and_nothing_else() {
     }
     assert_eq!(removed, 5_000);
     assert_eq!(engine.len(), 5_001);
-    assert_eq!(engine.stats().expired, 5_000);
+    assert_eq!(engine.stats().unwrap().expired, 5_000);
     clock.advance(50);
     assert_eq!(engine.sweep_once(Duration::from_secs(9)), 5_000, "all ended: one cycle takes all");
     assert_eq!(dump(&engine.inner).len(), 1);

@@ -77,11 +77,11 @@ fn bytes_in_use_return_to_zero() {
         )
         .unwrap();
     }
-    assert!(engine.stats().memory_bytes > 500 * 4 * 10);
+    assert!(engine.stats().unwrap().memory_bytes > 500 * 4 * 10);
     for record in dump(&engine.inner) {
         write(&engine, vec![(record.key, Write::Del)]).unwrap();
     }
-    assert_eq!(engine.stats().memory_bytes, 0);
+    assert_eq!(engine.stats().unwrap().memory_bytes, 0);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The engine as a whole, one file per promise.
 
+mod checked;
 mod contention;
 mod dump;
 mod durability;
@@ -8,6 +9,7 @@ mod keyspace;
 mod model;
 mod speed;
 mod transactions;
+mod yields;
 
 use self::dump::{Content, KeyDump, dump};
 use super::*;

@@ -247,7 +247,7 @@ proptest! {
             }
             prop_assert_eq!(dump(&engine.inner), model.dump());
         }
-        let bytes = engine.stats().memory_bytes;
+        let bytes = engine.stats().unwrap().memory_bytes;
         prop_assert_eq!(bytes == 0, engine.is_empty());
     }
 

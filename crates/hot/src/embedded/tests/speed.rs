@@ -206,7 +206,7 @@ fn memory_of_a_session() {
         write(&engine, list).unwrap();
     }
     let resident = (resident_bytes() - before) / SESSIONS;
-    let counted = engine.stats().memory_bytes as usize / SESSIONS;
+    let counted = engine.stats().unwrap().memory_bytes as usize / SESSIONS;
     println!("a session of 220 bytes under a key of 40: {resident} bytes resident, {counted} accounted");
 }
 

@@ -3,7 +3,7 @@
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Hash};
 
-impl<P: Partition> Tx<'_, P> {
+impl<P: Partition> ReadTx<'_, P> {
     /// One field.
     pub fn hget<F, N, C>(&mut self, key: &Key<F>, field: &N::Value) -> Result<Option<C::Value>>
     where
@@ -35,7 +35,9 @@ impl<P: Partition> Tx<'_, P> {
     {
         decode::count(self.read(key, Read::HLen)?.1)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Sets one field.
     pub fn hset<F, N, C>(&mut self, key: &Key<F>, field: &N::Value, value: &C::Value) -> Result<()>
     where

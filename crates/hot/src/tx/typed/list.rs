@@ -3,7 +3,7 @@
 use crate::tx::*;
 use emberkeep_schema::{Automatic, List};
 
-impl<P: Partition> Tx<'_, P> {
+impl<P: Partition> ReadTx<'_, P> {
     /// Length of the list.
     pub fn llen<F, M>(&mut self, key: &Key<F>) -> Result<usize>
     where
@@ -22,7 +22,9 @@ impl<P: Partition> Tx<'_, P> {
         let (raw, reply) = self.read(key, Read::LRange(start, stop))?;
         decode::list::<F, M>(&raw, reply)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Pushes at the head.
     pub fn lpush<F, M>(&mut self, key: &Key<F>, element: &M::Value) -> Result<()>
     where

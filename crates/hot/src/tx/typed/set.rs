@@ -3,7 +3,7 @@
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Set};
 
-impl<P: Partition> Tx<'_, P> {
+impl<P: Partition> ReadTx<'_, P> {
     /// Whether the set has the member.
     pub fn sismember<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<bool>
     where
@@ -40,7 +40,9 @@ impl<P: Partition> Tx<'_, P> {
     {
         decode::count(self.read(key, Read::SCard)?.1)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Adds a member.
     pub fn sadd<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<()>
     where

@@ -3,7 +3,7 @@
 use crate::tx::*;
 use emberkeep_schema::{Automatic, SortedSet};
 
-impl<P: Partition> Tx<'_, P> {
+impl<P: Partition> ReadTx<'_, P> {
     /// A member's score.
     pub fn zscore<F, M>(&mut self, key: &Key<F>, member: &M::Value) -> Result<Option<f64>>
     where
@@ -63,7 +63,9 @@ impl<P: Partition> Tx<'_, P> {
     {
         decode::count(self.read(key, Read::ZLexCount(min, max))?.1)
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Adds a member or moves it to another score.
     pub fn zadd<F, M>(&mut self, key: &Key<F>, member: &M::Value, score: f64) -> Result<()>
     where

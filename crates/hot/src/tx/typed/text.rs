@@ -4,7 +4,7 @@ use crate::tx::*;
 use emberkeep_schema::{Automatic, Number, Text};
 use std::time::Duration;
 
-impl<P: Partition> Tx<'_, P> {
+impl<P: Partition> ReadTx<'_, P> {
     /// The value, if the key exists.
     pub fn get<F, C>(&mut self, key: &Key<F>) -> Result<Option<C::Value>>
     where
@@ -12,7 +12,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
     {
         let raw = self.key(key);
-        match self.raw.text(&raw).map_err(with_family::<F>)? {
+        match self.raw.text_of(&raw, F::DECLARATION.name)? {
             Some(bytes) => decode::decoded::<F, C>(&raw, bytes).map(Some),
             None => Ok(None),
         }
@@ -20,7 +20,7 @@ impl<P: Partition> Tx<'_, P> {
 
     /// The values of many keys. A remote engine is asked once for all of them. At most
     /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys. A corrupt value fails the call; see
-    /// [`Tx::get_each`].
+    /// [`ReadTx::get_each`].
     pub fn get_many<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -29,7 +29,7 @@ impl<P: Partition> Tx<'_, P> {
         self.get_each(keys)?.into_iter().collect()
     }
 
-    /// Like [`Tx::get_many`] with a result for each key: a corrupt value does not affect the others.
+    /// Like [`ReadTx::get_many`] with a result for each key: a corrupt value does not affect the others.
     pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -38,7 +38,9 @@ impl<P: Partition> Tx<'_, P> {
         let replies = self.read_many(keys, &Read::Get)?;
         Ok(replies.into_iter().map(|(key, reply)| decode::own_value::<F, C>(&key, reply)).collect())
     }
+}
 
+impl<P: Partition> Tx<'_, P> {
     /// Sets the value, and its deadline as the family declares.
     pub fn put<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
     where
@@ -78,7 +80,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     fn set<F: Family<Partition = P>>(&mut self, key: &Key<F>, value: Bytes, expiry: Expiry) -> Result<()> {
-        self.raw.write(self.key(key), Write::Set(value, expiry))
+        let raw = self.key(key);
+        self.raw.write(raw, Write::Set(value, expiry))
     }
 
     /// Adds to a number without reading it: transactions that only increment do not conflict.
