@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};
-//! use emberkeep_primitives::lease::{Acquired, Lease, LeaseError, LeaseRecord};
+//! use emberkeep_primitives::lease::{Acquisition, Lease, LeaseError, LeaseRecord};
 //! use emberkeep_schema::{Json, Number, Text, family, partition};
 //! use std::{sync::Arc, time::Duration};
 //!
@@ -55,11 +55,11 @@
 //!         Ok::<_, LeaseError>(tick)
 //!     })
 //! };
-//! let Acquired::Granted { epoch: first, .. } = acquire("one").await? else { panic!("nobody has it") };
+//! let Acquisition::Granted { epoch: first, .. } = acquire("one").await? else { panic!("nobody has it") };
 //! assert_eq!(tick(first).await?, 1);
-//! assert!(matches!(acquire("two").await?, Acquired::Held { .. }));
+//! assert!(matches!(acquire("two").await?, Acquisition::Held { .. }));
 //! clock.advance(10_001);
-//! let Acquired::Granted { epoch: second, .. } = acquire("two").await? else { panic!("its time passed") };
+//! let Acquisition::Granted { epoch: second, .. } = acquire("two").await? else { panic!("its time passed") };
 //! assert!(matches!(tick(first).await, Err(LeaseError::Superseded { .. })));
 //! assert_eq!(tick(second).await?, 2);
 //! # Ok(())
@@ -93,7 +93,7 @@ pub struct Lease<F: Family> {
 
 /// The result of [`Lease::acquire`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Acquired {
+pub enum Acquisition {
     /// The caller has the lease after the commit.
     Granted {
         /// What every later call of this holder passes.
@@ -156,7 +156,7 @@ where
     }
 
     /// Acquires the lease if it is free or the holder's own.
-    pub fn acquire(&self, tx: &mut Tx<'_, P>, holder: &str) -> Result<Acquired> {
+    pub fn acquire(&self, tx: &mut Tx<'_, P>, holder: &str) -> Result<Acquisition> {
         check_holder(holder)?;
         let (now, stored) = (tx.now(), tx.get(&self.key)?);
         if let Some(LeaseRecord { holder: by, until_ms, .. }) = &stored
@@ -165,7 +165,7 @@ where
         {
             // A lease is held in its last millisecond.
             let left = Duration::from_millis((until_ms - now).max(1) as u64);
-            return Ok(Acquired::Held { by: by.clone(), left });
+            return Ok(Acquisition::Held { by: by.clone(), left });
         }
         let last = stored.as_ref().map_or(0, |stored| stored.epoch);
         let epoch = last.checked_add(1).ok_or_else(|| Error::Invalid {
@@ -175,7 +175,7 @@ where
         let (epoch, until_ms) = (epoch.max(now), now + self.ttl_ms);
         let extra = stored.map(|stored| stored.extra).unwrap_or_default();
         tx.put(&self.key, &LeaseRecord { holder: holder.to_owned(), epoch, until_ms, extra })?;
-        Ok(Acquired::Granted { epoch, until_ms })
+        Ok(Acquisition::Granted { epoch, until_ms })
     }
 
     /// Extends the lease and returns its new last millisecond.

@@ -14,7 +14,7 @@
 //!
 //! One key, the caller's: a string with the result, one for each id. Its TTL says how long a request can be
 //! repeated; choose it longer than any client retries. The id comes from the client and is the same in all
-//! its attempts. The key is `<fingerprint> <result>`, the first in 16 hexadecimal digits.
+//! its attempts. The value is `<fingerprint> <result>`, the first in 16 hexadecimal digits.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -70,7 +70,7 @@ pub struct Receipt<C>(PhantomData<fn() -> C>);
 
 /// A stored result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Receipted<T> {
+pub struct StoredResult<T> {
     /// The parameters of the request; [`Fingerprint::NONE`] if [`once`] stored it.
     pub request: Fingerprint,
     /// What the body returned.
@@ -125,7 +125,7 @@ impl fmt::Display for Fingerprint {
 const HEAD_BYTES: usize = 17;
 
 impl<C: Codec> Codec for Receipt<C> {
-    type Value = Receipted<C::Value>;
+    type Value = StoredResult<C::Value>;
     const TYPE: &'static str = "receipt";
 
     fn encode(value: &Self::Value, out: &mut Vec<u8>) -> Result<(), ValueError> {
@@ -138,7 +138,7 @@ impl<C: Codec> Codec for Receipt<C> {
         let (head, result) = bytes.split_at_checked(HEAD_BYTES).ok_or(foreign(bytes))?;
         let digits = std::str::from_utf8(head).ok().and_then(|head| head.strip_suffix(' '));
         let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or(foreign(bytes))?;
-        let receipt = Receipted { request: Fingerprint(number), result: C::decode(result)? };
+        let receipt = StoredResult { request: Fingerprint(number), result: C::decode(result)? };
         // "+1" is a number, too: only what we write is read.
         if receipt.request.to_string().as_bytes() != &head[..HEAD_BYTES - 1] {
             return Err(foreign(bytes));
@@ -204,7 +204,7 @@ where
     C: Codec,
     E: From<Error>,
 {
-    let receipt = Receipted { request, result: body(tx)? };
+    let receipt = StoredResult { request, result: body(tx)? };
     tx.put(key, &receipt)?;
     Ok(receipt.result)
 }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_receipt_is_readable_and_read_back() {
         let request = Fingerprint::of::<Utf8>(&"buy 3".to_owned()).expect("text has bytes");
-        let receipt = Receipted { request, result: -7 };
+        let receipt = StoredResult { request, result: -7 };
         let mut out = Vec::new();
         Receipt::<Number<i64>>::encode(&receipt, &mut out).expect("a number has bytes");
         assert_eq!(out, format!("{request} -7").as_bytes());

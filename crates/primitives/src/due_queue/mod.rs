@@ -48,7 +48,7 @@
 mod serve;
 mod wake;
 
-pub use serve::{Serve, Served};
+pub use serve::{Driver, ServeReport};
 
 use crate::limits::DUE_PER_TRANSACTION_MAX;
 use emberkeep_hot::command::{RawKey, Read, ZSlice};
@@ -104,12 +104,11 @@ where
     /// queue.
     pub fn due(&self, tx: &mut Tx<'_, P>, limit: usize) -> Result<Vec<(C::Value, i64)>> {
         let limit = limit.min(DUE_PER_TRANSACTION_MAX);
-        if limit == 0 { Ok(Vec::new()) } else { Ok(self.first(tx, limit)?.0) }
+        if limit == 0 { Ok(Vec::new()) } else { Ok(self.first(tx, limit)?.due) }
     }
 
-    /// Those of the first `count` entries that are due now, and the earliest deadline behind them, as far as
-    /// it is known. Entries that cannot be decoded are dropped when they are due.
-    fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<(Vec<(C::Value, i64)>, Option<i64>)> {
+    /// The first `count` entries. Those that cannot be decoded are dropped when they are due.
+    fn first(&self, tx: &mut Tx<'_, P>, count: usize) -> Result<FirstEntries<C::Value>> {
         let (now, mut due) = (tx.now(), Vec::new());
         let first = tx.zrange_lossy(&self.key, first_ranks(count), false)?;
         // Behind a full page there may be more, and not before its last entry.
@@ -117,14 +116,14 @@ where
         for (what, at) in first {
             let at = at as i64;
             if at > now {
-                return Ok((due, Some(at)));
+                return Ok(FirstEntries { due, next: Some(at) });
             }
             match what {
                 Member::Known(what) => due.push((what, at)),
                 Member::External(bytes) => tx.zrem_raw(&self.key, bytes)?,
             }
         }
-        Ok((due, next))
+        Ok(FirstEntries { due, next })
     }
 
     /// Removes and returns what is due now, earliest first, at most `limit` (and
@@ -152,6 +151,14 @@ where
     fn name(&self, scope: &Scope<P>) -> RawKey {
         self.key.to_text(scope.store().key_layout(), scope.partition()).into()
     }
+}
+
+/// The beginning of a queue.
+struct FirstEntries<V> {
+    /// What is due now, with its deadline.
+    due: Vec<(V, i64)>,
+    /// The earliest deadline behind that, as far as it is known.
+    next: Option<i64>,
 }
 
 /// The first entries by rank, not by score: a range that ends now would be a different read in every run of a

@@ -6,7 +6,7 @@
 //! during one that then commits or does not, as a whole.
 
 use super::wake::{self, Registration};
-use super::{DueQueue, first_ranks};
+use super::{DueQueue, FirstEntries, first_ranks};
 use crate::limits::{
     DUE_BACKOFF_MAX, DUE_BACKOFF_MIN, DUE_FAILING_MAX, DUE_LOOKS, DUE_PER_TURN, DUE_POLL_EVERY,
 };
@@ -19,9 +19,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A driver that is set up; [`until`](Serve::until) or [`forever`](Serve::forever) runs it.
+/// A driver that is set up; [`until`](Driver::until) or [`forever`](Driver::forever) runs it.
 #[must_use = "it does nothing until `until` or `forever` is awaited"]
-pub struct Serve<P: Partition, F: Family, H, V, E> {
+pub struct Driver<P: Partition, F: Family, H, V, E> {
     queue: DueQueue<F>,
     scope: Scope<P>,
     handler: Arc<H>,
@@ -29,7 +29,7 @@ pub struct Serve<P: Partition, F: Family, H, V, E> {
     on_error: Hook<V, E>,
     /// Failures in a row of entries, by their bytes; those of the driver itself have none.
     failures: HashMap<Option<Bytes>, u32>,
-    served: Served,
+    served: ServeReport,
 }
 
 /// Called with an error, and the entry if one is at fault.
@@ -37,7 +37,7 @@ type Hook<V, E> = Box<dyn Fn(Option<&V>, &E) + Send + Sync>;
 
 /// What a driver did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServeReport {
     /// Entries whose handler ran and committed.
     pub handled: usize,
     /// Failed attempts, each of which was reported.
@@ -78,7 +78,7 @@ where
     /// the entry, with the deadline in milliseconds since 1970: exactly once in all processes, if it
     /// succeeds.
     ///
-    /// An error of the handler is reported to [`on_error`](Serve::on_error); the entry gets a later deadline
+    /// An error of the handler is reported to [`on_error`](Driver::on_error); the entry gets a later deadline
     /// and is tried again, with growing pauses. The handler may set the entry or others anew.
     ///
     /// ```
@@ -112,24 +112,24 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub fn serve<H, E>(&self, scope: &Scope<P>, handler: H) -> Serve<P, F, H, C::Value, E>
+    pub fn serve<H, E>(&self, scope: &Scope<P>, handler: H) -> Driver<P, F, H, C::Value, E>
     where
         H: Fn(&mut Tx<'_, P>, &C::Value, i64) -> Result<(), E> + Send + Sync + 'static,
         E: From<Error> + Send + 'static,
     {
-        Serve {
+        Driver {
             queue: self.clone(),
             scope: scope.clone().prefetch(&self.key, Read::ZRange(first_ranks(DUE_PER_TURN + 1), false)),
             handler: Arc::new(handler),
             poll_every: DUE_POLL_EVERY,
             on_error: Box::new(|_, _| {}),
             failures: HashMap::new(),
-            served: Served::default(),
+            served: ServeReport::default(),
         }
     }
 }
 
-impl<P, F, H, C, E> Serve<P, F, H, C::Value, E>
+impl<P, F, H, C, E> Driver<P, F, H, C::Value, E>
 where
     P: Partition,
     F: Family<Partition = P, Kind = SortedSet<C>>,
@@ -158,7 +158,7 @@ where
     }
 
     /// Runs until `shutdown` is ready, finishes the turn that it is in, and reports what it did.
-    pub async fn until(mut self, shutdown: impl Future<Output = ()> + Send) -> Served {
+    pub async fn until(mut self, shutdown: impl Future<Output = ()> + Send) -> ServeReport {
         let registration = Registration::new(self.queue.name(&self.scope));
         let mut shutdown = std::pin::pin!(shutdown);
         // Who set an earlier deadline may not have committed yet: look again, soon and then later.
@@ -204,7 +204,7 @@ where
         let (queue, handler, name) = (self.queue.clone(), self.handler.clone(), self.queue.name(&self.scope));
         let transaction = self.scope.transact(move |tx| {
             // One more than is handled: it says when the next one is due.
-            let (mut due, mut next) = queue.first(tx, DUE_PER_TURN + 1)?;
+            let FirstEntries { mut due, mut next } = queue.first(tx, DUE_PER_TURN + 1)?;
             if due.len() > DUE_PER_TURN {
                 next = due.pop().map(|(_, at)| at);
             }

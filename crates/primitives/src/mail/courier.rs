@@ -4,15 +4,16 @@
 //! page of a scan. A courier holds nothing between calls, so it can be dropped at any time; letters that it
 //! handed over and did not remove are removed by the next one.
 
-use super::{DeadLetter, Mail, Sealed};
+use super::{DeadLetter, Envelope, Mail, SealedLetter};
 use crate::limits::{
     DEAD_LETTERS_MAX, LETTERS_PER_PAGE, LETTERS_PER_TURN, REASON_BYTES_MAX, SENDERS_PER_TURN,
 };
-use emberkeep_hot::command::{Score, ScoreBound, ZSlice};
+use bytes::Bytes;
+use emberkeep_hot::command::{Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::engine::Cursor;
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Scope, Store, Tx};
-use emberkeep_schema::{Codec, Partition};
+use emberkeep_schema::{Codec, Family, Partition};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub type LetterOf<M> = Letter<<M as Mail>::From, <<M as Mail>::Codec as Codec>::
 
 /// Why a receiver did not take a letter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Undelivered {
+pub enum DeliveryError {
     /// The receiver will never take it: it becomes a dead letter. Its transaction wrote nothing.
     #[error("refused: {0}")]
     Refused(String),
@@ -51,14 +52,14 @@ pub struct Delivery<P> {
     /// Letters that became dead letters.
     pub refused: usize,
     /// Receivers whose letters wait, and why. Their later letters wait, too.
-    pub waiting: Vec<Waiting<P>>,
+    pub waiting: Vec<WaitingReceiver<P>>,
     /// Entries of outboxes that are not letters, which an external client wrote. They stay.
     pub corrupt: Vec<Error>,
 }
 
 /// A receiver whose letters wait.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waiting<P> {
+pub struct WaitingReceiver<P> {
     /// The receiver.
     pub to: P,
     /// Its first letter that waits.
@@ -111,15 +112,22 @@ impl<P> Delivery<P> {
 /// continue with [`Round::next`]. After a server restarts the cursor is refused: begin anew.
 pub async fn deliver_all<M: Mail, H>(store: &Store, from: Option<Cursor>, receive: H) -> Result<Round<M::To>>
 where
-    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), Undelivered> + Send + Sync + 'static,
+    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), DeliveryError> + Send + Sync + 'static,
 {
     let (receive, mut delivery) = (Arc::new(receive), Delivery::default());
     let page = store.scan::<M::Outbox>(from, SENDERS_PER_TURN).await?;
     for (sender, _) in page.keys {
-        let Some(sender) = sender else { continue };
+        let sender = sender.ok_or_else(nameless::<M>)?;
         delivery.add(deliver::<M, H>(&store.scope(sender), &receive).await?);
     }
     Ok(Round { delivery, next: page.next })
+}
+
+fn nameless<M: Mail>() -> Error {
+    let pattern = M::Outbox::DECLARATION.pattern;
+    let problem =
+        format!("{pattern} does not say whose it is; put the partition into it, or name the senders");
+    Error::Invalid { what: "outbox", problem }
 }
 
 /// Delivers the oldest letters of one sender, about [`LETTERS_PER_TURN`].
@@ -127,14 +135,14 @@ where
 /// `receive` is part of the body of the receiver's transaction, so it may run several times.
 pub async fn deliver_from<M: Mail, H>(from: &Scope<M::From>, receive: H) -> Result<Delivery<M::To>>
 where
-    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), Undelivered> + Send + Sync + 'static,
+    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), DeliveryError> + Send + Sync + 'static,
 {
     deliver::<M, H>(from, &Arc::new(receive)).await
 }
 
 async fn deliver<M: Mail, H>(from: &Scope<M::From>, receive: &Arc<H>) -> Result<Delivery<M::To>>
 where
-    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), Undelivered> + Send + Sync + 'static,
+    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), DeliveryError> + Send + Sync + 'static,
 {
     let mut delivery = Delivery::default();
     let (mut blocked, mut after, mut left) = (HashSet::new(), ScoreBound::MIN, LETTERS_PER_TURN);
@@ -161,7 +169,11 @@ where
                 }
                 Err(error) => {
                     blocked.insert(sealed.to.clone());
-                    delivery.waiting.push(Waiting { to: sealed.to, sequence: sealed.sequence, error });
+                    delivery.waiting.push(WaitingReceiver {
+                        to: sealed.to,
+                        sequence: sealed.sequence,
+                        error,
+                    });
                 }
             }
         }
@@ -177,7 +189,7 @@ where
 async fn page<M: Mail>(
     from: &Scope<M::From>,
     after: ScoreBound,
-) -> Result<Vec<(Member<Sealed<M::To>>, f64)>> {
+) -> Result<Vec<(Member<SealedLetter<M::To>>, f64)>> {
     let slice = ZSlice::Score(after, ScoreBound::MAX, LETTERS_PER_PAGE);
     from.transact(move |tx| tx.zrange_lossy(&M::outbox(), slice.clone(), false)).await
 }
@@ -187,22 +199,50 @@ fn not_a_letter<P: Partition>(from: &Scope<P>, bytes: &[u8]) -> Error {
     Error::Corrupt { key, reason: format!("an entry of {} bytes is not a letter", bytes.len()) }
 }
 
-/// Removes letters from their outbox. Another courier may have removed them.
-async fn remove<M: Mail>(from: &Scope<M::From>, done: Vec<Sealed<M::To>>) -> Result<()> {
+/// Removes letters from their outbox and counts the others. Another courier may have removed them.
+async fn remove<M: Mail>(from: &Scope<M::From>, done: Vec<SealedLetter<M::To>>) -> Result<()> {
     if done.is_empty() {
         return Ok(());
     }
-    from.transact(move |tx| done.iter().try_for_each(|sealed| tx.zrem(&M::outbox(), sealed))).await
+    let mut members = Vec::with_capacity(done.len());
+    for sealed in &done {
+        let mut bytes = Vec::new();
+        Envelope::encode(sealed, &mut bytes)
+            .map_err(|error| Error::Invalid { what: "letter", problem: error.to_string() })?;
+        members.push(Bytes::from(bytes));
+    }
+    from.transact(move |tx| remove_members::<M>(tx, &members)).await
+}
+
+fn remove_members<M: Mail>(tx: &mut Tx<'_, M::From>, members: &[Bytes]) -> Result<()> {
+    let outbox = tx.raw_name(&M::outbox());
+    let scores = members.iter().map(|member| (outbox.clone(), Read::ZScore(member.clone())));
+    let reads: Vec<_> = scores.chain([(outbox.clone(), Read::ZCard)]).collect();
+    let mut replies = tx.raw_read_many(&reads)?;
+    let Some(Reply::Int(letters)) = replies.pop().transpose()? else { return Ok(()) };
+    let mut present = Vec::new();
+    for (member, reply) in members.iter().zip(replies) {
+        if matches!(reply?, Reply::Score(_)) {
+            present.push(member.clone());
+        }
+    }
+    if present.is_empty() {
+        return Ok(());
+    }
+    let mut state = tx.get(&M::state())?.unwrap_or_default();
+    state.waiting = (letters as u64).saturating_sub(present.len() as u64);
+    tx.put(&M::state(), &state)?;
+    tx.raw_write(outbox, Write::ZRem(present))
 }
 
 /// Hands one letter over. An error says that it must wait.
 async fn hand_over<M: Mail, H>(
     from: &Scope<M::From>,
     receive: &Arc<H>,
-    sealed: &Sealed<M::To>,
+    sealed: &SealedLetter<M::To>,
 ) -> Result<Outcome>
 where
-    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), Undelivered> + Send + Sync + 'static,
+    H: Fn(&mut Tx<'_, M::To>, &LetterOf<M>) -> Result<(), DeliveryError> + Send + Sync + 'static,
 {
     let (sender, sequence) = (from.partition().clone(), sealed.sequence);
     let body = <M::Codec as Codec>::decode(&sealed.body).map_err(|error| Error::Corrupt {
@@ -216,14 +256,14 @@ where
             return Ok(Outcome::Repeated);
         }
         receive(tx, &letter)?;
-        Ok::<_, Undelivered>(Outcome::Delivered)
+        Ok::<_, DeliveryError>(Outcome::Delivered)
     });
     match outcome.await {
         Ok(outcome) => Ok(outcome),
-        Err(Undelivered::Store(error)) => Err(error),
+        Err(DeliveryError::Store(error)) => Err(error),
         // What the receiver wrote is discarded. A second transaction decides anew: another courier may have
         // handed the letter over in between.
-        Err(Undelivered::Refused(reason)) => {
+        Err(DeliveryError::Refused(reason)) => {
             let sealed = sealed.clone();
             scope.transact(move |tx| bury::<M>(tx, &sender, &sealed, &reason)).await
         }
@@ -244,7 +284,7 @@ fn is_new<M: Mail>(tx: &mut Tx<'_, M::To>, from: &M::From, sequence: i64) -> Res
 fn bury<M: Mail>(
     tx: &mut Tx<'_, M::To>,
     from: &M::From,
-    sealed: &Sealed<M::To>,
+    sealed: &SealedLetter<M::To>,
     reason: &str,
 ) -> Result<Outcome> {
     if !is_new::<M>(tx, from, sealed.sequence)? {

@@ -9,7 +9,7 @@ pub struct Envelope<P>(PhantomData<fn() -> P>);
 
 /// A letter in an outbox. Its body stays encoded, so that a courier can handle a letter that it cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed<P> {
+pub struct SealedLetter<P> {
     /// The number of the letter among those of its sender.
     pub sequence: i64,
     /// The receiver.
@@ -18,6 +18,16 @@ pub struct Sealed<P> {
     pub body: Vec<u8>,
 }
 
+record! {
+    /// The state of an outbox.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct OutboxState {
+        /// The last sequence that was used.
+        pub sequence: i64 => "sequence",
+        /// How many letters wait, counted anew with each removal.
+        pub waiting: u64 => "waiting" default,
+    }
+}
 record! {
     /// A letter that its receiver refused.
     #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +69,10 @@ impl DeadLetter {
 }
 
 impl<P: Partition> Codec for Envelope<P> {
-    type Value = Sealed<P>;
+    type Value = SealedLetter<P>;
     const TYPE: &'static str = "letter";
 
-    fn encode(value: &Sealed<P>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    fn encode(value: &SealedLetter<P>, out: &mut Vec<u8>) -> Result<(), ValueError> {
         out.extend_from_slice(format!("{}:", value.sequence).as_bytes());
         // The text of a partition holds no colon.
         value.to.write(out);
@@ -71,13 +81,13 @@ impl<P: Partition> Codec for Envelope<P> {
         Ok(())
     }
 
-    fn decode(bytes: &[u8]) -> Result<Sealed<P>, ValueError> {
+    fn decode(bytes: &[u8]) -> Result<SealedLetter<P>, ValueError> {
         let mut parts = bytes.splitn(3, |byte| *byte == b':');
         let mut text = || parts.next().and_then(|part| std::str::from_utf8(part).ok());
         let sequence = text().and_then(<i64 as Part>::parse);
         let to = text().and_then(P::parse);
         match (sequence, to, parts.next()) {
-            (Some(sequence), Some(to), Some(body)) => Ok(Sealed { sequence, to, body: body.to_vec() }),
+            (Some(sequence), Some(to), Some(body)) => Ok(SealedLetter { sequence, to, body: body.to_vec() }),
             _ => Err(ValueError::NotCanonical { expected: "letter", bytes: bytes.len() }),
         }
     }
@@ -97,7 +107,7 @@ mod tests {
     fn a_letter_is_read_back_whatever_is_in_it() {
         let to = Town(Name::new("north").expect("a word"));
         for body in [&b""[..], b"a:b:{}", b"\xff\x00"] {
-            let sealed = Sealed { sequence: 17, to: to.clone(), body: body.to_vec() };
+            let sealed = SealedLetter { sequence: 17, to: to.clone(), body: body.to_vec() };
             let mut out = Vec::new();
             Envelope::<Town>::encode(&sealed, &mut out).expect("bytes are bytes");
             assert!(out.starts_with(b"17:north:"));

@@ -12,7 +12,7 @@
 //!    work at the same time, and die between any two transactions.
 //! 3. Letters of one sender to one receiver arrive in the order in which they were sent. There is no order
 //!    between receivers, nor between senders.
-//! 4. A letter that the receiver refuses ([`Undelivered::Refused`]) becomes a dead letter of the receiver,
+//! 4. A letter that the receiver refuses ([`DeliveryError::Refused`]) becomes a dead letter of the receiver,
 //!    with the reason: it is handed over or dead, never both. A receiver that cannot be reached or fails
 //!    keeps only its own letters waiting.
 //! 5. Nothing is dropped: a full outbox refuses [`send`], and full dead letters keep later letters in the
@@ -23,12 +23,12 @@
 //!    transaction.
 //!
 //! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters
-//! by sequence) and the last sequence (a string). In the receiver's: the highest sequence from each sender (a
+//! by sequence) and its state, the last sequence and how many letters wait (a string). In the receiver's: the highest sequence from each sender (a
 //! string each), and the dead letters (a list). The highest sequence must live longer than a letter can wait.
 //!
 //! ```
 //! use emberkeep_hot::{Store, embedded::Embedded};
-//! use emberkeep_primitives::mail::{self, DeadLetter, Envelope, Mail};
+//! use emberkeep_primitives::mail::{self, DeadLetter, Envelope, Mail, OutboxState};
 //! use emberkeep_schema::{Json, Key, List, Name, Number, SortedSet, Text, family, partition};
 //!
 //! partition! {
@@ -48,9 +48,9 @@
 //!     }
 //! }
 //! family! {
-//!     /// The last sequence that a town used.
-//!     pub SENT = "ember:mail:{town}:sent" {
-//!         kind: Text<Number<i64>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
+//!     /// The last sequence that a town used, and how many letters wait.
+//!     pub STATE = "ember:mail:{town}:state" {
+//!         kind: Text<Json<OutboxState>>, partition: Town, parts: (), ttl: persistent, owner: "towns"
 //!     }
 //! }
 //! family! {
@@ -73,15 +73,15 @@
 //!     type To = Town;
 //!     type Codec = Number<i64>;
 //!     type Outbox = OUTBOX;
-//!     type Sent = SENT;
+//!     type State = STATE;
 //!     type Received = RECEIVED;
 //!     type Dead = DEAD;
 //!
 //!     fn outbox() -> Key<OUTBOX> {
 //!         OUTBOX.key()
 //!     }
-//!     fn sent() -> Key<SENT> {
-//!         SENT.key()
+//!     fn state() -> Key<STATE> {
+//!         STATE.key()
 //!     }
 //!     fn received(from: &Town) -> Key<RECEIVED> {
 //!         RECEIVED.key(&from.0)
@@ -116,8 +116,10 @@
 mod courier;
 mod envelope;
 
-pub use courier::{Delivery, Letter, LetterOf, Round, Undelivered, Waiting, deliver_all, deliver_from};
-pub use envelope::{DeadLetter, Envelope, Sealed};
+pub use courier::{
+    Delivery, DeliveryError, Letter, LetterOf, Round, WaitingReceiver, deliver_all, deliver_from,
+};
+pub use envelope::{DeadLetter, Envelope, OutboxState, SealedLetter};
 
 use crate::limits::{OUTBOX_LETTERS_MAX, SEQUENCE_MAX};
 use emberkeep_hot::{Error, Result, Tx};
@@ -135,8 +137,8 @@ pub trait Mail: Send + Sync + 'static {
     type Codec: Codec;
     /// The outbox.
     type Outbox: Family<Partition = Self::From, Kind = SortedSet<Envelope<Self::To>>, Ttl = Persistent>;
-    /// The sender's last sequence.
-    type Sent: Family<Partition = Self::From, Kind = Text<Number<i64>>, Ttl = Persistent>;
+    /// The state of the outbox.
+    type State: Family<Partition = Self::From, Kind = Text<Json<OutboxState>>, Ttl = Persistent>;
     /// The highest sequence that came from a sender.
     type Received: Family<Partition = Self::To, Kind = Text<Number<i64>>, Ttl: Automatic>;
     /// The dead letters of a receiver.
@@ -148,8 +150,8 @@ pub trait Mail: Send + Sync + 'static {
     /// The key of the outbox.
     fn outbox() -> Key<Self::Outbox>;
 
-    /// The key of the last sequence.
-    fn sent() -> Key<Self::Sent>;
+    /// The key of its state.
+    fn state() -> Key<Self::State>;
 
     /// The key of the highest sequence that came from `from`.
     fn received(from: &Self::From) -> Key<Self::Received>;
@@ -180,31 +182,34 @@ pub fn send<M: Mail>(
     to: &M::To,
     letter: &<M::Codec as Codec>::Value,
 ) -> Result<(), MailError> {
+    // Only this string is read, so that concurrent senders of a partition share their round trips on Redis: a
+    // count of the sorted set would have to be asked anew after each letter.
+    let mut state = tx.get(&M::state())?.unwrap_or_default();
     let max = M::LETTERS_MAX.min(OUTBOX_LETTERS_MAX);
-    if tx.zcard(&M::outbox())? >= max {
+    if state.waiting >= max as u64 {
         let mut from = Vec::new();
         tx.partition().write(&mut from);
         return Err(MailError::Full { from: String::from_utf8_lossy(&from).into_owned(), max });
     }
-    let sequence = next::<M>(tx)?;
+    state.sequence = after(state.sequence, tx.now())?;
+    state.waiting += 1;
+    tx.put(&M::state(), &state)?;
     let mut body = Vec::new();
     <M::Codec as Codec>::encode(letter, &mut body)
         .map_err(|error| Error::Invalid { what: "letter", problem: error.to_string() })?;
-    let sealed = Sealed { sequence, to: to.clone(), body };
-    // Exact: a sequence is far below 2^53.
-    tx.zadd(&M::outbox(), &sealed, sequence as f64)?;
+    let sealed = SealedLetter { sequence: state.sequence, to: to.clone(), body };
+    // Exact: a sequence is at most 2^53.
+    tx.zadd(&M::outbox(), &sealed, state.sequence as f64)?;
     Ok(())
 }
 
-/// The next sequence of a sender: greater than the last one, and at least the engine's microseconds.
-fn next<M: Mail>(tx: &mut Tx<'_, M::From>) -> Result<i64> {
-    let last = tx.get(&M::sent())?.unwrap_or(0);
-    let next = last.saturating_add(1).max(tx.now().saturating_mul(1_000));
+/// The sequence after `last`: greater than that, and at least the engine's microseconds.
+fn after(last: i64, now_ms: i64) -> Result<i64> {
+    let next = last.saturating_add(1).max(now_ms.saturating_mul(1_000));
     if !(1..=SEQUENCE_MAX).contains(&next) {
         let problem = format!("{last} has no successor; an external client wrote it, delete the key");
         return Err(Error::Invalid { what: "sequence of mail", problem });
     }
-    tx.put(&M::sent(), &next)?;
     Ok(next)
 }
 

@@ -6,7 +6,7 @@ use emberkeep_hot::command::{Score, Write};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::DueQueue;
-use emberkeep_primitives::due_queue::Served;
+use emberkeep_primitives::due_queue::ServeReport;
 use emberkeep_schema::{Id, List, Number, SortedSet, family};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -118,20 +118,20 @@ pub async fn what_is_no_member_is_dropped_when_its_time_comes(store: Store) {
 }
 
 /// A driver with its shutdown signal.
-struct Driver {
+struct RunningDriver {
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Served>,
+    task: JoinHandle<ServeReport>,
 }
 
-impl Driver {
-    async fn stop(self) -> Served {
+impl RunningDriver {
+    async fn stop(self) -> ServeReport {
         drop(self.stop);
         self.task.await.unwrap()
     }
 }
 
 /// Starts a driver that writes down what is due, and fails for entries below 10 while `fails` is set.
-fn drive(scope: &Scope<Realm>, poll: Duration, fails: &Arc<AtomicBool>) -> Driver {
+fn drive(scope: &Scope<Realm>, poll: Duration, fails: &Arc<AtomicBool>) -> RunningDriver {
     let ((stop, stopped), fails) = (oneshot::channel::<()>(), fails.clone());
     let handler = move |tx: &mut Tx<'_, Realm>, what: &u32, _at: i64| {
         tx.rpush(&HANDLED.key(), what)?;
@@ -141,7 +141,7 @@ fn drive(scope: &Scope<Realm>, poll: Duration, fails: &Arc<AtomicBool>) -> Drive
         Ok(())
     };
     let serve = DueQueue::new(DUE.key()).serve(scope, handler).poll_every(poll);
-    Driver { stop, task: tokio::spawn(serve.until(async { drop(stopped.await) })) }
+    RunningDriver { stop, task: tokio::spawn(serve.until(async { drop(stopped.await) })) }
 }
 
 async fn handled(scope: &Scope<Realm>) -> Vec<u32> {
@@ -173,7 +173,7 @@ pub async fn a_driver_handles_what_is_due_in_order(store: Store) {
     set(&scope, 1_000, FUTURE).await;
     let driver = drive(&scope, NEVER, &Arc::default());
     assert_eq!(wait_for(&scope, 200).await, (0..200).collect::<Vec<u32>>());
-    assert_eq!(driver.stop().await, Served { handled: 200, failed: 0 });
+    assert_eq!(driver.stop().await, ServeReport { handled: 200, failed: 0 });
     assert_eq!(scope.zcard(&DUE.key()).await, Ok(1));
 }
 
@@ -190,7 +190,7 @@ pub async fn a_driver_wakes_for_an_earlier_deadline(store: Store) {
     set(&scope, 40, soon).await;
     assert_eq!(wait_for(&scope, 21).await, (20..41).collect::<Vec<u32>>());
     assert!(store.now().await.unwrap() >= soon, "nothing is handled early");
-    assert_eq!(driver.stop().await, Served { handled: 21, failed: 0 });
+    assert_eq!(driver.stop().await, ServeReport { handled: 21, failed: 0 });
 }
 
 pub async fn an_entry_that_fails_is_reported_and_does_not_stop_the_others(store: Store) {
@@ -267,7 +267,7 @@ pub async fn a_driver_follows_the_engines_clock() {
         assert_eq!(seen.lock().unwrap().len(), calls);
     }
     drop(stop);
-    assert_eq!(task.await.unwrap(), Served { handled: 4, failed: 0 });
+    assert_eq!(task.await.unwrap(), ServeReport { handled: 4, failed: 0 });
     let seen = seen.lock().unwrap().clone();
     assert_eq!(
         seen,

@@ -3,7 +3,7 @@
 use super::Realm;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store};
-use emberkeep_primitives::lease::{Acquired, Lease, LeaseError, LeaseRecord};
+use emberkeep_primitives::lease::{Acquisition, Lease, LeaseError, LeaseRecord};
 use emberkeep_primitives::limits::{HOLDER_BYTES_MAX, LEASE_MS_MAX};
 use emberkeep_schema::{Json, List, Number, Text, family};
 use proptest::prelude::*;
@@ -30,14 +30,14 @@ fn lease() -> Lease<LEASE> {
     Lease::new(LEASE.key(), TTL).expect("a minute is a time")
 }
 
-async fn acquire(scope: &Scope<Realm>, holder: &str) -> Acquired {
+async fn acquire(scope: &Scope<Realm>, holder: &str) -> Acquisition {
     let holder = holder.to_owned();
     scope.transact(move |tx| lease().acquire(tx, &holder)).await.unwrap()
 }
 
 async fn granted(scope: &Scope<Realm>, holder: &str) -> i64 {
     match acquire(scope, holder).await {
-        Acquired::Granted { epoch, .. } => epoch,
+        Acquisition::Granted { epoch, .. } => epoch,
         held => panic!("{holder}: {held:?}"),
     }
 }
@@ -73,7 +73,7 @@ pub async fn one_holder_at_a_time_and_the_epoch_grows(store: Store) {
     let scope = store.scope(Realm::new());
     let first = granted(&scope, "one").await;
     assert!(first >= store.now().await.unwrap() - 60_000, "epochs begin with the time: {first}");
-    let Acquired::Held { by, left } = acquire(&scope, "two").await else { panic!("it is held") };
+    let Acquisition::Held { by, left } = acquire(&scope, "two").await else { panic!("it is held") };
     assert!(by == "one" && left > TTL / 2 && left <= TTL, "{by} {left:?}");
     write(&scope, first).await.unwrap();
     end(&scope).await;
@@ -164,7 +164,7 @@ async fn acquire_at_once(callers: Vec<Scope<Realm>>) {
         .collect();
     let mut winners = Vec::new();
     for each in tries {
-        if let Acquired::Granted { epoch, .. } = each.await.unwrap() {
+        if let Acquisition::Granted { epoch, .. } = each.await.unwrap() {
             winners.push(epoch);
         }
     }
@@ -176,7 +176,7 @@ async fn acquire_at_once(callers: Vec<Scope<Realm>>) {
         .enumerate()
         .map(|(number, scope)| {
             tokio::spawn(async move {
-                let Acquired::Granted { epoch, .. } = acquire(&scope, &format!("holder {number}")).await
+                let Acquisition::Granted { epoch, .. } = acquire(&scope, &format!("holder {number}")).await
                 else {
                     return Vec::new();
                 };
@@ -218,13 +218,13 @@ pub async fn a_lease_agrees_with_a_model() {
                 let is_own = epoch == present.1;
                 match what {
                     0 => match runtime.block_on(acquire(&scope, &who.to_string())) {
-                        Acquired::Granted { epoch, until_ms } => {
+                        Acquisition::Granted { epoch, until_ms } => {
                             prop_assert!(present.2 < now || present.0 == who);
                             prop_assert!(epoch > present.1 && epoch >= now && until_ms == now + ttl);
                             present = (who, epoch, until_ms);
                             given[who] = epoch;
                         }
-                        Acquired::Held { by, .. } => {
+                        Acquisition::Held { by, .. } => {
                             prop_assert!(present.2 >= now && by == present.0.to_string() && present.0 != who);
                         }
                     },

@@ -6,7 +6,7 @@ use emberkeep_hot::command::{Expiry, Score, Write};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::limits::{DEAD_LETTERS_MAX, LETTERS_PER_TURN};
 use emberkeep_primitives::mail::{
-    self, DeadLetter, Delivery, Envelope, Letter, Mail, MailError, Undelivered,
+    self, DeadLetter, Delivery, DeliveryError, Envelope, Letter, Mail, MailError, OutboxState,
 };
 use emberkeep_schema::{Family, Json, Key, List, Number, SortedSet, Text, family};
 use std::collections::HashMap;
@@ -22,9 +22,9 @@ family! {
     }
 }
 family! {
-    /// The last sequence.
-    pub SENT = "mail-test:{realm}:sent" {
-        kind: Text<Number<i64>>, partition: Realm, parts: (), ttl: persistent, owner: "test"
+    /// The last sequence, and how many wait.
+    pub STATE = "mail-test:{realm}:state" {
+        kind: Text<Json<OutboxState>>, partition: Realm, parts: (), ttl: persistent, owner: "test"
     }
 }
 family! {
@@ -54,7 +54,7 @@ impl Mail for Numbers {
     type To = Realm;
     type Codec = Number<i64>;
     type Outbox = OUTBOX;
-    type Sent = SENT;
+    type State = STATE;
     type Received = RECEIVED;
     type Dead = DEAD;
     const LETTERS_MAX: usize = 600;
@@ -62,8 +62,8 @@ impl Mail for Numbers {
     fn outbox() -> Key<OUTBOX> {
         OUTBOX.key()
     }
-    fn sent() -> Key<SENT> {
-        SENT.key()
+    fn state() -> Key<STATE> {
+        STATE.key()
     }
     fn received(from: &Realm) -> Key<RECEIVED> {
         RECEIVED.key(from.0)
@@ -74,10 +74,10 @@ impl Mail for Numbers {
 }
 
 /// Negative numbers are refused after a write, to see that it is undone.
-fn receive(tx: &mut Tx<'_, Realm>, letter: &Letter<Realm, i64>) -> Result<(), Undelivered> {
+fn receive(tx: &mut Tx<'_, Realm>, letter: &Letter<Realm, i64>) -> Result<(), DeliveryError> {
     tx.rpush(&ARRIVED.key(), &(letter.from.0, letter.body))?;
     if letter.body < 0 {
-        return Err(Undelivered::Refused(format!("{} is negative", letter.body)));
+        return Err(DeliveryError::Refused(format!("{} is negative", letter.body)));
     }
     Ok(())
 }
@@ -159,14 +159,15 @@ pub async fn a_lost_counter_loses_no_letter(store: Store) {
     send(&from, *to.partition(), [1]).await.unwrap();
     assert_eq!(counts(&deliver(&from).await), (1, 0, 0, 0));
     let before = store.now().await.unwrap();
-    assert_eq!(from.del(&SENT.key()).await, Ok(true));
+    assert_eq!(from.del(&STATE.key()).await, Ok(true));
     // A sequence has the microseconds of the engine, which must have moved on.
     while store.now().await.unwrap() <= before + 1 {
         tokio::task::yield_now().await;
     }
     send(&from, *to.partition(), [2]).await.unwrap();
     assert_eq!((counts(&deliver(&from).await), arrived(&to).await), ((1, 0, 0, 0), vec![1, 2]));
-    from.put(&SENT.key(), i64::MAX).await.unwrap();
+    let last = OutboxState { sequence: i64::MAX, ..Default::default() };
+    from.put(&STATE.key(), last).await.unwrap();
     let refused = send(&from, *to.partition(), [3]).await;
     assert!(matches!(refused, Err(MailError::Store(Error::Invalid { .. }))), "{refused:?}");
 }
@@ -220,6 +221,8 @@ pub async fn a_full_outbox_refuses(store: Store) {
     }
     assert_eq!(arrived(&to).await, (0..600).collect::<Vec<i64>>());
     send(&from, *to.partition(), [600]).await.unwrap();
+    let state = from.get(&STATE.key()).await.unwrap().expect("a state");
+    assert_eq!((state.waiting, from.transact(|tx| mail::waiting::<Numbers>(tx)).await), (1, Ok(1)));
 }
 
 pub async fn a_receiver_that_fails_keeps_only_its_own_mail(store: Store) {
