@@ -58,7 +58,8 @@ cases! {
         deadlines_after_writes, deadlines_of_absent_keys, a_key_ends_at_its_deadline, the_last_millisecond,
         an_external_deadline_of_now, equal_deadlines_end_together,
         an_ended_key_is_absent_for_writes, an_external_client_ends_a_key, a_transaction_has_one_time, persistent_families,
-        fixed_families, refreshed_families, given_families, writes_around_the_end_of_a_fixed_life,
+        deadlines_if_there_is_none, fixed_families, fixed_families_of_many_writers, refreshed_families, given_families,
+        writes_around_the_end_of_a_fixed_life,
     ],
     deadline_before_commit: [single_commits, merged_commits],
     batch_reads: [

@@ -150,10 +150,11 @@ impl Generator {
     }
 
     fn write(&mut self, key: usize) -> Write {
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0 => return Write::Del,
             1 => return Write::ExpireAt(self.deadline()),
             2 => return Write::Persist,
+            3 | 4 => return Write::ExpireAtIfNone(self.deadline()),
             _ => {}
         }
         if key == EQUAL {

@@ -117,6 +117,7 @@ async fn restarted(context: &Context, start: i64) -> (i64, i64) {
 fn moved(events: &[Event], by: i64) -> Vec<Event> {
     let move_op = |op: &Op| match op {
         Op::Write(key, Write::ExpireAt(at)) => Op::Write(*key, Write::ExpireAt(at + by)),
+        Op::Write(key, Write::ExpireAtIfNone(at)) => Op::Write(*key, Write::ExpireAtIfNone(at + by)),
         Op::Write(key, Write::Set(text, Expiry::At(at))) => {
             Op::Write(*key, Write::Set(text.clone(), Expiry::At(at + by)))
         }
@@ -169,7 +170,7 @@ async fn play(context: &Context, events: &[Event], schedule: Schedule, start: i6
 
 /// Without the deadlines that a shortened program would set in the past.
 fn living(ops: &[Op], now: i64) -> Vec<Op> {
-    let dead = |op: &&Op| matches!(op, Op::Write(_, Write::ExpireAt(at) | Write::Set(_, Expiry::At(at))) if *at <= now);
+    let dead = |op: &&Op| matches!(op, Op::Write(_, write) if write.deadline().is_some_and(|at| at <= now));
     ops.iter().filter(|op| !dead(op)).cloned().collect()
 }
 

@@ -121,6 +121,7 @@ fn words(key: &Bytes, write: &Write) -> Vec<Vec<u8>> {
         Write::RPop(count) => ("RPOP", vec![number(*count as i64)]),
         Write::LTrim(start, stop) => ("LTRIM", vec![number(*start), number(*stop)]),
         Write::ExpireAt(at) => ("PEXPIREAT", vec![number(*at)]),
+        Write::ExpireAtIfNone(at) => ("PEXPIREAT", vec![number(*at), b"NX".to_vec()]),
         Write::Persist => ("PERSIST", vec![]),
     };
     [name.as_bytes().to_vec(), key.to_vec()].into_iter().chain(rest).collect()

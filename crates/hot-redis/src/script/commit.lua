@@ -25,7 +25,7 @@
 --   type     key, expected type, least and greatest number or '' twice
 --   log      list, counter, bound, 1 = refuse when full, entry
 --   deletion key
---   write    key, command, number of arguments, arguments
+--   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
 --   message  channel, payload
 -- fetches: number, then key and shape of each
 --
@@ -261,6 +261,7 @@ local function forbidden(q, logs, deletions, writes, messages)
   for _ = 1, writes do
     local name = A[N[q + 1]]
     if not may(name, K[N[q]]) then return name end
+    if name == 'PEXPIREAT' and N[q + 2] > 2 and not may('PEXPIRETIME', K[N[q]]) then return 'PEXPIRETIME' end
     q = q + LENGTH_WRITE + N[q + 2]
   end
   for _ = 1, messages do
@@ -332,6 +333,16 @@ local function validate(p)
   return ANSWER_COMMITTED, entries, mine
 end
 
+-- Replaces the mark of a key, set in place of a deadline that other writes followed, by that deadline. The
+-- words after the first are marks and deadlines in turn; a key with none of the marks keeps what it has.
+local function settle(key, words)
+  local mark = try('PEXPIRETIME', key)
+  if type(mark) == 'table' then return mark end
+  for i = 2, #words, 2 do
+    if num(words[i]) == mark then return try('PEXPIREAT', key, words[i + 1]) end
+  end
+end
+
 -- Pass 2 of one group: its writes. Returns the position of its messages, or nil and an error if a write
 -- failed. Nothing here ends the script by an error: the caller would conclude that nothing was written.
 local function write(p, q)
@@ -349,7 +360,7 @@ local function write(p, q)
     else
       local words = {}
       for i = 1, args do words[i] = A[N[q + 2 + i]] end
-      done = try(name, key, unpack(words))
+      if name == 'PEXPIREAT' then done = settle(key, words) else done = try(name, key, unpack(words)) end
     end
     if type(done) == 'table' and done.err then return nil, done.err end
     q = q + LENGTH_WRITE + args

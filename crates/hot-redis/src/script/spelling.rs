@@ -81,7 +81,7 @@ pub(crate) fn write_name(write: &Write) -> &'static str {
         Write::LPop(_) => "LPOP",
         Write::RPop(_) => "RPOP",
         Write::LTrim(..) => "LTRIM",
-        Write::ExpireAt(_) => "PEXPIREAT",
+        Write::ExpireAt(_) | Write::ExpireAtIfNone(_) => "PEXPIREAT",
         Write::Persist => "PERSIST",
     }
 }
@@ -95,6 +95,7 @@ pub(super) fn write_words(write: &Write) -> (&'static str, Vec<Bytes>) {
         Write::Set(value, Expiry::At(at)) => vec![value.clone(), Bytes::from_static(b"PXAT"), number(*at)],
         Write::Del | Write::Persist => vec![],
         Write::IncrBy(n) | Write::ExpireAt(n) => vec![number(*n)],
+        Write::ExpireAtIfNone(at) => vec![number(*at), Bytes::from_static(b"NX")],
         Write::HSet(pairs) => pairs.iter().flat_map(|(f, v)| [f.clone(), v.clone()]).collect(),
         Write::ZAdd(pairs) => {
             pairs.iter().flat_map(|(m, s)| [Bytes::from(score_g17(*s)), m.clone()]).collect()

@@ -79,7 +79,7 @@ pub(crate) fn check(
         };
         let after = before.after(key, write)?;
         // A deadline does not depend on the value: a later write of the list still reads the stored one.
-        if writes.len() > 1 && !matches!(write, Write::ExpireAt(_) | Write::Persist) {
+        if writes.len() > 1 && !write.is_of_deadline() {
             *states.entry(key, || before) = after;
         }
     }

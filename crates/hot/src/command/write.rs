@@ -49,6 +49,8 @@ pub enum Write {
     LTrim(i64, i64),
     /// Sets the deadline of an existing key.
     ExpireAt(i64),
+    /// Sets the deadline of an existing key that has none.
+    ExpireAtIfNone(i64),
     /// Removes the deadline of an existing key.
     Persist,
 }
@@ -58,13 +60,32 @@ impl Write {
     pub fn kind(&self) -> Option<Kind> {
         use Write::*;
         match self {
-            Set(..) | Del | ExpireAt(_) | Persist => None,
+            Set(..) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => None,
             IncrBy(_) => Some(Kind::Text),
             HSet(_) | HDel(_) => Some(Kind::Hash),
             SAdd(_) | SRem(_) => Some(Kind::Set),
             ZAdd(_) | ZRem(_) => Some(Kind::SortedSet),
             LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Some(Kind::List),
         }
+    }
+
+    /// The deadline that the write sets, perhaps only if the key has none.
+    pub fn deadline(&self) -> Option<i64> {
+        match self {
+            Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) | Write::ExpireAtIfNone(at) => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Whether the key certainly exists after it.
+    pub fn leaves_key(&self) -> bool {
+        use Write::*;
+        matches!(self, Set(..) | IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_))
+    }
+
+    /// Whether it changes nothing but the deadline.
+    pub fn is_of_deadline(&self) -> bool {
+        matches!(self, Write::ExpireAt(_) | Write::ExpireAtIfNone(_) | Write::Persist)
     }
 
     /// Checks everything that Redis could refuse or misread: it would do so after other writes of the
@@ -82,7 +103,9 @@ impl Write {
             return Err(Error::invalid("value", format!("{longest} bytes, at most {VALUE_BYTES_MAX}")));
         }
         match self {
-            Set(_, Expiry::At(at)) | ExpireAt(at) if !(1..=DEADLINE_MS_MAX).contains(at) => {
+            Set(_, Expiry::At(at)) | ExpireAt(at) | ExpireAtIfNone(at)
+                if !(1..=DEADLINE_MS_MAX).contains(at) =>
+            {
                 Err(Error::invalid("deadline", format!("{at}, expected 1..={DEADLINE_MS_MAX} ms since 1970")))
             }
             IncrBy(by) if by.unsigned_abs() > INCREMENT_MAX as u64 => {

@@ -34,8 +34,11 @@ pub(super) fn apply(
             }
         }
         Write::IncrBy(by) => return increment(shard, hashed, key, *by),
-        Write::ExpireAt(at) => set_deadline(shard, hashed, key, *at),
-        Write::Persist => set_deadline(shard, hashed, key, NEVER),
+        Write::ExpireAt(at) => set_deadline(shard, hashed, key, |_| *at),
+        Write::ExpireAtIfNone(at) => {
+            set_deadline(shard, hashed, key, |held| if held == NEVER { *at } else { held })
+        }
+        Write::Persist => set_deadline(shard, hashed, key, |_| NEVER),
         Write::HSet(_) | Write::SAdd(_) | Write::ZAdd(_) | Write::LPush(_) | Write::RPush(_) => {
             return grow(shard, hashed, key, write);
         }
@@ -70,9 +73,9 @@ fn set(shard: &mut Shard, hashed: KeyHash, key: &[u8], text: &[u8], expiry: Expi
     });
 }
 
-fn set_deadline(shard: &mut Shard, hashed: KeyHash, key: &[u8], deadline: i64) {
+fn set_deadline(shard: &mut Shard, hashed: KeyHash, key: &[u8], deadline: impl FnOnce(i64) -> i64) {
     if let Some(position) = shard.find(hashed, key) {
-        shard.change(position, |entry| entry.deadline = deadline);
+        shard.change(position, |entry| entry.deadline = deadline(entry.deadline));
     }
 }
 

@@ -14,6 +14,7 @@ mod clock;
 mod durability;
 mod expire;
 mod glob;
+mod if_none;
 mod locks;
 mod log;
 mod memory;

@@ -5,14 +5,16 @@
 //! 1. expand log entries to plain writes;
 //! 2. lock the shards of all written keys;
 //! 3. check preconditions and reserve memory;
-//! 4. append the writes to the journal;
-//! 5. apply them;
-//! 6. deliver the messages.
+//! 4. turn deadlines with a condition into what they do;
+//! 5. append the writes to the journal;
+//! 6. apply them;
+//! 7. deliver the messages.
 //!
-//! Nothing before 4 has an effect, nothing after it can fail.
+//! Nothing before 5 has an effect, nothing after it can fail.
 
 use super::Inner;
 use super::apply::{Garbage, apply};
+use super::if_none;
 use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
@@ -143,6 +145,7 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
     let engine = locked.engine;
     // Without a limit the growth is not computed: it would look up every key once more.
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
+    if_none::resolve(locked, effects, hashes)?;
     engine.memory.reserve(reserved)?;
     // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;

@@ -154,6 +154,9 @@ fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, CommandError> {
         (b"LPOP", [count]) => Write::LPop(integer(count)?),
         (b"RPOP", [count]) => Write::RPop(integer(count)?),
         (b"LTRIM", [start, stop]) => Write::LTrim(integer(start)?, integer(stop)?),
+        (b"PEXPIREAT", [at, option]) if option.eq_ignore_ascii_case(b"NX") => {
+            Write::ExpireAtIfNone(integer(at)?)
+        }
         (b"PEXPIREAT", [at, ..]) => Write::ExpireAt(integer(at)?),
         (b"EXPIREAT", [at, ..]) => Write::ExpireAt(integer::<i64>(at)?.saturating_mul(1000)),
         (b"PERSIST", []) => Write::Persist,

@@ -208,6 +208,11 @@ pub(super) fn encode_command(out: &mut Vec<u8>, key: &[u8], write: &Write) {
         Write::RPop(count) => integers(out, "RPOP", key, &[*count as i64]),
         Write::LTrim(start, stop) => integers(out, "LTRIM", key, &[*start, *stop]),
         Write::ExpireAt(at) => integers(out, "PEXPIREAT", key, &[*at]),
+        Write::ExpireAtIfNone(at) => {
+            start(out, "PEXPIREAT", key, 2);
+            bulk(out, itoa::Buffer::new().format(*at).as_bytes());
+            bulk(out, b"NX");
+        }
         Write::Persist => start(out, "PERSIST", key, 0),
     }
 }

@@ -140,25 +140,22 @@ impl<P: Partition> Tx<'_, P> {
 
     /// Writes to a key and sets its deadline as the family declares.
     fn write<F: Family<Partition = P>>(&mut self, key: &Key<F>, write: Write) -> Result<()> {
-        let fixed = match F::DECLARATION.ttl {
-            Ttl::Fixed { .. } => self.deadline(key)?,
-            _ => None,
-        };
         // Only these writes can be refused because of the key's type; the error then names the family.
         self.families.note::<F>();
         self.raw.write(self.key(key), write)?;
-        match fixed {
-            // The write keeps the deadline. Setting it again would be refused in the key's last millisecond.
-            Some(_) => Ok(()),
-            None => self.refresh(key),
-        }
+        self.refresh(key)
     }
 
     fn refresh<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
         match F::DECLARATION.ttl {
-            Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
+            Ttl::Refresh { ms } => {
                 let at = self.now() + ms;
                 self.raw.write(self.key(key), Write::ExpireAt(at))
+            }
+            // The first write sets it, later ones keep it: the engine knows which this is, so nothing is read.
+            Ttl::Fixed { ms } => {
+                let at = self.now() + ms;
+                self.raw.write(self.key(key), Write::ExpireAtIfNone(at))
             }
             Ttl::Persistent | Ttl::Given => Ok(()),
         }

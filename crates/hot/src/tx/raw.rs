@@ -115,7 +115,7 @@ impl<'a> RawTx<'a> {
     pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
         check_key(&key)?;
         write.check()?;
-        if let Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) = write
+        if let Some(at) = write.deadline()
             && at <= self.now()
         {
             return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));

@@ -154,10 +154,8 @@ impl Group {
     pub(crate) fn frees(&self) -> bool {
         use Write::*;
         let frees = |write: &Write| {
-            matches!(
-                write,
-                Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LTrim(..) | ExpireAt(_) | Persist
-            )
+            write.is_of_deadline()
+                || matches!(write, Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LTrim(..))
         };
         self.effects.log.is_empty() && self.effects.writes.iter().all(|(_, write)| frees(write))
     }

@@ -1,7 +1,7 @@
 //! Merged writes against a model of one key: they leave behind what the writes leave that were not merged.
 
 use super::push_merged;
-use crate::script::{early_deadline, postponed};
+use crate::script::{has_early_deadline, postponed};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, RawKey, Score, Write};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ impl Data {
             SAdd(_) | SRem(_) => Data::Set(BTreeSet::new()),
             ZAdd(_) | ZRem(_) => Data::Scores(BTreeMap::new()),
             LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Data::List(VecDeque::new()),
-            Set(..) | IncrBy(_) | Del | ExpireAt(_) | Persist => Data::Text(0),
+            Set(..) | IncrBy(_) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => Data::Text(0),
         }
     }
 
@@ -76,15 +76,20 @@ impl Key {
         self
     }
 
-    /// The same by the commands that are sent: an early deadline is set again at the end, if the key has one then.
-    fn after_commands(mut self, writes: &[Write]) -> Key {
+    /// The same by the commands that are sent: an early deadline is a mark until the end.
+    fn after_commands(self, writes: &[Write]) -> Key {
         let of_key: Vec<_> = writes.iter().map(|write| (RawKey::new(), write.clone())).collect();
-        let Some(at) = early_deadline(&of_key) else { return self.after(writes) };
-        writes.iter().for_each(|write| self.apply(&postponed(write)));
-        if let Some((_, Some(deadline))) = &mut self.0 {
-            *deadline = at;
+        if !has_early_deadline(&of_key) {
+            return self.after(writes);
         }
-        self
+        let postponed = postponed(&of_key);
+        let mut key = self.after(&postponed.writes);
+        if let Some((_, Some(deadline))) = &mut key.0
+            && let Some((_, at)) = postponed.marks.iter().find(|(mark, _)| mark == deadline)
+        {
+            *deadline = *at;
+        }
+        key
     }
 
     fn apply(&mut self, write: &Write) {
@@ -99,8 +104,9 @@ impl Key {
                 };
                 *key = Some((Data::Text(number), deadline));
             }
-            (Write::ExpireAt(_) | Write::Persist, None) => {}
+            (write, None) if write.is_of_deadline() => {}
             (Write::ExpireAt(at), Some((_, deadline))) => *deadline = Some(*at),
+            (Write::ExpireAtIfNone(at), Some((_, deadline))) => *deadline = deadline.or(Some(*at)),
             (Write::Persist, Some((_, deadline))) => *deadline = None,
             (write, key) => {
                 let (data, _) = key.get_or_insert_with(|| (Data::of(write), None));
@@ -119,7 +125,12 @@ fn words() -> impl Strategy<Value = Vec<Bytes>> {
 
 /// Writes of one type, and those that any key takes.
 fn write(kind: usize) -> BoxedStrategy<Write> {
-    let any = prop_oneof![Just(Write::Del), (1..9i64).prop_map(Write::ExpireAt), Just(Write::Persist)];
+    let any = prop_oneof![
+        1 => Just(Write::Del),
+        1 => (1..9i64).prop_map(Write::ExpireAt),
+        2 => (1..9i64).prop_map(Write::ExpireAtIfNone),
+        1 => Just(Write::Persist)
+    ];
     let pairs = |words: Vec<Bytes>| words.into_iter().map(|word| (word.clone(), word)).collect();
     let scores = |words: Vec<Bytes>| words.into_iter().zip((0..).map(Score::from_i64)).collect();
     let expiry = prop_oneof![Just(Expiry::Never), Just(Expiry::Keep), (1..9i64).prop_map(Expiry::At)];

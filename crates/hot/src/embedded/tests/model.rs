@@ -82,6 +82,7 @@ fn after(value: Option<ModelValue>, deadline: Option<i64>, write: &Write) -> Opt
         (Set(text, Expiry::At(at)), _) => Some((Some(ModelValue::Text(text.clone())), Some(*at))),
         (Del, _) => Some((None, None)),
         (ExpireAt(at), Some(held)) => Some((Some(held), Some(*at))),
+        (ExpireAtIfNone(at), Some(held)) => Some((Some(held), deadline.or(Some(*at)))),
         (Persist, Some(held)) => Some((Some(held), None)),
         (IncrBy(by), None) => keep(ModelValue::Text(Bytes::from(by.to_string()))),
         (IncrBy(by), Some(ModelValue::Text(text))) => {
@@ -185,6 +186,7 @@ fn any_write() -> impl Strategy<Value = Write> {
         2 => (1usize..3).prop_map(Write::RPop),
         2 => (-4i64..4, -4i64..4).prop_map(|(start, stop)| Write::LTrim(start, stop)),
         2 => (1i64..60).prop_map(|ms| Write::ExpireAt(T0 + 2_000 + ms)),
+        2 => (1i64..60).prop_map(|ms| Write::ExpireAtIfNone(T0 + 2_000 + ms)),
         1 => Just(Write::Persist),
     ]
 }
@@ -234,7 +236,7 @@ proptest! {
             clock.advance(pass);
             model.now = clock.now();
             model.drop_ended();
-            if matches!(operation, Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) if at <= model.now) {
+            if operation.deadline().is_some_and(|at| at <= model.now) {
                 continue;
             }
             let applied = model.apply(&key, &operation);

@@ -39,6 +39,7 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
         (1usize..1000).prop_map(Write::RPop),
         any::<(i64, i64)>().prop_map(|(start, stop)| Write::LTrim(start, stop)),
         (1i64..1 << 48).prop_map(Write::ExpireAt),
+        (1i64..1 << 48).prop_map(Write::ExpireAtIfNone),
         Just(Write::Persist),
     ]
 }
@@ -131,6 +132,7 @@ fn what_redis_writes_is_understood() {
     means("HMSET k f v", Write::HSet(vec![(bytes("f"), bytes("v"))]));
     means("LPOP k", Write::LPop(1));
     means("EXPIREAT k 7", Write::ExpireAt(7000));
+    means("PEXPIREAT k 7 nx", Write::ExpireAtIfNone(7));
     assert_eq!(spoken("SELECT 0").unwrap(), []);
     assert_eq!(spoken("UNLINK a b").unwrap(), [(bytes("a"), Write::Del), (bytes("b"), Write::Del)]);
     for unknown in

@@ -105,7 +105,7 @@ impl Head {
                     // Beyond the end there is nothing to take, and nothing to find either.
                     head.taken = head.taken.checked_add(count - pushed)?;
                 }
-                Write::ExpireAt(_) | Write::Persist => {}
+                write if write.is_of_deadline() => {}
                 _ => return None,
             }
         }

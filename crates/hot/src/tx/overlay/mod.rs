@@ -161,7 +161,7 @@ impl View {
             Write::LPush(_) | Write::RPush(_) | Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
                 self.body = Written::List;
             }
-            Write::ExpireAt(_) | Write::Persist => {}
+            Write::ExpireAt(_) | Write::ExpireAtIfNone(_) | Write::Persist => {}
         }
         Ok(())
     }

@@ -49,11 +49,10 @@ impl<P: Partition> Tx<'_, P> {
         let expiry = match F::DECLARATION.ttl {
             Ttl::Persistent | Ttl::Given => Expiry::Never,
             Ttl::Refresh { ms } => Expiry::At(self.now() + ms),
-            Ttl::Fixed { ms } => match self.deadline(key)? {
-                // Setting the same deadline again would be refused in the key's last millisecond.
-                Some(_) => Expiry::Keep,
-                None => Expiry::At(self.now() + ms),
-            },
+            Ttl::Fixed { .. } => {
+                self.set(key, encoded::<F, C>(value)?, Expiry::Keep)?;
+                return self.refresh(key);
+            }
         };
         self.set(key, encoded::<F, C>(value)?, expiry)
     }
