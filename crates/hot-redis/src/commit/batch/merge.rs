@@ -39,6 +39,11 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         (ExpireAtIfNone(_), Some(ExpireAt(_) | ExpireAtIfNone(_))) => {}
         (write @ (ExpireAt(_) | Persist), Some(last)) if last.is_of_deadline() => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
+        (HIncrBy(field, by), Some(HIncrBy(last, sum)))
+            if field == *last && sum.saturating_add(by).abs() <= INCREMENT_MAX =>
+        {
+            *sum += by
+        }
         (SAdd(new), Some(SAdd(old)))
         | (SRem(new), Some(SRem(old)))
         | (ZRem(new), Some(ZRem(old)))
