@@ -64,6 +64,7 @@ fn story() -> Vec<(&'static str, Transaction)> {
         ("LPOP list 1 / RPOP list 2", vec![(b("list"), Write::LPop(1)), (b("list"), Write::RPop(2))]),
         ("LTRIM list 0 -2", one("list", Write::LTrim(0, -2))),
         ("PEXPIREAT hash 4000000000123", one("hash", Write::ExpireAt(LATER))),
+        ("PEXPIREAT list 4000000000123 NX", one("list", Write::ExpireAtIfNone(LATER))),
         (
             "PEXPIREAT set 4000000000123 / PERSIST set",
             vec![(b("set"), Write::ExpireAt(LATER)), (b("set"), Write::Persist)],

@@ -5,6 +5,7 @@
 
 use crate::{part::Part, quick_json, value_error::ValueError};
 use serde::{Serialize, de::DeserializeOwned};
+use std::io::Write as _;
 use std::marker::PhantomData;
 
 /// Encodes and decodes a value.
@@ -26,6 +27,13 @@ pub struct Json<T>(PhantomData<fn() -> T>);
 
 /// A canonical decimal integer: what `INCR` reads and writes.
 pub struct Number<T>(PhantomData<fn() -> T>);
+
+/// A decimal number of `f64` or `f32`: the shortest text that gives back the same value. NaN and infinities
+/// are refused, and -0 is stored as 0.
+pub struct Float<T>(PhantomData<fn() -> T>);
+
+/// `1` or `0`.
+pub struct Bool;
 
 /// Text.
 pub struct Utf8;
@@ -86,6 +94,55 @@ macro_rules! number_codecs {
 }
 
 number_codecs! { i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 }
+
+/// Numbers from here on, and below the inverse, are written with an exponent: they would be long otherwise.
+const LONG_FLOAT: f64 = 1e17;
+
+macro_rules! float_codecs {
+    ($($float:ident)*) => { $(
+        impl Codec for Float<$float> {
+            type Value = $float;
+            const TYPE: &'static str = "decimal number";
+
+            fn encode(value: &$float, out: &mut Vec<u8>) -> Result<(), ValueError> {
+                if !value.is_finite() {
+                    return Err(ValueError::NotFinite);
+                }
+                // Adding 0 makes a 0 of -0.
+                let (value, size) = (*value + 0.0, f64::from(*value).abs());
+                let is_long = size != 0.0 && !(LONG_FLOAT.recip()..LONG_FLOAT).contains(&size);
+                let written = if is_long { write!(out, "{value:e}") } else { write!(out, "{value}") };
+                written.map_err(|_| ValueError::NotFinite)
+            }
+
+            fn decode(bytes: &[u8]) -> Result<$float, ValueError> {
+                let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<$float>().ok());
+                let wrong = ValueError::NotCanonical { expected: stringify!($float), bytes: bytes.len() };
+                number.filter(|number| number.is_finite()).ok_or(wrong)
+            }
+        }
+    )* };
+}
+
+float_codecs! { f32 f64 }
+
+impl Codec for Bool {
+    type Value = bool;
+    const TYPE: &'static str = "0 or 1";
+
+    fn encode(value: &bool, out: &mut Vec<u8>) -> Result<(), ValueError> {
+        out.push(if *value { b'1' } else { b'0' });
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<bool, ValueError> {
+        match bytes {
+            b"1" => Ok(true),
+            b"0" => Ok(false),
+            _ => Err(ValueError::NotCanonical { expected: "bool", bytes: bytes.len() }),
+        }
+    }
+}
 
 impl Codec for Utf8 {
     type Value = String;
@@ -160,6 +217,33 @@ mod tests {
     }
 
     #[test]
+    fn floats_are_finite_and_short() {
+        let texts =
+            [(1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (-2.5, "-2.5"), (1e300, "1e300"), (5e-324, "5e-324")];
+        for (number, text) in texts {
+            assert_eq!(encoded::<Float<f64>>(&number), text.as_bytes());
+        }
+        assert_eq!(encoded::<Float<f32>>(&0.1), b"0.1");
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut out = b"before".to_vec();
+            assert_eq!(Float::<f64>::encode(&number, &mut out), Err(ValueError::NotFinite));
+            assert_eq!(out, b"before");
+        }
+        for text in ["", "inf", "NaN", "1e999", "1,5", "x", " 1"] {
+            let wrong = ValueError::NotCanonical { expected: "f64", bytes: text.len() };
+            assert_eq!(Float::<f64>::decode(text.as_bytes()), Err(wrong), "{text}");
+        }
+        assert_eq!(Float::<f64>::decode(b"1.50"), Ok(1.5), "as other programs may write it");
+    }
+
+    #[test]
+    fn booleans_are_one_or_zero() {
+        assert_eq!((encoded::<Bool>(&true), encoded::<Bool>(&false)), (b"1".to_vec(), b"0".to_vec()));
+        assert_eq!((Bool::decode(b"1"), Bool::decode(b"0")), (Ok(true), Ok(false)));
+        assert_eq!(Bool::decode(b"true"), Err(ValueError::NotCanonical { expected: "bool", bytes: 4 }));
+    }
+
+    #[test]
     fn a_failed_write_leaves_nothing_behind() {
         let mut out = b"before".to_vec();
         let no_json = BTreeMap::from([(vec![1u8], 2)]);
@@ -171,6 +255,11 @@ mod tests {
         #[test]
         fn values_survive(number: i64, text: String, bytes: Vec<u8>, float: f64) {
             prop_assert_eq!(Number::<i64>::decode(&encoded::<Number<i64>>(&number)), Ok(number));
+            if float.is_finite() {
+                prop_assert_eq!(Float::<f64>::decode(&encoded::<Float<f64>>(&float)), Ok(float));
+                let narrow = (float as f32).clamp(f32::MIN, f32::MAX);
+                prop_assert_eq!(Float::<f32>::decode(&encoded::<Float<f32>>(&narrow)), Ok(narrow));
+            }
             prop_assert_eq!(Utf8::decode(&encoded::<Utf8>(&text)), Ok(text.clone()));
             prop_assert_eq!(Raw::decode(&encoded::<Raw>(&bytes)), Ok(bytes));
             prop_assert_eq!(Json::<f64>::decode(&encoded::<Json<f64>>(&float)), Ok(float));

@@ -32,7 +32,7 @@ mod ttl;
 mod value_error;
 
 pub use array::{Array, read_list};
-pub use codec::{Codec, Id, Json, Number, Raw, Utf8};
+pub use codec::{Bool, Codec, Float, Id, Json, Number, Raw, Utf8};
 pub use declaration::{Declaration, PartDecl};
 pub use extra::Extra;
 pub use family::{Family, Key};

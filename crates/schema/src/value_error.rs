@@ -36,6 +36,9 @@ pub enum ValueError {
         /// Size of the whole value.
         bytes: usize,
     },
+    /// NaN or an infinity, which no family stores.
+    #[error("not a finite number; NaN and infinities are not stored")]
+    NotFinite,
     /// A value that has no JSON form, such as a map whose keys are no texts.
     #[error("cannot be written as JSON: {problem}")]
     NotJson {

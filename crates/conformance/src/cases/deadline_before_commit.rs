@@ -75,8 +75,9 @@ impl Program {
     fn write(&mut self) -> Write {
         let life = self.rng.between(1, LIFE_MS_MAX);
         let name = bs(&[["a", "b"][self.rng.below(2)]]);
-        match (self.rng.below(8), self.kind) {
+        match (self.rng.below(9), self.kind) {
             (0 | 1, _) => Write::ExpireAt(life),
+            (8, _) => Write::ExpireAtIfNone(life),
             (2, _) => self.rng.pick(&[Write::Persist, Write::Del]).clone(),
             (3, 0) => set_at("5", life),
             (4, 0) => self.rng.pick(&[set("6"), set_keep("7")]).clone(),
@@ -173,6 +174,7 @@ fn run(
     let now = tx.now();
     let from_now = |write: &Write| match write {
         Write::ExpireAt(life) => Write::ExpireAt(now + life),
+        Write::ExpireAtIfNone(life) => Write::ExpireAtIfNone(now + life),
         Write::Set(text, Expiry::At(life)) => Write::Set(text.clone(), Expiry::At(now + life)),
         other => other.clone(),
     };

@@ -271,6 +271,64 @@ pub async fn fixed_families(context: &Context) {
     assert_eq!((between, anew), (false, Some(now + FIXED_MS)), "what is gone starts a new life");
 }
 
+/// A deadline that is set only where there is none, after every other write.
+pub async fn deadlines_if_there_is_none(context: &Context) {
+    let at = context.far(0).await;
+    let once = |n: i64| Write::ExpireAtIfNone(at + n);
+    let has = |n: i64| [(Read::ExpireTime, int(at + n)), (Read::Exists, int(1))];
+    replay(context, &[set("x"), once(1)], &has(1)).await;
+    replay(context, &[set("x"), once(1), once(2), set_keep("y"), once(3)], &has(1)).await;
+    replay(context, &[set_at("x", at), once(1)], &has(0)).await;
+    replay(context, &[set("x"), Write::ExpireAt(at), once(1), Write::Persist, once(2)], &has(2)).await;
+    replay(
+        context,
+        &[Write::IncrBy(1), once(1), Write::IncrBy(1), Write::ExpireAt(at + 4), once(5)],
+        &has(4),
+    )
+    .await;
+    replay(context, &[sadd(&["a"]), once(1), srem(&["a"]), once(2), sadd(&["b"]), once(3)], &has(3)).await;
+    replay(context, &[sadd(&["a", "b"]), once(1), srem(&["a"]), once(2), sadd(&["b"]), once(3)], &has(1))
+        .await;
+    replay(context, &[rpush(&["a"]), once(1), Write::LPop(1), rpush(&["b"])], &[(Read::ExpireTime, int(-1))])
+        .await;
+    replay(context, &[Write::ExpireAt(at), once(1), hset(&[("f", "v")]), once(2)], &has(2)).await;
+    replay(context, &[zadd(&[("a", 1.0)]), Write::Del, zadd(&[("a", 1.0)]), once(2)], &has(2)).await;
+    replay_to_absent(context, &[once(1)]).await;
+    replay_to_absent(context, &[set("x"), once(1), Write::Del, once(2)]).await;
+    let passed = context.write(vec![(context.fresh(), Write::ExpireAtIfNone(1))]).await;
+    assert!(matches!(passed, Err(Error::Invalid { what: "deadline", .. })), "{passed:?}");
+}
+
+/// Writes of a `fixed` family read nothing: those of several transactions at once agree on the first one's
+/// deadline.
+pub async fn fixed_families_of_many_writers(context: &Context) {
+    let tasks: Vec<_> = (0..16u32)
+        .map(|n| {
+            let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
+            tokio::spawn(async move {
+                let body = move |tx: &mut Tx<'_, World>| {
+                    tx.incr_by(&LEASE.key(1), 1)?;
+                    tx.sadd(&LEASED_SET.key(1), &n)?;
+                    Ok::<_, Error>(tx.now())
+                };
+                scope.transact(body).await
+            })
+        })
+        .collect();
+    let mut times = vec![];
+    for task in tasks {
+        times.push(task.await.expect("no panic").expect("a transaction"));
+    }
+    let scope = context.scope();
+    let ends = [scope.deadline_of(&LEASE.key(1)).await, scope.deadline_of(&LEASED_SET.key(1)).await];
+    for end in ends {
+        let end = end.expect("a read").expect("a deadline");
+        assert!(times.contains(&(end - FIXED_MS)), "{end} is the deadline of one of them");
+    }
+    assert_eq!(scope.get(&LEASE.key(1)).await, Ok(Some(16)));
+    assert_eq!(scope.scard(&LEASED_SET.key(1)).await, Ok(16));
+}
+
 /// `refresh`: every write moves the end, and so does `touch`.
 pub async fn refreshed_families(context: &Context) {
     let field = || "f".to_owned();

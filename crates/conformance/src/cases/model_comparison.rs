@@ -117,6 +117,7 @@ async fn restarted(context: &Context, start: i64) -> (i64, i64) {
 fn moved(events: &[Event], by: i64) -> Vec<Event> {
     let move_op = |op: &Op| match op {
         Op::Write(key, Write::ExpireAt(at)) => Op::Write(*key, Write::ExpireAt(at + by)),
+        Op::Write(key, Write::ExpireAtIfNone(at)) => Op::Write(*key, Write::ExpireAtIfNone(at + by)),
         Op::Write(key, Write::Set(text, Expiry::At(at))) => {
             Op::Write(*key, Write::Set(text.clone(), Expiry::At(at + by)))
         }
@@ -169,7 +170,7 @@ async fn play(context: &Context, events: &[Event], schedule: Schedule, start: i6
 
 /// Without the deadlines that a shortened program would set in the past.
 fn living(ops: &[Op], now: i64) -> Vec<Op> {
-    let dead = |op: &&Op| matches!(op, Op::Write(_, Write::ExpireAt(at) | Write::Set(_, Expiry::At(at))) if *at <= now);
+    let dead = |op: &&Op| matches!(op, Op::Write(_, write) if write.deadline().is_some_and(|at| at <= now));
     ops.iter().filter(|op| !dead(op)).cloned().collect()
 }
 
@@ -197,9 +198,15 @@ async fn compare(
     let found = scope.transact(move |tx| body(tx, &keys, &asked)).await;
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected == found => None,
-        (Err(_), Err(Error::WrongType { .. })) => None,
+        (Err(_), Err(error)) if is_refusal(&error) => None,
         (expected, found) => Some(format!("{ops:?}\n  model:  {expected:?}\n  engine: {found:?}")),
     }
+}
+
+/// A type or a value that does not allow a write, or no element at a position.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::WrongType { .. } | Error::Corrupt { .. } | Error::Overflow { .. })
+        || matches!(error, Error::Invalid { what: "index", .. })
 }
 
 /// The body: makes the operations, keeps what reads answer. `None` = of another type.

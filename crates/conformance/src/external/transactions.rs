@@ -40,7 +40,7 @@ fn number(reply: &Reply) -> i64 {
 fn change_in(tx: &mut Tx<'_, World>, key: &Bytes, change: &Change) -> Result<(), Error> {
     let write = match change {
         // As Redis does it: a deadline in the past deletes.
-        Change::Write(Write::ExpireAt(at) | Write::Set(_, Expiry::At(at))) if *at <= tx.now() => Write::Del,
+        Change::Write(write) if write.deadline().is_some_and(|at| at <= tx.now()) => Write::Del,
         Change::Write(write) => write.clone(),
         Change::HIncrBy(field, by) => {
             let sum = number(&tx.raw_read(key, Read::HGet(field.clone()))?) + by;

@@ -106,6 +106,9 @@ impl Model {
                 Some(Entry { held: StoredValue::Text(text.clone()), deadline })
             }
             Write::ExpireAt(at) => before.map(|entry| Entry { deadline: Some(*at), ..entry }),
+            Write::ExpireAtIfNone(at) => {
+                before.map(|entry| Entry { deadline: entry.deadline.or(Some(*at)), ..entry })
+            }
             Write::Persist => before.map(|entry| Entry { deadline: None, ..entry }),
             typed => change::change(before, typed)?,
         };

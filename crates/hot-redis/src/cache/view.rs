@@ -109,7 +109,8 @@ impl ReadSource for View<'_> {
     fn text<'s>(&'s mut self, key: &RawKey, scratch: &'s mut Option<Bytes>) -> Result<Option<&'s [u8]>> {
         let writes = self.writes;
         // The commonest read: the string that the transaction before has just set.
-        if let Some(Write::Set(value, _)) = writes.get(key).and_then(|writes| writes.last()) {
+        let last = |writes: &'s Vec<Write>| writes.iter().rev().find(|write| !write.is_of_deadline());
+        if let Some(Write::Set(value, _)) = writes.get(key).and_then(last) {
             self.add_layered(key);
             return Ok(Some(value));
         }

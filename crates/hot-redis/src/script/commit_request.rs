@@ -1,9 +1,9 @@
 //! A call of `commit.lua`: keys and words once each, and a program that names them by number.
 
-use super::early_deadline::{early_deadline, postponed};
+use super::early_deadline::{has_early_deadline, postponed, settling_words};
 use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, length, tag};
 use super::request::{Arguments, Header, add_engine_keys, add_keys};
-use super::spelling::{found_name, read_words, score_g17, write_name, write_words};
+use super::spelling::{found_name, read_words, score_g17, write_words};
 use super::words::{Words, pack};
 use crate::cache::shows_absence;
 use crate::limits::*;
@@ -16,6 +16,8 @@ use redis::Cmd;
 
 /// The place of the first word in ARGV.
 const WORDS_FROM: u32 = COMMIT_ARGUMENTS.end() as u32;
+/// The command that settles the deadline of a key, with three arguments or more.
+const SETTLE: &str = "PEXPIREAT";
 /// Room for the arguments before the words.
 pub(super) const HEADER_BYTES_USUAL: usize = 256;
 /// How much longer a lease key is than its data key.
@@ -99,10 +101,6 @@ impl CommitRequest {
         request
     }
 
-    pub(super) fn keys(&self) -> &[RawKey] {
-        &self.keys
-    }
-
     /// The number of a key.
     fn key(&mut self, key: &RawKey) -> u32 {
         if let Some(number) = self.key_numbers.get(key) {
@@ -143,7 +141,7 @@ impl CommitRequest {
         let of_keys = || effects.writes.chunk_by(|(key, _), (next, _)| key == next);
         let is_deletion = |of_key: &&[(RawKey, Write)]| matches!(of_key, [(_, Write::Del)]);
         let deletions = of_keys().filter(is_deletion).count();
-        let deadlines = of_keys().filter(|of_key| early_deadline(of_key).is_some()).count();
+        let deadlines = of_keys().filter(|of_key| has_early_deadline(of_key)).count();
         let leases = leases_of(group);
         let header = [
             ("LENGTH", 0),
@@ -297,7 +295,9 @@ impl CommitRequest {
         };
         let kind = self.word(requirement.kind.name().as_bytes());
         let (least, greatest) = (self.word(least.as_bytes()), self.word(greatest.as_bytes()));
-        let numbers: [u32; length::TYPE] = [self.key(&requirement.key), kind, least, greatest];
+        // No word has the place 0.
+        let field = requirement.field.as_ref().map_or(0, |field| self.word(field));
+        let numbers: [u32; length::TYPE] = [self.key(&requirement.key), kind, least, greatest, field];
         self.program.extend(numbers);
     }
 
@@ -309,18 +309,14 @@ impl CommitRequest {
         self.program.extend(numbers);
     }
 
-    /// The writes of one key: all of them take effect before its deadline counts, which may pass on the way.
-    /// The server removes a key at its deadline, and a write after that would create one that never expires.
+    /// The writes of one key: all of them take effect before its deadline counts.
     fn writes(&mut self, of_key: &[(RawKey, Write)]) {
-        match early_deadline(of_key) {
-            None => of_key.iter().for_each(|(key, write)| self.write(key, write_words(write))),
-            Some(at) => {
-                of_key.iter().for_each(|(key, write)| self.write(key, write_words(&postponed(write))));
-                // XX: a key that was removed and created again by these writes has no deadline.
-                let words = vec![Bytes::from(at.to_string()), Bytes::from_static(b"XX")];
-                self.write(&of_key[0].0, (write_name(&Write::ExpireAt(at)), words));
-            }
+        if !has_early_deadline(of_key) {
+            return of_key.iter().for_each(|(key, write)| self.write(key, write_words(write)));
         }
+        let (key, postponed) = (&of_key[0].0, postponed(of_key));
+        postponed.writes.iter().for_each(|write| self.write(key, write_words(write)));
+        self.write(key, (SETTLE, settling_words(&postponed.marks)));
     }
 
     fn write(&mut self, key: &RawKey, (name, arguments): (&str, Vec<Bytes>)) {

@@ -7,7 +7,7 @@
 --   TAG       s the string, d the digest of PROCESS and the string, n absent; in capitals: take a lease if that is not so
 --   EXPECTED  the string or the digest
 --   VALUE     the new string
---   EXPIRY    '' never | 'KEEPTTL' | the deadline in ms
+--   EXPIRY    '' never | 'KEEPTTL' | the deadline in ms | '+' and the deadline in ms that the key gets if it has none
 -- Answer: as that of commit.lua; or just n, if all were set and there is nothing else to return.
 
 -- The numbers of the protocol. A test compares them with layout.rs.
@@ -85,6 +85,10 @@ if set > 0 then
         local expiry, done = A[p + STRING_EXPIRY], nil
         if expiry == '' then done = redis.pcall('SET', K[i], A[p + STRING_VALUE])
         elseif expiry == 'KEEPTTL' then done = redis.pcall('SET', K[i], A[p + STRING_VALUE], expiry)
+        elseif string.sub(expiry, 1, 1) == '+' then
+          done = redis.pcall('SET', K[i], A[p + STRING_VALUE], 'KEEPTTL')
+          local expires = redis.pcall('PEXPIREAT', K[i], string.sub(expiry, 2), 'NX')
+          if type(expires) == 'table' then done = expires end
         else done = redis.pcall('SET', K[i], A[p + STRING_VALUE], 'PXAT', expiry) end
         if done.err then trouble = { STATUS_PARTIAL, i, done.err } end
         if owners[i] then redis.pcall('DEL', K[n + i]) end

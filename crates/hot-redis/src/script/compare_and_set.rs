@@ -17,6 +17,8 @@ pub(crate) struct CompareAndSet<'a> {
     expected: Option<&'a Bytes>,
     value: &'a Bytes,
     expiry: Expiry,
+    /// The deadline that the key gets if it has none.
+    if_none: Option<i64>,
     ask_lease: bool,
 }
 
@@ -27,10 +29,15 @@ impl<'a> CompareAndSet<'a> {
         effects: &'a Effects,
         ask_lease: bool,
     ) -> Option<CompareAndSet<'a>> {
-        let ([(key, Read::Get, reply)], [(written, Write::Set(value, expiry))]) =
+        let ([(key, Read::Get, reply)], [(written, Write::Set(value, expiry)), more @ ..]) =
             (reads, &effects.writes[..])
         else {
             return None;
+        };
+        let if_none = match more {
+            [] => None,
+            [(same, Write::ExpireAtIfNone(at))] if same == written && *expiry == Expiry::Keep => Some(*at),
+            _ => return None,
         };
         let expected = match reply {
             Reply::Nil => None,
@@ -43,6 +50,7 @@ impl<'a> CompareAndSet<'a> {
             expected,
             value,
             expiry: *expiry,
+            if_none,
             ask_lease,
         })
     }
@@ -91,10 +99,12 @@ impl CompareAndSetRequest {
         for string in strings {
             request.keys.push(string.key.clone());
             let (tag, expected) = string.expectation(process);
-            let expiry = match string.expiry {
-                Expiry::Never => String::new(),
-                Expiry::Keep => "KEEPTTL".into(),
-                Expiry::At(at) => at.to_string(),
+            let expiry = match (string.expiry, string.if_none, string.expected) {
+                (Expiry::Keep, Some(at), Some(_)) => format!("+{at}"),
+                // The key is absent, so it has no deadline.
+                (Expiry::Keep, Some(at), None) | (Expiry::At(at), ..) => at.to_string(),
+                (Expiry::Keep, None, _) => "KEEPTTL".into(),
+                (Expiry::Never, ..) => String::new(),
             };
             let words: [(&str, &[u8]); 4] = [
                 ("TAG", tag),
@@ -108,10 +118,6 @@ impl CompareAndSetRequest {
             });
         }
         Some(request)
-    }
-
-    pub(super) fn keys(&self) -> &[RawKey] {
-        &self.keys
     }
 
     pub(super) fn command(&self, verb: &str, script: &str, header: &Header<'_>) -> Cmd {
@@ -152,6 +158,9 @@ mod tests {
         let reads = [(key.clone(), Read::Get, Reply::Blob(Bytes::from_static(b"1")))];
         let mut effects = Effects { writes: vec![set(&key)], ..Effects::default() };
         assert!(CompareAndSet::of(&reads, &effects, false).is_some());
+        let mut fixed = effects.clone();
+        fixed.writes.push((key.clone(), Write::ExpireAtIfNone(7)));
+        assert!(CompareAndSet::of(&reads, &fixed, false).is_some());
         assert!(CompareAndSet::of(&[], &effects, false).is_none(), "a blind write has nothing to compare");
         let elsewhere = Effects { writes: vec![set(&RawKey::from_static(b"other"))], ..Effects::default() };
         assert!(CompareAndSet::of(&reads, &elsewhere, false).is_none());

@@ -20,7 +20,7 @@ pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
 pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
 pub(crate) use compare_and_set::{CompareAndSet, CompareAndSetRequest};
 #[cfg(test)]
-pub(crate) use early_deadline::{early_deadline, postponed};
+pub(crate) use early_deadline::{has_early_deadline, postponed};
 pub(crate) use reply::reply;
 pub(crate) use request::{Header, Request};
 pub(crate) use spelling::write_name;

@@ -17,6 +17,7 @@ pub(super) fn read_words(read: &Read) -> (&'static str, &'static str, Vec<Bytes>
         Read::HGetAll => (name, "HLEN", vec![]),
         Read::SMembers => (name, "SCARD", vec![]),
         Read::HGet(word) | Read::SIsMember(word) | Read::ZScore(word) => (name, "", vec![word.clone()]),
+        Read::ZRank(member, _) => (name, "", vec![member.clone()]),
         Read::ZCount(min, max) => (name, "", vec![score_bound(min), score_bound(max)]),
         Read::ZLexCount(min, max) => (name, "", vec![lex_bound(min), lex_bound(max)]),
         Read::LRange(start, stop) => (name, open(*start, *stop, "LLEN"), vec![number(*start), number(*stop)]),
@@ -71,17 +72,20 @@ pub(crate) fn write_name(write: &Write) -> &'static str {
         Write::Del => "DEL",
         Write::IncrBy(_) => "INCRBY",
         Write::HSet(_) => "HSET",
+        Write::HIncrBy(..) => "HINCRBY",
         Write::HDel(_) => "HDEL",
         Write::SAdd(_) => "SADD",
         Write::SRem(_) => "SREM",
         Write::ZAdd(_) => "ZADD",
+        Write::ZIncrBy(..) => "ZINCRBY",
         Write::ZRem(_) => "ZREM",
         Write::LPush(_) => "LPUSH",
         Write::RPush(_) => "RPUSH",
         Write::LPop(_) => "LPOP",
         Write::RPop(_) => "RPOP",
+        Write::LSet(..) => "LSET",
         Write::LTrim(..) => "LTRIM",
-        Write::ExpireAt(_) => "PEXPIREAT",
+        Write::ExpireAt(_) | Write::ExpireAtIfNone(_) => "PEXPIREAT",
         Write::Persist => "PERSIST",
     }
 }
@@ -95,6 +99,7 @@ pub(super) fn write_words(write: &Write) -> (&'static str, Vec<Bytes>) {
         Write::Set(value, Expiry::At(at)) => vec![value.clone(), Bytes::from_static(b"PXAT"), number(*at)],
         Write::Del | Write::Persist => vec![],
         Write::IncrBy(n) | Write::ExpireAt(n) => vec![number(*n)],
+        Write::ExpireAtIfNone(at) => vec![number(*at), Bytes::from_static(b"NX")],
         Write::HSet(pairs) => pairs.iter().flat_map(|(f, v)| [f.clone(), v.clone()]).collect(),
         Write::ZAdd(pairs) => {
             pairs.iter().flat_map(|(m, s)| [Bytes::from(score_g17(*s)), m.clone()]).collect()
@@ -105,6 +110,9 @@ pub(super) fn write_words(write: &Write) -> (&'static str, Vec<Bytes>) {
         | Write::ZRem(words)
         | Write::LPush(words)
         | Write::RPush(words) => words.clone(),
+        Write::HIncrBy(field, by) => vec![field.clone(), number(*by)],
+        Write::ZIncrBy(member, by) => vec![Bytes::from(score_g17(*by)), member.clone()],
+        Write::LSet(at, value) => vec![number(*at), value.clone()],
         Write::LPop(count) | Write::RPop(count) => vec![number(*count as i64)],
         Write::LTrim(start, stop) => vec![number(*start), number(*stop)],
     };

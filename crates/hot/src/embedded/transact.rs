@@ -5,25 +5,27 @@
 //! 1. expand log entries to plain writes;
 //! 2. lock the shards of all written keys;
 //! 3. check preconditions and reserve memory;
-//! 4. append the writes to the journal;
-//! 5. apply them;
-//! 6. deliver the messages.
+//! 4. turn deadlines with a condition into what they do;
+//! 5. append the writes to the journal;
+//! 6. apply them;
+//! 7. deliver the messages.
 //!
-//! Nothing before 4 has an effect, nothing after it can fail.
+//! Nothing before 5 has an effect, nothing after it can fail.
 
 use super::Inner;
 use super::apply::{Garbage, apply};
 use super::checked::CheckedRuns;
+use super::if_none;
 use super::locks::{ALL, Locked, Lookup};
 use super::log;
 use super::memory::growth;
 use super::shard::KeyHash;
 use super::value::Value;
-use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integer};
+use crate::command::{self, Effects, Expiry, KeyState, RawKey, Read, Reply, Write, parse_integer};
 use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{Event, RawTx, Transaction, run_once};
+use crate::tx::{Event, RawTx, ReadSource, Transaction, run_once};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -163,6 +165,7 @@ fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> R
     let engine = locked.engine;
     // Without a limit the growth is not computed: it would look up every key once more.
     let reserved = if engine.memory.is_limited() { growth(locked, &effects.writes, hashes)? } else { 0 };
+    if_none::resolve(locked, effects, hashes)?;
     engine.memory.reserve(reserved)?;
     // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
@@ -211,6 +214,13 @@ fn check(
                 (Value::Text(text), Write::IncrBy(_)) => KeyState::Text(parse_integer(text)),
                 (value, _) => KeyState::Kind(value.kind()),
             },
+        })
+    })?;
+    command::check_fields(writes, |key, field| {
+        let read = Read::HGet(field.clone());
+        Ok(match locked.read(key, &read)?.checked(key, &read)? {
+            Reply::Blob(text) => Some(text),
+            _ => None,
         })
     })?;
     Ok(expired)

@@ -34,6 +34,7 @@ pub use transaction::{Event, Transaction, check_outside, run_once};
 
 use crate::command::*;
 use crate::error::Result;
+use crate::limits::COMMAND_ARGUMENTS_MAX;
 use bytes::Bytes;
 use emberkeep_schema::{Channel, Codec, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy};
 use encode::{encoded, rendered};
@@ -71,26 +72,36 @@ impl<'a, P> DerefMut for Tx<'a, P> {
 
 impl<P: Partition> ReadTx<'_, P> {
     /// The partition of this transaction.
+    ///
+    /// Cost: local.
     pub fn partition(&self) -> &P {
         self.partition
     }
 
     /// The engine's milliseconds since 1970; one value for the whole run.
+    ///
+    /// Cost: local. On a remote engine it is an estimate, which the commit compares with the server's clock.
     pub fn now(&mut self) -> i64 {
         self.raw.now()
     }
 
     /// The next number of the transaction's random stream. Every run of the body draws the same numbers.
+    ///
+    /// Cost: local.
     pub fn random(&mut self) -> u64 {
         self.raw.random()
     }
 
     /// The bytes of a key on the engine.
+    ///
+    /// Cost: local.
     pub fn raw_name<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
         self.key(key)
     }
 
     /// Whether a name is that of a key of this family in this partition.
+    ///
+    /// Cost: local.
     pub fn owns<F: Family<Partition = P>>(&self, name: &[u8]) -> bool {
         // A pattern may leave its partition out, so the parsed key is rendered again and compared.
         F::parse(self.layout, name).is_some_and(|(_, key)| self.key(&key) == name)
@@ -123,18 +134,24 @@ impl<P: Partition> ReadTx<'_, P> {
     }
 
     /// Whether the key exists.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn exists<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<bool> {
         decode::flag(self.read(key, Read::Exists)?.1)
     }
 
     /// Whether each of these keys exists. A remote engine is asked once for all of them. At most
     /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
+    ///
+    /// Cost: reads made together. On a remote engine one round trip for all of them, none if they are cached.
     pub fn exists_many<F: Family<Partition = P>>(&mut self, keys: &[Key<F>]) -> Result<Vec<bool>> {
         let replies = self.read_many(keys, &Read::Exists)?;
         replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
     }
 
     /// When the key expires, in milliseconds since 1970. `None` = the key is absent or has no deadline.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
         decode::deadline(self.read(key, Read::ExpireTime)?.1)
     }
@@ -142,12 +159,16 @@ impl<P: Partition> ReadTx<'_, P> {
 
 impl<P: Partition> Tx<'_, P> {
     /// Removes the key.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
         let raw = self.key(key);
         self.raw.write(raw, Write::Del)
     }
 
     /// Restarts the TTL of an existing key of a `refresh` family.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn touch<F: Family<Partition = P, Ttl = emberkeep_schema::Refresh>>(
         &mut self,
         key: &Key<F>,
@@ -157,6 +178,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Sets the deadline of an existing key of a `given` family.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn expire_at<F: Family<Partition = P, Ttl = Given>>(
         &mut self,
         key: &Key<F>,
@@ -172,13 +195,33 @@ impl<P: Partition> Tx<'_, P> {
         write_declared(&mut self.read.raw, self.read.families, raw, write, WrittenFamily::of::<F>())
     }
 
+    /// Writes any number of items by as few commands as possible. Nothing happens if there are none.
+    fn write_many<F: Family<Partition = P>, T>(
+        &mut self,
+        key: &Key<F>,
+        items: impl Iterator<Item = Result<T>>,
+        items_max: usize,
+        write: fn(Vec<T>) -> Write,
+    ) -> Result<()> {
+        let mut items = items.peekable();
+        while items.peek().is_some() {
+            let part = items.by_ref().take(items_max).collect::<Result<_>>()?;
+            self.write(key, write(part))?;
+        }
+        Ok(())
+    }
+
     /// Appends an entry to the partition's log in the same commit. The log keeps the newest
     /// [`LOG_ENTRIES_DEFAULT`](crate::limits::LOG_ENTRIES_DEFAULT) entries.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn record(&mut self, entry: impl Into<Bytes>) -> Result<()> {
         self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
     }
 
     /// Appends an entry to a log of at most `entries_max` entries (at least 1).
+    ///
+    /// Cost: local; sent with the commit.
     pub fn record_bounded(
         &mut self,
         entry: impl Into<Bytes>,
@@ -189,6 +232,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Publishes a message if the transaction commits.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn publish<F, C>(&mut self, channel: &Key<F>, message: &C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Channel<C>>,
@@ -205,6 +250,8 @@ impl<P: Partition> Tx<'_, P> {
     /// the next element of something would need a round trip each. Reads and writes of `work` have no other
     /// effect. On an engine in this process, or when no read was missing, `work` does not run and the result
     /// is `None`.
+    ///
+    /// Cost: local. Its reads share the round trip of the read that was missing.
     pub fn prefetch<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if !self.raw.begin_prefetch() {
             return None;
@@ -217,11 +264,15 @@ impl<P: Partition> Tx<'_, P> {
 
 impl<P: Partition> ReadTx<'_, P> {
     /// A read of a raw key, for tools that work without families.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn raw_read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
         self.raw.read(key, read)
     }
 
     /// Many reads of raw keys, requested together. Each has its own result.
+    ///
+    /// Cost: on a remote engine one round trip for all of them, none if they are cached.
     pub fn raw_read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
         self.raw.read_many(reads)
     }
@@ -229,6 +280,8 @@ impl<P: Partition> ReadTx<'_, P> {
 
 impl<P: Partition> Tx<'_, P> {
     /// A write of a raw key, for tools and tests. No TTL policy is applied.
+    ///
+    /// Cost: local; sent with the commit. [`Write::LSet`] reads its position.
     pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
         self.raw.write(key, write)
     }
@@ -242,30 +295,22 @@ fn write_declared(
     write: Write,
     family: WrittenFamily,
 ) -> Result<()> {
-    let ttl = family.declaration.ttl;
-    let fixed = match ttl {
-        Ttl::Fixed { .. } => {
-            decode::deadline(raw.read_of(&key, Read::ExpireTime, family.declaration.name)?)?
-        }
-        _ => None,
-    };
     // Only these writes can be refused because of the key's type; the error then names the family.
     families.note(family);
-    match fixed {
-        // The write keeps the deadline. Setting it again would be refused in the key's last millisecond.
-        Some(_) => raw.write(key, write),
-        None => {
-            raw.write(key.clone(), write)?;
-            refresh(raw, key, ttl)
-        }
-    }
+    raw.write(key.clone(), write)?;
+    refresh(raw, key, family.declaration.ttl)
 }
 
 fn refresh(raw: &mut RawTx<'_>, key: RawKey, ttl: Ttl) -> Result<()> {
     match ttl {
-        Ttl::Fixed { ms } | Ttl::Refresh { ms } => {
+        Ttl::Refresh { ms } => {
             let at = raw.now() + ms;
             raw.write(key, Write::ExpireAt(at))
+        }
+        // The first write sets it, later ones keep it. The engine knows which this is: nothing is read.
+        Ttl::Fixed { ms } => {
+            let at = raw.now() + ms;
+            raw.write(key, Write::ExpireAtIfNone(at))
         }
         Ttl::Persistent | Ttl::Given => Ok(()),
     }

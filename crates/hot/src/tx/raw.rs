@@ -170,10 +170,16 @@ impl<'a> RawTx<'a> {
     pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
         check_key(&key)?;
         write.check()?;
-        if let Write::Set(_, Expiry::At(at)) | Write::ExpireAt(at) = write
+        if let Some(at) = write.deadline()
             && at <= self.now()
         {
             return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
+        }
+        if let Write::LSet(at, _) = write
+            && self.read(&key, Read::LRange(at, at))? == Reply::List(vec![])
+        {
+            // The server would refuse it after other writes of the transaction. The read is validated.
+            return Err(Error::invalid("index", format!("{at}, the list {} is shorter", show(&key))));
         }
         if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
             return Err(Error::invalid(

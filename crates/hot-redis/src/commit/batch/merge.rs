@@ -15,9 +15,9 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         writes.clear();
         return writes.push(write);
     }
-    if let Some(at) = deadline_before(writes, &write) {
+    if let Some(deadline) = deadline_before(writes, &write) {
         push_merged(writes, write);
-        return writes.push(ExpireAt(at));
+        return push_merged(writes, deadline);
     }
     if let (IncrBy(by), Some(Set(text, _))) = (&write, writes.last_mut())
         && let Some(sum) = increased(text, *by)
@@ -28,12 +28,22 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
     match (write, writes.last_mut()) {
         // A SET that keeps the deadline inherits that of the SET before it.
         (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
+        // The SET decides whether there is a deadline, unless it keeps the one before it.
+        (ExpireAtIfNone(at), Some(Set(_, expiry @ Expiry::Never))) => *expiry = Expiry::At(at),
+        (ExpireAtIfNone(_), Some(Set(_, Expiry::At(_)))) => {}
         // A SET with a deadline of its own replaces all writes before it.
         (ExpireAt(at), Some(Set(value, _))) => *writes = vec![Set(std::mem::take(value), Expiry::At(at))],
         (Persist, Some(Set(value, _))) => *writes = vec![Set(std::mem::take(value), Expiry::Never)],
         // The key is present for both or for neither.
-        (write @ (ExpireAt(_) | Persist), Some(last @ (ExpireAt(_) | Persist))) => *last = write,
+        (ExpireAtIfNone(at), Some(last @ Persist)) => *last = ExpireAt(at),
+        (ExpireAtIfNone(_), Some(ExpireAt(_) | ExpireAtIfNone(_))) => {}
+        (write @ (ExpireAt(_) | Persist), Some(last)) if last.is_of_deadline() => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
+        (HIncrBy(field, by), Some(HIncrBy(last, sum)))
+            if field == *last && sum.saturating_add(by).abs() <= INCREMENT_MAX =>
+        {
+            *sum += by
+        }
         (SAdd(new), Some(SAdd(old)))
         | (SRem(new), Some(SRem(old)))
         | (ZRem(new), Some(ZRem(old)))
@@ -56,20 +66,12 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
 /// Removes the deadline at the end of these writes, if the key is certainly present before and after the
 /// write that follows: then the deadline may come last. It must come last if it passes before the commit: the
 /// server would remove the key at once, and the write would create another one.
-fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<i64> {
-    use Write::*;
-    let grows =
-        |write: &Write| matches!(write, IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_));
-    if !grows(write) {
-        return None;
-    }
-    match writes[..] {
-        [.., ref before, ExpireAt(at)] if grows(before) || matches!(before, Set(..)) => {
-            writes.pop();
-            Some(at)
-        }
-        _ => None,
-    }
+fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<Write> {
+    let is_last = match &writes[..] {
+        [.., before, Write::ExpireAt(_) | Write::ExpireAtIfNone(_)] => before.leaves_key(),
+        _ => false,
+    };
+    (is_last && write.leaves_key()).then(|| writes.pop()).flatten()
 }
 
 /// A number as text, after an increment; `None` if it is not a number or overflows. Then the commit is
@@ -136,7 +138,7 @@ mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::early_deadline;
+    use crate::script::{has_early_deadline, postponed};
 
     fn words(words: &[&'static str]) -> Vec<Bytes> {
         words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
@@ -185,15 +187,33 @@ mod tests {
         assert_eq!(merged([add("a"), ExpireAt(7), Persist, ExpireAt(8)]), [add("a"), ExpireAt(8)]);
         let keyed =
             |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
-        let early = |writes| early_deadline(&keyed(merged(writes)));
-        assert_eq!(early(vec![add("a"), ExpireAt(7), add("b")]), None);
-        assert_eq!(early(vec![ExpireAt(7), add("b")]), Some(7), "it may be absent before");
+        let early = |writes| -> Vec<i64> {
+            let writes = keyed(merged(writes));
+            let marks = has_early_deadline(&writes).then(|| postponed(&writes).marks).unwrap_or_default();
+            marks.into_iter().map(|(_, at)| at).collect()
+        };
+        assert!(early(vec![add("a"), ExpireAt(7), add("b")]).is_empty());
+        assert_eq!(early(vec![ExpireAt(7), add("b")]), [7], "it may be absent before");
+        let removed = vec![add("a"), ExpireAt(7), SRem(words(&["a"])), add("b")];
+        assert_eq!(early(removed), [7], "or in between");
+        assert_eq!(early(vec![ExpireAt(7), SRem(words(&["a"])), ExpireAt(8)]), [7, 8]);
+    }
+
+    #[test]
+    fn the_first_write_of_a_fixed_life_sets_the_deadline() {
+        use Write::*;
+        let (add, set) = (|word| SAdd(words(&[word])), |at| Set(Bytes::from_static(b"1"), at));
+        let once = ExpireAtIfNone;
         assert_eq!(
-            early(vec![add("a"), ExpireAt(7), SRem(words(&["a"])), add("b")]),
-            Some(7),
-            "or in between"
+            merged([add("a"), once(7), add("b"), once(8), add("c"), once(9)]),
+            [SAdd(words(&["a", "b", "c"])), once(7)]
         );
-        assert_eq!(early(vec![ExpireAt(7), SRem(words(&["a"])), ExpireAt(8)]), Some(8));
+        let kept = || set(Expiry::Keep);
+        assert_eq!(merged([kept(), once(7), kept(), once(8), IncrBy(0)]), [kept(), once(7)]);
+        assert_eq!(merged([set(Expiry::Never), once(7)]), [set(Expiry::At(7))]);
+        assert_eq!(merged([set(Expiry::At(6)), once(7)]), [set(Expiry::At(6))]);
+        assert_eq!(merged([Persist, once(7)]), [ExpireAt(7)]);
+        assert_eq!(merged([add("a"), once(7), ExpireAt(8), once(9)]), [add("a"), ExpireAt(8)]);
     }
 
     #[test]

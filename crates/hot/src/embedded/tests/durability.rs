@@ -56,6 +56,8 @@ fn what_had_ended_does_not_come_back_through_a_later_write() {
         vec![Write::SAdd(vec![bytes("new")])],
         vec![Write::ExpireAt(T0 + 99_999)],
         vec![Write::Persist],
+        vec![Write::ExpireAtIfNone(T0 + 99_999)],
+        vec![Write::SAdd(vec![bytes("new")]), Write::ExpireAtIfNone(T0 + 99_999)],
         vec![Write::IncrBy(1)],
         vec![Write::Set(bytes("new"), Expiry::Keep)],
         vec![Write::Set(bytes("new"), Expiry::Never)],
@@ -77,6 +79,30 @@ fn what_had_ended_does_not_come_back_through_a_later_write() {
             assert_eq!(reloaded(&disk, &clock), before, "swept {swept}, {writes:?}");
         }
     }
+}
+
+#[test]
+fn the_journal_has_what_a_conditional_deadline_did() {
+    let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
+    let engine = on(&disk, &clock).open().unwrap();
+    let put = |text, at| {
+        vec![(key("k"), Write::Set(bytes(text), Expiry::Keep)), (key("k"), Write::ExpireAtIfNone(at))]
+    };
+    let length = |engine: &Embedded| engine.stats().journal_pending_bytes;
+    write(&engine, put("first", T0 + 10)).unwrap();
+    let first = length(&engine);
+    write(&engine, put("later", T0 + 20)).unwrap();
+    assert!(length(&engine) - first < first, "one SET that keeps the deadline");
+    clock.advance(11);
+    write(&engine, put("again", T0 + 30)).unwrap();
+    let add = (key("set"), Write::SAdd(vec![bytes("a")]));
+    let (removed, once) =
+        ((key("set"), Write::SRem(vec![bytes("a")])), |at| (key("set"), Write::ExpireAtIfNone(at)));
+    write(&engine, vec![add.clone(), once(T0 + 40), removed, once(T0 + 50), add, once(T0 + 60)]).unwrap();
+    let before = dump(&engine.inner);
+    assert_eq!(before.iter().map(|key| key.deadline).collect::<Vec<_>>(), [Some(T0 + 30), Some(T0 + 60)]);
+    drop(engine);
+    assert_eq!(reloaded(&disk, &clock), before);
 }
 
 /// Writes until the disk refuses.

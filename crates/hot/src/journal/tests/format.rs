@@ -28,17 +28,21 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
         Just(Write::Del),
         any::<i64>().prop_map(Write::IncrBy),
         vec((text(), text()), 1..5).prop_map(Write::HSet),
+        (text(), any::<i64>()).prop_map(|(field, by)| Write::HIncrBy(field, by)),
         list().prop_map(Write::HDel),
         list().prop_map(Write::SAdd),
         list().prop_map(Write::SRem),
         vec((text(), score()), 1..5).prop_map(Write::ZAdd),
+        (text(), score()).prop_map(|(member, by)| Write::ZIncrBy(member, by)),
         list().prop_map(Write::ZRem),
         list().prop_map(Write::LPush),
         list().prop_map(Write::RPush),
         (1usize..1000).prop_map(Write::LPop),
         (1usize..1000).prop_map(Write::RPop),
+        (any::<i64>(), text()).prop_map(|(at, value)| Write::LSet(at, value)),
         any::<(i64, i64)>().prop_map(|(start, stop)| Write::LTrim(start, stop)),
         (1i64..1 << 48).prop_map(Write::ExpireAt),
+        (1i64..1 << 48).prop_map(Write::ExpireAtIfNone),
         Just(Write::Persist),
     ]
 }
@@ -131,6 +135,7 @@ fn what_redis_writes_is_understood() {
     means("HMSET k f v", Write::HSet(vec![(bytes("f"), bytes("v"))]));
     means("LPOP k", Write::LPop(1));
     means("EXPIREAT k 7", Write::ExpireAt(7000));
+    means("PEXPIREAT k 7 nx", Write::ExpireAtIfNone(7));
     assert_eq!(spoken("SELECT 0").unwrap(), []);
     assert_eq!(spoken("UNLINK a b").unwrap(), [(bytes("a"), Write::Del), (bytes("b"), Write::Del)]);
     for unknown in

@@ -37,12 +37,10 @@ pub(super) fn lifetime(
 
 /// Whether the key lives for certain or is gone for certain, whatever the source says.
 fn existence(writes: &[&Write]) -> Option<bool> {
-    use Write::*;
-    let last = writes.iter().rev().find(|write| !matches!(write, ExpireAt(_) | Persist))?;
+    let last = writes.iter().rev().find(|write| !write.is_of_deadline())?;
     match last {
-        Set(..) | IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_) => Some(true),
-        Del => Some(false),
-        _ => None,
+        Write::Del => Some(false),
+        last => last.leaves_key().then_some(true),
     }
 }
 
@@ -75,22 +73,13 @@ impl Life {
             }
             Write::Del => *self = Life { exists: false, deadline: None },
             Write::ExpireAt(at) => self.deadline = self.exists.then_some(*at),
+            Write::ExpireAtIfNone(at) => self.deadline = self.deadline.or(Some(*at)).filter(|_| self.exists),
             Write::Persist => self.deadline = None,
-            Write::IncrBy(_)
-            | Write::HSet(_)
-            | Write::SAdd(_)
-            | Write::ZAdd(_)
-            | Write::LPush(_)
-            | Write::RPush(_) => {
+            write if write.leaves_key() => {
                 self.deadline = self.deadline.filter(|_| self.exists);
                 self.exists = true;
             }
-            Write::HDel(_) | Write::SRem(_) | Write::ZRem(_) => {
-                self.end_if_empty(source, key, so_far, write)?
-            }
-            Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
-                self.end_if_empty(source, key, so_far, write)?
-            }
+            _ => self.end_if_empty(source, key, so_far, write)?,
         }
         Ok(())
     }

@@ -1,0 +1,90 @@
+//! What transactions cost: runs of the body, and calls to the server by the engine's own counters.
+
+mod fault_harness;
+
+use emberkeep_hot::{Error, Scope};
+use emberkeep_schema::{Number, Text, family};
+use fault_harness::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+family! {
+    /// Lives for a minute from its first write.
+    pub LOT = "lot:{arena}:{id}" { kind: Text<Number<i64>>, partition: Arena, parts: (id: u32), ttl: fixed(60_000), owner: "test" }
+}
+family! {
+    /// The last id.
+    pub NEXT = "next:{arena}" { kind: Text<Number<i64>>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
+}
+
+/// Commits and reads since the last look.
+fn calls(scope: &Scope<Arena>, before: &mut (u64, u64)) -> (u64, u64) {
+    let stats = scope.store().stats();
+    let now = (stats.commit_calls, stats.read_calls);
+    let since = (now.0 - before.0, now.1 - before.1);
+    *before = now;
+    since
+}
+
+/// Writes of a `fixed` family read nothing: one run of the body, one call, also where the keys exist.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn six_hundred_puts_of_a_fixed_family_are_one_call() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let scope = store_on(&server.url()).await.scope(arena("lots"));
+    scope.put(&NEXT.key(), 0).await.expect("the partition's task is running");
+    let mut before = (0, 0);
+    calls(&scope, &mut before);
+    for round in 1..=3 {
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = runs.clone();
+        let body = move |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            (0..600).try_for_each(|id| tx.put(&LOT.key(id), &round))
+        };
+        scope.transact(body).await.expect("a transaction");
+        assert_eq!(runs.load(Ordering::Relaxed), 1, "round {round}");
+        assert_eq!(calls(&scope, &mut before), (1, 0), "round {round}");
+    }
+    let mut client = server.client();
+    assert_eq!(client.call(&["GET", "lot:lots:599"]).text(), "3");
+    assert!(client.call(&["PTTL", "lot:lots:599"]).int() > 0);
+}
+
+/// The next id from a counter, then a new key of a fixed family: tasks of one process share their commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn next_id_then_put_shares_commits() {
+    const TASKS: u32 = 64;
+    const EACH: u32 = 10;
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let scope = store_on(&server.url()).await.scope(arena("ids"));
+    scope.put(&NEXT.key(), 0).await.expect("the partition's task is running");
+    let mut before = (0, 0);
+    calls(&scope, &mut before);
+    let tasks = (0..TASKS).map(|_| {
+        let scope = scope.clone();
+        tokio::spawn(async move {
+            for _ in 0..EACH {
+                let body = |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+                    let id = tx.get(&NEXT.key())?.unwrap_or(0) + 1;
+                    tx.put(&NEXT.key(), &id)?;
+                    tx.put(&LOT.key(id as u32), &id)
+                };
+                scope.transact(body).await?;
+            }
+            Ok::<_, Error>(())
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("no panic").expect("transactions");
+    }
+    let (commits, reads) = calls(&scope, &mut before);
+    let transactions = u64::from(TASKS * EACH);
+    assert!(
+        commits <= transactions / 4 && reads <= 2,
+        "{commits} commits and {reads} reads for {transactions}"
+    );
+    assert_eq!(scope.get(&NEXT.key()).await, Ok(Some(i64::from(TASKS * EACH))));
+    let ids: Vec<_> = (1..=TASKS * EACH).map(|id| LOT.key(id)).collect();
+    let lots = scope.get_many(&ids).await.expect("a read");
+    assert!(lots.iter().zip(1..).all(|(lot, id)| *lot == Some(id)));
+}
