@@ -89,9 +89,9 @@ pub(crate) fn problem(what: &str) -> RefOr<Response> {
 
 /// Declares sets of errors that an operation names among its responses.
 macro_rules! problem_responses {
-    ($($(#[$attribute:meta])* $name:ident { $($status:literal $what:literal),+ })+) => { $(
+    ($($(#[$attribute:meta])* $vis:vis $name:ident { $($status:literal $what:literal),+ })+) => { $(
         $(#[$attribute])*
-        pub(in crate::routes) struct $name;
+        $vis struct $name;
 
         impl utoipa::IntoResponses for $name {
             fn responses() -> std::collections::BTreeMap<

@@ -13,9 +13,9 @@ use utoipa::{IntoResponses, ToSchema};
 
 problem_responses! {
     /// 404.
-    NotFound { 404 "It does not exist" }
+    pub(super) NotFound { 404 "It does not exist" }
     /// 409.
-    Conflict { 409 "The current state does not allow it; `error` says why" }
+    pub(super) Conflict { 409 "The current state does not allow it; `error` says why" }
 }
 
 /// 423.

@@ -4,16 +4,18 @@ use crate::openapi::problem_responses;
 
 problem_responses! {
     /// Errors of every request to a room.
-    RoomErrors { 404 "The room or the player does not exist", 410 "The room has expired" }
+    pub(super) RoomErrors { 404 "The room or the player does not exist", 410 "The room has expired" }
     /// Errors of every request of a device.
-    DeviceErrors { 403 "The reconnect token is missing or wrong, the device is banned, or the room is locked" }
+    pub(super) DeviceErrors {
+        403 "The reconnect token is missing or wrong, the device is banned, or the room is locked"
+    }
     /// Errors of every request of the master.
-    MasterErrors {
+    pub(super) MasterErrors {
         403 "The master key is missing or wrong",
         429 "Too many wrong master keys; `Retry-After` says how long to wait"
     }
     /// The error of public requests that are rate-limited.
-    RateLimitErrors {
+    pub(super) RateLimitErrors {
         429 "Too many of these requests from one address; `Retry-After` says how long to wait"
     }
 }
