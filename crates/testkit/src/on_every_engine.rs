@@ -5,33 +5,39 @@
 /// for all of them, which says how many there are and names those that fail).
 ///
 /// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs
-/// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot`,
-/// `emberkeep-hot-redis` and `tokio`: this one depends on nothing it helps to test.
+/// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot` and
+/// `emberkeep-hot-redis`: this one depends on nothing it helps to test. `@in [hot] [redis]` before `mod` names them
+/// by other paths.
 #[macro_export]
 macro_rules! on_every_engine {
-    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+    (mod $($suite:tt)+) => {
+        $crate::on_every_engine! { @in [::emberkeep_hot] [::emberkeep_hot_redis] mod $($suite)+ }
+    };
+    (@in [$($hot:tt)+] [$($redis:tt)+] mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
         mod $suite {
             use super::$($cases)::+ as cases;
-            use emberkeep_hot::{Store, embedded::Embedded};
+            use $($hot)+::{Store, embedded::Embedded};
             use std::io::Write as _;
 
             $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    cases::$case(Store::new(std::sync::Arc::new(Embedded::in_memory()))).await;
+                #[test]
+                fn $case() {
+                    $crate::block_on(async {
+                        cases::$case(Store::new(std::sync::Arc::new(Embedded::in_memory()))).await;
+                    });
                 }
             )*
 
             /// Runs every case, one after another, on the server of a URL.
             async fn run_all(engine: &str, url: &str) {
-                let engine_there = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                let engine_there = $($redis)+::RedisEngine::connect(url).await;
                 let store = Store::new(engine_there.expect("the server of the test is up"));
                 let started = std::time::Instant::now();
                 let (mut count, mut failed) = (0, Vec::new());
                 $(
                     count += 1;
                     // A task of its own catches the panic: one run shows everything that is wrong.
-                    if tokio::spawn(cases::$case(store.clone())).await.is_err() {
+                    if $crate::tokio::spawn(cases::$case(store.clone())).await.is_err() {
                         failed.push(stringify!($case));
                     }
                 )*
@@ -42,18 +48,16 @@ macro_rules! on_every_engine {
                 assert!(failed.is_empty(), "failed on {engine}: {failed:#?}");
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_redis() {
+            #[test]
+            fn every_case_on_redis() {
                 let Some(server) = $crate::shared_redis() else { return };
-                run_all("redis", &server.fresh_db()).await;
+                $crate::block_on(run_all("redis", &server.fresh_db()));
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_a_cluster() {
+            #[test]
+            fn every_case_on_a_cluster() {
                 let Some(cluster) = $crate::shared_cluster() else { return };
-                let nodes: Vec<String> =
-                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-                run_all("cluster", &format!("redis+cluster://{}", nodes.join(","))).await;
+                $crate::block_on(run_all("cluster", &cluster.url()));
             }
         }
     };
@@ -67,33 +71,48 @@ macro_rules! on_every_engine {
 /// name is the prefix of its keys: cases beside it may sweep the whole store.
 #[macro_export]
 macro_rules! on_two_connections {
-    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+    (mod $($suite:tt)+) => {
+        $crate::on_two_connections! { @in [::emberkeep_hot] [::emberkeep_hot_redis] mod $($suite)+ }
+    };
+    (@in [$($hot:tt)+] [$($redis:tt)+] mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
         mod $suite {
             use super::$($cases)::+ as cases;
-            use emberkeep_hot::Store;
+            use $($hot)+::Store;
 
             async fn connect(url: &str) -> Store {
-                let engine = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                let engine = $($redis)+::RedisEngine::connect(url).await;
                 Store::new(engine.expect("the server of the test is up"))
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_redis() {
+            #[test]
+            fn every_case_on_redis() {
                 let Some(server) = $crate::shared_redis() else { return };
-                $(
-                    let url = server.fresh_db();
-                    cases::$case(connect(&url).await, connect(&url).await).await;
-                )*
+                $crate::block_on(async {
+                    $(
+                        let url = server.fresh_db();
+                        cases::$case(connect(&url).await, connect(&url).await).await;
+                    )*
+                });
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_a_cluster() {
+            #[test]
+            fn every_case_on_a_cluster() {
                 let Some(cluster) = $crate::shared_cluster() else { return };
-                let nodes: Vec<String> =
-                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-                let url = format!("redis+cluster://{}?prefix={}/", nodes.join(","), stringify!($suite));
-                $(cases::$case(connect(&url).await, connect(&url).await).await;)*
+                let url = format!("{}?prefix={}/", cluster.url(), stringify!($suite));
+                $crate::block_on(async {
+                    $(cases::$case(connect(&url).await, connect(&url).await).await;)*
+                });
             }
         }
     };
+}
+
+/// Runs a test on a runtime of two threads.
+///
+/// # Panics
+/// When the future panics.
+pub fn block_on<F: Future>(test: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().expect("threads for a test");
+    runtime.block_on(test)
 }
