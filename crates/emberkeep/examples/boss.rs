@@ -30,7 +30,7 @@ async fn hit(game: &Scope<Match>, player: &'static str, damage: u32) -> Result<b
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Store::open("memory:").await?; // or "file:DIR", "redis://…", "redis+cluster://…"
     let game = store.scope(Match(Name::new("m1").expect("a word without a colon")));
     let boss = Boss { hp: 100, killer: None, extra: Default::default() };

@@ -38,7 +38,7 @@ async fn cast(zone: &Scope<Zone>, character: u32, spell: Name) -> Result<Result<
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = ManualClock::at(1_000_000);
     let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open()?;
     let zone = Store::new(Arc::new(engine)).scope(Zone(Name::new("north").expect("a word")));

@@ -49,7 +49,7 @@ async fn finish(realm: &Scope<Realm>) -> Result<Vec<u32>, Error> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (store, clock) = store_at(0);
     let realm = store.scope(Realm(Name::new("north").expect("a word")));
     build(&realm, 1, 60_000).await?;

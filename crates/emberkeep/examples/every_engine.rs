@@ -29,7 +29,7 @@ async fn take(store: &Store, player: u32) -> Result<bool, Error> {
 }
 
 /// Sixteen tasks want the flag, and one gets it.
-async fn one_winner(url: &str) -> Result<(), Error> {
+async fn one_winner(url: &str) -> Result<(), OpenError> {
     let store = Store::open(url).await?;
     let tasks: Vec<_> = (0..16)
         .map(|player| {
@@ -43,11 +43,11 @@ async fn one_winner(url: &str) -> Result<(), Error> {
     }
     println!("{winners} of 16 has the flag on {}", url.split(':').next().unwrap_or_default());
     assert_eq!(winners, 1);
-    store.close().await
+    Ok(store.close().await?)
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     one_winner("memory:").await?;
     // `None`, and a line that says so, where the server is not installed.
     if let Some(server) = testing::redis() {

@@ -54,7 +54,7 @@ async fn best(season: &Scope<Season>, count: i64) -> Result<Vec<(String, i64)>, 
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let season = Store::open("memory:").await?.scope(Season(7));
     for (id, name) in [(1, "ann"), (2, "bob"), (3, "eve")] {
         let player = Player { name: name.into(), points: 0, extra: Default::default() };

@@ -14,7 +14,7 @@ family! {
 }
 
 /// Opens a store, counts, and closes it: what was answered is on disk then.
-async fn count(url: &str) -> Result<i64, Error> {
+async fn count(url: &str) -> Result<i64, OpenError> {
     let store = Store::open(url).await?;
     let game = store.scope(Game);
     let runs = game
@@ -29,7 +29,7 @@ async fn count(url: &str) -> Result<i64, Error> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(url) = std::env::args().nth(1) {
         println!("run {}", count(&url).await?);
         return Ok(());

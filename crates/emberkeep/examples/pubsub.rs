@@ -41,7 +41,7 @@ async fn say(zone: &Scope<Zone>, from: &str, text: &str) -> Result<(), Error> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let zone = Store::open("memory:").await?.scope(Zone(Name::new("north").expect("a word")));
     let mut chat = zone.subscribe(&CHAT.key()).await?;
     assert!(say(&zone, "ann", "").await.is_err());

@@ -55,7 +55,7 @@ async fn pay(realm: &Scope<Realm>, from: u32, to: u32, amount: i64) -> Result<()
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let realm = Store::open("memory:").await?.scope(Realm(Name::new("north").expect("a word")));
     realm.put(&GOLD.key(1), 50).await?;
     assert_eq!(pay(&realm, 1, 2, 30).await, Ok(()));

@@ -40,7 +40,7 @@ async fn walk(from: &Scope<Room>, to: &Scope<Room>, player: u32) -> Result<bool,
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Store::open("memory:").await?;
     let (hall, cellar) = (room(&store, "hall"), room(&store, "cellar"));
     for player in [1, 2, 3] {

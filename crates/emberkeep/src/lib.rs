@@ -46,7 +46,7 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // In process. "file:DIR" or "redis://…" instead changes nothing below.
 //! let store = Store::open("memory:").await?;
 //! let realm = Realm(Name::new("north").expect("a word without a colon"));

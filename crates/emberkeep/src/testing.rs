@@ -45,7 +45,7 @@
 //! ```no_run
 //! use emberkeep::{prelude::*, testing};
 //!
-//! # #[tokio::main] async fn main() -> Result<(), Error> {
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let Some(server) = testing::redis() else { return Ok(()) };
 //! let store = Store::open(&server.url()).await?;
 //! server.kill9();

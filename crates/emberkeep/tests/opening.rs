@@ -12,7 +12,7 @@ family! {
     NUMBER = "number" { kind: Text<Number<i64>>, partition: Game, parts: (), ttl: persistent, owner: "test" }
 }
 
-async fn count(url: &str) -> Result<i64, Error> {
+async fn count(url: &str) -> Result<i64, OpenError> {
     let store = Store::open(url).await?;
     store.scope(Game).transact(|tx| tx.incr_by(&NUMBER.key(), 1)).await?;
     let number = store.scope(Game).get(&NUMBER.key()).await?.unwrap_or(0);
@@ -55,4 +55,21 @@ fn a_server_that_is_gone_is_named_without_the_password() {
     assert!(matches!(error, OpenError::Store(Error::Unavailable { .. })), "{error:?}");
     let told = error.to_string();
     assert!(told.contains(&server.address()) && !told.contains("s3cret"), "{told}");
+}
+
+/// The closure does not name its error: `Error` converts from nothing else. A second conversion would end that.
+#[test]
+fn the_error_of_a_closure_is_inferred_where_the_function_returns_error() {
+    async fn next(store: &Store) -> Result<i64, Error> {
+        let number = store
+            .scope(Game)
+            .transact(|tx| {
+                let number = tx.get(&NUMBER.key())?.unwrap_or(0);
+                Ok(number)
+            })
+            .await?;
+        Ok(number + 1)
+    }
+    let store = block_on(Store::open("memory:")).expect("nothing can fail");
+    assert_eq!(block_on(next(&store)), Ok(1));
 }

@@ -8,6 +8,9 @@ const UNDERSTOOD: &str =
 
 /// Why a store could not be opened. No text shows more of a URL than its scheme and the names of its options: the rest
 /// may hold a password.
+///
+/// There is no conversion into [`Error`] on purpose. [`Error`] is made of nothing but itself, so the compiler knows the
+/// error of a closure wherever `?` passes it on as an [`Error`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -62,14 +65,4 @@ pub enum OpenError {
     /// The URL of a server is malformed, or the engine could not be opened: the folder or the server is not usable.
     #[error(transparent)]
     Store(#[from] Error),
-}
-
-/// For operations of a game that open a store and use it: one error for both.
-impl From<OpenError> for Error {
-    fn from(error: OpenError) -> Error {
-        match error {
-            OpenError::Store(error) => error,
-            other => Error::Invalid { what: "store URL", problem: other.to_string() },
-        }
-    }
 }

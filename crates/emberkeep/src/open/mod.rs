@@ -21,7 +21,7 @@ pub trait OpenStore: Sized {
     /// use emberkeep::prelude::*;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Error> {
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let url = std::env::var("GAME_STORE").unwrap_or_else(|_| "memory:".into());
     /// let store = Store::open(&url).await?;
     /// assert_eq!(store.name(), "the embedded engine");

@@ -257,7 +257,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "redis")]
     #[test]
     fn a_server_is_read_by_its_engine_and_printed_without_a_password() {
         for text in
@@ -275,15 +274,5 @@ mod tests {
             let told = StoreUrl::parse(text).expect_err(text).to_string();
             assert!(told.contains(expected) && !told.contains("s3cret"), "{text}: {told}");
         }
-    }
-
-    #[cfg(not(feature = "redis"))]
-    #[test]
-    fn without_the_engine_the_feature_is_named() {
-        let told = StoreUrl::parse("redis://joe:s3cret@h:1").expect_err("no engine").to_string();
-        assert!(
-            told.contains("the feature `redis` of the crate emberkeep") && !told.contains("s3cret"),
-            "{told}"
-        );
     }
 }
