@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Hot state on some engine. Cheap to clone.
+#[doc = include_str!("../../docs/store.md")]
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
@@ -238,6 +239,7 @@ impl<P: Partition> Scope<P> {
     ///
     /// The body is a pure function of what it reads, its captures, `tx.now()` and `tx.random()`. It may run
     /// several times; only the effects of the last run are committed. An error of the body discards them.
+    #[doc = include_str!("../../docs/transact.md")]
     pub async fn transact<T, E, F>(&self, body: F) -> Result<T, E>
     where
         F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,

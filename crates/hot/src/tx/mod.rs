@@ -38,6 +38,7 @@ use families::Families;
 use member::Member;
 
 /// One run of a transaction's body over one partition.
+#[doc = include_str!("../../docs/tx.md")]
 pub struct Tx<'a, P> {
     raw: RawTx<'a>,
     layout: &'a KeyLayout,
