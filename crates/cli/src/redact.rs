@@ -1,7 +1,7 @@
 //! Texts that may hold a password, as they may be shown.
 
 /// Options of a store's URL whose values may be read by everybody.
-const HARMLESS: [&str; 3] = ["prefix", "wait", "ca"];
+const HARMLESS: [&str; 4] = ["prefix", "wait", "ca", "durability"];
 
 /// The URL of a store without what may be a password: what stands before the last `@`, and options that we do not know.
 pub(crate) fn masked(text: &str) -> String {
@@ -51,6 +51,7 @@ mod tests {
             ("rediss://host:6379/0?ca=/a/ca.pem&prefix=eu:", "rediss://host:6379/0?ca=/a/ca.pem&prefix=eu:"),
             ("redis://host:6379", "redis://host:6379"),
             ("embedded", "embedded"),
+            ("file:data?durability=always", "file:data?durability=always"),
         ] {
             assert_eq!(masked(text), shown);
         }

@@ -1,31 +1,34 @@
-//! Opens a store by its URL: the only place that knows which engines exist.
+//! The store of a command: its URL, and the flags that say the same of an embedded one.
 
 use crate::diagnose;
-use crate::redact::masked;
 use crate::size::Size;
 use anyhow::{Context, bail};
-use emberkeep::hot::{Store, embedded::Embedded, journal};
-use emberkeep::redis::{RedisEngine, RedisUrl};
+use emberkeep::StoreUrl;
+use emberkeep::hot::{Store, embedded::Options, journal};
 use std::path::PathBuf;
-use std::sync::Arc;
+
+/// What `--hot` calls the store in this process. As a URL it is `memory:`, or `file:DIR` with `--data DIR`.
+const EMBEDDED: &str = "embedded";
 
 /// Help below the flags of every command that takes a store.
 pub(crate) const URLS: &str = "\
 Store URLs (--hot):
   embedded                               in this process; durable with --data DIR
+  memory:, file:DIR                      the same as URLs
   redis://127.0.0.1:6379/0               Redis or Valkey, database 0
   rediss://user:password@host:6379       with TLS; public authorities are trusted
   redis+cluster://host1:6379,host2:6379  Redis Cluster; rediss+cluster:// with TLS
 Options of a URL, after ? and separated by &:
-  wait=1           an answer waits until one replica has the write
-  ca=/path/ca.pem  trusts this authority instead of the public ones; needs TLS
-  prefix=eu:       a text in front of every key
+  wait=1             an answer waits until one replica has the write
+  ca=/path/ca.pem    trusts this authority instead of the public ones; needs TLS
+  prefix=eu:         a text in front of every key
+  durability=always  of file:DIR: like --durability
 Example: --hot 'rediss://game:secret@cache.example:6379/0?wait=1&ca=/etc/ca.pem'";
 
 /// Which store a command works on.
 #[derive(clap::Args, Debug)]
 pub(crate) struct StoreArguments {
-    /// Where hot state lives: embedded, redis://…, rediss://… or redis+cluster://…; see below
+    /// Where hot state lives: embedded, memory:, file:DIR, redis://…, rediss://… or redis+cluster://…; see below
     #[arg(
         long,
         value_name = "URL",
@@ -58,35 +61,55 @@ impl StoreArguments {
 
     /// Refuses what cannot be opened, without opening anything.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        if let Some(folder) = self.data.as_ref().filter(|folder| folder.exists() && !folder.is_dir()) {
-            bail!(
-                "--data is {}, which is a file; name a folder, which is made if it does not exist",
-                folder.display()
-            );
-        }
-        if self.is_in_process() {
-            if self.data.is_none() && self.durability.is_some() {
-                bail!("--durability is about a store in a folder; name one with --data");
-            }
-            return Ok(());
-        }
-        if !self.hot.contains("://") {
-            bail!("--hot is {:?}, expected embedded, redis://… or redis+cluster://…", masked(&self.hot));
-        }
-        if self.data.is_some() {
-            bail!("--data is the folder of the embedded store; leave it out when --hot names a server");
-        }
-        if self.durability.is_some() {
-            bail!(
-                "--durability is about the embedded store; a server has its own settings, such as appendfsync"
-            );
-        }
-        RedisUrl::parse(&self.hot).map(drop).context("cannot use --hot")
+        self.url().map(drop)
     }
 
     /// Whether the store is inside this process, where no other process reaches it.
     pub(crate) fn is_in_process(&self) -> bool {
-        self.hot == "embedded"
+        self.url().is_ok_and(|url| url.is_in_process())
+    }
+
+    /// The URL, with what the flags say besides.
+    fn url(&self) -> anyhow::Result<StoreUrl> {
+        let text = if self.hot == EMBEDDED { "memory:" } else { &self.hot };
+        let mut url =
+            StoreUrl::parse(text).context("cannot use --hot, expected embedded or the URL of a store")?;
+        match url.embedded_options() {
+            Some(options) => self.complete(options)?,
+            None if self.data.is_some() => {
+                bail!("--data is the folder of the embedded store; leave it out when --hot names a server")
+            }
+            None if self.durability.is_some() => bail!(
+                "--durability is about the embedded store; a server has its own settings, such as appendfsync"
+            ),
+            None => {}
+        }
+        Ok(url)
+    }
+
+    /// Sets what the flags say of an embedded store.
+    fn complete(&self, options: &mut Options) -> anyhow::Result<()> {
+        if let Some(folder) = &self.data {
+            if self.hot != EMBEDDED {
+                bail!("--data names a folder, and --hot another store; leave one of them out");
+            }
+            options.data = Some(folder.clone());
+        }
+        if let Some(folder) = options.data.as_ref().filter(|folder| folder.exists() && !folder.is_dir()) {
+            let flag = if self.data.is_some() { "--data is" } else { "--hot names" };
+            let folder = folder.display();
+            bail!("{flag} {folder}, which is a file; name a folder, which is made if it does not exist");
+        }
+        if let Some(durability) = self.durability {
+            if options.data.is_none() {
+                bail!("--durability is about a store in a folder; name one with --data");
+            }
+            options.durability = durability.into();
+        }
+        if let Some(bytes) = self.memory_max.and_then(Size::bytes) {
+            options.memory_bytes_max = Some(bytes);
+        }
+        Ok(())
     }
 }
 
@@ -122,29 +145,17 @@ impl From<Durability> for journal::Durability {
 
 /// Opens the store.
 pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
-    arguments.check()?;
-    if arguments.is_in_process() {
-        return embedded(arguments);
-    }
-    match RedisEngine::connect(&arguments.hot).await {
-        Ok(engine) => Ok(Store::new(engine)),
+    let url = arguments.url()?;
+    let is_in_process = url.is_in_process();
+    match url.open().await {
+        Ok(store) => Ok(store),
+        Err(error) if is_in_process => {
+            Err(anyhow::Error::new(error).context("cannot open the embedded store"))
+        }
         Err(error) => {
             let advice = diagnose::advice(&arguments.hot, &error.to_string());
             let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
             Err(anyhow::Error::new(error).context(format!("cannot open the store{advice}")))
         }
     }
-}
-
-fn embedded(arguments: &StoreArguments) -> anyhow::Result<Store> {
-    let mut options = Embedded::builder();
-    if let Some(folder) = &arguments.data {
-        options =
-            options.data(folder).durability(arguments.durability.unwrap_or(Durability::EverySec).into());
-    }
-    if let Some(bytes) = arguments.memory_max.and_then(Size::bytes) {
-        options = options.memory_bytes_max(bytes);
-    }
-    let engine = options.open().context("cannot open the embedded store")?;
-    Ok(Store::new(Arc::new(engine)))
 }

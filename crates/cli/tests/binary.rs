@@ -112,12 +112,18 @@ fn the_page_of_keys_is_current() {
 
 #[test]
 fn a_mistake_on_the_command_line_is_explained() {
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["demo", "--for", "30"], "such as 500ms, 30s, 2m or 1h"),
         (&["demo", "--players", "0"], "0 is not in 1..=100000"),
         (&["demo", "--plaiers", "3"], "--players"),
         (&["schema", "keys", "--format", "xml"], "possible values: table, markdown, json"),
-        (&["demo", "--hot", "postgres"], "expected embedded, redis://… or redis+cluster://…"),
+        (
+            &["demo", "--hot", "postgres"],
+            "expected embedded or the URL of a store: the store URL has no scheme",
+        ),
+        (&["demo", "--hot", "file:"], "names no folder"),
+        (&["demo", "--hot", "file:x?durabilty=no"], "file: understands durability= and prefix="),
+        (&["demo", "--hot", "memory:", "--data", "x"], "leave one of them out"),
         (&["demo", "--hot", "redis://127.0.0.1:1", "--data", "x"], "leave it out"),
         (&["demo", "--durability", "always"], "name one with --data"),
         (&["demo", "--durability", "often", "--data", "x"], "possible values: always, everysec, no"),

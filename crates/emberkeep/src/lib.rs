@@ -2,12 +2,11 @@
 //!
 //! *Ember* is the hot state that changes every tick, *keep* is what must never be lost. A game declares its keys
 //! once ([`schema`]), writes each operation as one atomic transaction ([`hot`]), and runs it unchanged in process or on
-//! Redis, Valkey and their Cluster ([`redis`]).
+//! Redis, Valkey and their Cluster.
 //!
 //! ```
-//! use emberkeep::hot::{Error, Store, embedded::Embedded};
-//! use emberkeep::schema::{Json, Name, Text, family, partition, record};
-//! use std::{sync::Arc, time::Duration};
+//! use emberkeep::prelude::*;
+//! use std::time::Duration;
 //!
 //! partition! {
 //!     /// What all keys of one transaction share.
@@ -47,9 +46,9 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
-//! // In process. `RedisEngine::connect("redis://…").await?` instead changes nothing below.
-//! let store = Store::new(Arc::new(Embedded::in_memory()));
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // In process. "file:DIR" or "redis://…" instead changes nothing below.
+//! let store = Store::open("memory:").await?;
 //! let realm = Realm(Name::new("north").expect("a word without a colon"));
 //! store.scope(realm.clone()).put(&CHEST.key(7), Chest::new(100)).await?;
 //!
@@ -60,13 +59,67 @@
 //! # }
 //! ```
 //!
-//! [`games`] holds complete games that are built on nothing but this; [`primitives`] what several of them needed.
+//! # Where to look
+//!
+//! | question | page |
+//! |---|---|
+//! | how do I open a store? | [`OpenStore::open`](OpenStore::open), [`StoreUrl`] |
+//! | what can a transaction do, and when does it run again? | [`hot::Tx`], [`hot::Scope::transact`] |
+//! | how do I declare keys? | [`family!`](schema::family!), [`partition!`](schema::partition!), [`record!`](schema::record!) |
+//! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
+//! | claims, cooldowns, due queues, indexes, ids | [`primitives`] |
+//! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
+//! | how do I test on all of them? | `testing` |
+//!
+//! # Features
+//!
+//! | feature | what it adds | default |
+//! |---|---|---|
+//! | `redis` | the engine on Redis, Valkey and Redis Cluster, and TLS | yes |
+//! | `games` | complete games that are built on nothing but this crate | yes |
+//! | `testing` | servers, clocks and runners for the tests of your game | no |
+//!
+//! A game that runs in process only needs none of them, and compiles less than half of the crates:
+//! `emberkeep = { …, default-features = false }`.
 
-pub use emberkeep_games as games;
-pub use emberkeep_hot as hot;
-pub use emberkeep_hot_redis as redis;
-pub use emberkeep_primitives as primitives;
-pub use emberkeep_schema as schema;
+mod open;
+pub mod prelude;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use open::{OpenError, OpenStore, StoreUrl};
+
+/// Complete games, each in one folder: keys, rules and operations.
+#[cfg(feature = "games")]
+pub mod games {
+    #[doc(inline)]
+    pub use emberkeep_games::*;
+}
+
+/// Hot state: the store, its transactions, and the engine in this process.
+pub mod hot {
+    #[doc(inline)]
+    pub use emberkeep_hot::*;
+}
+
+/// What several games needed: claims, cooldowns, due queues, indexes, ids. All of it works inside a transaction.
+pub mod primitives {
+    #[doc(inline)]
+    pub use emberkeep_primitives::*;
+}
+
+/// The engine on Redis, Valkey and Redis Cluster.
+#[cfg(feature = "redis")]
+pub mod redis {
+    #[doc(inline)]
+    pub use emberkeep_hot_redis::*;
+}
+
+/// Keys and values: how they are declared, and how they are encoded.
+pub mod schema {
+    #[doc(inline)]
+    pub use emberkeep_schema::*;
+}
 
 /// The README's example is compiled and run with the documentation tests.
 #[cfg(doctest)]

@@ -30,6 +30,7 @@ type Task = (mpsc::UnboundedSender<QueuedTransaction>, JoinHandle<()>);
 type Tasks = Mutex<HashMap<Bytes, Task, foldhash::fast::RandomState>>;
 
 /// Hot state on Redis or Valkey.
+#[doc = include_str!("../docs/engine.md")]
 pub struct RedisEngine {
     shared: Arc<Shared>,
     tasks: Arc<Tasks>,

@@ -9,6 +9,12 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 
 /// Encodes and decodes a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how its values are stored",
+    label = "not a codec",
+    note = "write `Json<{Self}>` for a record or anything that serde knows, `Number<{Self}>` for an integer, \
+            `Id<{Self}>` for a key part; `Utf8` is text, `Raw` is bytes"
+)]
 pub trait Codec: 'static {
     /// The plain value.
     type Value: Send + 'static;
@@ -77,6 +83,7 @@ fn decode_part<P: Part>(bytes: &[u8]) -> Result<P, ValueError> {
 
 macro_rules! number_codecs {
     ($($integer:ident)*) => { $(
+        #[diagnostic::do_not_recommend]
         impl Codec for Number<$integer> {
             type Value = $integer;
             const TYPE: &'static str = "integer";

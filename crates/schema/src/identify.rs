@@ -93,13 +93,13 @@ mod tests {
     family! {
         /// A session.
         pub(crate) SESSION = "session:{id}" {
-            kind: Text<Raw>, partition: Shard, parts: (id: u64), ttl: given, owner: "darkages"
+            kind: Text<Raw>, partition: shared Shard, parts: (id: u64), ttl: given, owner: "darkages"
         }
     }
     family! {
         /// A declared extra key.
         pub(crate) HINT = "ember:hint:{id}" {
-            kind: Text<Raw>, partition: Shard, parts: (id: u64), ttl: given, owner: "darkages"
+            kind: Text<Raw>, partition: shared Shard, parts: (id: u64), ttl: given, owner: "darkages"
         }
     }
 

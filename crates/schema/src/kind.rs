@@ -55,7 +55,7 @@ pub trait Kind: 'static {
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $kind:ident<$value:ident>;)*) => { $(
         $(#[$attribute])*
-        pub struct $kind<$value: Codec>(PhantomData<fn() -> $value>);
+        pub struct $kind<$value>(PhantomData<fn() -> $value>);
 
         impl<$value: Codec> Kind for $kind<$value> {
             const NAME: KindName = KindName::$kind;
@@ -81,7 +81,7 @@ kinds! {
 }
 
 /// A hash from field `N` to value `V`.
-pub struct Hash<N: Codec, V: Codec>(PhantomData<fn() -> (N, V)>);
+pub struct Hash<N, V>(PhantomData<fn() -> (N, V)>);
 
 impl<N: Codec, V: Codec> Kind for Hash<N, V> {
     const NAME: KindName = KindName::Hash;

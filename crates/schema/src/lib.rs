@@ -40,7 +40,7 @@ pub use identify::Identified;
 pub use kind::{Channel, Hash, Kind, KindName, List, Set, SortedSet, Text};
 pub use layout::{InvalidPrefix, KeyLayout, Topology};
 pub use name::Name;
-pub use part::{InvalidPart, Part, Shape, Sink};
+pub use part::{InvalidPart, Part, PartValue, Shape, Sink};
 pub use partition::Partition;
 pub use pattern::Piece;
 pub use render::Row;
@@ -53,7 +53,7 @@ pub use value_error::ValueError;
 pub mod macro_support {
     pub use crate::declaration::value_of;
     pub use crate::part::is_constant_part;
-    pub use crate::pattern::{diagnose, key_bytes_max, piece_count, pieces};
+    pub use crate::pattern::{Problem, diagnose, key_bytes_max, piece_count, pieces};
     pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::ttl::Milliseconds;
     pub use serde;

@@ -49,6 +49,11 @@ impl Shape {
 /// 2. `parse` accepts exactly the texts that `write` gives, and gives the value back.
 ///
 /// [`part!`](crate::part!) declares a new type over an existing part and keeps the contract by itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a key",
+    label = "not a key part",
+    note = "use `Name` for text, an integer or a `Uuid`, or a type of your own declared with `part!`"
+)]
 pub trait Part: Sized {
     /// Name of the type in the documents.
     const TYPE: &'static str;
@@ -62,6 +67,32 @@ pub trait Part: Sized {
 
     /// Reads the canonical text, and nothing else.
     fn parse(text: &str) -> Option<Self>;
+}
+
+/// What `key(…)` of a family takes for a part of type `P`: the part, by value or by reference.
+#[diagnostic::on_unimplemented(
+    message = "this part of the key is a `{P}`, not a `{Self}`",
+    label = "expected `{P}`",
+    note = "the `parts` of the family say which types its keys take; a type made by `part!` is built like `{P}(…)`"
+)]
+pub trait PartValue<P> {
+    /// The part.
+    fn part(&self) -> &P;
+}
+
+impl<P: Part> PartValue<P> for P {
+    #[inline]
+    fn part(&self) -> &P {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Part> PartValue<P> for &P {
+    #[inline]
+    fn part(&self) -> &P {
+        self
+    }
 }
 
 /// A text that cannot stand in a key.
@@ -119,6 +150,7 @@ pub const fn is_constant_part(text: &str) -> bool {
 
 macro_rules! integer_parts {
     ($($integer:ident)*) => { $(
+        #[diagnostic::do_not_recommend]
         impl Part for $integer {
             const TYPE: &'static str = stringify!($integer);
             const SHAPE: Shape = Shape::Integer;

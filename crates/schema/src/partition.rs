@@ -9,10 +9,15 @@ use std::{fmt::Debug, hash::Hash};
 /// transaction has one partition and cannot reach a second one.
 ///
 /// [`partition!`](crate::partition!) declares one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a partition",
+    label = "not a partition",
+    note = "declare what all keys of a transaction share: `partition! {{ pub struct Realm(Name) as \"realm\"; }}`"
+)]
 pub trait Partition: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Name of the type in the documents.
     const NAME: &'static str;
-    /// The `{name}` of the partition in patterns. A pattern need not contain it.
+    /// The `{name}` of the partition in patterns. Only a `shared` family may leave it out.
     const PART: Option<&'static str>;
     /// The one text of a partition that has no value of its own, such as `galaxy`.
     const FIXED: Option<&'static str> = None;

@@ -272,6 +272,24 @@ macro_rules! record {
         ::core::compile_error!(concat!("after ", stringify!($json),
             " may stand `or VALUE`, `default` or `optional`: what holds when the field is absent"))
     };
+
+    // Not of the form above: find the first field that is wrong.
+    (@explain $name:ident $(#[$attribute:meta])* $field_vis:vis $field:ident: $type:ty => $json:literal
+        $($absent:ident $($default:expr)?)? $(, $($rest:tt)*)?) => {
+        $crate::record! { @explain $name $($($rest)*)? }
+    };
+    (@explain $name:ident $(#[$attribute:meta])* $field_vis:vis $field:ident: $type:ty $(, $($rest:tt)*)?) => {
+        ::core::compile_error!(concat!("record ", stringify!($name), ": the field `", stringify!($field),
+            "` has no name in JSON; write `", stringify!($field), ": ", stringify!($type), " => \"",
+            stringify!($field), "\"`"));
+    };
+    (@explain $name:ident $($other:tt)*) => {
+        ::core::compile_error!(concat!("record ", stringify!($name),
+            ": a field is `name: Type => \"jsonName\"`, with `or VALUE`, `default` or `optional` after it for one that may be absent"));
+    };
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident { $($fields:tt)* } $(then $then:path)?) => {
+        $crate::record! { @explain $name $($fields)* }
+    };
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub struct Row {
     pub owner: String,
     /// The services that read it.
     pub readers: String,
-    /// What all keys of a transaction share.
+    /// What all keys of a transaction share. "all share it" = on one server the key is the same in all partitions.
     pub partition: String,
     /// The family of the records that it points at, or nothing.
     pub index_of: String,
@@ -71,7 +71,10 @@ impl Row {
             readers: family.readers.join(", "),
             partition: match family.partition_fixed {
                 Some(text) => format!("{}: always {text}", family.partition),
-                None => format!("{}: {}", family.partition, tag(family)),
+                None if family.carries_partition() || layout.topology() == Topology::Cluster => {
+                    format!("{}: {}", family.partition, tag(family))
+                }
+                None => format!("{}: {}, all share it", family.partition, tag(family)),
             },
             index_of: family.index_of.unwrap_or_default().to_owned(),
             description: family.doc.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -240,7 +243,7 @@ mod tests {
     family! {
         /// All monsters.
         pub(crate) ALL = "monsters:all" {
-            kind: Set<Id<u32>>, partition: Tenant, parts: (), ttl: fixed(60_000), owner: "monsters", index_of: MONSTER
+            kind: Set<Id<u32>>, partition: shared Tenant, parts: (), ttl: fixed(60_000), owner: "monsters", index_of: MONSTER
         }
     }
     family! {
@@ -293,6 +296,7 @@ mod tests {
         assert_eq!(single.lines().count(), 2 + 2 + 4);
         assert!(single.contains("| `MONSTER` | `p:atlas:monster:<tenantId>:<uniqueId>` | string |"));
         assert!(single.contains("| Tenant: \\<tenantId> |  | Monster instance data \\| all of it. |"));
+        assert!(single.contains("| Tenant: \\<tenantId>, all share it | `MONSTER` | All monsters. |"));
         assert!(!single.contains('{'));
         let cluster = all().to_markdown(&KeyLayout::cluster());
         assert!(cluster.starts_with("`<name>` stands for a value"));

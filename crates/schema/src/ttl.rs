@@ -65,14 +65,18 @@ impl Automatic for Persistent {}
 impl Automatic for Fixed {}
 impl Automatic for Refresh {}
 
-/// Lets `ttl: fixed(…)` take milliseconds or a [`Duration`]: traits cannot do that in a constant,
-/// two inherent methods of one name can.
+/// Lets `ttl: fixed(…)` take milliseconds or a [`Duration`]: traits cannot do that in a constant, inherent methods of
+/// one name can.
+///
+/// The compiler looks for a method that takes `self`, then `&self`, then `&mut self`. So a plain number, which could be
+/// of any integer type, is an `i64`, and constants of type `u64` and `u32` are taken, too. The method's name is
+/// what the error says about all other types.
 #[doc(hidden)]
 pub struct Milliseconds<T>(pub T);
 
 impl Milliseconds<i64> {
     /// The checked number.
-    pub const fn get(self) -> i64 {
+    pub const fn from_i64_u64_u32_or_duration(self) -> i64 {
         assert!(self.0 > 0, "the TTL of a family must be longer than 0 ms; write `ttl: persistent` for none");
         self.0
     }
@@ -80,11 +84,28 @@ impl Milliseconds<i64> {
 
 impl Milliseconds<Duration> {
     /// The checked number.
-    pub const fn get(self) -> i64 {
-        let ms = self.0.as_millis();
-        assert!(ms <= i64::MAX as u128, "the TTL of a family is longer than i64 milliseconds");
-        Milliseconds(ms as i64).get()
+    pub const fn from_i64_u64_u32_or_duration(self) -> i64 {
+        checked(self.0.as_millis())
     }
+}
+
+impl Milliseconds<u64> {
+    /// The checked number.
+    pub const fn from_i64_u64_u32_or_duration(&self) -> i64 {
+        checked(self.0 as u128)
+    }
+}
+
+impl Milliseconds<u32> {
+    /// The checked number.
+    pub const fn from_i64_u64_u32_or_duration(&mut self) -> i64 {
+        checked(self.0 as u128)
+    }
+}
+
+const fn checked(ms: u128) -> i64 {
+    assert!(ms <= i64::MAX as u128, "the TTL of a family is longer than i64 milliseconds");
+    Milliseconds(ms as i64).from_i64_u64_u32_or_duration()
 }
 
 impl Ttl {
@@ -121,9 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_and_durations_are_both_taken() {
-        const PLAIN: i64 = Milliseconds(1500).get();
-        const SPAN: i64 = Milliseconds(Duration::from_millis(1500)).get();
-        assert_eq!(PLAIN, SPAN);
+    fn milliseconds_and_durations_are_taken() {
+        const PLAIN: i64 = Milliseconds(1500).from_i64_u64_u32_or_duration();
+        const SPAN: i64 = Milliseconds(Duration::from_millis(1500)).from_i64_u64_u32_or_duration();
+        const UNSIGNED: i64 = Milliseconds(1500_u64).from_i64_u64_u32_or_duration();
+        const SHORT: i64 = Milliseconds(1500_u32).from_i64_u64_u32_or_duration();
+        assert_eq!([PLAIN, SPAN, UNSIGNED, SHORT], [1500; 4]);
     }
 }

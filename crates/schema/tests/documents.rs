@@ -22,10 +22,10 @@ partition! {
 }
 
 macro_rules! families {
-    ($($partition:ident $name:ident = $pattern:literal ($($part:ident: $type:ty),*);)*) => {
+    ($(($($partition:ident)+) $name:ident = $pattern:literal ($($part:ident: $type:ty),*);)*) => {
         $(family! {
             $name = $pattern {
-                kind: Text<Raw>, partition: $partition, parts: ($($part: $type),*), ttl: persistent, owner: "a game"
+                kind: Text<Raw>, partition: $($partition)+, parts: ($($part: $type),*), ttl: persistent, owner: "a game"
             }
         })*
 
@@ -36,47 +36,47 @@ macro_rules! families {
 }
 
 families! {
-    Tenant REACTOR_NEXT = "reactors:next_id" ();
-    Tenant REACTORS = "reactors:all" ();
-    Tenant REACTOR = "reactor:{id}" (id: u32);
-    Tenant REACTOR_MAP = "reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid);
-    Tenant REACTOR_COOLDOWN = "reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid, classification: u32, x: i16, y: i16);
+    (shared Tenant) REACTOR_NEXT = "reactors:next_id" ();
+    (shared Tenant) REACTORS = "reactors:all" ();
+    (shared Tenant) REACTOR = "reactor:{id}" (id: u32);
+    (Tenant) REACTOR_MAP = "reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid);
+    (Tenant) REACTOR_COOLDOWN = "reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid, classification: u32, x: i16, y: i16);
 
-    Tenant MONSTER = "atlas:monster:{tenantId}:{uniqueId}" (uniqueId: u32);
-    Tenant MONSTER_MAP = "atlas:monster-map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid);
-    Tenant MONSTER_NEXT = "atlas:monster-ids:{tenantId}:next" ();
-    Tenant MONSTER_FREE = "atlas:monster-ids:{tenantId}:free" ();
-    Tenant MONSTER_COOLDOWN = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}" (monsterId: u32, skillId: u32);
-    Tenant DROP_TIMER = "atlas:drop-timer:{tenantId}:{uniqueId}" (uniqueId: u32);
+    (Tenant) MONSTER = "atlas:monster:{tenantId}:{uniqueId}" (uniqueId: u32);
+    (Tenant) MONSTER_MAP = "atlas:monster-map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}" (worldId: u8, channelId: u8, mapId: u32, instance: Uuid);
+    (Tenant) MONSTER_NEXT = "atlas:monster-ids:{tenantId}:next" ();
+    (Tenant) MONSTER_FREE = "atlas:monster-ids:{tenantId}:free" ();
+    (Tenant) MONSTER_COOLDOWN = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}" (monsterId: u32, skillId: u32);
+    (Tenant) DROP_TIMER = "atlas:drop-timer:{tenantId}:{uniqueId}" (uniqueId: u32);
 
-    Room ROOM_META = "brp:room:{code}:meta" ();
-    Room ROOM_STATE = "brp:room:{code}:state" ();
-    Room DEVICE_TO_PLAYER = "brp:room:{code}:device_to_player" ();
-    Room PLAYER_TO_DEVICE = "brp:room:{code}:player_to_device" ();
-    Room PLAYER_ACTIVE = "brp:room:{code}:player_active" ();
-    Room VOTE = "brp:room:{code}:vote:{round_id}:{item_id}" (round_id: Name, item_id: Name);
-    Room VOTE_RECEIVED = "brp:room:{code}:vote_received:{round_id}:{item_id}" (round_id: Name, item_id: Name);
+    (Room) ROOM_META = "brp:room:{code}:meta" ();
+    (Room) ROOM_STATE = "brp:room:{code}:state" ();
+    (Room) DEVICE_TO_PLAYER = "brp:room:{code}:device_to_player" ();
+    (Room) PLAYER_TO_DEVICE = "brp:room:{code}:player_to_device" ();
+    (Room) PLAYER_ACTIVE = "brp:room:{code}:player_active" ();
+    (Room) VOTE = "brp:room:{code}:vote:{round_id}:{item_id}" (round_id: Name, item_id: Name);
+    (Room) VOTE_RECEIVED = "brp:room:{code}:vote_received:{round_id}:{item_id}" (round_id: Name, item_id: Name);
 
-    Shard SESSION = "session:{id}" (id: u64);
-    Shard ZONE_PLAYERS = "zone:{id}:players" (id: u32);
-    Shard PLAYER_POSITION = "player:{id}:pos" (id: u64);
-    Shard PLAYER_ZONE = "player:{id}:zone" (id: u64);
-    Shard ZONE_CHANNEL = "channel:zone:{id}" (id: u32);
-    Shard CONNECTION = "internal:conn:{id}" (id: u64);
-    Shard RATE_LIMIT = "ratelimit:{id}:{action}" (id: u64, action: Name);
-    Shard SPATIAL_QUERY = "temp:spatial:query:{id}" (id: Name);
+    (shared Shard) SESSION = "session:{id}" (id: u64);
+    (shared Shard) ZONE_PLAYERS = "zone:{id}:players" (id: u32);
+    (shared Shard) PLAYER_POSITION = "player:{id}:pos" (id: u64);
+    (shared Shard) PLAYER_ZONE = "player:{id}:zone" (id: u64);
+    (shared Shard) ZONE_CHANNEL = "channel:zone:{id}" (id: u32);
+    (shared Shard) CONNECTION = "internal:conn:{id}" (id: u64);
+    (shared Shard) RATE_LIMIT = "ratelimit:{id}:{action}" (id: u64, action: Name);
+    (shared Shard) SPATIAL_QUERY = "temp:spatial:query:{id}" (id: Name);
 
-    Galaxy SHIP = "ship:{ship_id}" (ship_id: Uuid);
-    Galaxy STATION = "station:{station_id}" (station_id: Uuid);
-    Galaxy BODY = "body:{name}" (name: Name);
-    Galaxy TICK = "game:tick" ();
-    Galaxy PAUSED = "game:paused" ();
-    Galaxy MANEUVER = "maneuver:{ship_id}" (ship_id: Uuid);
-    Galaxy RULES = "automation:{ship_id}:rules" (ship_id: Uuid);
-    Galaxy RULE = "automation:{ship_id}:{rule_id}" (ship_id: Uuid, rule_id: Uuid);
-    Galaxy ONLINE = "connections:online" ();
-    Galaxy SYSTEM_BODIES = "system:{system_id}:bodies" (system_id: Name);
-    Galaxy SYSTEM_SHIPS = "system:{system_id}:ships" (system_id: Name);
+    (Galaxy) SHIP = "ship:{ship_id}" (ship_id: Uuid);
+    (Galaxy) STATION = "station:{station_id}" (station_id: Uuid);
+    (Galaxy) BODY = "body:{name}" (name: Name);
+    (Galaxy) TICK = "game:tick" ();
+    (Galaxy) PAUSED = "game:paused" ();
+    (Galaxy) MANEUVER = "maneuver:{ship_id}" (ship_id: Uuid);
+    (Galaxy) RULES = "automation:{ship_id}:rules" (ship_id: Uuid);
+    (Galaxy) RULE = "automation:{ship_id}:{rule_id}" (ship_id: Uuid, rule_id: Uuid);
+    (Galaxy) ONLINE = "connections:online" ();
+    (Galaxy) SYSTEM_BODIES = "system:{system_id}:bodies" (system_id: Name);
+    (Galaxy) SYSTEM_SHIPS = "system:{system_id}:ships" (system_id: Name);
 }
 
 /// The family and the partition of a raw key.

@@ -43,6 +43,7 @@ pub use binaries::schemathesis;
 pub use browser::{Page, open_page};
 pub use certificates::Certificates;
 pub use cluster::{RedisCluster, SlotMigration, key_slot};
+pub use on_every_engine::block_on;
 pub use options::{Flavor, RedisOptions};
 pub use port::{free_port, free_port_with_bus};
 pub use proxy::{FaultProxy, ProxyCounts, serve_proxy};
@@ -56,3 +57,7 @@ pub use shared_servers::{shared_cluster, shared_redis, shared_valkey};
 pub use small_disk::SmallDisk;
 pub use unavailable::Unavailable;
 pub use unlisted_cases::unlisted_cases;
+
+/// Used by the macros of this crate. Not a public interface.
+#[doc(hidden)]
+pub use tokio;

@@ -6,25 +6,31 @@
 /// fail).
 ///
 /// `on_every_engine!(mod ballots = cases::ballot { one_vote_each, a_late_vote });` runs
-/// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot`,
-/// `emberkeep-hot-redis` and `tokio`: this one depends on nothing it helps to test.
+/// `cases::ballot::one_vote_each` and the other one. The calling crate needs `emberkeep-hot` and
+/// `emberkeep-hot-redis`: this one depends on nothing it helps to test. `@in [hot] [redis]` before `mod` names them
+/// by other paths.
 #[macro_export]
 macro_rules! on_every_engine {
-    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+    (mod $($suite:tt)+) => {
+        $crate::on_every_engine! { @in [::emberkeep_hot] [::emberkeep_hot_redis] mod $($suite)+ }
+    };
+    (@in [$($hot:tt)+] [$($redis:tt)+] mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
         mod $suite {
             use super::$($cases)::+ as cases;
-            use emberkeep_hot::{Store, embedded::Embedded};
+            use $($hot)+::{Store, embedded::Embedded};
             use std::io::Write as _;
 
             $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    cases::$case(Store::new(std::sync::Arc::new(Embedded::in_memory()))).await;
+                #[test]
+                fn $case() {
+                    $crate::block_on(async {
+                        cases::$case(Store::new(std::sync::Arc::new(Embedded::in_memory()))).await;
+                    });
                 }
             )*
 
             async fn on_server(url: &str) -> Store {
-                let engine = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                let engine = $($redis)+::RedisEngine::connect(url).await;
                 Store::new(engine.expect("the server of the test is up"))
             }
 
@@ -35,7 +41,7 @@ macro_rules! on_every_engine {
                 $(
                     count += 1;
                     // A task of its own catches the panic: one run shows everything that is wrong.
-                    if tokio::spawn(cases::$case(store.clone())).await.is_err() {
+                    if $crate::tokio::spawn(cases::$case(store.clone())).await.is_err() {
                         failed.push(stringify!($case));
                     }
                 )*
@@ -46,25 +52,22 @@ macro_rules! on_every_engine {
                 assert!(failed.is_empty(), "failed on {engine}: {failed:#?}");
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_with_closures_checked() {
+            #[test]
+            fn every_case_with_closures_checked() {
                 let engine = Embedded::builder().check_closures(true).open().expect("nothing to fail");
-                run_all("embedded, closures checked", Store::new(std::sync::Arc::new(engine))).await;
+                $crate::block_on(run_all("embedded, closures checked", Store::new(std::sync::Arc::new(engine))));
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_redis() {
+            #[test]
+            fn every_case_on_redis() {
                 let Some(server) = $crate::shared_redis() else { return };
-                run_all("redis", on_server(&server.fresh_db()).await).await;
+                $crate::block_on(async { run_all("redis", on_server(&server.fresh_db()).await).await });
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_a_cluster() {
+            #[test]
+            fn every_case_on_a_cluster() {
                 let Some(cluster) = $crate::shared_cluster() else { return };
-                let nodes: Vec<String> =
-                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-                let url = format!("redis+cluster://{}", nodes.join(","));
-                run_all("cluster", on_server(&url).await).await;
+                $crate::block_on(async { run_all("cluster", on_server(&cluster.url()).await).await });
             }
         }
     };
@@ -78,33 +81,48 @@ macro_rules! on_every_engine {
 /// name is the prefix of its keys: cases beside it may sweep the whole store.
 #[macro_export]
 macro_rules! on_two_connections {
-    (mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
+    (mod $($suite:tt)+) => {
+        $crate::on_two_connections! { @in [::emberkeep_hot] [::emberkeep_hot_redis] mod $($suite)+ }
+    };
+    (@in [$($hot:tt)+] [$($redis:tt)+] mod $suite:ident = $($cases:ident)::+ { $($case:ident),* $(,)? }) => {
         mod $suite {
             use super::$($cases)::+ as cases;
-            use emberkeep_hot::Store;
+            use $($hot)+::Store;
 
             async fn connect(url: &str) -> Store {
-                let engine = emberkeep_hot_redis::RedisEngine::connect(url).await;
+                let engine = $($redis)+::RedisEngine::connect(url).await;
                 Store::new(engine.expect("the server of the test is up"))
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_redis() {
+            #[test]
+            fn every_case_on_redis() {
                 let Some(server) = $crate::shared_redis() else { return };
-                $(
-                    let url = server.fresh_db();
-                    cases::$case(connect(&url).await, connect(&url).await).await;
-                )*
+                $crate::block_on(async {
+                    $(
+                        let url = server.fresh_db();
+                        cases::$case(connect(&url).await, connect(&url).await).await;
+                    )*
+                });
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn every_case_on_a_cluster() {
+            #[test]
+            fn every_case_on_a_cluster() {
                 let Some(cluster) = $crate::shared_cluster() else { return };
-                let nodes: Vec<String> =
-                    cluster.ports().iter().map(|port| format!("127.0.0.1:{port}")).collect();
-                let url = format!("redis+cluster://{}?prefix={}/", nodes.join(","), stringify!($suite));
-                $(cases::$case(connect(&url).await, connect(&url).await).await;)*
+                let url = format!("{}?prefix={}/", cluster.url(), stringify!($suite));
+                $crate::block_on(async {
+                    $(cases::$case(connect(&url).await, connect(&url).await).await;)*
+                });
             }
         }
     };
+}
+
+/// Runs a test on a runtime of two threads.
+///
+/// # Panics
+/// When the future panics.
+pub fn block_on<F: Future>(test: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().expect("threads for a test");
+    runtime.block_on(test)
 }

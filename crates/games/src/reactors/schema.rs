@@ -20,7 +20,7 @@ family! {
     /// The reactor id that was assigned last.
     pub REACTOR_ID_NEXT = "reactors:next_id" {
         kind: Text<Number<i64>>,
-        partition: Tenant,
+        partition: shared Tenant,
         parts: (),
         ttl: persistent,
         owner: "reactors",
@@ -31,7 +31,7 @@ family! {
     /// All reactors.
     pub REACTORS_ALL = "reactors:all" {
         kind: Set<Id<ReactorId>>,
-        partition: Tenant,
+        partition: shared Tenant,
         parts: (),
         ttl: persistent,
         owner: "reactors",
@@ -44,7 +44,7 @@ family! {
     /// Reactor instance data.
     pub REACTOR = "reactor:{id}" {
         kind: Text<Json<Reactor>>,
-        partition: Tenant,
+        partition: shared Tenant,
         parts: (id: ReactorId),
         ttl: persistent,
         owner: "reactors",

@@ -66,6 +66,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Hot state in this process.
+#[doc = include_str!("../../docs/embedded.md")]
 pub struct Embedded {
     inner: Arc<Inner>,
     background: Option<Background>,

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Hot state on some engine. Cheap to clone.
+#[doc = include_str!("../../docs/store.md")]
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,

@@ -33,6 +33,7 @@ impl<P: Partition> Scope<P> {
     /// If the future is dropped before the commit was sent, nothing is written, then or later. Once the
     /// commit was sent it cannot be taken back: it is executed or not, and only the state can tell. On the
     /// embedded engine the first poll commits; a later drop only stops waiting for the disk.
+    #[doc = include_str!("../../docs/transact.md")]
     pub fn transact<T, E, F>(&self, body: F) -> impl Future<Output = Result<T, E>> + Send
     where
         F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,

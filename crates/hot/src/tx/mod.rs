@@ -52,6 +52,7 @@ pub struct ReadTx<'a, P> {
 }
 
 /// One run of a transaction's body over one partition. It reads as a [`ReadTx`] does, and writes.
+#[doc = include_str!("../../docs/tx.md")]
 pub struct Tx<'a, P> {
     read: ReadTx<'a, P>,
 }

@@ -236,7 +236,7 @@ record! {
 family! {
     /// A wolf.
     pub WOLF = "index-test-wolf:{id}" {
-        kind: Text<Json<Wolf>>, partition: Realm, parts: (id: u64), ttl: persistent, owner: "test"
+        kind: Text<Json<Wolf>>, partition: shared Realm, parts: (id: u64), ttl: persistent, owner: "test"
     }
 }
 family! {

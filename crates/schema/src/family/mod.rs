@@ -86,6 +86,9 @@ pub trait Family: Copy + Send + Sync + 'static {
 /// The lines may stand in any order. The partition's `{name}` in the pattern is filled from the
 /// partition; the other names are `parts`, in order. A mistake in any of it is a compile error.
 ///
+/// A pattern without its partition's `{name}` gives keys that all partitions share on one server, and that each
+/// partition has for itself on a Cluster. If an existing document asks for that, say so: `partition: shared Tenant`.
+///
 /// Besides the [`Family`](crate::Family) implementation, the type has `key(parts…)`, which takes
 /// each part by value or by reference, and `parts(&key)`, which gives them back as a tuple.
 #[macro_export]
@@ -103,8 +106,12 @@ macro_rules! family {
         $crate::family! { @read $head kind[$kind] partition $b parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
     };
     (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
+        partition: shared $partition:ty $(, $($rest:tt)*)?) => {
+        $crate::family! { @read $head kind $a partition[true $partition] parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+    };
+    (@read $head:tt kind $a:tt partition[] parts $c:tt ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
         partition: $partition:ty $(, $($rest:tt)*)?) => {
-        $crate::family! { @read $head kind $a partition[$partition] parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
+        $crate::family! { @read $head kind $a partition[false $partition] parts $c ttl $d owner $e readers $f index_of $g $($($rest)*)? }
     };
     (@read $head:tt kind $a:tt partition $b:tt parts[] ttl $d:tt owner $e:tt readers $f:tt index_of $g:tt
         parts: ($($part:ident: $type:ty),* $(,)?) $(, $($rest:tt)*)?) => {
@@ -121,12 +128,12 @@ macro_rules! family {
     (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
         ttl: fixed($ms:expr) $(, $($rest:tt)*)?) => {
         $crate::family! { @read $head kind $a partition $b parts $c
-            ttl[Fixed { ms: $crate::macro_support::Milliseconds($ms).get() }] owner $e readers $f index_of $g $($($rest)*)? }
+            ttl[Fixed { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g $($($rest)*)? }
     };
     (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl[] owner $e:tt readers $f:tt index_of $g:tt
         ttl: refresh($ms:expr) $(, $($rest:tt)*)?) => {
         $crate::family! { @read $head kind $a partition $b parts $c
-            ttl[Refresh { ms: $crate::macro_support::Milliseconds($ms).get() }] owner $e readers $f index_of $g $($($rest)*)? }
+            ttl[Refresh { ms: $crate::macro_support::Milliseconds($ms).from_i64_u64_u32_or_duration() }] owner $e readers $f index_of $g $($($rest)*)? }
     };
     (@read $head:tt kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner[] readers $f:tt index_of $g:tt
         owner: $owner:literal $(, $($rest:tt)*)?) => {
@@ -157,9 +164,9 @@ macro_rules! family {
     (@read [$doc:tt $vis:tt $name:ident $pattern:literal] kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner[] $($rest:tt)*) => {
         $crate::family! { @unread $name [owner] $($rest)* }
     };
-    (@read $head:tt kind[$kind:ty] partition[$partition:ty] parts[$parts:tt] ttl[$($ttl:tt)*] owner[$owner:literal]
+    (@read $head:tt kind[$kind:ty] partition[$shared:literal $partition:ty] parts[$parts:tt] ttl[$($ttl:tt)*] owner[$owner:literal]
         readers[$($reader:literal,)*] index_of[$($record:ty)?]) => {
-        $crate::family! { @build $head [$kind] [$partition] $parts [$($ttl)*] [$owner] [$($reader,)*] [$($record)?] }
+        $crate::family! { @build $head [$kind] [$shared $partition] $parts [$($ttl)*] [$owner] [$($reader,)*] [$($record)?] }
     };
     (@read [$doc:tt $vis:tt $name:ident $pattern:literal] kind $a:tt partition $b:tt parts $c:tt ttl $d:tt owner $e:tt
         readers $f:tt index_of $g:tt $line:ident $($rest:tt)*) => {
@@ -219,7 +226,7 @@ macro_rules! family {
             ":` is given twice, is not of the expected form, or is none of kind, partition, parts, ttl, owner, readers, index_of"));
     };
 
-    (@build [[$($doc:expr)*] [$vis:vis] $name:ident $pattern:literal] [$kind:ty] [$partition:ty]
+    (@build [[$($doc:expr)*] [$vis:vis] $name:ident $pattern:literal] [$kind:ty] [$shared:literal $partition:ty]
         ($($part:ident: $type:ty,)*) [$ttl:ident $ttl_fields:tt] [$owner:literal] [$($reader:literal,)*] [$($record:ty)?]) => {
         $(#[doc = $doc])*
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -228,14 +235,14 @@ macro_rules! family {
 
         const _: () = {
             const PARTITION: ::core::option::Option<&'static str> = <$partition as $crate::Partition>::PART;
-            const PROBLEM: ::core::option::Option<&'static str> =
-                $crate::macro_support::diagnose($pattern, PARTITION, &[$(stringify!($part)),*]);
+            const PROBLEM: ::core::option::Option<$crate::macro_support::Problem> =
+                $crate::macro_support::diagnose($pattern, PARTITION, $shared, &[$(stringify!($part)),*]);
             // None of a bad pattern: one readable message is better than one and an index out of bounds.
             const COUNT: usize = if PROBLEM.is_some() { 0 } else { $crate::macro_support::piece_count($pattern) };
             const PIECES: [$crate::Piece; COUNT] = $crate::macro_support::pieces($pattern, PARTITION);
             const _: () = {
-                if let ::core::option::Option::Some(problem) = PROBLEM {
-                    ::core::panic!("{}", problem);
+                if let ::core::option::Option::Some(problem) = &PROBLEM {
+                    ::core::panic!("{}", problem.text());
                 }
                 let bytes = $crate::macro_support::key_bytes_max(
                     &PIECES,
@@ -276,11 +283,11 @@ macro_rules! family {
         impl $name {
             /// The key with these parts.
             #[inline]
-            $vis fn key(self, $($part: impl ::core::borrow::Borrow<$type>),*) -> $crate::Key<$name> {
+            $vis fn key(self, $($part: impl $crate::PartValue<$type>),*) -> $crate::Key<$name> {
                 let mut key = $crate::Key::empty();
                 let mut index = 0;
                 $(
-                    key.push::<$type>(index, ::core::borrow::Borrow::<$type>::borrow(&$part));
+                    key.push::<$type>(index, $crate::PartValue::<$type>::part(&$part));
                     index += 1;
                 )*
                 key
@@ -327,7 +334,7 @@ mod tests {
             ttl: refresh(Duration::from_secs(3600)),
             kind: Hash<Utf8, Number<i64>>,
             parts: (id: u64),
-            partition: Shard,
+            partition: shared Shard,
             readers: ["zones", "*"]
         }
     }

@@ -11,7 +11,7 @@ family! {
     /// Monster instance data.
     pub MONSTER = "names:{a}:{b}:{c}:{d}" {
         kind: Text<Raw>,
-        partition: Tenant,
+        partition: shared Tenant,
         parts: (a: Name, b: Name, c: Name, d: Name),
         ttl: persistent,
         owner: "monsters",

@@ -9,7 +9,7 @@ partition! {
 
 family! {
     /// Monster instance data.
-    pub MONSTER = "atlas:monster-{uniqueId}" {
+    pub MONSTER = "atlas:{tenantId}:monster-{uniqueId}" {
         kind: Text<Raw>,
         partition: Tenant,
         parts: (uniqueId: u32),

@@ -97,6 +97,12 @@ impl RedisCluster {
         self.nodes.iter().map(RedisServer::port).collect()
     }
 
+    /// `redis+cluster://127.0.0.1:port,…`
+    pub fn url(&self) -> String {
+        let nodes: Vec<String> = self.nodes.iter().map(RedisServer::address).collect();
+        format!("redis+cluster://{}", nodes.join(","))
+    }
+
     /// The nodes' URLs: seeds for a cluster client.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(RedisServer::url).collect()

@@ -1,0 +1,40 @@
+//! Opening a store by its URL: the one place that knows which engines exist.
+
+mod error;
+mod url;
+
+pub use error::OpenError;
+pub use url::StoreUrl;
+
+use emberkeep_hot::Store;
+use std::future::Future;
+
+/// `Store::open(url)`: part of the prelude, because [`Store`] itself knows no server.
+pub trait OpenStore: Sized {
+    /// Opens the store of a URL: `memory:`, `file:DIR`, `redis://…` or `redis+cluster://…`. [`StoreUrl`] lists all of
+    /// them with their options.
+    ///
+    /// A folder is loaded, and made if it does not exist. A server must answer and must be one on which the engine can
+    /// keep its promises. An error names what was wrong, and never shows a password.
+    ///
+    /// ```
+    /// use emberkeep::prelude::*;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let url = std::env::var("GAME_STORE").unwrap_or_else(|_| "memory:".into());
+    /// let store = Store::open(&url).await?;
+    /// assert_eq!(store.name(), "the embedded engine");
+    /// let error = Store::open("postgres://ann:secret@db").await.err().expect("no engine of ours").to_string();
+    /// assert!(error.contains("postgres:") && error.contains("redis://") && !error.contains("secret"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn open(url: &str) -> impl Future<Output = Result<Self, OpenError>> + Send;
+}
+
+impl OpenStore for Store {
+    async fn open(url: &str) -> Result<Store, OpenError> {
+        StoreUrl::parse(url)?.open().await
+    }
+}

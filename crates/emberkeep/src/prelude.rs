@@ -1,0 +1,21 @@
+//! Everything that a game names: `use emberkeep::prelude::*;`.
+//!
+//! The macros that declare keys and records, the codecs and kinds, the store and its errors. Primitives are not in it:
+//! a game names those that it uses.
+
+#[doc(inline)]
+pub use crate::open::{OpenError, OpenStore};
+#[doc(inline)]
+pub use emberkeep_hot::command::{LexBound, ScoreBound, ZSlice};
+#[doc(inline)]
+pub use emberkeep_hot::embedded::Embedded;
+#[doc(inline)]
+pub use emberkeep_hot::{Error, Scope, Store, Tx};
+#[cfg(feature = "redis")]
+#[doc(inline)]
+pub use emberkeep_hot_redis::RedisEngine;
+#[doc(inline)]
+pub use emberkeep_schema::{
+    Array, Channel, Codec, Family, Hash, Id, Json, Key, List, Name, Number, Partition, Raw, Schema, Set,
+    SortedSet, Text, Utf8, family, part, partition, record, schema,
+};
