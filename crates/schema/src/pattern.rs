@@ -18,6 +18,20 @@ pub enum Piece {
     Part(u8),
 }
 
+/// Whether a name, without prefix and tag, begins as those of logs do.
+#[doc(hidden)]
+pub const fn is_log_name(name: &str) -> bool {
+    is_log(name.as_bytes())
+}
+
+/// The same for bytes.
+pub(crate) const fn is_log(name: &[u8]) -> bool {
+    matches!(
+        name,
+        [b'l', b'o', b'g', b':', ..] | [b'e', b'm', b'b', b'e', b'r', b':', b'l', b'o', b'g', b':', ..]
+    )
+}
+
 /// What is wrong with a pattern, in plain words.
 #[doc(hidden)]
 pub const fn diagnose(pattern: &str, partition: Option<&str>, parts: &[&str]) -> Option<&'static str> {

@@ -12,7 +12,7 @@ mod score;
 mod write;
 
 pub use crate::kind::{Kind, KindFound};
-pub use effects::{Effects, LogAppend, Overflow};
+pub use effects::{Effects, LogAppend, LogExpiry, Overflow};
 pub(crate) use integer::{not_an_integer, parse_integer};
 pub(crate) use precondition::{KeyState, check};
 pub use precondition::{Precondition, Preconditions};

@@ -177,7 +177,7 @@ impl Inner {
     fn hash(&self, key: &[u8]) -> KeyHash {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        KeyHash(hasher.finish())
+        KeyHash::new(hasher.finish(), self.layout.is_log(key))
     }
 
     fn check_open(&self) -> Result<()> {

@@ -1,11 +1,13 @@
 //! The store that a game uses: an engine, the layout of its keys, and scopes of one partition each.
 
+mod follow;
 mod log;
 mod reads;
 mod set_pages;
 
-pub use crate::tx::log::{LogEntry, LogPage, log_keys, stored_entry};
+pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;
+pub use follow::{Followed, Follower};
 pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};

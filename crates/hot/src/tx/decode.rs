@@ -14,7 +14,7 @@ pub(crate) fn decoded<F: Family, C: Codec>(key: &[u8], bytes: &[u8]) -> Result<C
     })
 }
 
-fn named(key: &str, family: &str) -> String {
+pub(super) fn named(key: &str, family: &str) -> String {
     format!("{key} (family {family})")
 }
 
@@ -32,6 +32,8 @@ pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
         Error::TooLarge { key, what, found, unit, max } => {
             Error::TooLarge { key: named(&key, family), what, found, unit, max }
         }
+        Error::LogFull { key, max } => Error::LogFull { key: named(&key, family), max },
+        Error::Corrupt { key, reason } => Error::Corrupt { key: named(&key, family), reason },
         other => other,
     }
 }

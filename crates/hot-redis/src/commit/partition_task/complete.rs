@@ -11,6 +11,7 @@ use crate::failure::{Failure, forbidden};
 use crate::script::{self, Answer, GroupAnswer, Request, Status};
 use crate::shared::add;
 use emberkeep_hot::command::{Kind, RawKey, Read, wrong_type};
+use emberkeep_hot::store::not_an_entry;
 use emberkeep_hot::{Error, show};
 use redis::Value;
 use std::sync::Arc;
@@ -151,14 +152,19 @@ impl Completion<'_> {
             }
             GroupAnswer::WrongType { key, found } => {
                 let key = self.request.key_at(key).cloned().unwrap_or_default();
-                let expected = group.requirements(&self.task.log_keys).into_iter().find(|r| r.key == key);
+                let expected = group.requirements().into_iter().find(|r| r.key == key);
                 let kind = expected.map_or(Kind::Text, |r| r.kind);
                 one_at_fault(self.task, group, wrong_type(&key, kind, found));
             }
-            GroupAnswer::LogFull => {
-                let max = group.effects().log.iter().map(|entry| entry.entries_max).min().unwrap_or(0);
-                let partition = show(&self.task.partition);
-                one_at_fault(self.task, group, Error::LogFull { partition, max });
+            GroupAnswer::LogFull { key } => {
+                let key = self.request.key_at(key).cloned().unwrap_or_default();
+                let of_log = group.effects().log.iter().filter(|append| append.log == key);
+                let max = of_log.map(|append| append.entries_max).min().unwrap_or(0);
+                one_at_fault(self.task, group, Error::LogFull { key: show(&key), max });
+            }
+            GroupAnswer::LogCorrupt { key } => {
+                let key = self.request.key_at(key).cloned().unwrap_or_default();
+                one_at_fault(self.task, group, not_an_entry(&key));
             }
             GroupAnswer::Forbidden { command } => {
                 let error = forbidden(&self.task.shared.name, &command);
