@@ -229,13 +229,12 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
     // The entry that the reader stands at is read with the others, to compare its mark.
     let compared = after.mark.filter(|_| after.sequence >= first);
     let from = start - u64::from(compared.is_some());
-    let limit = limit
-        .saturating_add(compared.is_some() as usize)
-        .clamp(1 + compared.is_some() as usize, REPLY_ELEMENTS_MAX);
+    let fewest = 1 + compared.is_some() as u64;
+    let limit = (limit as u64).saturating_add(fewest - 1).clamp(fewest, REPLY_ELEMENTS_MAX as u64);
     if from > last {
         return Ok(page);
     }
-    let stored = read_entries(raw, key, from - first, (limit as u64).min(last + 1 - from))?;
+    let stored = read_entries(raw, key, from - first, limit.min(last + 1 - from), fewest)?;
     let mut entries = (from..).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
@@ -246,14 +245,15 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
     Ok(LogPage { entries: entries.collect(), ..page })
 }
 
-/// So many elements from an index on, or as many of them as one reply holds.
-fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: u64, count: u64) -> Result<Vec<Bytes>> {
+/// So many elements from an index on, or as many of them as one reply holds, but not fewer than that.
+fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: u64, count: u64, fewest: u64) -> Result<Vec<Bytes>> {
     let (from, mut count) = (i64::try_from(from).unwrap_or(i64::MAX / 2), count as i64);
+    let fewest = fewest as i64;
     loop {
         match raw.read(key, Read::LRange(from, from + count - 1)) {
             Ok(Reply::List(stored)) => return Ok(stored),
             Ok(_) => return Ok(vec![]),
-            Err(crate::error::Error::TooLarge { .. }) if count > 1 => count = (count / 2).max(1),
+            Err(crate::error::Error::TooLarge { .. }) if count > fewest => count = (count / 2).max(fewest),
             Err(error) => return Err(error),
         }
     }
