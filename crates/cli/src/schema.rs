@@ -71,9 +71,7 @@ Every key family of every game. Made by `emberkeep schema keys --format markdown
 ";
 
 /// The engine's own keys: what stands behind `ember:`, and what it is. All of them are strings.
-const OWN_KEYS: [(&str, &str); 5] = [
-    ("log:<partition>", "list: the events of a partition"),
-    ("log:<partition>:seq", "string: the number of the partition's last event"),
+const OWN_KEYS: [(&str, &str); 3] = [
     (
         "turn:<key>",
         "string: fairness lease: reserves a key for a process that loses many conflicts; ends by itself",
@@ -93,7 +91,7 @@ const COMMANDS: [&str; 5] = [
     "auth hello select ping info role config|get time",
     "get mget exists type pexpiretime hget hgetall hlen hscan scard smembers sismember sscan zcard zscore zrank \
      zrevrank zcount zlexcount zrange zrangebylex zrevrangebylex llen lrange scan",
-    "set del incr incrby hset hincrby hdel sadd srem zadd zincrby zrem lpush rpush lpop rpop lset ltrim \
+    "set del incrby hset hincrby hdel sadd srem zadd zincrby zrem lpush rpush lpop rpop lset ltrim \
      pexpireat persist publish",
     "eval evalsha multi exec wait",
     "subscribe psubscribe unsubscribe punsubscribe",

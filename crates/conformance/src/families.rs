@@ -1,12 +1,17 @@
 //! Declared families for the typed cases: one of each kind, and one of each TTL policy.
 
 use emberkeep_schema::{
-    Bool, Channel, Float, Hash, Id, Json, List, Name, Number, Set, SortedSet, Text, Utf8, family, partition,
+    Bool, Channel, Float, Hash, Id, Json, List, Log, Name, Newest, Number, Raw, RefuseAbove, Set, SortedSet, Text,
+    Utf8, family, partition,
 };
 use serde::{Deserialize, Serialize};
 
 /// Life of the keys of [`LEASE`] and [`LEASED_SET`]: from the first write.
 pub const FIXED_MS: i64 = 60_000;
+/// Entries that [`RECENT`] and [`ROOM_LOG`] keep.
+pub const RECENT_MAX: usize = 4;
+/// Entries that [`OUTBOX`] takes.
+pub const OUTBOX_MAX: usize = 3;
 /// Life of the keys of [`SEEN`] and [`SEEN_FIELDS`]: from the last write.
 pub const REFRESH_MS: i64 = 90_000;
 /// Life of the keys of [`SPARK`]: short enough to be waited for.
@@ -120,5 +125,53 @@ family! {
     /// Text whose life each write gives.
     pub TOKEN = "c:token:{world}:{id}" {
         kind: Text<Utf8>, partition: World, parts: (id: u32), ttl: given, owner: "suite"
+    }
+}
+family! {
+    /// A log that keeps more than any case appends.
+    pub EVENTS = "log:c:{world}:events:{id}" {
+        kind: Log<Utf8, Newest<100_000>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A log of any bytes.
+    pub BYTES = "log:c:{world}:bytes:{id}" {
+        kind: Log<Raw, Newest<100_000>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A log of numbers, which not every text is.
+    pub NUMBERS = "log:c:{world}:numbers:{id}" {
+        kind: Log<Number<i64>, Newest<100_000>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A log that drops its oldest entries.
+    pub RECENT = "log:c:{world}:recent:{id}" {
+        kind: Log<Utf8, Newest<RECENT_MAX>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A log that refuses entries when it is full.
+    pub OUTBOX = "log:c:{world}:outbox:{id}" {
+        kind: Log<Utf8, RefuseAbove<OUTBOX_MAX>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A log whose end each entry gives.
+    pub ROOM_LOG = "ember:log:c:{world}:room:{id}" {
+        kind: Log<Utf8, Newest<RECENT_MAX>>, partition: World, parts: (id: u32), ttl: given, owner: "suite"
+    }
+}
+family! {
+    /// A log that lives from its first entry.
+    pub FIXED_LOG = "log:c:{world}:fixed:{id}" {
+        kind: Log<Utf8, Newest<100>>, partition: World, parts: (id: u32), ttl: fixed(FIXED_MS), owner: "suite"
+    }
+}
+family! {
+    /// A log that lives from its last entry.
+    pub REFRESHED_LOG = "log:c:{world}:refreshed:{id}" {
+        kind: Log<Utf8, Newest<100>>, partition: World, parts: (id: u32), ttl: refresh(REFRESH_MS), owner: "suite"
     }
 }

@@ -101,10 +101,14 @@ cases! {
         read_only_transactions, reads_made_together, errors_made_of_reads, panics_made_of_reads, writes_made_of_reads, absence_is_validated,
     ],
     log: [
-        entries_come_with_their_transaction, refused_transactions_record_nothing, sequences_are_continuous,
-        state_and_log_are_of_one_moment, a_full_log_drops_and_tells, a_bound_of_zero_is_refused, a_full_log_refuses, pages, trims, trimming_beside_recorders,
-        a_log_with_an_end, a_log_begins_again, a_transaction_sees_its_own_log, lasting_logs_drop_the_oldest,
-        a_drop_beside_recorders_leaves_nothing,
+        entries_come_with_their_transaction, refused_transactions_append_nothing, sequences_are_continuous,
+        state_and_logs_are_of_one_moment, a_full_log_drops_and_tells, a_full_log_refuses, pages, pages_of_large_entries, trims,
+        trimming_beside_appends, a_log_with_a_given_end, logs_with_a_declared_life, a_log_begins_again,
+        a_transaction_sees_its_own_log, numbered_appends_are_told_their_sequence, corrupt_logs,
+        a_removal_beside_appends_leaves_nothing,
+    ],
+    follow: [
+        old_and_new_entries, missed_entries, a_log_that_was_set_back, unreadable_entries, a_follower_beside_writers,
     ],
     messages: [
         messages_come_with_their_transaction, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,

@@ -3,7 +3,6 @@
 
 mod fault_harness;
 
-use emberkeep_hot::command::Overflow;
 use emberkeep_hot::{Error, Scope};
 use emberkeep_schema::{Number, Text, family};
 use emberkeep_testkit::{FaultProxy, RedisServer, Reply, Resp, report, require};
@@ -242,7 +241,7 @@ async fn blind(scope: &Scope<Arena>, id: &'static str) -> Result<(), Error> {
     scope
         .transact(move |tx| {
             tx.incr_by(&COUNT.key(), 1)?;
-            tx.record_bounded(id.to_owned(), 100, Overflow::DropOldest)?;
+            tx.append(&HIT_LOG.key(), &id.to_owned())?;
             Ok(())
         })
         .await
@@ -287,7 +286,7 @@ async fn late_copy(commits_before: usize) {
     }
     let made = commits_before as i64 + 1;
     let count = client.call(&["GET", "count:late"]).text();
-    let entries = client.call(&["LLEN", "ember:log:late"]).int();
+    let entries = client.call(&["LLEN", "log:hits:late"]).int();
     assert_eq!((count, entries), (made.to_string(), made), "the late copy was executed");
     blind(&scope, "after").await.expect("transactions go on");
     report!("late copy after {commits_before} commits: refused, count {made}");

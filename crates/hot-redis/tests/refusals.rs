@@ -4,9 +4,9 @@
 mod fault_harness;
 
 use emberkeep_hot::Error;
-use emberkeep_hot::command::{Expiry, Overflow, Write};
+use emberkeep_hot::command::{Expiry, Write};
 use emberkeep_hot_redis::RedisEngine;
-use emberkeep_schema::{Channel, Set, Text, Utf8, family};
+use emberkeep_schema::{Channel, Log, RefuseAbove, Set, Text, Utf8, family};
 use emberkeep_testkit::{Flavor, RedisOptions, RedisServer, Resp, report, require};
 use fault_harness::*;
 use std::time::{Duration, Instant};
@@ -14,6 +14,12 @@ use std::time::{Duration, Instant};
 family! {
     /// Members of an arena.
     pub MEMBERS = "members:{arena}" { kind: Set<Utf8>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
+}
+family! {
+    /// A log that refuses.
+    pub OUTBOX = "log:outbox:{arena}" {
+        kind: Log<Utf8, RefuseAbove<10>>, partition: Arena, parts: (), ttl: persistent, owner: "test"
+    }
 }
 family! {
     /// Something large.
@@ -64,7 +70,7 @@ async fn out_of_memory(server: RedisServer) {
         let writer = scope.put(&key, "more".into());
         let adder = scope.transact(|tx| {
             tx.incr_by(&COUNT.key(), 1)?;
-            tx.record("entry")
+            tx.append(&HIT_LOG.key(), &"entry".to_owned())
         });
         let reader = scope.transact(|tx| Ok::<_, Error>((tx.get(&LOAD.key(3))?, tx.scard(&MEMBERS.key())?)));
         let remover = scope.transact(move |tx| tx.raw_write("nothing-there".into(), Write::Del));
@@ -131,7 +137,7 @@ async fn missing_rights(server: RedisServer) {
     for _ in 0..2 {
         let transaction = scope.transact(|tx| {
             tx.incr_by(&COUNT.key(), 1)?;
-            tx.record("entry")?;
+            tx.append(&HIT_LOG.key(), &"entry".to_owned())?;
             tx.sadd(&MEMBERS.key(), &"m".to_owned())
         });
         assert_denied(&transaction.await.expect_err("SADD is forbidden"));
@@ -147,6 +153,9 @@ async fn missing_rights(server: RedisServer) {
         tx.publish(&NEWS.key(), &"hello".to_owned())
     });
     assert_denied(&transaction.await.expect_err("PUBLISH to this channel is forbidden"));
+    let append = scope.transact(|tx| tx.append(&HIT_LOG.key(), &"e".to_owned()));
+    append.await.expect("the wake-up of followers may be forbidden");
+    client.call(&["DEL", "log:hits:mine"]);
 
     // A read is missing, inside a transaction and outside.
     let scope = store_on(&url("noread")).await.scope(arena("mine"));
@@ -251,7 +260,7 @@ async fn a_log_that_refuses_never_drops() {
             let transaction = scope.transact(move |tx| {
                 // Each on a key of its own: they share no group, but the log.
                 tx.put(&LOAD.key(task), &"x".to_owned())?;
-                tx.record_bounded(format!("e{task}"), 10, Overflow::Refuse)
+                tx.append(&OUTBOX.key(), &format!("e{task}"))
             });
             (task, transaction.await)
         }));
@@ -264,10 +273,10 @@ async fn a_log_that_refuses_never_drops() {
             (_, Err(other)) => panic!("{other}"),
         }
     }
-    let page = scope.log_after(0, 100).await.expect("a page");
+    let page = scope.log_after(&OUTBOX.key(), 0, 100).await.expect("a page");
     let mut logged: Vec<String> =
-        page.entries.iter().map(|entry| String::from_utf8_lossy(&entry.entry).into_owned()).collect();
-    report!("log that refuses: {} recorded, {full} refused, {} dropped", done.len(), page.missed);
+        page.entries.into_iter().map(|entry| entry.event.expect("a text")).collect();
+    report!("log that refuses: {} appended, {full} refused, {} dropped", done.len(), page.missed);
     logged.sort();
     done.sort();
     assert_eq!(logged, done, "every entry that was confirmed is there");

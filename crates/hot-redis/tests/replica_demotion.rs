@@ -40,7 +40,7 @@ fn promote(client: &mut Resp) {
 
 /// Every way to learn something from the server, each with its name. `Ok` = it answered.
 async fn ask_everything(scope: &Scope<Arena>) -> Vec<(&'static str, Result<(), Error>)> {
-    let (sum, sums) = (SUM.key(), [SUM.key()]);
+    let (sum, sums, log) = (SUM.key(), [SUM.key()], HIT_LOG.key());
     let judging = scope.transact(|tx| match tx.get(&SUM.key())? {
         Some(_) => Err(Error::Invalid { what: "hit", problem: "by a rule of the body".into() }),
         None => Ok(()),
@@ -49,7 +49,7 @@ async fn ask_everything(scope: &Scope<Arena>) -> Vec<(&'static str, Result<(), E
     let (one, many, log, scan, string, set, judged, written) = tokio::join!(
         scope.get(&sum),
         scope.get_many(&sums),
-        scope.log_after(0, 10),
+        scope.log_last(&log),
         scope.store().engine().scan(None, b"*", 100),
         scope.transact(|tx| tx.get(&SUM.key())),
         scope.transact(|tx| tx.scard(&MEMBERS.key())),

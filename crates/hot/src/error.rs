@@ -116,13 +116,11 @@ pub enum Error {
         /// Limit and use.
         detail: String,
     },
-    /// The partition's log is full and may not drop entries.
-    #[error(
-        "the log of partition {partition} is full ({max} entries); nothing was written; drain the log first"
-    )]
+    /// The log is full and may not drop entries.
+    #[error("the log {key} is full ({max} entries); nothing was written; let its consumer trim it first")]
     LogFull {
-        /// The partition.
-        partition: String,
+        /// The key of the log, and its family.
+        key: String,
         /// The bound.
         max: usize,
     },

@@ -50,13 +50,27 @@ pub const OPERATION_STRIPES: usize = 4;
 /// A thread's buffer for keys and values is kept up to this size.
 pub const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// Entries that a partition's log keeps by default.
-pub const LOG_ENTRIES_DEFAULT: usize = 10_000;
+/// Largest entry of a log: several fit into one reply.
+pub const LOG_ENTRY_BYTES_MAX: usize = 256 * 1024;
+/// Largest sequence of a log: 15 digits, which a Lua number holds exactly.
+pub const LOG_SEQUENCE_MAX: u64 = 999_999_999_999_999;
+/// Entries that a follower of a log reads at once.
+pub const LOG_PAGE_ENTRIES: usize = 256;
+/// A follower of a log reads again after this time without a wake-up.
+pub const LOG_POLL_EVERY: Duration = Duration::from_secs(5);
+/// Pauses of a follower while the store is unavailable: doubled from the first to the last.
+pub const LOG_RETRY_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// See [`LOG_RETRY_PAUSE_MIN`].
+pub const LOG_RETRY_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Messages a subscriber may lag behind before the oldest are dropped and counted.
 pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;
 
-/// Shards of the embedded engine. A power of two.
-pub const SHARDS: usize = 64;
+/// Shards of the embedded engine: those of logs come after those of all other keys.
+pub const SHARDS: usize = SHARDS_OF_STATE + SHARDS_OF_LOGS;
+/// Shards of keys that are not named like a log. A power of two.
+pub const SHARDS_OF_STATE: usize = 64;
+/// Shards of logs. A power of two.
+pub const SHARDS_OF_LOGS: usize = 32;
 /// Entries that the expiry sweep visits under one shard lock.
 pub const SWEEP_SLOTS_PER_LOCK: usize = 256;
 /// Bytes of expired keys in one journal record: as small as other records, so that it needs no more space
@@ -95,8 +109,11 @@ pub const JOURNAL_REWRITE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 pub const JOURNAL_REWRITE_GROWTH: u64 = 2;
 
 const _: () = assert!(TRANSACTION_DEADLINE_DEFAULT.as_millis() < TRANSACTION_DEADLINE_MAX.as_millis());
-const _: () = assert!(SHARDS.is_power_of_two());
-const _: () = assert!(SHARDS <= 64, "held shards are a 64-bit mask");
+const _: () = assert!(SHARDS_OF_STATE.is_power_of_two() && SHARDS_OF_LOGS.is_power_of_two());
+const _: () = assert!(SHARDS <= 128, "held shards are a 128-bit mask");
+const _: () =
+    assert!(2 * LOG_ENTRY_BYTES_MAX < REPLY_BYTES_MAX, "an entry and the one before it fit into a reply");
+const _: () = assert!(LOG_PAGE_ENTRIES < REPLY_ELEMENTS_MAX);
 const _: () = assert!(KEY_BYTES_MAX < VALUE_BYTES_MAX);
 const _: () = assert!(READS_TOGETHER_BYTES_MAX >= VALUE_BYTES_MAX, "one value is always readable");
 const _: () = assert!(REPLY_ELEMENTS_MAX <= COMMAND_ARGUMENTS_MAX);

@@ -9,7 +9,7 @@
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::Embedded;
 use emberkeep_hot::journal::Durability;
-use emberkeep_schema::{List, Number, Text, family, partition};
+use emberkeep_schema::{List, Log, Newest, Number, Text, family, partition};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -43,6 +43,19 @@ family! {
     pub TRAIL_LIST = "trail" { kind: List<Number<i64>>, partition: Everything, parts: (), ttl: persistent, owner: "test" }
 }
 
+family! {
+    /// The same as events, appended without a read.
+    pub EVENTS = "log:events" {
+        kind: Log<Number<i64>, Newest<20>>, partition: Everything, parts: (), ttl: persistent, owner: "test"
+    }
+}
+family! {
+    /// One event for each transaction of any thread.
+    pub CROWD_EVENTS = "log:crowd" {
+        kind: Log<Number<i64>, Newest<10>>, partition: Everything, parts: (), ttl: persistent, owner: "test"
+    }
+}
+
 fn open(folder: &Path, durability: Durability) -> Arc<Embedded> {
     // A small journal is rewritten often, so that many kills hit a rewrite.
     let options = Embedded::builder().data(folder).durability(durability).rewrite_bytes_min(16 * 1024);
@@ -57,7 +70,7 @@ fn mode(name: &str) -> Durability {
     }
 }
 
-/// One transaction: counter, slot and trail speak of the same number.
+/// One transaction: counter, slot, trail and log speak of the same number.
 async fn transaction(store: &Store) -> i64 {
     let scope = store.scope(Everything);
     let done = scope.transact(|tx| {
@@ -66,6 +79,7 @@ async fn transaction(store: &Store) -> i64 {
         tx.put(&SLOT.key(n % SLOTS), &n)?;
         tx.rpush(&TRAIL_LIST.key(), &n)?;
         tx.ltrim(&TRAIL_LIST.key(), -TRAIL, -1)?;
+        tx.append(&EVENTS.key(), &n)?;
         Ok::<_, emberkeep_hot::Error>(n)
     });
     done.await.expect("a transaction of the victim")
@@ -137,6 +151,9 @@ fn recovered(folder: &Path, durability: Durability) -> i64 {
         let trail = scope.transact(|tx| tx.lrange(&TRAIL_LIST.key(), 0, -1)).await.expect("readable");
         let expected: Vec<i64> = ((count - TRAIL).max(0) + 1..=count).collect();
         assert_eq!(trail, expected, "the trail after {count} transactions");
+        let log = scope.log_after(&EVENTS.key(), 0, TRAIL as usize).await.expect("readable");
+        let events: Vec<i64> = log.entries.into_iter().map(|entry| entry.event.expect("a number")).collect();
+        assert_eq!((events, log.last), (expected, count as u64), "the log after {count} transactions");
         store.close().await.expect("closes");
         count
     })
@@ -205,6 +222,7 @@ fn crowd() {
                         // The last thread only reads.
                         if thread < THREADS {
                             tx.put(&key, &(seen + 1))?;
+                            tx.append(&CROWD_EVENTS.key(), &thread)?;
                         }
                         Ok::<_, emberkeep_hot::Error>(seen + i64::from(thread < THREADS))
                     }));
@@ -243,12 +261,16 @@ fn nothing_that_any_thread_was_answered_or_shown_is_lost() {
             let highest = kill_crowd(folder.path(), mode_name, kill as usize * 13 % 97 + 1);
             let store = Store::new(open(folder.path(), mode(mode_name)));
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            let mut sum = 0;
             for (thread, highest) in (0..).zip(highest) {
                 let found = runtime.block_on(store.scope(Everything).get(&DONE.key(thread)));
                 let found = found.expect("readable").unwrap_or(0);
                 assert!(found >= highest, "{mode_name}: {highest} was answered, {found} came back");
                 acknowledged += highest;
+                sum += found as u64;
             }
+            let last = runtime.block_on(store.scope(Everything).log_last(&CROWD_EVENTS.key()));
+            assert_eq!(last.expect("readable").sequence, sum, "{mode_name}: the log and the state agree");
             runtime.block_on(store.close()).expect("closes");
         }
     }

@@ -8,8 +8,8 @@
 //!    transaction's partition is dropped; its key is neither extended nor deleted.
 //!
 //! Keys: the roster, the caller's, a set of the names of the group's keys. A key may join before or after it
-//! is written, and more than once. The families of the members declare `ttl: given`. The partition's log
-//! belongs to the group after [`with_log`](ExpiringGroup::with_log).
+//! is written, and more than once. The families of the members declare `ttl: given`; logs can be members
+//! too.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -70,7 +70,6 @@ pub fn member<F: Family<Ttl = Given>>(tx: &Tx<'_, F::Partition>, name: &[u8]) ->
 pub struct ExpiringGroup<R: Family> {
     roster: Key<R>,
     families: Vec<IsMember<R::Partition>>,
-    log: bool,
 }
 
 impl<P, R> ExpiringGroup<R>
@@ -80,13 +79,7 @@ where
 {
     /// The group of a roster, with keys of these families.
     pub fn new(roster: Key<R>, families: &[IsMember<P>]) -> Self {
-        ExpiringGroup { roster, families: families.to_vec(), log: false }
-    }
-
-    /// The same group with the partition's log, which must be written by `Tx::record_until`.
-    pub fn with_log(mut self) -> Self {
-        self.log = true;
-        self
+        ExpiringGroup { roster, families: families.to_vec() }
     }
 
     /// Adds a key, whether or not it exists yet. `until_ms` is the deadline of the group.
@@ -115,9 +108,6 @@ where
         for name in names {
             tx.raw_write(name.into(), Write::ExpireAt(until_ms))?;
         }
-        if self.log {
-            tx.log_expire_at(until_ms)?;
-        }
         tx.expire_at(&self.roster, until_ms)?;
         Ok(joined)
     }
@@ -126,9 +116,6 @@ where
     pub fn dissolve(&self, tx: &mut Tx<'_, P>) -> Result<()> {
         for name in self.names(tx)? {
             tx.raw_write(name.into(), Write::Del)?;
-        }
-        if self.log {
-            tx.drop_log()?;
         }
         tx.del(&self.roster)
     }

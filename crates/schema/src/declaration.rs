@@ -1,6 +1,11 @@
 //! The declaration of a family as plain data: everything else derives from it.
 
-use crate::{kind::KindName, part::Shape, pattern::Piece, ttl::Ttl};
+use crate::{
+    kind::{Keep, KindName},
+    part::Shape,
+    pattern::Piece,
+    ttl::Ttl,
+};
 
 /// A family as data. Made by [`family!`](crate::family!), never by hand.
 #[derive(Debug)]
@@ -16,6 +21,8 @@ pub struct Declaration {
     pub pieces: &'static [Piece],
     /// The type on the server.
     pub kind: KindName,
+    /// How many entries a log keeps; `None` for every other kind.
+    pub keep: Option<Keep>,
     /// The codecs as written in the declaration: `Json<Monster>`, `Utf8, Number<i64>`.
     pub value: &'static str,
     /// What a write does to the deadline.
@@ -103,7 +110,7 @@ impl Declaration {
         doc: &'static str,
         pattern: &'static str,
         pieces: &'static [Piece],
-        kind: KindName,
+        (kind, keep): (KindName, Option<Keep>),
         value: &'static str,
         ttl: Ttl,
         owner: &'static str,
@@ -117,6 +124,7 @@ impl Declaration {
             pattern,
             pieces,
             kind,
+            keep,
             value,
             ttl,
             owner,

@@ -87,6 +87,20 @@ impl KeyLayout {
         out.extend_from_slice(name);
     }
 
+    /// Whether a raw key is named like a log: `log:…` or `ember:log:…` behind prefix and tag.
+    #[inline]
+    pub fn is_log(&self, raw: &[u8]) -> bool {
+        let Some(name) = raw.get(self.prefix.len()..) else { return false };
+        let name = match self.topology {
+            Topology::Single => name,
+            Topology::Cluster => match name.iter().position(|byte| *byte == b'}') {
+                Some(end) => &name[end + 1..],
+                None => name,
+            },
+        };
+        crate::pattern::is_log(name)
+    }
+
     /// Writes prefix and tag of a key.
     #[inline]
     pub(crate) fn write_start(&self, out: &mut Vec<u8>, partition: impl FnOnce(&mut Vec<u8>)) {
@@ -134,6 +148,14 @@ mod tests {
         out.clear();
         KeyLayout::new("p:", Topology::Cluster).unwrap().write_own(b"room1", b"turn", &mut out);
         assert_eq!(out, b"p:{room1}ember:turn");
+    }
+
+    #[test]
+    fn logs_are_known_by_their_names() {
+        let layout = KeyLayout::new("p:", Topology::Cluster).unwrap();
+        assert!(layout.is_log(b"p:{room1}log:a") && layout.is_log(b"p:{room1}ember:log:a"));
+        assert!(!layout.is_log(b"p:{log:}a") && !layout.is_log(b"p") && !layout.is_log(b"p:{room1}ember:a"));
+        assert!(KeyLayout::single().is_log(b"log:a") && !KeyLayout::single().is_log(b"logs:a"));
     }
 
     #[test]

@@ -37,7 +37,10 @@ pub use declaration::{Declaration, PartDecl};
 pub use extra::Extra;
 pub use family::{Family, Key};
 pub use identify::Identified;
-pub use kind::{Channel, Hash, Kind, KindName, List, Set, SortedSet, Text};
+pub use kind::{
+    Channel, Hash, Keep, Kind, KindName, List, Log, LogBound, Newest, RefuseAbove, Set, SortedSet, Text,
+    Unbounded,
+};
 pub use layout::{InvalidPrefix, KeyLayout, Topology};
 pub use name::Name;
 pub use part::{InvalidPart, Part, PartValue, Shape, Sink};
@@ -53,7 +56,7 @@ pub use value_error::ValueError;
 pub mod macro_support {
     pub use crate::declaration::value_of;
     pub use crate::part::is_constant_part;
-    pub use crate::pattern::{Problem, diagnose, key_bytes_max, piece_count, pieces};
+    pub use crate::pattern::{Problem, diagnose, is_log_name, key_bytes_max, piece_count, pieces};
     pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::ttl::Milliseconds;
     pub use serde;

@@ -18,6 +18,20 @@ pub enum Piece {
     Part(u8),
 }
 
+/// Whether a name, without prefix and tag, begins as those of logs do.
+#[doc(hidden)]
+pub const fn is_log_name(name: &str) -> bool {
+    is_log(name.as_bytes())
+}
+
+/// The same for bytes.
+pub(crate) const fn is_log(name: &[u8]) -> bool {
+    matches!(
+        name,
+        [b'l', b'o', b'g', b':', ..] | [b'e', b'm', b'b', b'e', b'r', b':', b'l', b'o', b'g', b':', ..]
+    )
+}
+
 /// Most bytes of a message; what is longer is cut.
 const PROBLEM_BYTES_MAX: usize = 480;
 

@@ -17,7 +17,7 @@ pub struct Row {
     pub family: String,
     /// The key as laid out; `<name>` stands for a value, all else is literal.
     pub key: String,
-    /// What `TYPE` answers.
+    /// What `TYPE` answers; `channel` for a channel, `log` for a log, which is a list.
     #[serde(rename = "type")]
     pub redis_type: String,
     /// What it holds.
@@ -61,7 +61,7 @@ impl Row {
         Row {
             family: family.name.to_owned(),
             key: family.laid_out(layout),
-            redis_type: family.kind.redis_type().to_owned(),
+            redis_type: family.kind.to_string(),
             value: value_in_words(family),
             ttl: match family.kind {
                 KindName::Channel => "not stored".to_owned(),
@@ -130,10 +130,15 @@ fn tag(family: &Declaration) -> String {
     }
 }
 
-/// What a family holds; a hash as field → value.
+/// What a family holds; a hash as field → value, a log with its bound.
 fn value_in_words(family: &Declaration) -> String {
-    match family.kind {
-        KindName::Hash => family.value.replacen(", ", " → ", 1),
+    match (family.kind, family.keep) {
+        (KindName::Hash, _) => family.value.replacen(", ", " → ", 1),
+        (_, Some(keep)) => {
+            // The bound may be written by the name of a constant; readers want the number.
+            let codec = family.value.rsplit_once(", ").map_or(family.value, |(codec, _)| codec);
+            format!("{codec}, {}", keep.in_words())
+        }
         _ => family.value.to_owned(),
     }
 }

@@ -3,9 +3,9 @@
 
 use crate::builders::*;
 use crate::context::Context;
-use crate::families::World;
+use crate::families::{EVENTS, OUTBOX, OUTBOX_MAX, World};
 use bytes::Bytes;
-use emberkeep_hot::command::{Overflow, Read, Write};
+use emberkeep_hot::command::{Read, Write};
 use emberkeep_hot::{Error, Result, Scope, Tx};
 use futures_util::future::join_all;
 
@@ -131,7 +131,7 @@ pub async fn failing_bodies_beside_good_transactions(context: &Context) {
         let beside = beside.clone();
         Box::new(move |tx| {
             tx.raw_write(beside.clone(), set("x"))?;
-            tx.record("never")?;
+            tx.append(&EVENTS.key(1), &"never".to_owned())?;
             Err(Error::Closed)
         })
     };
@@ -144,35 +144,35 @@ pub async fn failing_bodies_beside_good_transactions(context: &Context) {
         })
     };
     every_third_fails(context, panic, |error| matches!(error, Error::Panicked { .. })).await;
-    assert_eq!(context.scope().log_after(0, 1).await.expect("a log").last, 0);
+    assert_eq!(context.scope().log_last(&EVENTS.key(1)).await.expect("a log").sequence, 0);
 }
 
-/// A full log refuses the transactions that record, and no others.
+/// A full log refuses the transactions that append to it, and no others.
 pub async fn a_full_log_beside_good_transactions(context: &Context) {
-    context
-        .transaction(|tx| tx.record_bounded("full", 1, Overflow::Refuse))
-        .await
-        .expect("the first one fits");
+    let fill = |tx: &mut Tx<'_, World>| {
+        (0..OUTBOX_MAX).try_for_each(|_| tx.append(&OUTBOX.key(1), &"full".to_owned()))
+    };
+    context.transaction(fill).await.expect("the first ones fit");
     let spoil = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
             tx.raw_write(beside.clone(), set("x"))?;
-            tx.record_bounded("too many", 1, Overflow::Refuse)
+            tx.append(&OUTBOX.key(1), &"too many".to_owned())
         })
     };
     every_third_fails(context, spoil, |error| matches!(error, Error::LogFull { .. })).await;
-    assert_eq!(context.scope().log_after(0, 10).await.expect("a log").last, 1);
+    assert_eq!(context.scope().log_last(&OUTBOX.key(1)).await.expect("a log").sequence, OUTBOX_MAX as u64);
 }
 
 /// Of many that want the last place of a log, one gets it.
 pub async fn the_last_place_of_a_log(context: &Context) {
     for round in 0..ROUNDS {
         let scope = context.scope_beside(&format!("last{round}"));
-        let body = |_| -> Body { Box::new(|tx| tx.record_bounded("mine", 3, Overflow::Refuse)) };
+        let body = |_| -> Body { Box::new(|tx| tx.append(&OUTBOX.key(1), &"mine".to_owned())) };
         let results = at_once(&scope, (0..AT_ONCE).map(body).collect()).await;
         let taken = results.iter().filter(|result| result.is_ok()).count();
-        assert_eq!(taken, 3, "{results:?}");
-        assert_eq!(scope.log_after(0, 10).await.expect("a log").last, 3);
+        assert_eq!(taken, OUTBOX_MAX, "{results:?}");
+        assert_eq!(scope.log_last(&OUTBOX.key(1)).await.expect("a log").sequence, OUTBOX_MAX as u64);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::model_comparison::{is_refusal, make, whole};
 use crate::context::Context;
 use crate::external::{External, StoredValue};
-use crate::families::World;
+use crate::families::{EVENTS as NOTES, World};
 use crate::history::{Action, replay};
 use crate::linearizability::Call;
 use crate::model::{Op, Refusal};
@@ -13,7 +13,6 @@ use crate::rng::Rng;
 use crate::runner::say;
 use bytes::Bytes;
 use emberkeep_hot::command::Write;
-use emberkeep_hot::store::log_keys;
 use emberkeep_hot::{Error, Scope};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -42,7 +41,7 @@ pub async fn transactions_beside_plain_commands(context: &Context) {
 
 async fn run(context: &Context, seed: u64) -> Result<(), String> {
     let (keys, start): (Vec<Bytes>, _) = ((0..KEYS).map(|_| context.fresh()).collect(), context.far(0).await);
-    let (list, _) = log_keys(context.store().key_layout(), context.partition().as_bytes());
+    let list = context.raw(&NOTES.key(0));
     let mut tasks = Vec::new();
     for (number, scope) in [context.scope(), context.other_scope()].into_iter().cycle().take(4).enumerate() {
         let seed = seed + number as u64;
@@ -64,17 +63,17 @@ async fn run(context: &Context, seed: u64) -> Result<(), String> {
     whole(&keys, &model, &mut *external).await.map_or(Ok(()), Err)
 }
 
-/// The notes, without the numbers that the log puts before them.
+/// The notes, without the numbers and marks that the log puts before them.
 async fn notes(external: &mut dyn External, list: &Bytes) -> Vec<String> {
     let Some((StoredValue::List(entries), _)) = external.inspect(list).await else { return vec![] };
     let name = |entry: &Bytes| {
         let text = String::from_utf8_lossy(entry);
-        text.split_once(':').expect("a number and a note").1.to_owned()
+        text.splitn(3, ':').nth(2).expect("a number, a mark and a note").to_owned()
     };
     entries.iter().map(name).collect()
 }
 
-/// One of our tasks: a transaction after the other, each with a note in the partition's log unless it only
+/// One of our tasks: a transaction after the other, each with a note in a log unless it only
 /// reads.
 fn ours(
     scope: Scope<World>,
@@ -93,7 +92,7 @@ fn ours(
             let told = scope.transact(move |tx| {
                 let answers = make(tx, &keys, &asked)?;
                 if noted {
-                    tx.record(note.clone())?;
+                    tx.append(&NOTES.key(0), &note)?;
                 }
                 Ok::<_, Error>(answers)
             });
@@ -136,7 +135,7 @@ fn theirs(
         for (number, (key, write)) in writes.into_iter().enumerate() {
             let name = format!("theirs {seed} {number}");
             let invoked = Instant::now();
-            let note = Bytes::from(format!("0:{name}"));
+            let note = Bytes::from(format!("1:00000000:{name}"));
             let accepted = external.change_and_log(&keys[key], write.clone(), &list, note).await;
             let returned = Instant::now();
             // A deadline in the past removes the key.

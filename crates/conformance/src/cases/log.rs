@@ -1,67 +1,91 @@
-//! The partition's log: in the same commit, without holes, bounded, paged, trimmed.
+//! Event logs: in the same commit as the state, without holes, bounded, paged, trimmed, with a deadline.
 
 use crate::builders::*;
 use crate::context::Context;
-use crate::families::World;
-use emberkeep_hot::command::{Overflow, Read, Reply, Write};
-use emberkeep_hot::store::{LogPage, log_keys};
+use crate::families::*;
+use emberkeep_hot::command::{Read, Reply, Write};
+use emberkeep_hot::limits::LOG_ENTRY_BYTES_MAX;
+use emberkeep_hot::store::{LogPage, LogPosition};
 use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_schema::{Automatic, Family, Key, Log, LogBound, Utf8};
 
-async fn record(scope: &Scope<World>, entry: String, max: usize, overflow: Overflow) -> Result<()> {
-    scope.transact(move |tx| tx.record_bounded(entry.clone(), max, overflow)).await
+async fn append<F, B>(scope: &Scope<World>, log: Key<F>, entries: Vec<String>) -> Result<()>
+where
+    F: Family<Partition = World, Kind = Log<Utf8, B>>,
+    F::Ttl: Automatic,
+    B: LogBound,
+{
+    scope.transact(move |tx| entries.iter().try_for_each(|entry| tx.append(&log, entry))).await
 }
 
-async fn page(scope: &Scope<World>, after: u64, limit: usize) -> LogPage {
-    scope.log_after(after, limit).await.expect("a log can be read")
+async fn page<F, B>(scope: &Scope<World>, log: Key<F>, after: u64, limit: usize) -> LogPage<String>
+where
+    F: Family<Partition = World, Kind = Log<Utf8, B>>,
+    B: LogBound,
+{
+    scope.log_after(&log, after, limit).await.expect("a log can be read")
 }
 
-fn sequences(page: &LogPage) -> Vec<u64> {
+fn sequences<E>(page: &LogPage<E>) -> Vec<u64> {
     page.entries.iter().map(|entry| entry.sequence).collect()
 }
 
-fn texts(page: &LogPage) -> Vec<String> {
-    page.entries.iter().map(|entry| String::from_utf8_lossy(&entry.entry).into_owned()).collect()
+fn texts(page: &LogPage<String>) -> Vec<String> {
+    page.entries.iter().map(|entry| entry.event.clone().expect("a text")).collect()
 }
 
-/// Entries are there exactly if their transaction committed, in the order of the body.
+fn numbered_texts(range: std::ops::RangeInclusive<u64>) -> Vec<String> {
+    range.map(|n| format!("e{n}")).collect()
+}
+
+/// Entries are there exactly if their transaction committed, in the order of the body, in the log of their
+/// key and partition.
 pub async fn entries_come_with_their_transaction(context: &Context) {
     let scope = context.scope();
-    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
+    assert_eq!(page(&scope, EVENTS.key(1), 0, 10).await, LogPage::default());
     let key = context.fresh();
     let written = key.clone();
     let body = move |tx: &mut Tx<'_, World>| {
-        tx.record("one")?;
+        tx.append(&EVENTS.key(1), &"one".to_owned())?;
+        tx.append(&EVENTS.key(2), &"of another log".to_owned())?;
         tx.raw_write(written.clone(), set("x"))?;
-        tx.record("two: with: colons")?;
-        tx.record(vec![0u8, 255, b'\n'])
+        tx.append(&EVENTS.key(1), &"two: with: colons".to_owned())?;
+        tx.append(&BYTES.key(1), &vec![0u8, 255, b'\n'])
     };
     context.transaction(body).await.expect("a transaction");
     let aborted: Result<()> = context
         .transaction(|tx| {
-            tx.record("never")?;
+            tx.append(&EVENTS.key(1), &"never".to_owned())?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(aborted, Err(Error::Closed));
-    record(&scope, "four".into(), 100, Overflow::Refuse).await.expect("a transaction");
-    let log = page(&scope, 0, 10).await;
-    assert_eq!((sequences(&log), log.last, log.missed), (vec![1, 2, 3, 4], 4, 0));
-    assert_eq!(log.entries[1].entry, "two: with: colons");
-    assert_eq!(log.entries[2].entry, &b"\x00\xff\n"[..]);
-    assert_eq!(log.entries[3].entry, "four");
-    assert_eq!(page(&context.scope_beside("log"), 0, 10).await, LogPage::default(), "a log per partition");
+    append(&scope, EVENTS.key(1), vec!["three".into()]).await.expect("a transaction");
+    let log = page(&scope, EVENTS.key(1), 0, 10).await;
+    assert_eq!((sequences(&log), log.last, log.missed), (vec![1, 2, 3], 3, 0));
+    assert_eq!(texts(&log), ["one", "two: with: colons", "three"]);
+    assert_eq!(texts(&page(&scope, EVENTS.key(2), 0, 10).await), ["of another log"]);
+    let bytes = scope.log_after(&BYTES.key(1), 0, 10).await.expect("a log");
+    assert_eq!(bytes.entries[0].event, Ok(vec![0u8, 255, b'\n']));
+    let beside = page(&context.scope_beside("log"), EVENTS.key(1), 0, 10).await;
+    assert_eq!(beside, LogPage::default(), "a log per partition");
+    let marks: Vec<_> = log.entries.iter().map(|entry| entry.mark).collect();
+    assert!(marks[0].is_some() && marks[0] != marks[1] && marks[1] != marks[2], "{marks:?}");
 }
 
-/// A transaction whose writes are refused records nothing.
-pub async fn refused_transactions_record_nothing(context: &Context) {
+/// A transaction whose writes are refused appends nothing.
+pub async fn refused_transactions_append_nothing(context: &Context) {
     let key = context.fresh();
     context.put(&key, set("text")).await;
     let body = move |tx: &mut Tx<'_, World>| {
-        tx.record("never")?;
+        tx.append(&EVENTS.key(1), &"never".to_owned())?;
         tx.raw_write(key.clone(), sadd(&["a"]))
     };
     assert!(matches!(context.transaction(body).await, Err(Error::WrongType { .. })));
-    assert_eq!(page(&context.scope(), 0, 10).await.last, 0);
+    assert_eq!(page(&context.scope(), EVENTS.key(1), 0, 10).await.last, 0);
+    let large = "x".repeat(LOG_ENTRY_BYTES_MAX);
+    let refused = append(&context.scope(), EVENTS.key(1), vec![large]).await;
+    assert!(matches!(refused, Err(Error::Invalid { what: "log entry", .. })), "{refused:?}");
 }
 
 /// Sixteen writers in two processes: sequences are continuous from 1, each entry once, each writer's in its
@@ -77,7 +101,7 @@ pub async fn sequences_are_continuous(context: &Context) {
                 let (counter, entry) = (counter.clone(), format!("{writer}:{n}"));
                 let body = move |tx: &mut Tx<'_, World>| {
                     tx.raw_write(counter.clone(), Write::IncrBy(1))?;
-                    tx.record(entry.clone())
+                    tx.append(&EVENTS.key(1), &entry)
                 };
                 scope.transact(body).await.expect("writers settle");
                 tokio::task::yield_now().await;
@@ -87,7 +111,7 @@ pub async fn sequences_are_continuous(context: &Context) {
     for task in tasks.collect::<Vec<_>>() {
         task.await.expect("no writer panics");
     }
-    let log = page(&context.scope(), 0, 1_000).await;
+    let log = page(&context.scope(), EVENTS.key(1), 0, 1_000).await;
     assert_eq!(sequences(&log), (1..=(WRITERS * EACH) as u64).collect::<Vec<_>>());
     assert_eq!(context.read(&context.key("counted"), Read::Get).await, blob(&(WRITERS * EACH).to_string()));
     let texts = texts(&log);
@@ -98,9 +122,9 @@ pub async fn sequences_are_continuous(context: &Context) {
     }
 }
 
-/// Writers count and record in one transaction, readers compare the count with the log in one transaction:
+/// Writers count and append in one transaction, readers compare the count with two logs in one transaction:
 /// it is one moment, whichever transactions share a commit.
-pub async fn state_and_log_are_of_one_moment(context: &Context) {
+pub async fn state_and_logs_are_of_one_moment(context: &Context) {
     const PAIRS: usize = 8;
     const EACH: u64 = 40;
     let mut tasks = Vec::new();
@@ -111,7 +135,8 @@ pub async fn state_and_log_are_of_one_moment(context: &Context) {
                 let counter = counter.clone();
                 let body = move |tx: &mut Tx<'_, World>| {
                     tx.raw_write(counter.clone(), Write::IncrBy(1))?;
-                    tx.record("told")
+                    tx.append(&EVENTS.key(1), &"told".to_owned())?;
+                    tx.append(&RECENT.key(1), &"told".to_owned())
                 };
                 scope.transact(body).await.expect("writers settle");
             }
@@ -125,245 +150,367 @@ pub async fn state_and_log_are_of_one_moment(context: &Context) {
                         Reply::Blob(text) => String::from_utf8_lossy(&text).parse().unwrap_or(u64::MAX),
                         _ => 0,
                     };
-                    Ok::<_, Error>((count, tx.log_last()?))
+                    let (all, recent) = (tx.log_last(&EVENTS.key(1))?, tx.log_last(&RECENT.key(1))?);
+                    Ok::<_, Error>((count, all.sequence, recent.sequence))
                 };
-                let (count, last) = scope.transact(body).await.expect("readers settle");
-                assert_eq!(count, last, "the state and its log are of two moments");
+                let (count, all, recent) = scope.transact(body).await.expect("readers settle");
+                assert_eq!((all, recent), (count, count), "the state and its logs are of two moments");
             }
         }));
     }
     for task in tasks {
         task.await.expect("nobody panics");
     }
-    assert_eq!(page(&context.scope(), 0, 1).await.last, PAIRS as u64 * EACH);
+    assert_eq!(page(&context.scope(), EVENTS.key(1), 0, 1).await.last, PAIRS as u64 * EACH);
 }
 
 /// A full log drops its oldest entries, and who asks for them is told how many are missing.
 pub async fn a_full_log_drops_and_tells(context: &Context) {
     let scope = context.scope();
     for n in 1..=10 {
-        record(&scope, format!("e{n}"), 4, Overflow::DropOldest).await.expect("a transaction");
+        append(&scope, RECENT.key(1), vec![format!("e{n}")]).await.expect("a transaction");
     }
-    let log = page(&scope, 0, 100).await;
+    let log = page(&scope, RECENT.key(1), 0, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![7, 8, 9, 10], 10, 6));
-    let log = page(&scope, 3, 2).await;
+    let log = page(&scope, RECENT.key(1), 3, 2).await;
     assert_eq!((texts(&log), log.last, log.missed), (vec!["e7".to_owned(), "e8".to_owned()], 10, 3));
-    let log = page(&scope, 7, 100).await;
+    let log = page(&scope, RECENT.key(1), 7, 100).await;
     assert_eq!((sequences(&log), log.missed), (vec![8, 9, 10], 0));
-    let many = context.transaction(|tx| {
-        (0..10).try_for_each(|n| tx.record_bounded(format!("m{n}"), 4, Overflow::DropOldest))
-    });
-    many.await.expect("a transaction");
-    let log = page(&scope, 10, 100).await;
+    append(&scope, RECENT.key(1), numbered_texts(11..=20)).await.expect("a transaction");
+    let log = page(&scope, RECENT.key(1), 10, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![17, 18, 19, 20], 20, 6));
 }
 
-/// A bound of 0 is refused when the entry is made, and nothing is written.
-pub async fn a_bound_of_zero_is_refused(context: &Context) {
-    let scope = context.scope();
-    for overflow in [Overflow::DropOldest, Overflow::Refuse] {
-        let refused = record(&scope, "never".into(), 0, overflow).await;
-        assert!(matches!(refused, Err(Error::Invalid { what: "log bound", .. })), "{refused:?}");
-    }
-    let until = context.transaction(|tx| tx.record_until("never", 0, i64::from(u32::MAX) * 1_000)).await;
-    assert!(matches!(until, Err(Error::Invalid { what: "log bound", .. })), "{until:?}");
-    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
-}
-
 /// A log that may drop nothing refuses the whole transaction when it is full, and takes it again when it was
-/// drained.
+/// trimmed. The entry that it was trimmed through stays and counts. Other logs are not affected.
 pub async fn a_full_log_refuses(context: &Context) {
     let (scope, key) = (context.scope(), context.fresh());
     let transaction = |entries: usize| {
         let key = key.clone();
         context.transaction(move |tx| {
             tx.raw_write(key.clone(), Write::IncrBy(1))?;
-            (0..entries).try_for_each(|n| tx.record_bounded(format!("{n}"), 3, Overflow::Refuse))
+            tx.append(&OUTBOX.key(2), &"beside".to_owned())?;
+            (0..entries).try_for_each(|n| tx.append(&OUTBOX.key(1), &n.to_string()))
         })
     };
     transaction(2).await.expect("there is room");
     let told = transaction(2).await;
-    assert!(matches!(told, Err(Error::LogFull { max: 3, .. })), "{told:?}");
+    let name = "(family OUTBOX)";
+    assert!(matches!(&told, Err(Error::LogFull { max: OUTBOX_MAX, key }) if key.contains(name)), "{told:?}");
     transaction(1).await.expect("there is room for one");
     assert!(matches!(transaction(1).await, Err(Error::LogFull { .. })));
     assert_eq!(context.read(&key, Read::Get).await, blob("2"), "refused transactions wrote nothing");
-    assert_eq!(page(&scope, 0, 10).await.last, 3);
-    scope.log_trim(2).await.expect("a transaction");
-    transaction(2).await.expect("there is room again");
-    let log = page(&scope, 2, 10).await;
-    assert_eq!((sequences(&log), log.missed), (vec![3, 4, 5], 0));
+    assert_eq!(page(&scope, OUTBOX.key(1), 0, 10).await.last, 3);
+    assert_eq!(page(&scope, OUTBOX.key(2), 0, 10).await.last, 2, "nor appended to another log");
+    scope.log_trim(&OUTBOX.key(1), 3).await.expect("a transaction");
+    scope.log_trim(&OUTBOX.key(2), 2).await.expect("a transaction");
+    let numbered = scope.transact(|tx| tx.append_numbered(&OUTBOX.key(1), &"four".to_owned())).await;
+    assert_eq!(numbered, Ok(4));
+    transaction(1).await.expect("there is room again");
+    let numbered = scope.transact(|tx| tx.append_numbered(&OUTBOX.key(1), &"six".to_owned())).await;
+    assert!(matches!(numbered, Err(Error::LogFull { max: OUTBOX_MAX, .. })), "{numbered:?}");
+    let log = page(&scope, OUTBOX.key(1), 3, 10).await;
+    assert_eq!((sequences(&log), log.missed), (vec![4, 5], 0));
 }
 
-/// Pages follow each other without overlap; places beyond the end are answered with nothing.
+/// Pages follow each other without overlap; a position beyond the end is not one of the log.
 pub async fn pages(context: &Context) {
     let scope = context.scope();
-    context
-        .transaction(|tx| (1..=25).try_for_each(|n| tx.record(format!("e{n}"))))
-        .await
-        .expect("a transaction");
-    let (mut place, mut all) = (0, Vec::new());
+    append(&scope, EVENTS.key(1), numbered_texts(1..=25)).await.expect("a transaction");
+    let (mut place, mut all) = (LogPosition::START, Vec::new());
     loop {
-        let log = page(&scope, place, 10).await;
-        assert_eq!((log.last, log.missed), (25, 0));
+        let log = scope.log_after(&EVENTS.key(1), place, 10).await.expect("a page");
+        assert_eq!((log.last, log.missed, log.is_reset), (25, 0, false));
         let Some(last) = log.entries.last() else { break };
-        place = last.sequence;
+        place = last.position();
         all.extend(texts(&log));
     }
-    assert_eq!(all, (1..=25).map(|n| format!("e{n}")).collect::<Vec<_>>());
-    for beyond in [25, 26, 1_000, u64::MAX - 1, u64::MAX] {
-        let log = page(&scope, beyond, 10).await;
-        assert_eq!(log, LogPage { entries: vec![], last: 25, missed: 0 }, "after {beyond}");
+    assert_eq!(all, numbered_texts(1..=25));
+    for beyond in [26, 1_000, u64::MAX - 1, u64::MAX] {
+        let log = page(&scope, EVENTS.key(1), beyond, 10).await;
+        let expected = LogPage { entries: vec![], last: 25, missed: 0, is_reset: true };
+        assert_eq!(log, expected, "after {beyond}");
     }
-    assert_eq!(sequences(&page(&scope, 24, 0).await), [25], "a page holds at least one");
-    assert_eq!(page(&scope, 0, usize::MAX).await.entries.len(), 25);
+    assert_eq!(sequences(&page(&scope, EVENTS.key(1), 24, 0).await), [25], "a page holds at least one");
+    assert_eq!(page(&scope, EVENTS.key(1), 0, usize::MAX).await.entries.len(), 25);
 }
 
-/// Trimming removes up to a sequence, twice as well as once, and the next entry goes on counting.
+/// A page holds fewer entries than asked for if they are large, never none.
+pub async fn pages_of_large_entries(context: &Context) {
+    let scope = context.scope();
+    for n in 0..12 {
+        let large = format!("{n}:{}", "x".repeat(LOG_ENTRY_BYTES_MAX - 100));
+        append(&scope, EVENTS.key(1), vec![large]).await.expect("a transaction");
+    }
+    let (mut place, mut read) = (LogPosition::START, 0);
+    while place.sequence < 12 {
+        let log = scope.log_after(&EVENTS.key(1), place, 100).await.expect("a page");
+        read += log.entries.len();
+        place = log.entries.last().expect("at least one").position();
+    }
+    assert_eq!(read, 12);
+}
+
+/// Trimming removes what is before a sequence, twice as well as once. The entry of the sequence, or the last
+/// one, stays, and the next entry goes on counting.
 pub async fn trims(context: &Context) {
     let scope = context.scope();
-    scope.log_trim(5).await.expect("nothing to trim");
-    context
-        .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
-        .await
-        .expect("a transaction");
-    for through in [0, 4, 2, 4] {
-        scope.log_trim(through).await.expect("a transaction");
+    scope.log_trim(&EVENTS.key(1), 5).await.expect("nothing to trim");
+    append(&scope, EVENTS.key(1), numbered_texts(1..=10)).await.expect("a transaction");
+    for through in [0, 5, 2, 5] {
+        scope.log_trim(&EVENTS.key(1), through).await.expect("a transaction");
     }
-    let log = page(&scope, 0, 100).await;
+    let log = page(&scope, EVENTS.key(1), 0, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), ((5..=10).collect(), 10, 4));
     for through in [u64::MAX, 10, 99] {
-        scope.log_trim(through).await.expect("a transaction");
-        let log = page(&scope, 8, 100).await;
-        assert_eq!((sequences(&log), log.last, log.missed), (vec![], 10, 2), "trimmed through {through}");
+        scope.log_trim(&EVENTS.key(1), through).await.expect("a transaction");
+        let log = page(&scope, EVENTS.key(1), 7, 100).await;
+        assert_eq!((sequences(&log), log.last, log.missed), (vec![10], 10, 2), "trimmed through {through}");
+        let log = page(&scope, EVENTS.key(1), 10, 100).await;
+        assert_eq!((sequences(&log), log.last, log.missed), (vec![], 10, 0), "trimmed through {through}");
     }
-    record(&scope, "e11".into(), 10, Overflow::DropOldest).await.expect("a transaction");
-    let log = page(&scope, 10, 100).await;
+    append(&scope, EVENTS.key(1), vec!["e11".into()]).await.expect("a transaction");
+    let log = page(&scope, EVENTS.key(1), 10, 100).await;
     assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
 }
 
-/// Whoever drains a full log while others write to it loses nothing: in either order the same entries stay.
-pub async fn trimming_beside_recorders(context: &Context) {
+/// A consumer that trims a log while others append to it loses nothing: in either order the same entries stay.
+pub async fn trimming_beside_appends(context: &Context) {
     let scope = context.scope();
-    context
-        .transaction(|tx| (1..=10).try_for_each(|n| tx.record(format!("e{n}"))))
-        .await
-        .expect("a transaction");
+    let (events, recent) = (EVENTS.key(1), RECENT.key(1));
+    append(&scope, EVENTS.key(1), numbered_texts(1..=10)).await.expect("a transaction");
     for round in 0..50 {
         let first = round * 5 + 1;
-        let (trimmed, recorded) = tokio::join!(scope.log_trim(first + 4), async {
+        let (trimmed, appended) = tokio::join!(scope.log_trim(&events, first + 4), async {
             for n in 0..5 {
-                record(&scope, format!("e{}", first + 10 + n), 100, Overflow::DropOldest).await?;
+                append(&scope, EVENTS.key(1), vec![format!("e{}", first + 10 + n)]).await?;
             }
-            Ok::<_, emberkeep_hot::Error>(())
+            Ok::<_, Error>(())
         });
-        trimmed.and(recorded).expect("both transactions");
-        let log = page(&scope, first + 4, 100).await;
+        trimmed.and(appended).expect("both transactions");
+        let log = page(&scope, EVENTS.key(1), first + 4, 100).await;
         assert_eq!((sequences(&log), log.missed), ((first + 5..=first + 14).collect(), 0), "round {round}");
     }
+    append(&scope, RECENT.key(1), numbered_texts(1..=4)).await.expect("a transaction");
     for round in 0..50 {
-        let last = page(&scope, u64::MAX, 1).await.last;
-        // The log is full: the record drops the oldest, which the trim was going to remove anyway.
-        let (recorded, trimmed) =
-            tokio::join!(record(&scope, "full".into(), 10, Overflow::DropOldest), scope.log_trim(last - 5));
-        recorded.and(trimmed).expect("both transactions");
-        let log = page(&scope, last - 5, 100).await;
+        let last = scope.log_last(&RECENT.key(1)).await.expect("a log").sequence;
+        // The log is full: the append drops the oldest, which the trim was going to remove anyway.
+        let (appended, trimmed) = tokio::join!(
+            append(&scope, RECENT.key(1), vec!["full".into()]),
+            scope.log_trim(&recent, last - 2)
+        );
+        appended.and(trimmed).expect("both transactions");
+        let log = page(&scope, RECENT.key(1), last - 2, 100).await;
         assert_eq!(
             (sequences(&log), log.missed),
-            ((last - 4..=last + 1).collect(), 0),
+            ((last - 1..=last + 1).collect(), 0),
             "full, round {round}"
         );
-        context
-            .transaction(|tx| (0..4).try_for_each(|_| tx.record("fill".to_owned())))
-            .await
-            .expect("the log is full again");
+        append(&scope, RECENT.key(1), vec!["fill".into()]).await.expect("the log is full again");
     }
 }
 
-/// The ends of a log's two keys.
-async fn ends(context: &Context) -> (Reply, Reply) {
-    let (list, counter) = log_keys(context.store().key_layout(), context.partition().as_bytes());
-    (context.read(&list, Read::ExpireTime).await, context.read(&counter, Read::ExpireTime).await)
+async fn end_of<F: Family<Partition = World>>(context: &Context, log: Key<F>) -> Reply {
+    context.read(&context.raw(&log), Read::ExpireTime).await
 }
 
-/// A log that was begun with an end keeps it through every entry, and moves it as a whole.
-pub async fn a_log_with_an_end(context: &Context) {
+/// A log of a `given` family ends when its last entry says, whether or not that was numbered.
+pub async fn a_log_with_a_given_end(context: &Context) {
     let (scope, until) = (context.scope(), context.far(0).await);
-    scope.transact(move |tx| tx.begin_log("e1", until)).await.expect("a transaction");
-    assert_eq!(ends(context).await, (Reply::Int(until), Reply::Int(until)));
-    let recorded = scope.transact(move |tx| tx.record_until("e2", 10, until + 1)).await;
-    assert_eq!(recorded, Ok(2));
-    assert_eq!(ends(context).await, (Reply::Int(until + 1), Reply::Int(until + 1)));
-    record(&scope, "e3".into(), 10, Overflow::DropOldest).await.expect("a transaction");
-    assert_eq!(ends(context).await, (Reply::Int(until + 1), Reply::Int(until + 1)), "a plain entry keeps it");
-    scope.transact(move |tx| tx.log_expire_at(until + 2)).await.expect("a transaction");
-    assert_eq!(ends(context).await, (Reply::Int(until + 2), Reply::Int(until + 2)));
-    let log = page(&scope, 0, 10).await;
-    assert_eq!(
-        (sequences(&log), log.last, texts(&log)),
-        (vec![1, 2, 3], 3, vec!["e1".into(), "e2".into(), "e3".into()])
-    );
+    let log = || ROOM_LOG.key(1);
+    let numbered = scope.transact(move |tx| tx.append_numbered_until(&log(), &"e1".to_owned(), until)).await;
+    assert_eq!((numbered, end_of(context, log()).await), (Ok(1), Reply::Int(until)));
+    let blind = scope.transact(move |tx| tx.append_until(&log(), &"e2".to_owned(), until + 1)).await;
+    assert_eq!((blind, end_of(context, log()).await), (Ok(()), Reply::Int(until + 1)));
+    scope.transact(move |tx| tx.expire_at(&log(), until + 2)).await.expect("a transaction");
+    assert_eq!(end_of(context, log()).await, Reply::Int(until + 2));
+    for n in 3..=9 {
+        let numbered =
+            scope.transact(move |tx| tx.append_numbered_until(&log(), &format!("e{n}"), until)).await;
+        assert_eq!(numbered, Ok(n));
+    }
+    let page = page(&scope, log(), 0, 100).await;
+    assert_eq!((texts(&page), page.last, page.missed), (numbered_texts(6..=9), 9, 5));
+    assert_eq!(end_of(context, log()).await, Reply::Int(until));
+    context.past(context.now().await).await;
+    let over = context.now().await + 20;
+    scope.transact(move |tx| tx.append_until(&log(), &"last".to_owned(), over)).await.expect("a transaction");
+    context.past(over).await;
+    assert_eq!(scope.log_last(&log()).await, Ok(LogPosition::START), "the log has ended");
+    scope.transact(move |tx| tx.append_until(&log(), &"e1".to_owned(), until)).await.expect("a transaction");
+    assert_eq!(scope.log_last(&log()).await.map(|last| last.sequence), Ok(1), "and begins anew");
 }
 
-/// A log that is begun again has nothing of the one before, and one that was dropped leaves no key.
+/// The TTL of the family counts: from the first entry, or from the last one.
+pub async fn logs_with_a_declared_life(context: &Context) {
+    let scope = context.scope();
+    assert_eq!(end_of(context, EVENTS.key(1)).await, Reply::Int(-2));
+    append(&scope, EVENTS.key(1), vec!["e1".into()]).await.expect("a transaction");
+    assert_eq!(end_of(context, EVENTS.key(1)).await, Reply::Int(-1));
+    let mut ends = Vec::new();
+    for n in 0..3 {
+        append(&scope, FIXED_LOG.key(1), vec![format!("e{n}")]).await.expect("a transaction");
+        append(&scope, REFRESHED_LOG.key(1), vec![format!("e{n}")]).await.expect("a transaction");
+        ends.push((end_of(context, FIXED_LOG.key(1)).await, end_of(context, REFRESHED_LOG.key(1)).await));
+        context.past(context.now().await + 2).await;
+    }
+    let [(Reply::Int(fixed), Reply::Int(first)), .., (_, Reply::Int(last))] = ends[..] else {
+        panic!("{ends:?}")
+    };
+    assert!(ends.iter().all(|(end, _)| *end == Reply::Int(fixed)), "{ends:?}");
+    assert!(first < last, "{ends:?}");
+    let numbered = scope.transact(|tx| tx.append_numbered(&FIXED_LOG.key(1), &"e4".to_owned())).await;
+    assert_eq!((numbered, end_of(context, FIXED_LOG.key(1)).await), (Ok(4), Reply::Int(fixed)));
+}
+
+/// A log that is begun again has nothing of the one before, and one that was deleted leaves no key. A reader
+/// of the old one learns of it, also when the new one is as long.
 pub async fn a_log_begins_again(context: &Context) {
-    let (scope, until) = (context.scope(), context.far(0).await);
-    context
-        .transaction(|tx| (1..=3).try_for_each(|n| tx.record(format!("old{n}"))))
-        .await
-        .expect("a transaction");
-    scope.transact(move |tx| tx.begin_log("new", until)).await.expect("a transaction");
-    let log = page(&scope, 0, 10).await;
+    let scope = context.scope();
+    append(&scope, EVENTS.key(1), numbered_texts(1..=3)).await.expect("a transaction");
+    let before = page(&scope, EVENTS.key(1), 0, 10).await.entries[1].position();
+    let begin = |tx: &mut Tx<'_, World>| {
+        tx.del(&EVENTS.key(1))?;
+        tx.append(&EVENTS.key(1), &"new".to_owned())
+    };
+    scope.transact(begin).await.expect("a transaction");
+    let log = page(&scope, EVENTS.key(1), 0, 10).await;
     assert_eq!((sequences(&log), texts(&log)), (vec![1], vec!["new".to_owned()]));
-    scope.transact(|tx| tx.drop_log()).await.expect("a transaction");
-    assert_eq!(page(&scope, 0, 10).await, LogPage::default());
-    assert_eq!(ends(context).await, (Reply::Int(-2), Reply::Int(-2)));
-    assert_eq!(scope.transact(move |tx| tx.record_until("first", 10, until)).await, Ok(1));
+    assert!(page(&scope, EVENTS.key(1), before.sequence, 10).await.is_reset, "it ends before the position");
+    append(&scope, EVENTS.key(1), numbered_texts(2..=5)).await.expect("a transaction");
+    let log = scope.log_after(&EVENTS.key(1), before, 10).await.expect("a page");
+    assert_eq!((log.is_reset, log.entries.len()), (true, 0), "another entry stands at the position");
+    let without_mark = page(&scope, EVENTS.key(1), before.sequence, 10).await;
+    assert_eq!((without_mark.is_reset, sequences(&without_mark)), (false, vec![3, 4, 5]));
+    scope.transact(|tx| tx.del(&EVENTS.key(1))).await.expect("a transaction");
+    assert_eq!(page(&scope, EVENTS.key(1), 0, 10).await, LogPage::default());
+    assert!(page(&scope, EVENTS.key(1), 1, 10).await.is_reset);
+    assert_eq!(end_of(context, EVENTS.key(1)).await, Reply::Int(-2));
 }
 
-/// A transaction sees what it records with an end, together with what else it writes.
+/// A transaction sees what it appends with a number, together with what else it writes.
 pub async fn a_transaction_sees_its_own_log(context: &Context) {
-    let until = context.far(0).await;
+    append(&context.scope(), EVENTS.key(1), numbered_texts(1..=3)).await.expect("a transaction");
     let transaction = move |tx: &mut Tx<'_, World>| {
-        let before = tx.log_last()?;
-        tx.begin_log("a", until)?;
-        let second = tx.record_until("b", 10, until)?;
-        Ok::<_, Error>((before, second, tx.log_last()?, tx.log_after(1, 10)?))
+        let before = tx.log_last(&EVENTS.key(1))?.sequence;
+        tx.del(&EVENTS.key(1))?;
+        tx.append_numbered(&EVENTS.key(1), &"a".to_owned())?;
+        let second = tx.append_numbered(&EVENTS.key(1), &"b".to_owned())?;
+        let last = tx.log_last(&EVENTS.key(1))?.sequence;
+        Ok::<_, Error>((before, second, last, tx.log_after(&EVENTS.key(1), 1, 10)?))
     };
     let (before, second, last, log) = context.scope().transact(transaction).await.expect("a transaction");
-    assert_eq!((before, second, last), (0, 2, 2));
+    assert_eq!((before, second, last), (3, 2, 2));
     assert_eq!((sequences(&log), texts(&log), log.missed), (vec![2], vec!["b".to_owned()], 0));
     let aborted: Result<()> = context
         .transaction(move |tx| {
-            tx.drop_log()?;
+            tx.del(&EVENTS.key(1))?;
             Err(Error::Closed)
         })
         .await;
     assert_eq!(aborted, Err(Error::Closed));
-    assert_eq!(page(&context.scope(), 0, 10).await.last, 2, "a refused transaction drops nothing");
+    let trimmed = |tx: &mut Tx<'_, World>| {
+        (0..OUTBOX_MAX).try_for_each(|_| tx.append(&OUTBOX.key(1), &"full".to_owned()))?;
+        tx.del(&OUTBOX.key(1))
+    };
+    context.transaction(trimmed).await.expect("a transaction");
+    let last = context.scope().log_last(&OUTBOX.key(1)).await.map(|last| last.sequence);
+    assert_eq!(last, Ok(OUTBOX_MAX as u64), "blind entries come after the writes");
+    let room = |tx: &mut Tx<'_, World>| {
+        tx.log_trim(&OUTBOX.key(1), OUTBOX_MAX as u64)?;
+        tx.append(&OUTBOX.key(1), &"room again".to_owned())
+    };
+    context.transaction(room).await.expect("a transaction that trims has room for its own entry");
+    let mixed = |tx: &mut Tx<'_, World>| {
+        tx.append(&EVENTS.key(1), &"d".to_owned())?;
+        let numbered = tx.append_numbered(&EVENTS.key(1), &"c".to_owned())?;
+        Ok::<_, Error>((numbered, tx.log_last(&EVENTS.key(1))?.sequence))
+    };
+    assert_eq!(
+        context.transaction(mixed).await,
+        Ok((3, 3)),
+        "what is appended blindly comes with the commit"
+    );
+    let log = page(&context.scope(), EVENTS.key(1), 0, 10).await;
+    assert_eq!(texts(&log), ["a", "b", "c", "d"]);
 }
 
-/// Beyond its bound a log with an end drops its oldest entries and goes on counting.
-pub async fn lasting_logs_drop_the_oldest(context: &Context) {
-    let (scope, until) = (context.scope(), context.far(0).await);
-    for n in 1..=9 {
-        let sequence = scope.transact(move |tx| tx.record_until(format!("e{n}"), 4, until)).await;
-        assert_eq!(sequence, Ok(n));
+/// Numbered appends of many transactions and two processes: each gets a sequence of its own, without gaps.
+pub async fn numbered_appends_are_told_their_sequence(context: &Context) {
+    let tasks = (0..8).map(|n| {
+        let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
+        tokio::spawn(async move {
+            let mut told = Vec::new();
+            for _ in 0..10 {
+                let body = |tx: &mut Tx<'_, World>| tx.append_numbered(&RECENT.key(1), &"e".to_owned());
+                told.push(scope.transact(body).await.expect("appends settle"));
+            }
+            told
+        })
+    });
+    let mut all = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        all.extend(task.await.expect("no task panics"));
     }
-    let log = page(&scope, 0, 100).await;
-    assert_eq!((sequences(&log), log.last, log.missed), (vec![6, 7, 8, 9], 9, 5));
-    assert_eq!(ends(context).await.0, Reply::Int(until));
+    all.sort_unstable();
+    assert_eq!(all, (1..=80).collect::<Vec<u64>>());
+    assert_eq!(sequences(&page(&context.scope(), RECENT.key(1), 0, 10).await), [77, 78, 79, 80]);
 }
 
-/// Transactions that record beside one that drops the log and the state: a later one finds no state
-/// and records nothing, so that nothing is left; and a reader never sees a state without the entry that
+/// What external clients write into a log: an event that does not decode stands alone; a list whose end is
+/// not an entry takes no more entries until it is repaired; another type is named.
+pub async fn corrupt_logs(context: &Context) {
+    let scope = context.scope();
+    let number = |tx: &mut Tx<'_, World>| (1..=3).try_for_each(|n| tx.append(&NUMBERS.key(1), &n));
+    scope.transact(number).await.expect("a transaction");
+    let raw = context.raw(&NUMBERS.key(1));
+    context.plant(&NUMBERS.key(1), rpush(&["4:00000000:four"])).await;
+    scope.transact(|tx| tx.append(&NUMBERS.key(1), &5)).await.expect("the last number is known");
+    let log = scope.log_after(&NUMBERS.key(1), 2, 10).await.expect("a page");
+    let events: Vec<_> = log.entries.iter().map(|entry| entry.event.clone().ok()).collect();
+    assert_eq!((sequences(&log), events), (vec![3, 4, 5], vec![Some(3), None, Some(5)]));
+    let error = log.entries[1].event.clone().expect_err("not a number").to_string();
+    assert!(error.contains("(family NUMBERS)") && error.contains("log:c:"), "{error}");
+
+    context.plant(&NUMBERS.key(1), rpush(&["6:00000000:6", "strange"])).await;
+    for refused in [
+        scope.transact(|tx| tx.append(&NUMBERS.key(1), &7)).await,
+        scope.transact(|tx| tx.append_numbered(&NUMBERS.key(1), &7)).await.map(|_| ()),
+        scope.log_after(&NUMBERS.key(1), 5, 10).await.map(|_| ()),
+        scope.log_last(&NUMBERS.key(1)).await.map(|_| ()),
+    ] {
+        let Err(Error::Corrupt { key, .. }) = &refused else { panic!("{refused:?}") };
+        assert!(key.contains("log:c:"), "{key}");
+    }
+    context.plant(&NUMBERS.key(1), rpush(&["8:00000000:8"])).await;
+    scope.transact(|tx| tx.append(&NUMBERS.key(1), &9)).await.expect("the last number is known again");
+    let log = scope.log_after(&NUMBERS.key(1), 5, 10).await.expect("a page");
+    let readable: Vec<_> = log.entries.iter().map(|entry| entry.event.is_ok()).collect();
+    assert_eq!((sequences(&log), readable), (vec![6, 7, 8, 9], vec![true, false, true, true]));
+
+    context.put(&raw, Write::Del).await;
+    context.put(&raw, set("text")).await;
+    for refused in [
+        scope.transact(|tx| tx.append(&NUMBERS.key(1), &1)).await,
+        scope.transact(|tx| tx.append_numbered(&NUMBERS.key(1), &1)).await.map(|_| ()),
+        scope.log_after(&NUMBERS.key(1), 0, 10).await.map(|_| ()),
+    ] {
+        let Err(Error::WrongType { key, .. }) = &refused else { panic!("{refused:?}") };
+        assert!(key.contains("(family NUMBERS)"), "{key}");
+    }
+}
+
+/// Transactions that append beside one that removes the log and the state: a later one finds no state
+/// and appends nothing, so that nothing is left; and a reader never sees a state without the entry that
 /// speaks of it.
-pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {
-    for _ in 0..20 {
+pub async fn a_removal_beside_appends_leaves_nothing(context: &Context) {
+    for round in 0..20 {
         let (key, until) = (context.fresh(), context.far(0).await);
+        let log = move || ROOM_LOG.key(round);
         let begun = key.clone();
         let begin = move |tx: &mut Tx<'_, World>| {
             tx.raw_write(begun.clone(), set_at("1", until))?;
-            tx.begin_log("1", until)
+            tx.append_until(&log(), &"1".to_owned(), until)
         };
         context.transaction(begin).await.expect("a transaction");
         let tasks: Vec<_> = (0..8)
@@ -376,7 +523,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {
                         let transaction = move |tx: &mut Tx<'_, World>| {
                             let Reply::Blob(count) = tx.raw_read(&key, Read::Get)? else { return Ok(()) };
                             let count: u64 = std::str::from_utf8(&count).unwrap_or("").parse().unwrap_or(0);
-                            let last = tx.log_last()?;
+                            let last = tx.log_last(&log())?.sequence;
                             if last != count {
                                 let problem = format!("{last} entries of {count}");
                                 return Err(Error::Invalid { what: "log", problem });
@@ -384,7 +531,7 @@ pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {
                             if !reader {
                                 let next = (count + 1).to_string();
                                 tx.raw_write(key.clone(), set_at(&next, until))?;
-                                tx.record_until(next, 100, until)?;
+                                tx.append_numbered_until(&log(), &next, until)?;
                             }
                             Ok::<_, Error>(())
                         };
@@ -397,14 +544,14 @@ pub async fn a_drop_beside_recorders_leaves_nothing(context: &Context) {
         let dropped = key.clone();
         let drop_all = move |tx: &mut Tx<'_, World>| {
             tx.raw_write(dropped.clone(), Write::Del)?;
-            tx.drop_log()
+            tx.del(&log())
         };
         tokio::task::yield_now().await;
         context.transaction(drop_all).await.expect("a transaction");
         for task in tasks {
-            task.await.expect("no recorder panics");
+            task.await.expect("no task panics");
         }
-        assert_eq!(page(&context.scope(), 0, 10).await, LogPage::default());
-        assert_eq!(ends(context).await, (Reply::Int(-2), Reply::Int(-2)));
+        assert_eq!(page(&context.scope(), log(), 0, 10).await, LogPage::default());
+        assert_eq!(end_of(context, log()).await, Reply::Int(-2));
     }
 }

@@ -9,6 +9,7 @@ pub mod corrupt;
 pub mod deadline_before_commit;
 pub mod expiry;
 pub mod external_writers;
+pub mod follow;
 pub mod hash;
 pub mod isolation;
 pub mod linearizable_histories;

@@ -3,7 +3,7 @@
 
 use crate::builders::*;
 use crate::context::Context;
-use crate::families::World;
+use crate::families::{EVENTS, World};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::{Error, Result, Tx};
@@ -90,13 +90,13 @@ pub async fn an_error_discards_everything(context: &Context) {
     let (written, channel) = (key.clone(), news.clone());
     let body = move |tx: &mut Tx<'_, World>| -> Result<(), Refusal> {
         tx.raw_write(written.clone(), set("x"))?;
-        tx.record("entry")?;
+        tx.append(&EVENTS.key(1), &"entry".to_owned())?;
         tx.publish(&channel, &"never".to_owned())?;
         Err(Refusal::Game(7))
     };
     assert_eq!(context.scope().transact(body).await, Err(Refusal::Game(7)));
     assert_eq!(context.read(&key, Read::Exists).await, int(0));
-    assert_eq!(context.scope().log_after(0, 10).await.expect("a log").last, 0);
+    assert_eq!(context.scope().log_last(&EVENTS.key(1)).await.expect("a log").sequence, 0);
     let channel = news.clone();
     context.transaction(move |tx| tx.publish(&channel, &"later".to_owned())).await.expect("a transaction");
     let first = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.expect("a message comes");
@@ -139,11 +139,11 @@ pub async fn a_swallowed_error_commits_no_garbage(context: &Context) {
                 other => b(&format!("garbage: {other:?}")),
             };
             tx.raw_write(to.clone(), Write::Set(seen, emberkeep_hot::command::Expiry::Never))?;
-            tx.record("garbage or not")
+            tx.append(&EVENTS.key(1), &"garbage or not".to_owned())
         };
         context.transaction(body).await.expect("a transaction");
         assert_eq!(context.read(&shadow, Read::Get).await, blob(&format!("true {round}")));
-        assert_eq!(context.scope().log_after(0, 1).await.expect("a log").last, round + 1);
+        assert_eq!(context.scope().log_last(&EVENTS.key(1)).await.expect("a log").sequence, round + 1);
     }
 }
 

@@ -26,8 +26,8 @@ pub use model::{DeviceId, ItemId, MasterKey, PlayerId, Room, RoomCode, RoundId, 
 pub use random::RandomSource;
 pub use request::{Setup, SetupItem, SetupPlayer, SetupRound, SetupSender};
 pub use schema::{
-    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_CHANNEL, ROOM_DEVICES, ROOM_META, ROOM_ROSTER, ROOM_STATE,
-    VOTES, VOTES_RECEIVED, schema,
+    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_CHANNEL, ROOM_DEVICES, ROOM_LOG, ROOM_META, ROOM_ROSTER,
+    ROOM_STATE, VOTES, VOTES_RECEIVED, schema,
 };
 pub use service::{Admission, JoinReply, JoinRequest, Master, NewRoom, Rooms, Settlement, VoteReceipt};
 pub use view::{MasterSync, PlayerSync, RoomSnapshot};

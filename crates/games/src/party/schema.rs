@@ -1,12 +1,13 @@
-//! The key families of a room: those of its storage document, and three of our own.
+//! The key families of a room: those of its storage document, and four of our own.
 //!
 //! All keys of a room expire together, except the meta, which stays as a tombstone.
 
+use super::event::Entry;
 use super::limits::EVENTS_MAX;
 use super::model::{Device, DeviceId, ItemId, Meta, PlayerId, Room, RoundId, Selections, State};
 use super::wakeup::Wakeup;
 use emberkeep_primitives::{Ballot, Claims, ExpiringGroup, expiring_group::member};
-use emberkeep_schema::{Channel, Hash, Json, Raw, Schema, Set, Text, family};
+use emberkeep_schema::{Channel, Hash, Json, Log, Newest, Raw, Schema, Set, Text, family};
 
 family! {
     /// Creation and expiry of the room, and the digest of its master key. Outlives the room by a day.
@@ -103,6 +104,18 @@ family! {
 }
 
 family! {
+    /// The events of the room. Its state names the last one that it includes.
+    pub ROOM_LOG = "ember:log:room:{code}" {
+        kind: Log<Json<Entry>, Newest<EVENTS_MAX>>,
+        partition: Room,
+        parts: (),
+        ttl: given,
+        owner: "party",
+        readers: ["*"],
+    }
+}
+
+family! {
     /// Announces new events in the room's log, or that the room was closed.
     pub ROOM_CHANNEL = "ember:room:{code}" {
         kind: Channel<Json<Wakeup>>,
@@ -125,6 +138,7 @@ pub fn schema() -> Schema {
         VOTES_RECEIVED,
         ROOM_ROSTER,
         ROOM_DEVICES,
+        ROOM_LOG,
         ROOM_CHANNEL
     ]
     .expect("no key belongs to two families, a test holds")
@@ -153,8 +167,9 @@ pub(super) fn group() -> ExpiringGroup<ROOM_ROSTER> {
         member::<VOTES>,
         member::<VOTES_RECEIVED>,
         member::<ROOM_DEVICES>,
+        member::<ROOM_LOG>,
     ];
-    ExpiringGroup::new(ROOM_ROSTER.key(), &families).with_log()
+    ExpiringGroup::new(ROOM_ROSTER.key(), &families)
 }
 
 const _: () = assert!(EVENTS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
@@ -189,6 +204,8 @@ mod tests {
         assert_eq!(text, "brp:room:AB23CD:ember:roster");
         let text = ROOM_DEVICES.key().to_text(&KeyLayout::single(), &room());
         assert_eq!(text, "brp:room:AB23CD:ember:devices");
+        let text = ROOM_LOG.key().to_text(&KeyLayout::single(), &room());
+        assert_eq!(text, "ember:log:room:AB23CD", "except its log, which ends by itself");
     }
 
     #[test]

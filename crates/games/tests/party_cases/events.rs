@@ -4,9 +4,6 @@ use super::*;
 use emberkeep_games::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
 use std::time::Duration;
 
-/// An end that an external client chose, in the year 3000.
-const FAR_MS: i64 = 32_503_680_000_000;
-
 /// What a follower hears next; it must come soon.
 async fn next(follower: &mut RoomSubscription) -> Wakeup {
     let heard = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
@@ -122,7 +119,7 @@ pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
     let party = Party::set_up(&store, 2).await;
     party.take(1, 1).await.unwrap();
     // A replica that had not heard of the last transaction yet is the primary now.
-    party.external_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), Write::LTrim(0, 1)).await;
+    party.external(&ROOM_LOG.key(), Write::LTrim(0, 1)).await;
     let page = party.rooms.events_after(party.code, 3).await.unwrap();
     assert_eq!((page.last, page.missed, page.events.len()), (2, 1, 0));
     let followed = party.rooms.follow(party.code, 3).await.unwrap();
@@ -132,9 +129,9 @@ pub async fn a_log_that_was_set_back_is_of_a_living_room(store: Store) {
     assert_eq!((followed.is_whole, followed.snapshot.sequence(), followed.events.len()), (true, 3, 1));
 }
 
-pub async fn a_counter_that_is_ahead_of_its_log_is_a_gap(store: Store) {
+pub async fn an_entry_that_is_ahead_of_its_log_is_a_gap(store: Store) {
     let party = Party::set_up(&store, 2).await;
-    party.external_log(Write::Set(Bytes::from_static(b"9"), Expiry::Keep), Write::LTrim(0, -1)).await;
+    party.external_entry("9:00000000:strange").await;
     let page = party.rooms.events_after(party.code, 2).await.unwrap();
     assert_eq!(
         (page.last, page.missed, page.events.len()),
@@ -149,9 +146,8 @@ pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let entries =
         [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish", r#"{"at":1,"type":"player_taken"}"#];
-    for entry in entries {
-        let transaction = move |tx: &mut Tx<'_, Room>| tx.record_until(entry, EVENTS_MAX, FAR_MS).map(|_| ());
-        party.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
+    for (sequence, entry) in (3..).zip(entries) {
+        party.external_entry(&format!("{sequence}:00000000:{entry}")).await;
     }
     party.take(1, 1).await.unwrap();
     let page = party.rooms.events_after(party.code, 2).await.unwrap();
@@ -162,16 +158,24 @@ pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
     party.all_end_together().await;
 }
 
-pub async fn a_log_with_an_external_entry_is_a_gap(store: Store) {
+pub async fn a_log_that_an_external_client_corrupted_begins_anew(store: Store) {
     let party = Party::set_up(&store, 2).await;
-    let rubbish = Write::RPush(vec![Bytes::from_static(b"rubbish")]);
-    party.external_log(Write::Set(Bytes::from_static(b"2"), Expiry::Keep), rubbish).await;
-    party.take(1, 1).await.unwrap();
-    for known in [2, 3] {
-        let followed = party.rooms.follow(party.code, known).await.unwrap();
-        assert_eq!((followed.is_whole, followed.snapshot.sequence()), (known == 3, 3), "after {known}");
-        assert_eq!(followed.events, [], "after {known}");
+    for (corrupt, taker) in [(Write::RPush(vec![Bytes::from_static(b"rubbish")]), 1), (Write::Del, 2)] {
+        party.external(&ROOM_LOG.key(), corrupt).await;
+        if taker == 2 {
+            let text = Write::Set(Bytes::from_static(b"not a list"), Expiry::Never);
+            party.external(&ROOM_LOG.key(), text).await;
+        }
+        let page = party.rooms.events_after(party.code, 2).await.unwrap();
+        assert_eq!((page.last, page.missed, page.events.len()), (0, 2, 0), "there is no log to follow");
+        party.take(taker, taker).await.unwrap();
+        for known in [1, 2] {
+            let followed = party.rooms.follow(party.code, known).await.unwrap();
+            assert_eq!((followed.is_whole, followed.snapshot.sequence()), (known == 1, 1), "after {known}");
+            assert_eq!(followed.events, [], "after {known}");
+        }
     }
+    party.all_end_together().await;
 }
 
 pub async fn what_is_due_is_among_the_news_and_in_their_state(store: Store) {
@@ -211,9 +215,7 @@ pub async fn a_loss_is_found_without_the_log(store: Store) {
     let party = Party::set_up(&store, 2).await;
     party.take(1, 1).await.unwrap();
     party.rooms.delete_player(&party.master, &player(1)).await.unwrap();
-    let (list, _) = emberkeep_hot::store::log_keys(store.key_layout(), party.code.to_string().as_bytes());
-    let empty_log = move |tx: &mut Tx<'_, Room>| tx.raw_write(list.clone(), Write::LTrim(1, 0));
-    party.scope.transact::<(), hot::Error, _>(empty_log).await.unwrap();
+    party.external(&ROOM_LOG.key(), Write::LTrim(1, 0)).await;
     assert_eq!(loss_of(&party, 1).await, Some((player(1), Invalidation::PlayerDeleted)));
 }
 

@@ -200,14 +200,9 @@ impl Party {
         self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
-    /// Changes the log and its counter behind our backs.
-    pub async fn external_log(&self, counter: Write, list: Write) {
-        let keys = hot::store::log_keys(self.store.key_layout(), self.code.to_string().as_bytes());
-        let transaction = move |tx: &mut Tx<'_, Room>| {
-            tx.raw_write(keys.0.clone(), list.clone())?;
-            tx.raw_write(keys.1.clone(), counter.clone())
-        };
-        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
+    /// An element that an external client pushes to the log.
+    pub async fn external_entry(&self, element: &str) {
+        self.external(&ROOM_LOG.key(), Write::RPush(vec![Bytes::from(element.to_owned())])).await;
     }
 
     /// A field that a service in another language sets.

@@ -33,7 +33,7 @@ pub(crate) fn shows_absence(read: &Read, reply: &Reply) -> bool {
         (Read::Get, Reply::Nil) | (Read::ExpireTime, Reply::Int(-2)) => true,
         (Read::Exists | Read::HLen | Read::SCard | Read::ZCard | Read::LLen, Reply::Int(0)) => true,
         (Read::HGetAll, Reply::Pairs(pairs)) => pairs.is_empty(),
-        (Read::SMembers | Read::LRange(0, 0..), Reply::List(list)) => list.is_empty(),
+        (Read::SMembers | Read::LRange(0, 0..) | Read::LRange(-1, -1), Reply::List(list)) => list.is_empty(),
         (Read::ZRange(ZSlice::Rank(0, 0..), _), Reply::Scored(list)) => list.is_empty(),
         _ => false,
     }

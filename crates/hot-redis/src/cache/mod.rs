@@ -132,6 +132,14 @@ impl ReadCache {
         self.bytes = self.bytes + entry.cached.bytes() - before;
     }
 
+    /// A commit is sent that appends to this log: what the server makes of it is not known here.
+    pub(crate) fn forget(&mut self, log: &RawKey) {
+        if let Some(entry) = self.keys.get_mut(log) {
+            self.bytes -= entry.cached.bytes();
+            entry.cached = CachedKey::default();
+        }
+    }
+
     /// A commit of this tick that wrote the key was answered. If it was not committed, the replies built on
     /// it are void.
     pub(crate) fn record_answered(&mut self, key: &RawKey, tick: u64, committed: bool) {

@@ -44,7 +44,15 @@ pub(crate) enum GroupAnswer {
         requirement: usize,
         value: i64,
     },
-    LogFull,
+    LogFull {
+        /// Its number in the request.
+        key: i64,
+    },
+    /// The last entry of a log is not one.
+    LogCorrupt {
+        /// Its number in the request.
+        key: i64,
+    },
     /// A group before it failed after its first write, so this one was not begun.
     NotBegun,
     /// Our user may not run this command.
@@ -105,7 +113,6 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
     Some(match value {
         Value::Int(group::COMMITTED) => GroupAnswer::Committed,
         Value::Int(group::LEASED) => GroupAnswer::Leased,
-        Value::Int(group::LOG_FULL) => GroupAnswer::LogFull,
         Value::Int(group::NOT_BEGUN) => GroupAnswer::NotBegun,
         Value::Array(detail) => match &detail[..] {
             [Value::Int(group::STALE), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
@@ -116,6 +123,8 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
                     None => GroupAnswer::WrongType { requirement, found: kind_found(found.as_bytes()) },
                 }
             }
+            [Value::Int(group::LOG_FULL), Value::Int(key)] => GroupAnswer::LogFull { key: *key },
+            [Value::Int(group::LOG_CORRUPT), Value::Int(key)] => GroupAnswer::LogCorrupt { key: *key },
             [Value::Int(group::NOT_BEGUN), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,
         },

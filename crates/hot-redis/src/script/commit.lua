@@ -23,16 +23,18 @@
 --   written  key that the group writes
 --   lease    key that the group only reads and may have a lease on
 --   type     key, expected type, least and greatest number or '' twice, field of the number or 0 = the string
---   log      list, counter, bound, 1 = refuse when full, entry
+--   log      list, bound, LOG_… flags, deadline or '', entry
 --   deletion key
 --   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
 --   message  channel, payload
+--   woken    log that the writes append to: its followers get a message, as those of appended logs do
 -- fetches: number, then key and shape of each
 --
 -- Answer: { time or 0, status, group answers, fetched replies }
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
---   group   COMMITTED, LEASED to another process, LOG_FULL, NOT_BEGUN because a group before it failed; { STALE, replies };
---           { WRONG_TYPE, number of the type, type found }; { NOT_BEGUN, command } our user may not run the command
+--   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
+--           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, key }; { LOG_CORRUPT, key } its last element is not
+--           an entry; { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
 
 -- The numbers of the protocol. A test compares them with layout.rs.
@@ -40,11 +42,13 @@ local ARG_KEYS, ARG_MODE, ARG_SEQUENCE, ARG_TIME, ARG_PROCESS, ARG_LEASE_MS, ARG
 local ARG_ELEMENTS_MAX, ARG_ALLOWANCE_MS, ARG_GROUPS, ARG_PROGRAM, ARG_SHAPES, ARG_WORDS = 8, 9, 10, 11, 12, 13
 local GROUP_LENGTH, GROUP_ASK_LEASE, GROUP_TEXTS, GROUP_ABSENT, GROUP_READS, GROUP_WRITTEN_KEYS = 0, 1, 2, 3, 4, 5
 local GROUP_TYPES, GROUP_LOG_ENTRIES, GROUP_DELETIONS, GROUP_WRITES, GROUP_MESSAGES, GROUP_LEASES = 6, 7, 8, 9, 10, 11
-local GROUP_BODY = 12
+local GROUP_WOKEN, GROUP_BODY = 12, 13
 local TAG_STRING, TAG_NIL, TAG_INTEGER, TAG_ELEMENTS, TAG_SCORE = 1, 2, 3, 4, 5
 local TAG_WRONG_TYPE, TAG_TOO_MANY, TAG_ARRAY, TAG_DIGEST = 6, 7, 8, 9
 local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL = 0, 1, 2, 3
 local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_WRONG_TYPE, ANSWER_LOG_FULL, ANSWER_NOT_BEGUN = 0, 1, 2, 3, 4, 5
+local ANSWER_LOG_CORRUPT = 6
+local LOG_REFUSE, LOG_DEADLINE_IF_NONE = 1, 2
 local REPLY_WRONG_TYPE, REPLY_TOO_MANY, REPLY_ERROR = 1, 2, 3
 -- How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
 local LENGTH_TEXT, LENGTH_TYPE, LENGTH_LOG, LENGTH_WRITE, LENGTH_MESSAGE = 2, 5, 5, 3, 2
@@ -259,8 +263,10 @@ end
 -- entries.
 local function forbidden(q, logs, deletions, writes, messages)
   if logs > 0 then
-    local list, counter = K[N[q]], K[N[q + 1]]
-    if not (may('INCR', counter) and may('RPUSH', list) and may('LTRIM', list)) then return 'RPUSH' end
+    local list = K[N[q]]
+    for _, name in ipairs({ 'RPUSH', 'LTRIM', 'PEXPIREAT' }) do
+      if not may(name, list) then return name end
+    end
     q = q + LENGTH_LOG * logs
   end
   if deletions > 0 and not may('DEL', K[N[q]]) then return 'DEL' end
@@ -296,8 +302,39 @@ local function compare(q, texts, absent, reads, asks)
   return { ANSWER_STALE, replies }
 end
 
--- Entries that earlier groups will add to the log: all groups are of one partition and share its log.
-local logged = 0
+-- The number of a log's last entry, 0 if there is no log, nil if another program wrote its last element.
+-- A Lua number holds 15 digits exactly.
+local function last_number(key)
+  local tail = try('LRANGE', key, '-1', '-1')
+  if tail.err then return nil end
+  if not tail[1] then return 0 end
+  local digits = string.match(tail[1], '^([1-9]%d*):')
+  if digits and #digits <= 15 then return num(digits) end
+end
+
+-- The logs that groups append to, by the number of their key: entries that are there, and that groups which
+-- passed will add.
+local logs_seen = {}
+
+-- Whether a group may append its entries, which begin at position q. Returns its refusal, or nil.
+local function log_refusal(q, entries)
+  local own = {}
+  for _ = 1, entries do
+    local key = N[q]
+    local log = logs_seen[key]
+    if not log then
+      log = { length = call('LLEN', K[key]), added = 0, corrupt = last_number(K[key]) == nil }
+      logs_seen[key] = log
+    end
+    if log.corrupt then return { ANSWER_LOG_CORRUPT, key } end
+    own[key] = (own[key] or 0) + 1
+    if N[q + 2] % 2 == LOG_REFUSE and log.length + log.added + own[key] > num(A[N[q + 1]]) then
+      return { ANSWER_LOG_FULL, key }
+    end
+    q = q + LENGTH_LOG
+  end
+  return nil, own
+end
 
 -- Pass 1 of one group at position p. Returns its answer, where its log entries begin, and its own leases.
 local function validate(p)
@@ -328,15 +365,13 @@ local function validate(p)
     q = q + LENGTH_TYPE
   end
   local entries = q
-  for i = 1, logs do
-    if N[q + 3] == 1 and call('LLEN', K[N[q]]) + logged + i > num(A[N[q + 2]]) then return ANSWER_LOG_FULL end
-    q = q + LENGTH_LOG
-  end
+  local refusal, own = log_refusal(entries, logs)
+  if refusal then return refusal end
   if A[ARG_MODE] == '2' then
     local command = forbidden(entries, logs, N[p + GROUP_DELETIONS], N[p + GROUP_WRITES], N[p + GROUP_MESSAGES])
     if command then return { ANSWER_NOT_BEGUN, command } end
   end
-  logged = logged + logs
+  for key, count in pairs(own) do logs_seen[key].added = logs_seen[key].added + count end
   return ANSWER_COMMITTED, entries, mine
 end
 
@@ -375,21 +410,51 @@ local function write(p, q)
   return q
 end
 
--- Then its log entries and messages. After the writes of all groups: one of them may trim the log, by what it
--- read of it.
-local function publish(p, q, messages)
+-- Entries of all groups, by log, and the numbers of the logs' keys in the order of their first entry.
+local appends, appended = {}, {}
+-- The numbers of the logs whose followers are woken, each once.
+local woken, is_woken = {}, {}
+
+local function wake(key)
+  if not is_woken[key] then woken[#woken + 1], is_woken[key] = key, true end
+end
+
+-- Collects a group's log entries and sends its messages. Messages only wake, so none of them fails a commit.
+local function publish(p, q, messages, group)
   for _ = 1, N[p + GROUP_LOG_ENTRIES] do
-    local list, bound = K[N[q]], A[N[q + 2]]
-    local s = try('INCR', K[N[q + 1]])
-    if type(s) ~= 'number' then return s.err end
-    local length = try('RPUSH', list, string.format('%.0f', s) .. ':' .. A[N[q + 4]])
-    if type(length) ~= 'number' then return length.err end
-    if length > num(bound) then try('LTRIM', list, '-' .. bound, '-1') end
+    local key = N[q]
+    local log = appends[key]
+    if not log then
+      log = { group = group }
+      appends[key], appended[#appended + 1] = log, key
+    end
+    log[#log + 1] = A[N[q + 4]]
+    log.bound, log.deadline, log.if_none = A[N[q + 1]], A[N[q + 3]], N[q + 2] >= LOG_DEADLINE_IF_NONE
     q = q + LENGTH_LOG
   end
   for _ = 1, N[p + GROUP_MESSAGES] do
     try('PUBLISH', A[N[messages]], A[N[messages + 1]])
     messages = messages + LENGTH_MESSAGE
+  end
+  for i = messages, messages + N[p + GROUP_WOKEN] - 1 do wake(N[i]) end
+end
+
+-- Appends the entries of one log. After the writes of all groups: one of them may trim the log, by what it
+-- read of it. Returns an error if a write failed.
+local function append(list, log)
+  local number = last_number(list)
+  if not number then return 'the last element of ' .. list .. ' is not an entry of a log' end
+  for i = 1, #log do log[i] = string.format('%.0f', number + i) .. ':' .. log[i] end
+  local length
+  for first = 1, #log, CHUNK do
+    length = try('RPUSH', list, unpack(log, first, math.min(first + CHUNK - 1, #log)))
+    if type(length) ~= 'number' then return length.err end
+  end
+  if length > num(log.bound) then try('LTRIM', list, '-' .. log.bound, '-1') end
+  if log.if_none then
+    try('PEXPIREAT', list, log.deadline, 'NX')
+  elseif log.deadline ~= '' then
+    try('PEXPIREAT', list, log.deadline)
   end
 end
 
@@ -437,11 +502,17 @@ end
 for g = 1, groups do
   local group = passed[g]
   if group then
-    local failed = publish(group[1], group[2], group[4])
-    if failed and not trouble then trouble = { STATUS_PARTIAL, g, failed } end
+    publish(group[1], group[2], group[4], g)
     if #group[3] > 0 then try('DEL', unpack(group[3])) end
   end
 end
+for _, key in ipairs(appended) do
+  local failed = append(K[key], appends[key])
+  if failed and not trouble then trouble = { STATUS_PARTIAL, appends[key].group, failed } end
+  wake(key)
+end
+-- A user may lack the right to the channel: followers read the log at intervals too.
+for _, key in ipairs(woken) do try('PUBLISH', K[key], '') end
 if trouble then return { time, trouble, answers, {} } end
 
 -- A replica would answer a call that writes nothing, with old data. So such a call makes a write without

@@ -1,7 +1,7 @@
 //! A call of `commit.lua`: keys and words once each, and a program that names them by number.
 
 use super::early_deadline::{has_early_deadline, postponed, settling_words};
-use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, length, tag};
+use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, length, log_flag, tag};
 use super::request::{Arguments, Header, add_engine_keys, add_keys};
 use super::spelling::{found_name, read_words, score_g17, write_words};
 use super::words::{Words, pack};
@@ -47,7 +47,6 @@ pub(crate) struct GroupRequest<'a> {
     pub(crate) reads: &'a [(RawKey, Read, Reply)],
     pub(crate) effects: &'a Effects,
     pub(crate) requirements: Vec<Precondition>,
-    pub(crate) log_keys: &'a (RawKey, RawKey),
 }
 
 /// How the script compares a read: present strings by one MGET, absent keys by one EXISTS, others one by one.
@@ -156,6 +155,7 @@ impl CommitRequest {
             ("WRITES", effects.writes.len() - deletions + deadlines),
             ("MESSAGES", effects.messages.len()),
             ("LEASES", leases.len()),
+            ("WOKEN", effects.woken.len()),
         ];
         debug_assert!(header.iter().map(|(name, _)| name).eq(GROUP_HEADER.names));
         self.program.extend(header.map(|(_, count)| count as u32));
@@ -163,13 +163,14 @@ impl CommitRequest {
         of_keys().for_each(|of_key| self.number_of(&of_key[0].0));
         leases.iter().for_each(|key| self.number_of(key));
         group.requirements.iter().for_each(|requirement| self.requirement(requirement));
-        effects.log.iter().for_each(|entry| self.log_entry(group.log_keys, entry));
+        effects.log.iter().for_each(|entry| self.log_entry(entry));
         of_keys().filter(is_deletion).for_each(|of_key| self.number_of(&of_key[0].0));
         of_keys().filter(|of_key| !is_deletion(of_key)).for_each(|of_key| self.writes(of_key));
         for (channel, payload) in &effects.messages {
             let numbers: [u32; length::MESSAGE] = [self.word(channel), self.word(payload)];
             self.program.extend(numbers);
         }
+        effects.woken.iter().for_each(|log| self.number_of(log));
         self.program[first] = (self.program.len() - first) as u32;
     }
 
@@ -301,11 +302,16 @@ impl CommitRequest {
         self.program.extend(numbers);
     }
 
-    fn log_entry(&mut self, (list, counter): &(RawKey, RawKey), append: &LogAppend) {
+    fn log_entry(&mut self, append: &LogAppend) {
         let bound = self.word(append.entries_max.to_string().as_bytes());
-        let refuses = (append.overflow == Overflow::Refuse) as u32;
-        let entry = self.word(&append.entry);
-        let numbers: [u32; length::LOG] = [self.key(list), self.key(counter), bound, refuses, entry];
+        let (deadline, if_none) = match append.expiry {
+            LogExpiry::Keep => (String::new(), 0),
+            LogExpiry::IfNone(at) => (at.to_string(), log_flag::DEADLINE_IF_NONE),
+            LogExpiry::At(at) => (at.to_string(), 0),
+        };
+        let refuses = if append.overflow == Overflow::Refuse { log_flag::REFUSE } else { 0 };
+        let (deadline, entry) = (self.word(deadline.as_bytes()), self.word(&append.entry));
+        let numbers: [u32; length::LOG] = [self.key(&append.log), bound, refuses + if_none, deadline, entry];
         self.program.extend(numbers);
     }
 

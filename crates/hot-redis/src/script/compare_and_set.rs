@@ -44,7 +44,7 @@ impl<'a> CompareAndSet<'a> {
             Reply::Blob(blob) => Some(blob),
             _ => return None,
         };
-        let has_no_events = effects.log.is_empty() && effects.messages.is_empty();
+        let has_no_events = effects.log.is_empty() && effects.woken.is_empty() && effects.messages.is_empty();
         (key == written && has_no_events).then_some(CompareAndSet {
             key,
             expected,

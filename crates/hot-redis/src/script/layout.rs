@@ -51,6 +51,7 @@ pub(super) const GROUP_HEADER: Fields = Fields {
         "WRITES",
         "MESSAGES",
         "LEASES",
+        "WOKEN",
     ],
 };
 
@@ -61,6 +62,14 @@ pub(super) mod length {
     pub(crate) const LOG: usize = 5;
     pub(crate) const WRITE: usize = 3;
     pub(crate) const MESSAGE: usize = 2;
+}
+
+/// What an entry of a log says besides its text, added up.
+pub(super) mod log_flag {
+    /// A full log refuses it.
+    pub(crate) const REFUSE: u32 = 1;
+    /// Its deadline counts only if the log has none.
+    pub(crate) const DEADLINE_IF_NONE: u32 = 2;
 }
 
 /// ARGV of `compare_and_set.lua`; the strings follow.
@@ -103,6 +112,8 @@ pub(super) mod group {
     pub(crate) const LOG_FULL: i64 = 4;
     /// Alone: not begun, because a group before it failed. With a command: the user may not run that.
     pub(crate) const NOT_BEGUN: i64 = 5;
+    /// An external client wrote the last entry of a log, so that the next one has no number.
+    pub(crate) const LOG_CORRUPT: i64 = 6;
 }
 
 /// A reply that is not the value of a read.
@@ -148,6 +159,7 @@ mod tests {
             ("WRONG_TYPE", group::WRONG_TYPE),
             ("LOG_FULL", group::LOG_FULL),
             ("NOT_BEGUN", group::NOT_BEGUN),
+            ("LOG_CORRUPT", group::LOG_CORRUPT),
         ];
         let replies =
             [("WRONG_TYPE", reply::WRONG_TYPE), ("TOO_MANY", reply::TOO_MANY), ("ERROR", reply::ERROR)];
@@ -175,6 +187,8 @@ mod tests {
             ("MESSAGE", length::MESSAGE),
         ];
         assert_same(script, "LENGTH_", named("LENGTH_", lengths.map(|(name, value)| (name, value as i64))));
+        let flags = [("REFUSE", log_flag::REFUSE), ("DEADLINE_IF_NONE", log_flag::DEADLINE_IF_NONE)];
+        assert_same(script, "LOG_", named("LOG_", flags.map(|(name, value)| (name, value.into()))));
         let tags = [
             ("STRING", tag::STRING),
             ("NIL", tag::NIL),
@@ -202,7 +216,8 @@ mod tests {
         for (prefix, expected) in answers() {
             // It checks no types, no log and no ACL.
             let used = |(name, _): &(String, i64)| {
-                !["ANSWER_WRONG_TYPE", "ANSWER_LOG_FULL", "REPLY_TOO_MANY"].contains(&name.as_str())
+                let unused = ["ANSWER_WRONG_TYPE", "ANSWER_LOG_FULL", "ANSWER_LOG_CORRUPT", "REPLY_TOO_MANY"];
+                !unused.contains(&name.as_str())
             };
             assert_same(script, prefix, expected.into_iter().filter(used).collect());
         }

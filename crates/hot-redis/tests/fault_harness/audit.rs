@@ -1,8 +1,7 @@
 //! Compares the callers' results with what the server has.
 
-use super::{Arena, COUNT, CallResult, HITS, Ledger, SUM};
-use emberkeep_hot::store::log_keys;
-use emberkeep_schema::{KeyLayout, Partition};
+use super::{Arena, COUNT, CallResult, HIT_LOG, HITS, Ledger, SUM};
+use emberkeep_schema::KeyLayout;
 use emberkeep_testkit::Resp;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,12 +91,12 @@ pub fn audit(client: &mut Resp, layout: &KeyLayout, arena: &Arena, ledger: &Ledg
 
 /// The log holds the same ids in the same order, with sequences 1, 2, 3….
 fn log_agrees(client: &mut Resp, layout: &KeyLayout, arena: &Arena, list: &[String]) -> bool {
-    let mut partition = Vec::new();
-    arena.write(&mut partition);
-    let (log, _) = log_keys(layout, &partition);
-    let entries = words(client, &String::from_utf8_lossy(&log));
-    let expected = list.iter().enumerate().map(|(i, id)| format!("{}:{id}", i + 1));
-    entries.len() == list.len() && entries.iter().zip(expected).all(|(entry, expected)| *entry == expected)
+    let entries = words(client, &HIT_LOG.key().to_text(layout, arena));
+    let agrees = |(number, (entry, id)): (usize, (&String, &String))| {
+        let parts: Vec<&str> = entry.splitn(3, ':').collect();
+        matches!(parts[..], [sequence, _, event] if sequence == (number + 1).to_string() && event == id)
+    };
+    entries.len() == list.len() && entries.iter().zip(list).enumerate().all(agrees)
 }
 
 fn words(client: &mut Resp, key: &str) -> Vec<String> {

@@ -20,10 +20,9 @@ pub use ledger::{CallResult, Entry, Ledger};
 pub use load::{LONG, Load, LoadReport, SLACK};
 pub use tls::{pem_path, tls_server, with_tls};
 
-use emberkeep_hot::command::Overflow;
 use emberkeep_hot::{Error, Scope, Store};
 use emberkeep_hot_redis::RedisEngine;
-use emberkeep_schema::{List, Name, Number, Text, Utf8, family, partition};
+use emberkeep_schema::{List, Log, Name, Newest, Number, Text, Utf8, family, partition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -45,8 +44,12 @@ family! {
     pub COUNT = "count:{arena}" { kind: Text<Number<i64>>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
 }
 
-/// Entries that the log keeps in these tests: all of them.
-const LOG_MAX: usize = 1_000_000;
+family! {
+    /// The ids of all hits, appended without reading. It keeps all of them.
+    pub HIT_LOG = "log:hits:{arena}" {
+        kind: Log<Utf8, Newest<1_000_000>>, partition: Arena, parts: (), ttl: persistent, owner: "test"
+    }
+}
 
 /// An arena by its name.
 pub fn arena(name: impl AsRef<str>) -> Arena {
@@ -72,7 +75,7 @@ pub async fn hit(scope: &Scope<Arena>, id: String, damage: i64) -> Result<i64, E
             tx.put(&SUM.key(), &sum)?;
             tx.rpush(&HITS.key(), &id)?;
             tx.incr_by(&COUNT.key(), 1)?;
-            tx.record_bounded(id.clone(), LOG_MAX, Overflow::DropOldest)?;
+            tx.append(&HIT_LOG.key(), &id)?;
             Ok(sum)
         })
         .await

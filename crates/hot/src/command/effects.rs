@@ -3,7 +3,7 @@
 use super::{RawKey, Write};
 use bytes::Bytes;
 
-/// What happens when a partition's log is full.
+/// What happens when a log is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
     /// The oldest entries are dropped; readers notice the gap in the sequence.
@@ -12,26 +12,43 @@ pub enum Overflow {
     Refuse,
 }
 
+/// What an appended entry does to the deadline of its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogExpiry {
+    /// Nothing.
+    Keep,
+    /// Sets it, in milliseconds since 1970, unless the log has one.
+    IfNone(i64),
+    /// Sets it, in milliseconds since 1970.
+    At(i64),
+}
+
 /// Everything one transaction does when it commits, in this order: writes, log entries, messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Writes, in the order of the body.
     pub writes: Vec<(RawKey, Write)>,
-    /// Entries for the partition's log.
+    /// Entries that are appended without a read; the commit numbers them.
     pub log: Vec<LogAppend>,
+    /// Logs that the writes append to: their followers are woken, as by an entry of `log`.
+    pub woken: Vec<RawKey>,
     /// Channel and payload of messages.
     pub messages: Vec<(Bytes, Bytes)>,
 }
 
-/// One entry for a partition's log.
+/// One entry for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogAppend {
-    /// The entry.
+    /// The key of the log.
+    pub log: RawKey,
+    /// The entry, without its sequence.
     pub entry: Bytes,
-    /// Entries that the log keeps.
+    /// Entries that the log keeps; at least 1.
     pub entries_max: usize,
     /// What to do when the log is full.
     pub overflow: Overflow,
+    /// What it does to the deadline.
+    pub expiry: LogExpiry,
 }
 
 impl Effects {
@@ -44,6 +61,7 @@ impl Effects {
     pub fn clear(&mut self) {
         self.writes.clear();
         self.log.clear();
+        self.woken.clear();
         self.messages.clear();
     }
 }

@@ -13,7 +13,7 @@ mod score;
 mod write;
 
 pub use crate::kind::{Kind, KindFound};
-pub use effects::{Effects, LogAppend, Overflow};
+pub use effects::{Effects, LogAppend, LogExpiry, Overflow};
 pub(crate) use field_numbers::check_fields;
 #[doc(hidden)]
 pub use integer::not_an_integer_field;

@@ -5,6 +5,9 @@
 //! all shards that this one had or missed, in order. That set only grows, so this ends; after a bounded
 //! number of runs all shards are taken.
 //!
+//! Logs have the highest shards. An entry that is appended without a read needs its lock only for the commit,
+//! after all others: the run waits for it in place, and appending never makes a transaction run again.
+//!
 //! Time: a run has one `now`, taken when it is first needed. Everything it reads after that must be of the
 //! same moment. So from then on the run waits for no lock, and a free lock counts as missed if the clock has
 //! moved. What a transaction reads is therefore true at one moment of the engine's clock, deadlines included.
@@ -12,7 +15,7 @@
 use super::Inner;
 use super::read::answer;
 use super::shard::{KeyHash, Shard};
-use super::slab::NEVER;
+use super::slab::{Entry, NEVER};
 use super::value::Value;
 use crate::command::{Kind, KindFound, RawKey, Read, Reply, wrong_type};
 use crate::error::{Error, Result};
@@ -23,9 +26,9 @@ use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 /// A set of shards.
-pub(super) type Mask = u64;
+pub(super) type Mask = u128;
 /// All of them.
-pub(super) const ALL: Mask = Mask::MAX >> (64 - SHARDS);
+pub(super) const ALL: Mask = Mask::MAX >> (128 - SHARDS);
 
 /// The shards that a run holds, ascending.
 pub(super) struct Locked<'a> {
@@ -75,7 +78,7 @@ impl<'a> Locked<'a> {
     /// The index of a shard's guard; takes the lock if necessary.
     #[inline]
     fn place(&mut self, index: usize) -> Result<usize> {
-        let bit = 1 << index;
+        let bit: Mask = 1 << index;
         let place = (self.held & (bit - 1)).count_ones() as usize;
         if self.held & bit == 0 {
             let guard = self.lock(index, bit)?;
@@ -98,6 +101,48 @@ impl<'a> Locked<'a> {
             self.missed |= bit;
             Error::Suspended
         })
+    }
+
+    /// Locks the shard of a log for an append; `true` = the body did not have it. Nothing of the log was read,
+    /// so it may be waited for although the run has its time.
+    pub(super) fn lock_for_append(&mut self, hashed: KeyHash) -> Result<bool> {
+        let (index, bit) = (hashed.shard(), 1 << hashed.shard());
+        if self.held & bit != 0 {
+            return Ok(false);
+        }
+        let mutex = &self.engine.shards[index];
+        let guard = match mutex.try_lock() {
+            None if bit > self.held => mutex.lock(),
+            Some(guard) => guard,
+            None => {
+                self.suspended = true;
+                self.missed |= bit;
+                return Err(Error::Suspended);
+            }
+        };
+        let place = (self.held & (bit - 1)).count_ones() as usize;
+        self.guards.insert(place, guard);
+        self.held |= bit;
+        Ok(true)
+    }
+
+    /// The entry of a log after [`Locked::lock_for_append`], and whether it has expired. A lock that was waited
+    /// for shows a later moment than that of the body.
+    pub(super) fn log(
+        &mut self,
+        hashed: KeyHash,
+        key: &[u8],
+        was_waited_for: bool,
+    ) -> Result<(Option<&Entry>, bool)> {
+        let engine = self.engine;
+        let place = self.place(hashed.shard())?;
+        let Some(position) = self.guards[place].find(hashed, key) else { return Ok((None, false)) };
+        let deadline = self.guards[place].at(position).deadline;
+        let is_expired = deadline != NEVER && {
+            let now = self.now();
+            self.guards[place].at(position).is_expired(if was_waited_for { engine.ticker.now() } else { now })
+        };
+        Ok((Some(self.guards[place].at(position)).filter(|_| !is_expired), is_expired))
     }
 
     /// Looks up a key in its shard.

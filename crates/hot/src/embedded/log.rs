@@ -1,58 +1,148 @@
-//! The partition log as plain writes of two keys: a counter and a bounded list of `<sequence>:<entry>`.
+//! Appended log entries as plain writes of their lists.
 //!
-//! The entries are expanded under the locks of both keys, so the sequence has no gap and the first entry has
+//! They are expanded under the locks of the lists, so that the sequence has no gap and the first entry has
 //! number 1. The journal then stores only plain writes.
 
+use super::Inner;
 use super::locks::Locked;
+use super::shard::KeyHash;
+use super::slab::{Entry, NEVER};
 use crate::command::*;
-use crate::command::{not_an_integer, parse_integer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, show};
 use crate::limits::COMMAND_ARGUMENTS_MAX;
-use crate::tx::log::{log_keys, stored_entry};
+use crate::tx::log::{LAST, not_an_entry, numbered, sequence_of};
 use crate::tx::{ReadSource, read_through};
+use bytes::Bytes;
+use smallvec::SmallVec;
 
-/// Turns the log entries of a transaction into writes at the end of its writes.
-pub(super) fn expand(locked: &mut Locked<'_>, partition: &[u8], effects: &mut Effects) -> Result<()> {
-    let (list, counter) = log_keys(&locked.engine.layout, partition);
-    let mut sequence = match read(locked, &counter, Read::Get, &effects.writes)? {
-        Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(&counter))?,
-        _ => 0,
-    };
-    let mut len = match read(locked, &list, Read::LLen, &effects.writes)? {
-        Reply::Int(len) => len as usize,
-        _ => 0,
-    };
-    let mut trims = false;
-    let added = effects.log.len();
-    let mut lines = Vec::with_capacity(added);
-    for append in effects.log.drain(..) {
-        sequence += 1;
-        lines.push(stored_entry(sequence, &append.entry));
-        let max = append.entries_max;
-        match append.overflow {
-            Overflow::Refuse if len >= max => {
-                return Err(Error::LogFull { partition: crate::error::show(partition), max });
-            }
-            Overflow::DropOldest if len >= max => {
-                trims = true;
-                len = max;
-            }
-            _ => len += 1,
+/// Turns the log entries of a transaction into writes at the end of its writes, and notes which logs grew.
+pub(super) fn expand(locked: &mut Locked<'_>, effects: &mut Effects) -> Result<()> {
+    let mut appends = std::mem::take(&mut effects.log);
+    let mut logs: SmallVec<[(KeyHash, RawKey, bool); 2]> = SmallVec::new();
+    for append in &appends {
+        if !logs.iter().any(|(_, log, _)| *log == append.log) {
+            logs.push((locked.engine.hash(&append.log), append.log.clone(), false));
         }
     }
-    effects.writes.push((counter, Write::IncrBy(added as i64)));
-    for piece in lines.chunks(COMMAND_ARGUMENTS_MAX) {
-        effects.writes.push((list.clone(), Write::RPush(piece.to_vec())));
+    // In the order of their shards, so that each of them may be waited for.
+    logs.sort_by_key(|(hashed, ..)| hashed.shard());
+    for (hashed, _, was_waited_for) in &mut logs {
+        *was_waited_for = locked.lock_for_append(*hashed)?;
     }
-    if trims {
-        effects.writes.push((list, Write::LTrim(-(len as i64), -1)));
+    for (hashed, log, was_waited_for) in logs {
+        let state = LogState::read(locked, hashed, &log, was_waited_for, &effects.writes)?;
+        let own = appends.iter().filter(|append| append.log == log);
+        state.append(&log, own, &mut effects.writes)?;
+        effects.woken.push(log);
     }
+    // Given back empty: the thread keeps the allocation.
+    appends.clear();
+    effects.log = appends;
     Ok(())
 }
 
-/// Reads one of the two keys with the transaction's own writes: a transaction may drain its log and add to
-/// it.
-fn read(locked: &mut Locked<'_>, key: &RawKey, read: Read, writes: &[(RawKey, Write)]) -> Result<Reply> {
-    let own: Vec<&Write> = writes.iter().filter(|(held, _)| held == key).map(|(_, write)| write).collect();
-    read_through(locked as &mut dyn ReadSource, key, &own, &read)?.checked(key, &read)
+/// Turns the logs that grew into messages to their followers, each log once.
+pub(super) fn wake(engine: &Inner, effects: &mut Effects) {
+    let Effects { woken, messages, .. } = effects;
+    // A follower subscribes before it reads, so one that is not there yet will find the entry.
+    if !engine.pubsub.is_idle() {
+        for (place, log) in woken.iter().enumerate() {
+            if !woken[..place].contains(log) {
+                messages.push((log.clone(), Bytes::new()));
+            }
+        }
+    }
+    woken.clear();
+}
+
+/// What the commit must know of a log.
+struct LogState {
+    last: u64,
+    len: usize,
+    has_deadline: bool,
+    /// It has expired and is still stored.
+    is_expired: bool,
+}
+
+impl LogState {
+    /// Reads a log with the transaction's own writes: a transaction may trim a log and append to it.
+    fn read(
+        locked: &mut Locked<'_>,
+        hashed: KeyHash,
+        log: &RawKey,
+        was_waited_for: bool,
+        writes: &[(RawKey, Write)],
+    ) -> Result<LogState> {
+        let own: SmallVec<[&Write; 4]> =
+            writes.iter().filter(|(key, _)| key == log).map(|(_, write)| write).collect();
+        if own.is_empty() {
+            let (entry, is_expired) = locked.log(hashed, log, was_waited_for)?;
+            return Ok(LogState { is_expired, ..LogState::of(log, entry)? });
+        }
+        let mut read = |read: Read| {
+            let reply = read_through(locked as &mut dyn ReadSource, log, &own, &read)?;
+            reply.checked(log, &read)
+        };
+        let last = match read(LAST)? {
+            Reply::List(tail) => tail.first().map_or(Ok(0), |tail| sequence(log, tail))?,
+            _ => 0,
+        };
+        let int = |reply: Reply| if let Reply::Int(n) = reply { n } else { 0 };
+        let len = int(read(Read::LLen)?) as usize;
+        let has_deadline = int(read(Read::ExpireTime)?) >= 0;
+        Ok(LogState { last, len, has_deadline, is_expired: false })
+    }
+
+    fn of(log: &RawKey, entry: Option<&Entry>) -> Result<LogState> {
+        let Some(entry) = entry else {
+            return Ok(LogState { last: 0, len: 0, has_deadline: false, is_expired: false });
+        };
+        let Some(list) = entry.value.list() else {
+            return Err(wrong_type(log, Kind::List, KindFound::Kind(entry.value.kind())));
+        };
+        let last = list.back().map_or(Ok(0), |tail| sequence(log, tail))?;
+        Ok(LogState { last, len: list.len(), has_deadline: entry.deadline != NEVER, is_expired: false })
+    }
+
+    /// Adds the writes that append these entries.
+    fn append<'a>(
+        mut self,
+        log: &RawKey,
+        appends: impl Iterator<Item = &'a LogAppend>,
+        writes: &mut Vec<(RawKey, Write)>,
+    ) -> Result<()> {
+        let (mut lines, mut trims, mut expiry) = (Vec::new(), false, LogExpiry::Keep);
+        for append in appends {
+            self.last += 1;
+            lines.push(numbered(self.last, &append.entry));
+            expiry = append.expiry;
+            let max = append.entries_max;
+            match append.overflow {
+                Overflow::Refuse if self.len >= max => return Err(Error::LogFull { key: show(log), max }),
+                Overflow::DropOldest if self.len >= max => (trims, self.len) = (true, max),
+                _ => self.len += 1,
+            }
+        }
+        if self.is_expired {
+            writes.push((log.clone(), Write::Del));
+        }
+        while lines.len() > COMMAND_ARGUMENTS_MAX {
+            let rest = lines.split_off(COMMAND_ARGUMENTS_MAX);
+            writes.push((log.clone(), Write::RPush(std::mem::replace(&mut lines, rest))));
+        }
+        writes.push((log.clone(), Write::RPush(lines)));
+        if trims {
+            writes.push((log.clone(), Write::LTrim(-(self.len as i64), -1)));
+        }
+        match expiry {
+            LogExpiry::At(at) => writes.push((log.clone(), Write::ExpireAt(at))),
+            LogExpiry::IfNone(at) if !self.has_deadline => writes.push((log.clone(), Write::ExpireAt(at))),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn sequence(log: &RawKey, tail: &[u8]) -> Result<u64> {
+    sequence_of(tail).ok_or_else(|| not_an_entry(log))
 }

@@ -185,7 +185,7 @@ impl Inner {
     fn hash(&self, key: &[u8]) -> KeyHash {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        KeyHash(hasher.finish())
+        KeyHash::new(hasher.finish(), self.layout.is_log(key))
     }
 
     /// Refuses a call inside a body, whose locks it would wait for, and any call of a closed engine.

@@ -49,9 +49,14 @@ impl PubSub {
         subscription.guarded_by(Box::new(Registration { registry: self.clone(), id, channels, patterns }))
     }
 
+    /// Whether there is no subscription: a message would reach no subscriber.
+    pub(super) fn is_idle(&self) -> bool {
+        self.subscriptions.load(Ordering::SeqCst) == 0
+    }
+
     /// Hands a message to everybody who listens; answers how many did.
     pub(super) fn publish(&self, channel: &Bytes, payload: &Bytes) -> usize {
-        if self.subscriptions.load(Ordering::SeqCst) == 0 {
+        if self.is_idle() {
             return 0;
         }
         let state = self.state.read();

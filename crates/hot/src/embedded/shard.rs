@@ -7,6 +7,7 @@
 use super::rewrite::PendingCopies;
 use super::slab::{Entry, NEVER, Slab};
 use super::value::Value;
+use crate::limits::{SHARDS_OF_LOGS, SHARDS_OF_STATE};
 use hashbrown::HashTable;
 
 /// Tables of a shard's index. A table grows by itself, so the longest pause for growth is a sixteenth.
@@ -14,15 +15,24 @@ const TABLES: usize = 16;
 /// What an entry costs beside key and value: itself, its slot at a usual load, two allocations' headers.
 pub(super) const ENTRY_OVERHEAD_BYTES: usize = 48 + 12 + 16;
 
-/// A key's hash, cut into shard, table and the part that tells entries apart.
+/// A key's hash: its shard in the upper half, and what tells entries of a shard apart in the lower one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyHash(pub(super) u64);
 
 impl KeyHash {
+    /// Logs have shards of their own, above all others: a transaction that appends takes their lock last, so
+    /// it may wait for it (see `locks`). Which keys count as logs is only a matter of speed.
+    #[inline]
+    pub(super) fn new(hash: u64, is_log: bool) -> KeyHash {
+        let upper = (hash >> 32) as usize;
+        let shard = if is_log { SHARDS_OF_STATE + upper % SHARDS_OF_LOGS } else { upper % SHARDS_OF_STATE };
+        KeyHash((shard as u64) << 32 | hash & 0xFFFF_FFFF)
+    }
+
     /// Which shard the key lives in.
     #[inline]
     pub(super) fn shard(self) -> usize {
-        (self.0 >> 32) as usize % crate::limits::SHARDS
+        (self.0 >> 32) as usize
     }
 
     #[inline]

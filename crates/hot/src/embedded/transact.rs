@@ -2,8 +2,8 @@
 //!
 //! The commit, all under the locks:
 //!
-//! 1. expand log entries to plain writes;
-//! 2. lock the shards of all written keys;
+//! 1. lock the shards of all written keys;
+//! 2. lock those of logs, last of all, and expand log entries to plain writes;
 //! 3. check preconditions and reserve memory;
 //! 4. turn deadlines with a condition into what they do;
 //! 5. append the writes to the journal;
@@ -146,18 +146,22 @@ impl Call<'_> {
             tracing::warn!(%partition, name, ?took, "the body of a transaction ran long under its locks");
         }
         if commits? && !scratch.effects.is_empty() {
-            return commit(locked, self.partition, scratch);
+            return commit(locked, scratch);
         }
         Ok(locked.engine.read_lsn())
     }
 }
 
-fn commit(locked: &mut Locked<'_>, partition: &[u8], scratch: &mut Scratch) -> Result<Lsn> {
+fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
     let Scratch { effects, hashes, garbage } = scratch;
-    if !effects.log.is_empty() {
-        log::expand(locked, partition, effects)?;
-    }
     lock_writes(locked, &effects.writes, hashes)?;
+    if !effects.log.is_empty() {
+        log::expand(locked, effects)?;
+        hashes.extend(effects.writes[hashes.len()..].iter().map(|(key, _)| locked.engine.hash(key)));
+    }
+    if !effects.woken.is_empty() {
+        log::wake(locked.engine, effects);
+    }
     let expired = check(locked, &effects.writes, hashes)?;
     if !expired.is_empty() {
         delete_first(&expired, effects, hashes);

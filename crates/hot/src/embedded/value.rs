@@ -73,6 +73,17 @@ impl Value {
         }
     }
 
+    /// The elements, if it is a list.
+    pub(super) fn list(&self) -> Option<&VecDeque<Box<[u8]>>> {
+        match self {
+            Value::Many(collection) => match &**collection {
+                Collection::List(elements) => Some(&elements.list),
+                _ => None,
+            },
+            Value::Text(_) => None,
+        }
+    }
+
     /// Bytes in use, without the entry itself.
     pub(super) fn bytes(&self) -> usize {
         match self {

@@ -1,35 +1,119 @@
-//! The partition log outside a transaction: read it, trim it. See [`crate::tx`] for writing.
+//! Event logs outside a transaction: read, trim, follow. See `Tx::append` for writing.
 
-use super::Scope;
-use crate::command::{Read, Write};
-use crate::error::{Error, Result};
-use crate::tx::log::{LogPage, first_sequence, log_keys};
-use emberkeep_schema::Partition;
+use super::follow::Follower;
+use super::{LogPage, LogPosition, Scope};
+use crate::error::Result;
+use crate::tx::log::LAST;
+use emberkeep_schema::{Codec, Family, Key, Log, LogBound, Partition};
 
 impl<P: Partition> Scope<P> {
-    /// Up to `limit` entries after a sequence (0 = from the start), in a transaction of its own.
-    pub async fn log_after(&self, sequence: u64, limit: usize) -> Result<LogPage> {
-        self.transact(move |tx| tx.log_after(sequence, limit)).await
+    /// Up to `limit` entries after a position (0 = from the start), in a transaction of its own. See
+    /// `Tx::log_after`.
+    pub async fn log_after<F, C, B>(
+        &self,
+        log: &Key<F>,
+        after: impl Into<LogPosition>,
+        limit: usize,
+    ) -> Result<LogPage<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        C::Value: Send,
+        B: LogBound,
+    {
+        let (log, after) = (log.clone(), after.into());
+        self.transact(move |tx| tx.log_after(&log, after, limit)).await
     }
 
-    /// Removes entries up to and including a sequence, after a consumer has stored them elsewhere.
-    pub async fn log_trim(&self, through: u64) -> Result<()> {
-        let (list, _) = log_keys(&self.store.layout, &self.text);
-        self.transact(move |tx| {
-            let Some(first) = first_sequence(tx, &list)? else { return Ok(()) };
-            if through >= first {
-                let gone = i64::try_from(through - first).unwrap_or(i64::MAX).saturating_add(1);
-                tx.raw_write(list.clone(), Write::LTrim(gone, -1))?;
-            }
-            Ok::<_, Error>(())
-        })
-        .await
+    /// The position of the newest entry; sequence 0 = there is no log.
+    pub async fn log_last<F, C, B>(&self, log: &Key<F>) -> Result<LogPosition>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let log = log.clone();
+        self.transact(move |tx| tx.log_last(&log)).await
     }
 
-    /// The same scope. Its transactions prefetch the log's last sequence, see [`Scope::prefetch`].
-    pub fn prefetch_log(mut self) -> Self {
-        let (_, counter) = log_keys(&self.store.layout, &self.text);
-        self.prefetched.push((counter, Read::Get));
-        self
+    /// Removes the entries before `through`, in a transaction of its own. See `Tx::log_trim`.
+    pub async fn log_trim<F, C, B>(&self, log: &Key<F>, through: u64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let log = log.clone();
+        self.transact(move |tx| tx.log_trim(&log, through)).await
+    }
+
+    /// Follows a log from a position (0 = from its start, `log_last` = from now on): every entry after it, and
+    /// then each new one when it is committed.
+    ///
+    /// ```
+    /// use emberkeep_hot::store::Followed;
+    /// use emberkeep_hot::{Error, Store, embedded::Embedded};
+    /// use emberkeep_schema::{Log, Number, RefuseAbove, Text, Utf8, family, partition};
+    ///
+    /// partition! {
+    ///     /// One auction house.
+    ///     pub struct House(u32) as "house";
+    /// }
+    /// family! {
+    ///     /// Gold in the till.
+    ///     pub TILL = "till:{house}" {
+    ///         kind: Text<Number<i64>>, partition: House, parts: (), ttl: persistent, owner: "auctions"
+    ///     }
+    /// }
+    /// family! {
+    ///     /// What was sold.
+    ///     pub SALES = "log:sales:{house}" {
+    ///         kind: Log<Utf8, RefuseAbove<10_000>>, partition: House, parts: (), ttl: persistent, owner: "auctions"
+    ///     }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
+    /// let scope = store.scope(House(1));
+    /// // State and event are committed together, or neither is.
+    /// scope.transact(|tx| {
+    ///     tx.incr_by(&TILL.key(), 30)?;
+    ///     tx.append(&SALES.key(), &"a rusty sword".to_owned())
+    /// }).await?;
+    ///
+    /// let mut sales = scope.follow(&SALES.key(), 0);
+    /// while let Some(item) = sales.next().await {
+    ///     match item? {
+    ///         Followed::Entry { position, event } => {
+    ///             assert_eq!((position.sequence, event.as_str()), (1, "a rusty sword"));
+    ///             // Stored elsewhere, with its position: the log need not keep it.
+    ///             scope.log_trim(&SALES.key(), position.sequence).await?;
+    ///             break;
+    ///         }
+    ///         Followed::Missed(count) => panic!("{count} sales were lost"),
+    ///         Followed::Unreadable { error, .. } => return Err(error),
+    ///         Followed::Reset => println!("the log was set back: compare position by position"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow<F, C, B>(&self, log: &Key<F>, after: impl Into<LogPosition>) -> Follower<F, C>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        Follower::new(self.clone(), log.clone(), self.raw(log), after.into())
+    }
+
+    /// The same scope. Its transactions prefetch the last sequence of this log, see [`Scope::prefetch`].
+    pub fn prefetch_log<F, C, B>(self, log: &Key<F>) -> Self
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        self.prefetch(log, LAST)
     }
 }

@@ -1,5 +1,6 @@
 //! The store that a game uses: an engine, the layout of its keys, and scopes of one partition each.
 
+mod follow;
 mod hash_pages;
 mod log;
 mod partition_scan;
@@ -7,11 +8,12 @@ mod reads;
 mod set_pages;
 mod transact;
 
-pub use crate::tx::log::{LogEntry, LogPage, log_keys, stored_entry};
+pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
 pub use hash_pages::HashPage;
 pub use partition_scan::PartitionPage;
+pub use follow::{Followed, Follower};
 pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};

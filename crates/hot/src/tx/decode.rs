@@ -16,7 +16,7 @@ fn corrupt(key: &[u8], family: &str, error: &ValueError) -> Error {
     Error::Corrupt { key: named(&show(key), family), reason: error.to_string() }
 }
 
-fn named(key: &str, family: &str) -> String {
+pub(super) fn named(key: &str, family: &str) -> String {
     format!("{key} (family {family})")
 }
 
@@ -36,6 +36,8 @@ pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
         Error::TooLarge { key, what, found, unit, max } => {
             Error::TooLarge { key: named(&key, family), what, found, unit, max }
         }
+        Error::LogFull { key, max } => Error::LogFull { key: named(&key, family), max },
+        Error::Corrupt { key, reason } => Error::Corrupt { key: named(&key, family), reason },
         other => other,
     }
 }

@@ -46,6 +46,7 @@ impl Families {
         let (Error::WrongType { key, .. }
         | Error::TooLarge { key, .. }
         | Error::Overflow { key, .. }
+        | Error::LogFull { key, .. }
         | Error::Corrupt { key, .. }) = &error
         else {
             return error;

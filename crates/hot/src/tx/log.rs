@@ -1,165 +1,214 @@
-//! The partition log: events that are appended in the same commit as the state (a transactional outbox).
+//! Event logs: how they are stored, and pages of them. `typed/log.rs` has the operations.
 //!
-//! Keys: `ember:log:<partition>` is a list of `<sequence>:<entry>`, `ember:log:<partition>:seq` is the last
-//! sequence. Promises: sequences start at 1 and have no gaps. An entry exists exactly if its transaction
-//! committed. A reader whose first entry has a higher sequence than requested has missed the entries between.
+//! A log is one key, a list of `<sequence>:<mark>:<event>`. Sequences start at 1 and have no gaps; the last
+//! element carries the last one, so there is no counter that could disagree with the list. Trimming leaves
+//! the entry that the consumer stands at, so a log that was written once is never empty.
 //!
-//! There are two ways to write it; a partition uses one of them. [`Tx::record`] never reads the log, so
-//! transactions that only record do not conflict. The commit appends its entries, and the transaction itself
-//! cannot read them. [`Tx::record_until`] is for a log that expires with its partition: plain reads and
-//! writes of both keys, so that a transaction can begin, continue, read and drop the log like any other key.
+//! The mark is random, eight hexadecimal digits. It tells whether the entry of a sequence is still the one
+//! that a reader has read: a failover or a restore can set a log back, and the sequences after it are given
+//! again, to other events.
 
-use super::{Tx, raw::check_log_bound};
-use crate::command::{Expiry, RawKey, Read, Reply, Write, parse_integer};
+use crate::command::{RawKey, Read, Reply};
 use crate::error::{Error, Result, show};
-use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::limits::LOG_SEQUENCE_MAX;
 use bytes::Bytes;
-use emberkeep_schema::{KeyLayout, Partition};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a reader of a log stands: at the entry that it has read last.
+///
+/// As text, to be stored: `17:9f3c21ab`. A sequence alone ([`From<u64>`]) is a position too; then a log that
+/// was set back and has grown past it since is not recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct LogPosition {
+    /// The sequence; 0 = before the first entry.
+    pub sequence: u64,
+    /// The entry's mark; `None` = not known.
+    pub mark: Option<u32>,
+}
+
+impl LogPosition {
+    /// Before the first entry.
+    pub const START: LogPosition = LogPosition { sequence: 0, mark: None };
+}
+
+impl From<u64> for LogPosition {
+    fn from(sequence: u64) -> LogPosition {
+        LogPosition { sequence, mark: None }
+    }
+}
+
+impl fmt::Display for LogPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mark {
+            Some(mark) => write!(f, "{}:{mark:08x}", self.sequence),
+            None => write!(f, "{}", self.sequence),
+        }
+    }
+}
+
+impl FromStr for LogPosition {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<LogPosition> {
+        let parsed = match text.split_once(':') {
+            Some((sequence, mark)) => sequence.parse().ok().zip(parse_mark(mark.as_bytes()).map(Some)),
+            None => text.parse().ok().map(|sequence| (sequence, None)),
+        };
+        let (sequence, mark) = parsed.ok_or_else(|| {
+            Error::invalid("log position", format!("{text:?}, expected a sequence such as 17 or 17:9f3c21ab"))
+        })?;
+        Ok(LogPosition { sequence, mark })
+    }
+}
 
 /// One entry of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
-    /// The sequence number; the first of a partition is 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogEntry<E> {
+    /// The sequence number; the first entry of a log has 1.
     pub sequence: u64,
-    /// The bytes that were recorded.
-    pub entry: Bytes,
+    /// The entry's mark; `None` = an external client overwrote it.
+    pub mark: Option<u32>,
+    /// The event, or why it cannot be read: its bytes do not decode, or an external client wrote them.
+    pub event: Result<E>,
 }
 
-/// Entries of a log after a sequence.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LogPage {
+impl<E> LogEntry<E> {
+    /// The position of a reader that has read this entry.
+    pub fn position(&self) -> LogPosition {
+        LogPosition { sequence: self.sequence, mark: self.mark }
+    }
+}
+
+/// Entries of a log after a position.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogPage<E> {
     /// In order, without gaps.
-    pub entries: Vec<LogEntry>,
-    /// The newest sequence of the log, whether or not it is on this page. 0 = the log is empty.
+    pub entries: Vec<LogEntry<E>>,
+    /// The newest sequence of the log, whether or not it is on this page. 0 = there is no log.
     pub last: u64,
-    /// Entries after the requested sequence that were dropped or trimmed.
+    /// Entries after the position that were dropped or trimmed before the first one of this page.
     pub missed: u64,
+    /// The position is not one of this log: it ends before the position, or another entry stands there. The
+    /// log was set back, by a failover or a restore, or removed and begun anew. The page is empty then; go on
+    /// from [`LogPosition::START`].
+    pub is_reset: bool,
 }
 
-/// The keys of a partition's log: the list and its counter. For engines and tests.
-#[doc(hidden)]
-pub fn log_keys(layout: &KeyLayout, partition: &[u8]) -> (RawKey, RawKey) {
-    let mut list = Vec::new();
-    let name = [b"log:", partition].concat();
-    layout.write_own(partition, &name, &mut list);
-    let counter = [&list[..], b":seq"].concat();
-    (Bytes::from(list), Bytes::from(counter))
+impl<E> Default for LogPage<E> {
+    fn default() -> Self {
+        LogPage { entries: vec![], last: 0, missed: 0, is_reset: false }
+    }
+}
+
+/// An element of the list, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredEntry {
+    pub(crate) sequence: u64,
+    pub(crate) mark: u32,
+    pub(crate) event: Bytes,
+}
+
+impl StoredEntry {
+    pub(crate) fn position(&self) -> LogPosition {
+        LogPosition { sequence: self.sequence, mark: Some(self.mark) }
+    }
+}
+
+/// An entry before it has a sequence: its mark and its event.
+pub(crate) fn marked(mark: u32, event: &[u8]) -> Bytes {
+    let mut entry = Vec::with_capacity(9 + event.len());
+    for shift in (0..8).rev() {
+        entry.push(b"0123456789abcdef"[(mark >> (4 * shift)) as usize & 15]);
+    }
+    entry.push(b':');
+    entry.extend_from_slice(event);
+    Bytes::from(entry)
 }
 
 /// An entry as it is stored. For engines.
 #[doc(hidden)]
-pub fn stored_entry(sequence: i64, entry: &[u8]) -> Bytes {
+pub fn numbered(sequence: u64, entry: &[u8]) -> Bytes {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(sequence).as_bytes();
     Bytes::from([digits, b":", entry].concat())
 }
 
-fn parse_entry(key: &[u8], stored: &Bytes) -> Result<LogEntry> {
-    let parsed = stored.iter().position(|b| *b == b':').and_then(|colon| {
-        let sequence = std::str::from_utf8(&stored[..colon]).ok()?.parse().ok()?;
-        Some(LogEntry { sequence, entry: stored.slice(colon + 1..) })
-    });
-    parsed.ok_or_else(|| Error::Corrupt {
-        key: show(key),
-        reason: "a log entry without its sequence; an external client wrote it".into(),
+/// The sequence at the start of an element; `None` if it is not an entry of a log.
+pub(crate) fn sequence_of(stored: &[u8]) -> Option<u64> {
+    let colon = stored.iter().take(16).position(|byte| *byte == b':')?;
+    let digits = &stored[..colon];
+    if digits.is_empty() || digits[0] == b'0' {
+        return None;
+    }
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    digits.iter().try_fold(0, |sum, byte| Some(sum * 10 + digit(byte)?)).filter(|n| *n <= LOG_SEQUENCE_MAX)
+}
+
+fn parse_mark(text: &[u8]) -> Option<u32> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    (text.len() == 8).then_some(())?;
+    text.iter().try_fold(0, |mark, byte| Some(mark << 4 | digit(byte)?))
+}
+
+/// Takes an element apart; `None` if it is not an entry of a log.
+pub(crate) fn parse_entry(stored: &Bytes) -> Option<StoredEntry> {
+    let sequence = sequence_of(stored)?;
+    let rest = stored.iter().position(|byte| *byte == b':')? + 1;
+    let mark = parse_mark(stored.get(rest..rest + 8)?)?;
+    (stored.get(rest + 8) == Some(&b':')).then(|| StoredEntry {
+        sequence,
+        mark,
+        event: stored.slice(rest + 9..),
     })
 }
 
-/// A log with a deadline: it expires together with its partition.
-impl<P: Partition> Tx<'_, P> {
-    /// Replaces the partition's log by one with this entry as number 1, which expires at `until_ms`
-    /// (milliseconds since 1970).
-    pub fn begin_log(&mut self, entry: impl Into<Bytes>, until_ms: i64) -> Result<()> {
-        self.drop_log()?;
-        self.record_until(entry, 1, until_ms).map(|_| ())
-    }
-
-    /// Appends an entry, sets the deadline of the whole log and returns the entry's sequence. The log keeps
-    /// the newest `entries_max` entries.
-    pub fn record_until(
-        &mut self,
-        entry: impl Into<Bytes>,
-        entries_max: usize,
-        until_ms: i64,
-    ) -> Result<u64> {
-        check_log_bound(entries_max)?;
-        let (list, counter) = self.log_keys();
-        let sequence = last_sequence(self, &counter)?.saturating_add(1);
-        let number = i64::try_from(sequence).unwrap_or(i64::MAX);
-        let digits = Bytes::from(number.to_string());
-        self.raw_write(counter, Write::Set(digits, Expiry::At(until_ms)))?;
-        self.raw_write(list.clone(), Write::RPush(vec![stored_entry(number, &entry.into())]))?;
-        let kept = i64::try_from(entries_max).unwrap_or(i64::MAX);
-        self.raw_write(list.clone(), Write::LTrim(-kept, -1))?;
-        self.raw_write(list, Write::ExpireAt(until_ms))?;
-        Ok(sequence)
-    }
-
-    /// Sets the deadline of the log, if there is one.
-    pub fn log_expire_at(&mut self, at_ms: i64) -> Result<()> {
-        let (list, counter) = self.log_keys();
-        self.raw_write(list, Write::ExpireAt(at_ms))?;
-        self.raw_write(counter, Write::ExpireAt(at_ms))
-    }
-
-    /// Removes the log with its counter: the next entry gets number 1.
-    pub fn drop_log(&mut self) -> Result<()> {
-        let (list, counter) = self.log_keys();
-        self.raw_write(list, Write::Del)?;
-        self.raw_write(counter, Write::Del)
-    }
-
-    /// Up to `limit` entries after a sequence; 0 = from the start.
-    pub fn log_after(&mut self, sequence: u64, limit: usize) -> Result<LogPage> {
-        let (list, counter) = self.log_keys();
-        read_after(self, &list, &counter, sequence, limit.clamp(1, REPLY_ELEMENTS_MAX))
-    }
-
-    /// The newest sequence of the log, [`Tx::record_until`] of this transaction included. 0 = the log is
-    /// empty.
-    pub fn log_last(&mut self) -> Result<u64> {
-        let (_, counter) = self.log_keys();
-        last_sequence(self, &counter)
-    }
+/// The error of an element that is not an entry of this log, or not the one of its place. For engines.
+#[doc(hidden)]
+pub fn not_an_entry(key: &[u8]) -> Error {
+    let reason =
+        "an element of the log that is not `<sequence>:<mark>:<event>` in order; an external client wrote it";
+    Error::Corrupt { key: show(key), reason: reason.into() }
 }
 
-fn last_sequence<P: Partition>(tx: &mut Tx<'_, P>, counter: &RawKey) -> Result<u64> {
-    match tx.raw_read(counter, Read::Get)? {
-        Reply::Blob(text) => count_of(counter, &text),
-        _ => Ok(0),
+/// The read of the last element.
+pub(crate) const LAST: Read = Read::LRange(-1, -1);
+
+/// The one element of a reply, taken apart.
+pub(crate) fn only_entry(key: &RawKey, reply: Reply) -> Result<Option<StoredEntry>> {
+    let Reply::List(list) = reply else { return Ok(None) };
+    list.first().map(|stored| parse_entry(stored).ok_or_else(|| not_an_entry(key))).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_taken_apart_as_it_was_put_together() {
+        let stored = numbered(17, &marked(0x9f3c_21ab, b"a:b"));
+        assert_eq!(stored, "17:9f3c21ab:a:b");
+        let entry = parse_entry(&stored).unwrap();
+        assert_eq!((entry.sequence, entry.mark, &entry.event[..]), (17, 0x9f3c_21ab, &b"a:b"[..]));
+        let last = numbered(LOG_SEQUENCE_MAX, &marked(0, b""));
+        assert_eq!(parse_entry(&last).map(|entry| entry.sequence), Some(LOG_SEQUENCE_MAX));
     }
-}
 
-fn count_of(key: &[u8], text: &[u8]) -> Result<u64> {
-    let count = parse_integer(text).and_then(|count| u64::try_from(count).ok());
-    count.ok_or_else(|| Error::Corrupt {
-        key: show(key),
-        reason: "the last sequence of a log is not a number; an external client wrote it".into(),
-    })
-}
+    #[test]
+    fn what_no_transaction_of_ours_wrote_is_not_an_entry() {
+        let strange =
+            ["", "17", "17:", ":", "0:00000000:", "x:00000000:", "-1:00000000:", "1:0000000:", "1:0000000g:"];
+        for text in strange.into_iter().chain(["1:00000000", "1000000000000000:00000000:", "01:00000000:"]) {
+            assert_eq!(parse_entry(&Bytes::from_static(text.as_bytes())), None, "{text}");
+        }
+    }
 
-pub(crate) fn first_sequence<P: Partition>(tx: &mut Tx<'_, P>, list: &RawKey) -> Result<Option<u64>> {
-    let Reply::List(head) = tx.raw_read(list, Read::LRange(0, 0))? else { return Ok(None) };
-    head.first().map(|stored| Ok(parse_entry(list, stored)?.sequence)).transpose()
-}
-
-fn read_after<P: Partition>(
-    tx: &mut Tx<'_, P>,
-    list: &RawKey,
-    counter: &RawKey,
-    sequence: u64,
-    limit: usize,
-) -> Result<LogPage> {
-    let last = last_sequence(tx, counter)?;
-    let Some(first) = first_sequence(tx, list)? else {
-        return Ok(LogPage { last, missed: last.saturating_sub(sequence), entries: vec![] });
-    };
-    let start = sequence.saturating_add(1).max(first);
-    // Any index beyond the list reads nothing; clamped, the sum below does not overflow.
-    let from = i64::try_from(start - first).unwrap_or(i64::MAX).min(i64::MAX - limit as i64);
-    let Reply::List(stored) = tx.raw_read(list, Read::LRange(from, from + limit as i64 - 1))? else {
-        return Ok(LogPage { last, ..Default::default() });
-    };
-    let entries = stored.iter().map(|entry| parse_entry(list, entry)).collect::<Result<_>>()?;
-    Ok(LogPage { entries, last, missed: start.saturating_sub(sequence).saturating_sub(1) })
+    #[test]
+    fn a_position_is_stored_as_text() {
+        for position in [LogPosition::START, 5.into(), LogPosition { sequence: 7, mark: Some(0xab) }] {
+            assert_eq!(position.to_string().parse(), Ok(position));
+        }
+        assert_eq!(LogPosition { sequence: 7, mark: Some(0xab) }.to_string(), "7:000000ab");
+        assert!("7:ab".parse::<LogPosition>().is_err() && "".parse::<LogPosition>().is_err());
+    }
 }

@@ -112,13 +112,6 @@ impl<P: Partition> ReadTx<'_, P> {
         rendered(self.layout, self.partition, key)
     }
 
-    /// The keys of this partition's log: the list and its counter.
-    fn log_keys(&self) -> (RawKey, RawKey) {
-        let mut text = Vec::new();
-        self.partition.write(&mut text);
-        log::log_keys(self.layout, &text)
-    }
-
     fn read<F: Family<Partition = P>>(&mut self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
         let raw = self.key(key);
         let reply = self.raw.read_of(&raw, read, F::DECLARATION.name)?;
@@ -210,26 +203,6 @@ impl<P: Partition> Tx<'_, P> {
             self.write(key, write(part))?;
         }
         Ok(())
-    }
-
-    /// Appends an entry to the partition's log in the same commit. The log keeps the newest
-    /// [`LOG_ENTRIES_DEFAULT`](crate::limits::LOG_ENTRIES_DEFAULT) entries.
-    ///
-    /// Cost: local; sent with the commit.
-    pub fn record(&mut self, entry: impl Into<Bytes>) -> Result<()> {
-        self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
-    }
-
-    /// Appends an entry to a log of at most `entries_max` entries (at least 1).
-    ///
-    /// Cost: local; sent with the commit.
-    pub fn record_bounded(
-        &mut self,
-        entry: impl Into<Bytes>,
-        entries_max: usize,
-        overflow: Overflow,
-    ) -> Result<()> {
-        self.raw.record(LogAppend { entry: entry.into(), entries_max, overflow })
     }
 
     /// Publishes a message if the transaction commits.

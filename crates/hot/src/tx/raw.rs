@@ -5,7 +5,8 @@ use super::{ReadSource, overlay};
 use crate::command::*;
 use crate::error::{Error, Result, show};
 use crate::limits::{
-    READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX,
+    LOG_ENTRY_BYTES_MAX, READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX,
+    TRANSACTION_WRITES_MAX,
 };
 use bytes::Bytes;
 
@@ -202,13 +203,23 @@ impl<'a> RawTx<'a> {
         Ok(())
     }
 
-    /// Buffers an entry of the partition's log.
-    pub fn record(&mut self, entry: LogAppend) -> Result<()> {
-        Write::Set(entry.entry.clone(), Expiry::Keep).check()?;
-        check_log_bound(entry.entries_max)?;
-        self.add_bytes(entry.entry.len())?;
+    /// Buffers an entry of a log; the commit numbers it.
+    pub fn append(&mut self, entry: LogAppend) -> Result<()> {
+        check_key(&entry.log)?;
+        check_log_entry(entry.entry.len(), entry.entries_max)?;
+        if let LogExpiry::IfNone(at) | LogExpiry::At(at) = entry.expiry {
+            Write::ExpireAt(at).check()?;
+        }
+        self.add_bytes(entry.log.len() + entry.entry.len())?;
         self.effects.log.push(entry);
         Ok(())
+    }
+
+    /// Wakes the followers of a log that the buffered writes append to.
+    pub(super) fn wake(&mut self, log: RawKey) {
+        if !self.effects.woken.contains(&log) {
+            self.effects.woken.push(log);
+        }
     }
 
     /// Buffers a message, sent when the transaction commits.
@@ -231,7 +242,7 @@ impl<'a> RawTx<'a> {
         mix(self.random)
     }
 
-    fn is_dirty(&self, key: &RawKey) -> bool {
+    pub(super) fn is_dirty(&self, key: &RawKey) -> bool {
         self.effects.writes.iter().any(|(k, _)| k == key)
     }
 
@@ -258,8 +269,12 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Refuses a log of 0 entries, which engines would treat differently.
-pub(super) fn check_log_bound(entries_max: usize) -> Result<()> {
+/// Refuses an entry that no page could hold, and a log of 0 entries, which engines would treat differently.
+pub(super) fn check_log_entry(bytes: usize, entries_max: usize) -> Result<()> {
+    if bytes > LOG_ENTRY_BYTES_MAX {
+        let problem = format!("{bytes} bytes, a log takes entries of up to {LOG_ENTRY_BYTES_MAX}");
+        return Err(Error::invalid("log entry", problem));
+    }
     match entries_max {
         0 => Err(Error::invalid("log bound", "0 entries, expected at least 1")),
         _ => Ok(()),

@@ -83,6 +83,26 @@ pub trait Family: Copy + Send + Sync + 'static {
 /// );
 /// ```
 ///
+/// A log declares its bound with its kind, and its pattern begins with `log:` or `ember:log:`:
+///
+/// ```
+/// # use emberkeep_schema::{Json, Log, RefuseAbove, family, partition};
+/// # partition! {
+/// #     /// One auction house.
+/// #     pub struct House(u32) as "house";
+/// # }
+/// family! {
+///     /// What was sold, for the books.
+///     pub SALES = "log:sales:{house}" {
+///         kind: Log<Json<String>, RefuseAbove<10_000>>,   // or Newest<…>: drops the oldest
+///         partition: House,
+///         parts: (),
+///         ttl: persistent,
+///         owner: "auctions",
+///     }
+/// }
+/// ```
+///
 /// The lines may stand in any order. The partition's `{name}` in the pattern is filled from the
 /// partition; the other names are `parts`, in order. A mistake in any of it is a compile error.
 ///
@@ -199,7 +219,7 @@ macro_rules! family {
 
     (@missing $name:ident kind) => {
         ::core::compile_error!(concat!("family ", stringify!($name),
-            " does not say what it holds; add `kind:` with Text<…>, Hash<…, …>, Set<…>, SortedSet<…>, List<…> or Channel<…>"));
+            " does not say what it holds; add `kind:` with Text<…>, Hash<…, …>, Set<…>, SortedSet<…>, List<…>, Log<…, …> or Channel<…>"));
     };
     (@missing $name:ident partition) => {
         ::core::compile_error!(concat!("family ", stringify!($name),
@@ -255,6 +275,9 @@ macro_rules! family {
                     !::core::matches!(<$kind as $crate::Kind>::NAME, $crate::KindName::Channel)
                         || ::core::matches!($crate::Ttl::$ttl $ttl_fields, $crate::Ttl::Persistent),
                     "a channel stores nothing that could expire; write `ttl: persistent`");
+                ::core::assert!(
+                    <$kind as $crate::Kind>::KEEP.is_none() || $crate::macro_support::is_log_name($pattern),
+                    "the pattern of a log must begin with `log:` or `ember:log:`: the embedded engine keeps such keys apart, so that appending does not slow down other transactions");
             };
 
             impl $crate::Family for $name {
@@ -267,7 +290,7 @@ macro_rules! family {
                     concat!($($doc, "\n"),*).trim_ascii(),
                     $pattern,
                     &PIECES,
-                    <$kind as $crate::Kind>::NAME,
+                    (<$kind as $crate::Kind>::NAME, <$kind as $crate::Kind>::KEEP),
                     $crate::macro_support::value_of(stringify!($kind)),
                     $crate::Ttl::$ttl $ttl_fields,
                     $owner,

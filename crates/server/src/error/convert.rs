@@ -179,7 +179,7 @@ mod tests {
         let large = E::TooLarge { key: text(), what: "x", found: 2, unit: "bytes", max: 1 };
         check(large, 422, "too_large");
         check(E::OutOfMemory { detail: text() }, 507, "store_full");
-        check(E::LogFull { partition: text(), max: 1 }, 507, "store_full");
+        check(E::LogFull { key: text(), max: 1 }, 507, "store_full");
         check(E::OutcomeUnknown { backend: text(), reason: text() }, 503, "outcome_unknown");
         check(E::Denied { backend: text(), reason: text(), advice: "x" }, 503, "store_unavailable");
         check(E::Closed, 503, "store_unavailable");

@@ -1,12 +1,14 @@
 //! Creation of rooms.
 
 use super::Rooms;
-use super::room_tx::{end_of, entry, wipe};
+use super::room_tx::{end_of, wipe};
 use crate::party::error::{Error, Result};
-use crate::party::event::Event;
+use crate::party::event::{Entry, Event};
 use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
 use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
-use crate::party::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_META, ROOM_STATE, group};
+use crate::party::schema::{
+    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_LOG, ROOM_META, ROOM_STATE, group,
+};
 use emberkeep_hot::Tx;
 use emberkeep_hot::engine::Pending;
 
@@ -74,6 +76,7 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Re
     group().join(tx, &DEVICE_TO_PLAYER.key(), until)?;
     group().join(tx, &PLAYER_TO_DEVICE.key(), until)?;
     group().join(tx, &ROOM_DEVICES.key(), until)?;
-    tx.begin_log(entry(now, Event::RoomCreated)?, until)?;
+    group().join(tx, &ROOM_LOG.key(), until)?;
+    tx.append_numbered_until(&ROOM_LOG.key(), &Entry { at: now, event: Event::RoomCreated }, until)?;
     Ok(true)
 }

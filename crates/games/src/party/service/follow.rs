@@ -5,17 +5,17 @@
 //! still correct. Readers learn that events are missing, and continue from the state.
 
 use super::Rooms;
-use super::room_tx::check_version;
+use super::room_tx::{self, check_version, is_unreadable};
 use crate::party::error::{Error, Result};
 use crate::party::event::{Entry, Event, EventPage, RoomUpdate, SequencedEvent};
 use crate::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
 use crate::party::model::{Meta, Room, RoomCode};
-use crate::party::schema::{ROOM_CHANNEL, ROOM_META};
+use crate::party::schema::{ROOM_CHANNEL, ROOM_LOG, ROOM_META};
 use crate::party::service::room_tx::TxMode;
 use crate::party::wakeup::{AllRoomsSubscription, RoomSubscription};
+use emberkeep_hot::Tx;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::{LogEntry, LogPage};
-use emberkeep_hot::{self as hot, Tx};
 
 impl Rooms {
     /// A page of the events after a sequence. A plain read: it settles nothing and does not extend the room's
@@ -26,8 +26,8 @@ impl Rooms {
     pub fn events_after(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<EventPage>> {
         Box::pin(async move {
             self.read_log("party.events_after", code, move |tx, meta| {
-                let (events, page) = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
-                Ok(EventPage { events, last: page.last, missed: page.missed, created_at: meta.created_at })
+                let Events { events, last, missed } = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
+                Ok(EventPage { events, last, missed, created_at: meta.created_at })
             })
             .await
         })
@@ -39,9 +39,9 @@ impl Rooms {
         Box::pin(async move {
             self.enter("party.follow", code, TxMode::KeepAliveIfChanged, move |tx, room| {
                 let snapshot = room.snapshot(tx)?;
-                let (mut events, page) = log_after(tx, sequence, EVENTS_MAX)?;
-                let is_whole = page.missed == 0 && events.len() as u64 == page.last.saturating_sub(sequence);
-                let next = (page.last + 1..).zip(room.unrecorded());
+                let Events { mut events, last, missed } = log_after(tx, sequence, EVENTS_MAX)?;
+                let is_whole = missed == 0 && events.len() as u64 == last.saturating_sub(sequence);
+                let next = (last + 1..).zip(room.unrecorded());
                 events.extend(next.map(|(sequence, entry)| SequencedEvent { sequence, entry }));
                 Ok(RoomUpdate { events, is_whole, snapshot })
             })
@@ -71,8 +71,8 @@ impl Rooms {
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &Meta) -> Result<T> + Clone + Send + 'static,
     {
-        let scope =
-            self.store.scope(Room(code)).named(operation).prefetch_get(&ROOM_META.key()).prefetch_log();
+        let scope = self.store.scope(Room(code)).named(operation);
+        let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_log(&ROOM_LOG.key());
         scope
             .transact(move |tx| {
                 let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
@@ -86,34 +86,32 @@ impl Rooms {
     }
 }
 
-/// The consecutive events after a position, and the state of the log. `missed` of the page is 0 only if they
-/// directly follow the position.
-fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<(Vec<SequencedEvent>, LogPage)> {
-    use hot::Error::{Corrupt, TooLarge, WrongType};
-    let mut page = match tx.log_after(sequence, limit) {
-        // The list is unreadable, but its counter is a key of its own.
-        Err(Corrupt { .. } | WrongType { .. } | TooLarge { .. }) => {
-            LogPage { last: tx.log_last()?, ..Default::default() }
-        }
+/// The consecutive events after a position, the newest sequence, and how many events are missing before them.
+struct Events {
+    events: Vec<SequencedEvent>,
+    last: u64,
+    /// 0 only if the events directly follow the position.
+    missed: u64,
+}
+
+fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<Events> {
+    let page = match tx.log_after(&ROOM_LOG.key(), sequence, limit) {
+        // The list is unreadable. Perhaps only its head: then its end still has a number.
+        Err(error) if is_unreadable(&error) => LogPage { last: room_tx::log_last(tx)?, ..Default::default() },
         page => page?,
     };
     if sequence > page.last {
-        page.missed = sequence - page.last;
-        return Ok((vec![], page));
+        return Ok(Events { events: vec![], last: page.last, missed: sequence - page.last });
     }
-    let first = sequence + page.missed + 1;
-    let in_place =
-        (first..=page.last).zip(&page.entries).take_while(|(place, entry)| *place == entry.sequence);
-    let events: Vec<SequencedEvent> = in_place.map(|(_, entry)| recorded(entry)).collect();
-    if events.is_empty() {
-        page.missed = page.last - sequence;
-    }
-    Ok((events, page))
+    // An entry without a mark is not of this log, and what follows it may not be in its place.
+    let of_log = page.entries.into_iter().take_while(|entry| entry.mark.is_some());
+    let events: Vec<SequencedEvent> = of_log.map(recorded).collect();
+    let missed = if events.is_empty() { page.last - sequence } else { page.missed };
+    Ok(Events { events, last: page.last, missed })
 }
 
 /// An unreadable entry keeps its position.
-fn recorded(stored: &LogEntry) -> SequencedEvent {
-    let entry = serde_json::from_slice(&stored.entry);
-    let entry = entry.unwrap_or(Entry { at: 0, event: Event::Unknown });
+fn recorded(stored: LogEntry<Entry>) -> SequencedEvent {
+    let entry = stored.event.unwrap_or(Entry { at: 0, event: Event::Unknown });
     SequencedEvent { sequence: stored.sequence, entry }
 }

@@ -20,7 +20,7 @@ pub use join::{Admission, JoinReply, JoinRequest};
 use super::error::{Error, Result};
 use super::model::{MasterKey, Room, RoomCode};
 use super::random::RandomSource;
-use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_META, ROOM_ROSTER, ROOM_STATE};
+use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_LOG, ROOM_META, ROOM_ROSTER, ROOM_STATE};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{Scope, Store, Tx};
@@ -176,7 +176,8 @@ impl Rooms {
     /// A scope that prefetches what every transaction on a room reads.
     fn scope(&self, operation: &'static str, code: RoomCode) -> Scope<Room> {
         let scope = self.store.scope(Room(code)).named(operation);
-        let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key()).prefetch_log();
+        let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_get(&ROOM_STATE.key());
+        let scope = scope.prefetch_log(&ROOM_LOG.key());
         let scope = scope.prefetch(&DEVICE_TO_PLAYER.key(), Read::HGetAll);
         let scope = scope.prefetch(&PLAYER_TO_DEVICE.key(), Read::HGetAll);
         scope.prefetch_members(&ROOM_ROSTER.key())

@@ -16,13 +16,12 @@
 
 use crate::party::error::{Error, Result};
 use crate::party::event::{CloseReason, Entry, Event};
-use crate::party::limits::{EVENTS_MAX, PROTOCOL_VERSION, ROOM_LIFE, TOMBSTONE_LIFE};
+use crate::party::limits::{PROTOCOL_VERSION, ROOM_LIFE, TOMBSTONE_LIFE};
 use crate::party::model::*;
 use crate::party::rules::{self, Ballots};
 use crate::party::schema::*;
 use crate::party::view::RoomSnapshot;
 use crate::party::wakeup::Wakeup;
-use bytes::Bytes;
 use emberkeep_hot::{self as hot, Tx};
 use emberkeep_primitives::Ballot;
 
@@ -230,6 +229,7 @@ impl RoomTx {
         group.join(tx, &DEVICE_TO_PLAYER.key(), until)?;
         group.join(tx, &PLAYER_TO_DEVICE.key(), until)?;
         group.join(tx, &ROOM_DEVICES.key(), until)?;
+        group.join(tx, &ROOM_LOG.key(), until)?;
         if let Some((round, item)) = rules::current(&self.state) {
             let (round, item) = (round.round_id.clone(), item.item_id.clone());
             group.join(tx, &VOTES.key(round.clone(), item.clone()), until)?;
@@ -254,18 +254,27 @@ impl RoomTx {
             self.enroll(tx)?;
             group().extend(tx, self.until)?;
         }
-        let mut last = None;
-        for (at, event) in std::mem::take(&mut self.events) {
-            last = Some(tx.record_until(entry(at, event)?, EVENTS_MAX, self.until)?);
-        }
-        let last = match last {
-            None if self.changed => Some(tx.log_last()?),
+        let last = match self.append_events(tx)? {
+            None if self.changed => Some(log_last(tx)?),
             last => last,
         };
         match last {
             Some(last) => Ok(tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Events { last })?),
             None => Ok(()),
         }
+    }
+
+    /// Appends the events to the log and returns the sequence of the last one.
+    fn append_events(&mut self, tx: &mut Tx<'_, Room>) -> Result<Option<u64>> {
+        let log = ROOM_LOG.key();
+        if !self.events.is_empty() && tx.log_last(&log).is_err_and(|error| is_unreadable(&error)) {
+            tx.del(&log)?;
+        }
+        let mut last = None;
+        for (at, event) in std::mem::take(&mut self.events) {
+            last = Some(tx.append_numbered_until(&log, &Entry { at, event }, self.until)?);
+        }
+        Ok(last)
     }
 
     /// Events of this transaction, which the commit adds to the log.
@@ -276,7 +285,7 @@ impl RoomTx {
     /// The sequence of the newest event, including those that this transaction adds to the log.
     pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
         let own = if self.mode == TxMode::ReadOnly { 0 } else { self.events.len() as u64 };
-        Ok(tx.log_last()? + own)
+        Ok(log_last(tx)? + own)
     }
 }
 
@@ -289,10 +298,19 @@ pub(super) fn check_version(meta: &Meta) -> Result<()> {
     }
 }
 
-/// The bytes of an event in the log.
-pub(super) fn entry(at: i64, event: Event) -> Result<Bytes> {
-    let json = serde_json::to_vec(&Entry { at, event });
-    json.map(Bytes::from).map_err(|error| Error::invalid("event", error.to_string()))
+/// The newest sequence of the room's log. 0 if an external client left something there that is not a log: the
+/// next event begins a new one, so that the room goes on.
+pub(super) fn log_last(tx: &mut Tx<'_, Room>) -> Result<u64> {
+    match tx.log_last(&ROOM_LOG.key()) {
+        Err(error) if is_unreadable(&error) => Ok(0),
+        last => Ok(last?.sequence),
+    }
+}
+
+/// Whether an external client left something at a key that no transaction of ours can read.
+pub(super) fn is_unreadable(error: &hot::Error) -> bool {
+    use hot::Error::{Corrupt, TooLarge, WrongType};
+    matches!(error, Corrupt { .. } | WrongType { .. } | TooLarge { .. })
 }
 
 /// When a room expires that is used now. `before` is its present expiry.
@@ -308,6 +326,7 @@ fn clear_leftovers(tx: &mut Tx<'_, Room>) -> Result<()> {
         || tx.exists(&DEVICE_TO_PLAYER.key())?
         || tx.exists(&PLAYER_TO_DEVICE.key())?
         || tx.exists(&ROOM_DEVICES.key())?
+        || tx.exists(&ROOM_LOG.key())?
         || tx.exists(&ROOM_ROSTER.key())?;
     if left { wipe(tx) } else { Ok(()) }
 }
@@ -316,7 +335,7 @@ fn clear_leftovers(tx: &mut Tx<'_, Room>) -> Result<()> {
 pub(super) fn wipe(tx: &mut Tx<'_, Room>) -> Result<()> {
     // The state names the current item. If it is corrupt, the roster names the keys of the votes.
     let state = match tx.get(&ROOM_STATE.key()) {
-        Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. } | hot::Error::TooLarge { .. }) => None,
+        Err(error) if is_unreadable(&error) => None,
         state => state?,
     };
     if let Some((round, item)) = state.as_ref().and_then(rules::current) {
@@ -325,12 +344,12 @@ pub(super) fn wipe(tx: &mut Tx<'_, Room>) -> Result<()> {
     match group().dissolve(tx) {
         // The roster has a wrong type, so it names no other keys.
         Err(hot::Error::WrongType { .. }) => {
-            tx.drop_log()?;
             tx.del(&ROOM_ROSTER.key())?;
         }
         dissolved => dissolved?,
     }
     claims(i64::MAX).clear(tx)?;
+    tx.del(&ROOM_LOG.key())?;
     tx.del(&ROOM_DEVICES.key())?;
     Ok(tx.del(&ROOM_STATE.key())?)
 }

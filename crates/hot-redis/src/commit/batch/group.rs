@@ -90,6 +90,7 @@ impl Group {
         self.add_reads(reads);
         self.combine = self.combine.max(transaction.combine());
         self.effects.log.extend(effects.log);
+        self.effects.woken.extend(effects.woken);
         self.effects.messages.extend(effects.messages);
         self.transactions.push(transaction);
     }
@@ -115,6 +116,7 @@ impl Group {
         self.add_reads(other.reads);
         self.contradictions.extend(other.contradictions);
         self.effects.log.extend(other.effects.log);
+        self.effects.woken.extend(other.effects.woken);
         self.effects.messages.extend(other.effects.messages);
         self.combine = self.combine.max(other.combine);
     }
@@ -161,14 +163,13 @@ impl Group {
     }
 
     /// What the script must check before the first write: the types that no validated read proves already.
-    pub(crate) fn requirements(&self, log_keys: &(RawKey, RawKey)) -> Vec<Precondition> {
+    pub(crate) fn requirements(&self) -> Vec<Precondition> {
         let unproved = |r: &&Precondition| r.countable.is_some() || !self.proves(&r.key, r.kind);
         let mut required: Vec<Precondition> = self.required.iter().filter(unproved).cloned().collect();
-        if !self.effects.log.is_empty() {
-            let entries = self.effects.log.len() as i64;
-            let list = log_keys.0.clone();
-            required.push(Precondition { key: list, kind: Kind::List, field: None, countable: None });
-            required.push(Precondition::counter(log_keys.1.clone(), entries));
+        for LogAppend { log, .. } in &self.effects.log {
+            if !required.iter().any(|r| r.key == *log) {
+                required.push(Precondition { key: log.clone(), kind: Kind::List, field: None, countable: None });
+            }
         }
         required
     }

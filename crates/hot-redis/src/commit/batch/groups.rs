@@ -40,14 +40,13 @@ pub(super) struct Groups {
     required: Preconditions,
     transactions: usize,
     bytes: usize,
-    log_keys: (RawKey, RawKey),
-    /// Whether a transaction appends to the log. The script does that after the writes of all groups, so no
+    /// Logs that transactions append to. The script does that after the writes of all groups, so no
     /// transaction of this batch can read the entries.
-    appends_to_log: bool,
+    appended: Keys,
 }
 
 impl Groups {
-    pub(super) fn new(log_keys: (RawKey, RawKey), transactions: usize) -> Groups {
+    pub(super) fn new(transactions: usize) -> Groups {
         // A table that grows hashes all of its keys again.
         let keys = (transactions * KEYS_PER_TRANSACTION_USUAL).min(BATCH_KEYS_MAX);
         let mut required = Preconditions::default();
@@ -59,8 +58,7 @@ impl Groups {
             required,
             transactions: 0,
             bytes: 0,
-            log_keys,
-            appends_to_log: false,
+            appended: Keys::default(),
         }
     }
 
@@ -90,8 +88,7 @@ impl Groups {
         let is_separate = combine != Combine::Freely
             || touched.groups.iter().any(|group| self.groups[*group].combine() != Combine::Freely);
         // What it read of the log would be older than what it read of the transactions before it.
-        let reads_log =
-            self.appends_to_log && (keys.contains(&self.log_keys.0) || keys.contains(&self.log_keys.1));
+        let reads_log = self.appended.iter().any(|log| keys.contains(log));
         (touched.groups.is_empty() || !is_separate) && !reads_log
     }
 
@@ -119,7 +116,11 @@ impl Groups {
         }
         self.transactions += 1;
         self.bytes += bytes;
-        self.appends_to_log |= !effects.log.is_empty();
+        for LogAppend { log, .. } in &effects.log {
+            if !self.appended.contains(log) {
+                self.appended.insert(log.clone());
+            }
+        }
         let home = self.home_of(&touched.groups);
         for (key, write) in std::mem::take(&mut effects.writes) {
             push_merged(self.writes.entry_ref(&key).or_default(), write);

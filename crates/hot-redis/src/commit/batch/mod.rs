@@ -47,9 +47,9 @@ pub(crate) struct ClosedBatch {
 
 impl Batch {
     /// A batch for about so many transactions.
-    pub(crate) fn new(now: Instant, log_keys: (RawKey, RawKey), transactions: usize) -> Batch {
+    pub(crate) fn new(now: Instant, transactions: usize) -> Batch {
         Batch {
-            groups: Groups::new(log_keys, transactions),
+            groups: Groups::new(transactions),
             fetches: Fetches::default(),
             waiting: vec![],
             deferred: vec![],
@@ -307,7 +307,7 @@ mod tests {
         clock.observe(1_000_000, now);
         let reused = BodyTime { now_ms: 999_970, estimate_ms: 999_970 };
         let shown = |batch: &Batch| batch.time.map(|time| (time.now_ms, time.estimate_ms));
-        let mut batch = Batch::new(now, Default::default(), 1);
+        let mut batch = Batch::new(now, 1);
         assert!(batch.admit(stamp("a", Some(reused)), &cache, &clock).is_none());
         assert_eq!(
             (shown(&batch), batch.groups.transactions()),
@@ -316,7 +316,7 @@ mod tests {
         );
 
         cache.mark_leased(&RawKey::from_static(b"a"), now + Duration::from_secs(1));
-        let mut batch = Batch::new(now, Default::default(), 1);
+        let mut batch = Batch::new(now, 1);
         assert!(batch.admit(stamp("a", Some(reused)), &cache, &clock).is_none());
         assert_eq!(batch.take_deferred().len(), 1, "another process has the lease");
         assert_eq!(batch.groups.transactions(), 0);

@@ -11,6 +11,7 @@ use crate::failure::{Failure, forbidden};
 use crate::script::{self, Answer, GroupAnswer, Status};
 use crate::shared::add;
 use emberkeep_hot::command::{Kind, KindFound, Precondition, RawKey, Read, not_an_integer_field, wrong_type};
+use emberkeep_hot::store::not_an_entry;
 use emberkeep_hot::{Error, show};
 use redis::Value;
 use std::sync::Arc;
@@ -165,10 +166,15 @@ impl Completion<'_> {
                 let error = error.unwrap_or_else(|| wrong_type(b"", Kind::Text, KindFound::NotAnInteger));
                 one_at_fault(self.task, group, error);
             }
-            GroupAnswer::LogFull => {
-                let max = group.effects().log.iter().map(|entry| entry.entries_max).min().unwrap_or(0);
-                let partition = show(&self.task.partition);
-                one_at_fault(self.task, group, Error::LogFull { partition, max });
+            GroupAnswer::LogFull { key } => {
+                let key = self.request.key_at(key).cloned().unwrap_or_default();
+                let of_log = group.effects().log.iter().filter(|append| append.log == key);
+                let max = of_log.map(|append| append.entries_max).min().unwrap_or(0);
+                one_at_fault(self.task, group, Error::LogFull { key: show(&key), max });
+            }
+            GroupAnswer::LogCorrupt { key } => {
+                let key = self.request.key_at(key).cloned().unwrap_or_default();
+                one_at_fault(self.task, group, not_an_entry(&key));
             }
             GroupAnswer::Forbidden { command } => {
                 let error = forbidden(&self.task.shared.name, &command);
@@ -179,7 +185,7 @@ impl Completion<'_> {
 
     /// The requirement of this number in the request.
     fn requirement(&self, group: &Group, number: usize) -> Option<Precondition> {
-        group.requirements(&self.task.log_keys).into_iter().nth(number)
+        group.requirements().into_iter().nth(number)
     }
 
     /// Another process changed something that the group read: it runs again on the replies that came with the

@@ -24,8 +24,6 @@ use crate::shared::{Shared, add};
 use bytes::Bytes;
 use complete::{CompletedCommit, complete};
 use emberkeep_hot::Error;
-use emberkeep_hot::command::RawKey;
-use emberkeep_hot::store::log_keys;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -37,7 +35,6 @@ use tokio::sync::mpsc;
 pub(crate) struct PartitionTask {
     shared: Arc<Shared>,
     partition: Bytes,
-    log_keys: (RawKey, RawKey),
     inbox: mpsc::UnboundedReceiver<QueuedTransaction>,
     queue: VecDeque<QueuedTransaction>,
     cache: ReadCache,
@@ -61,7 +58,6 @@ impl PartitionTask {
         inbox: mpsc::UnboundedReceiver<QueuedTransaction>,
     ) -> PartitionTask {
         PartitionTask {
-            log_keys: log_keys(&shared.layout, &partition),
             clock: Clock::new(shared.clock_of_slot(shared.router.slot(&partition))),
             share: shared.budget.share(),
             shared,
@@ -172,7 +168,7 @@ impl PartitionTask {
 
     fn make_batch(&mut self) -> Batch {
         let now = Instant::now();
-        let mut batch = Batch::new(now, self.log_keys.clone(), self.queue.len());
+        let mut batch = Batch::new(now, self.queue.len());
         let mut paused = VecDeque::new();
         while let Some(transaction) = self.queue.pop_front() {
             if transaction.is_expired(now) {
@@ -268,14 +264,13 @@ impl PartitionTask {
             leased: group.leased(),
             reads: group.reads(),
             effects: group.effects(),
-            requirements: group.requirements(&self.log_keys),
-            log_keys: &self.log_keys,
+            requirements: group.requirements(),
         });
         Request::Commit(CommitRequest::new(&groups.collect::<Vec<_>>(), fetches, process))
     }
 
     fn as_compare_and_set<'a>(&self, group: &'a Group) -> Option<CompareAndSet<'a>> {
-        let needs_no_check = group.requirements(&self.log_keys).is_empty();
+        let needs_no_check = group.requirements().is_empty();
         let string = CompareAndSet::of(group.reads(), group.effects(), group.asks_lease());
         let string = string.filter(|_| needs_no_check)?;
         group.leased().iter().all(|key| string.is_of(key)).then_some(string)
@@ -302,6 +297,7 @@ impl PartitionTask {
             for of_key in group.effects().writes.chunk_by(|(key, _), (next, _)| key == next) {
                 self.cache.record_sent(&of_key[0].0, of_key);
             }
+            group.effects().log.iter().for_each(|append| self.cache.forget(&append.log));
         }
         self.cache.advance();
         tick

@@ -1,6 +1,7 @@
 //! Many threads, shared keys, locks found in every order: everything adds up and everything ends.
 
 use super::*;
+use crate::tx::log::LAST;
 use std::sync::atomic::AtomicI64;
 use std::thread;
 
@@ -164,4 +165,45 @@ fn the_time_of_a_transaction_is_the_time_of_all_its_reads() {
     .unwrap();
     assert_eq!((now, alive), (T0 + 11, false));
     assert_eq!(runs.load(Ordering::SeqCst), 2);
+}
+
+/// Transactions that share nothing but two logs: their locks come last, so no run is ever dropped for them,
+/// in whichever order a body names them and whether or not it asked for the time.
+#[test]
+fn appending_to_shared_logs_makes_no_transaction_run_again() {
+    const EACH: usize = 5_000;
+    // The clock stands still: a lock that is taken after it has moved counts as missed.
+    let (engine, _) = by_hand();
+    let line = |log: usize, expiry: LogExpiry| LogAppend {
+        log: key(format!("log:{log}")),
+        entry: bytes("e"),
+        entries_max: 100,
+        overflow: Overflow::DropOldest,
+        expiry,
+    };
+    // Two threads, each with keys in its own half of the shards.
+    let own_keys = |who: usize| -> Vec<RawKey> {
+        let names = (0..).map(|n| key(format!("key:{n}")));
+        names.filter(|key| engine.inner.hash(key).shard() / 32 == who).take(20).collect()
+    };
+    in_parallel(2, |who| {
+        let keys = own_keys(who);
+        for n in 0..EACH {
+            let (read, blind) = (keys[n % 10].clone(), keys[10 + n % 10].clone());
+            let transfer = move |tx: &mut RawTx<'_>| {
+                let next = number(tx, &read)? + 1;
+                put_number(tx, &read, next)?;
+                tx.write(blind.clone(), Write::IncrBy(1))?;
+                let expiry = if n % 2 == 0 { LogExpiry::Keep } else { LogExpiry::At(tx.now() + 60_000) };
+                tx.append(line((n + who) % 2, expiry))?;
+                tx.append(line((n + who + 1) % 2, expiry))
+            };
+            transaction(&engine, transfer).unwrap();
+        }
+    });
+    assert_eq!(engine.stats().conflicts, 0);
+    for log in ["log:0", "log:1"] {
+        assert_eq!(read(&engine, log, Read::LLen), Reply::Int(100));
+        assert_eq!(read(&engine, log, LAST), Reply::List(vec![Bytes::from(format!("{}:e", 2 * EACH))]));
+    }
 }

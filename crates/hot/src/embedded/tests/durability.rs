@@ -340,14 +340,15 @@ fn refused_bodies() -> [fn(&mut RawTx<'_>) -> bool; 4] {
     };
     [
         |tx| tx.write(key("k"), Write::SAdd(vec![bytes("m")])).is_ok(),
-        |tx| tx.record(last_entry()).is_ok(),
+        |tx| tx.append(last_entry()).is_ok(),
         |tx| std::panic::resume_unwind(Box::new(format!("{:?}", tx.text(&key("k"))))),
         large,
     ]
 }
 
 fn last_entry() -> LogAppend {
-    LogAppend { entry: bytes("e"), entries_max: 1, overflow: Overflow::Refuse }
+    let (log, entry) = (key("log:last"), bytes("e"));
+    LogAppend { log, entry, entries_max: 1, overflow: Overflow::Refuse, expiry: LogExpiry::Keep }
 }
 
 #[tokio::test]
@@ -362,7 +363,7 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
             }
             let mut first = Body(|tx: &mut RawTx<'_>| {
                 tx.write(key("k"), Write::Set(bytes("x"), Expiry::Never)).unwrap();
-                tx.record(last_entry()).is_ok()
+                tx.append(last_entry()).is_ok()
             });
             let _not_awaited = engine.run_local(b"p", &mut first, 1).unwrap();
             let (partition, transaction) = (bytes("p"), Box::new(Body(refused)));

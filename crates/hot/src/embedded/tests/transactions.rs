@@ -1,7 +1,6 @@
 //! Transactions: what commits, what is discarded, what is refused before the first write.
 
 use super::*;
-use crate::limits::LOG_ENTRIES_DEFAULT;
 use crate::pubsub::Event;
 
 #[test]
@@ -96,47 +95,62 @@ fn long_lists_are_checked_like_short_ones() {
     assert_eq!(text(&engine, "k99").as_deref(), Some("100"));
 }
 
-fn record(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Overflow) -> Result<()> {
-    let entries: Vec<Bytes> = entries.iter().map(|entry| bytes(entry)).collect();
-    transaction(engine, move |tx| {
-        entries
-            .iter()
-            .try_for_each(|entry| tx.record(LogAppend { entry: entry.clone(), entries_max, overflow }))
-    })
+fn line(entry: &str, entries_max: usize, overflow: Overflow) -> LogAppend {
+    LogAppend { log: key("log:test"), entry: bytes(entry), entries_max, overflow, expiry: LogExpiry::Keep }
 }
 
-fn log_lines(engine: &Embedded) -> Vec<Bytes> {
-    match read(engine, "ember:log:test", Read::LRange(0, 999)) {
+fn append(engine: &Embedded, entries: &[&str], entries_max: usize, overflow: Overflow) -> Result<()> {
+    let lines: Vec<LogAppend> = entries.iter().map(|entry| line(entry, entries_max, overflow)).collect();
+    transaction(engine, move |tx| lines.iter().try_for_each(|line| tx.append(line.clone())))
+}
+
+fn log_lines(engine: &Embedded, name: &str) -> Vec<Bytes> {
+    match read(engine, name, Read::LRange(0, 999)) {
         Reply::List(lines) => lines,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn the_log_numbers_its_entries_without_gaps_and_drops_the_oldest() {
+fn a_log_numbers_its_entries_without_gaps_and_drops_the_oldest() {
     let (engine, _) = by_hand();
-    record(&engine, &["a", "b"], LOG_ENTRIES_DEFAULT, Overflow::Refuse).unwrap();
-    record(&engine, &["c"], 3, Overflow::Refuse).unwrap();
-    assert_eq!(log_lines(&engine), ["1:a", "2:b", "3:c"]);
-    assert_eq!(
-        record(&engine, &["d"], 3, Overflow::Refuse),
-        Err(Error::LogFull { partition: "test".into(), max: 3 })
-    );
-    record(&engine, &["d", "e"], 3, Overflow::DropOldest).unwrap();
-    assert_eq!(log_lines(&engine), ["3:c", "4:d", "5:e"]);
-    assert_eq!(text(&engine, "ember:log:test:seq").as_deref(), Some("5"));
+    append(&engine, &["a", "b"], 1_000, Overflow::Refuse).unwrap();
+    append(&engine, &["c"], 3, Overflow::Refuse).unwrap();
+    assert_eq!(log_lines(&engine, "log:test"), ["1:a", "2:b", "3:c"]);
+    let full = append(&engine, &["d"], 3, Overflow::Refuse);
+    assert_eq!(full, Err(Error::LogFull { key: "log:test".into(), max: 3 }));
+    append(&engine, &["d", "e"], 3, Overflow::DropOldest).unwrap();
+    assert_eq!(log_lines(&engine, "log:test"), ["3:c", "4:d", "5:e"]);
+    assert_eq!(engine.len(), 1, "one key");
 }
 
 #[test]
-fn a_transaction_may_drain_its_log_and_add_to_it() {
+fn a_transaction_may_trim_its_log_and_append_to_it() {
     let (engine, _) = by_hand();
-    record(&engine, &["a", "b", "c"], 3, Overflow::Refuse).unwrap();
+    append(&engine, &["a", "b", "c"], 3, Overflow::Refuse).unwrap();
     transaction(&engine, |tx| {
-        tx.write(key("ember:log:test"), Write::LPop(2))?;
-        tx.record(LogAppend { entry: bytes("d"), entries_max: 3, overflow: Overflow::Refuse })
+        tx.write(key("log:test"), Write::LPop(2))?;
+        tx.append(line("d", 3, Overflow::Refuse))
     })
     .unwrap();
-    assert_eq!(log_lines(&engine), ["3:c", "4:d"]);
+    assert_eq!(log_lines(&engine, "log:test"), ["3:c", "4:d"]);
+}
+
+#[test]
+fn an_expired_log_begins_anew() {
+    let (engine, clock) = by_hand();
+    let lasting = |at: i64| LogAppend { expiry: LogExpiry::IfNone(at), ..line("a", 9, Overflow::Refuse) };
+    transaction(&engine, move |tx| tx.append(lasting(T0 + 5))).unwrap();
+    transaction(&engine, move |tx| tx.append(lasting(T0 + 9))).unwrap();
+    assert_eq!(read(&engine, "log:test", Read::ExpireTime), Reply::Int(T0 + 5), "the first one set it");
+    clock.advance(6);
+    transaction(&engine, move |tx| {
+        let at = tx.now() + 5;
+        tx.append(lasting(at))
+    })
+    .unwrap();
+    assert_eq!(log_lines(&engine, "log:test"), ["1:a"]);
+    assert_eq!(read(&engine, "log:test", Read::ExpireTime), Reply::Int(T0 + 11));
 }
 
 #[test]

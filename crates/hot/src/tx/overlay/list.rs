@@ -75,6 +75,9 @@ pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Rea
     if let Some(reply) = read_head(below, writes, read)? {
         return Ok(reply);
     }
+    if let (Read::LRange(-1, -1), Some(last)) = (read, pushed_last(writes)) {
+        return Ok(Reply::List(vec![last]));
+    }
     // The writes before a DEL or SET do not matter, and neither does the source then.
     let len = below.int(Read::LLen)? as usize;
     let (front, back) = (VecDeque::new(), VecDeque::new());
@@ -105,6 +108,18 @@ pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Rea
     let skip = from.saturating_sub(front + source);
     list.extend(view.back.iter().skip(skip).take(to + 1 - from - list.len()).cloned());
     Ok(Reply::List(list))
+}
+
+/// The last element, if these writes pushed it: then nothing of the source needs to be known.
+fn pushed_last(writes: &[&Write]) -> Option<Bytes> {
+    for write in writes.iter().rev() {
+        match write {
+            Write::RPush(values) => return values.last().cloned(),
+            Write::ExpireAt(_) | Write::Persist | Write::LTrim(..=-1, -1) => {}
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// A list of which only the head was touched: what was pushed there, and where the rest of the source begins.

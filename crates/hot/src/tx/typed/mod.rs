@@ -2,6 +2,7 @@
 
 mod hash;
 mod list;
+mod log;
 mod set;
 mod sorted_set;
 mod text;

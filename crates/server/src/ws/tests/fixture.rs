@@ -9,9 +9,9 @@ use crate::ws::subscriber::Subscriber;
 use crate::ws::timing::Timing;
 use bytes::Bytes;
 use emberkeep_games::party::*;
-use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::command::Write;
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
-use emberkeep_hot::{self as hot, Store, Tx, store::log_keys};
+use emberkeep_hot::{self as hot, Store, Tx};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,11 +121,21 @@ impl Fixture {
         self.store.scope(Room(self.code)).transact::<(), hot::Error, _>(transaction).await.unwrap();
     }
 
-    /// Sets the counter of the room's log, and drops entries from the end of it.
-    pub(super) async fn set_log(&self, last: u64, drop: i64) {
-        let (list, counter) = log_keys(self.store.key_layout(), self.code.to_string().as_bytes());
-        let counted = Write::Set(Bytes::from(last.to_string()), Expiry::Keep);
-        self.external(vec![(list, Write::LTrim(0, -1 - drop)), (counter, counted)]).await;
+    /// A write of an external client to the room's log.
+    pub(super) async fn external_log(&self, write: Write) {
+        let log = ROOM_LOG.key().to_text(self.store.key_layout(), &Room(self.code));
+        self.external(vec![(Bytes::from(log), write)]).await;
+    }
+
+    /// Drops the last entry of the room's log, as a failover does.
+    pub(super) async fn set_log_back(&self) {
+        self.external_log(Write::LTrim(0, -2)).await;
+    }
+
+    /// An entry of the room's log that this version did not write.
+    pub(super) async fn external_entry(&self, sequence: u64, event: &str) {
+        let entry = Bytes::from(format!("{sequence}:00000000:{event}"));
+        self.external_log(Write::RPush(vec![entry])).await;
     }
 }
 

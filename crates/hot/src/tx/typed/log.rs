@@ -1,0 +1,268 @@
+//! Event logs: entries that are appended in the same commit as the state that they describe.
+//!
+//! An entry exists exactly if its transaction committed. See [`LogPosition`] and [`LogPage`] for what readers
+//! learn, and `Scope::follow` for a stream of entries.
+
+use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::tx::log::{
+    LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
+};
+use crate::tx::*;
+use emberkeep_schema::{Automatic, Keep, Log, LogBound};
+
+impl<P: Partition> Tx<'_, P> {
+    /// Appends an event to a log. Costs nothing until the commit, which gives it the next sequence.
+    ///
+    /// It reads nothing, so transactions that only append to the same log do not conflict. The transaction
+    /// itself cannot read the entry; see [`Tx::append_numbered`]. Events of one transaction keep their order.
+    /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`].
+    pub fn append<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        F::Ttl: Automatic,
+        C: Codec,
+        B: LogBound,
+    {
+        let expiry = match F::DECLARATION.ttl {
+            Ttl::Fixed { ms } => LogExpiry::IfNone(self.now() + ms),
+            Ttl::Refresh { ms } => LogExpiry::At(self.now() + ms),
+            Ttl::Persistent | Ttl::Given => LogExpiry::Keep,
+        };
+        self.append_blind::<F, C, B>(log, event, expiry)
+    }
+
+    /// The same for a log of a `given` family: the whole log expires at `until_ms`, in milliseconds since
+    /// 1970.
+    pub fn append_until<F, C, B>(&mut self, log: &Key<F>, event: &C::Value, until_ms: i64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>, Ttl = Given>,
+        C: Codec,
+        B: LogBound,
+    {
+        self.append_blind::<F, C, B>(log, event, LogExpiry::At(until_ms))
+    }
+
+    fn append_blind<F, C, B>(&mut self, log: &Key<F>, event: &C::Value, expiry: LogExpiry) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let raw = self.key(log);
+        if self.raw.is_dirty(&raw) {
+            // What it will find there depends on the body's own writes.
+            let push = |tx: &mut Self, push| {
+                tx.raw.write(raw.clone(), push)?;
+                match expiry {
+                    LogExpiry::At(at) => tx.raw.write(raw, Write::ExpireAt(at)),
+                    LogExpiry::IfNone(at) if tx.deadline(log)?.is_none() => {
+                        tx.raw.write(raw, Write::ExpireAt(at))
+                    }
+                    _ => Ok(()),
+                }
+            };
+            return self.append_read::<F, C, B>(log, event, push).map(|_| ());
+        }
+        let entry = self.marked_entry::<F, C>(event)?;
+        let (entries_max, overflow) = match B::KEEP {
+            Keep::Newest(max) => (max, Overflow::DropOldest),
+            Keep::RefuseAbove(max) => (max, Overflow::Refuse),
+        };
+        self.families.note::<F>();
+        self.raw.append(LogAppend { log: raw, entry, entries_max, overflow, expiry })
+    }
+
+    /// Appends an event and returns its sequence. Reads the end of the log (prefetch: `Scope::prefetch_log`),
+    /// so transactions that append to the same log this way depend on each other. Later reads of the same
+    /// transaction see the entry.
+    pub fn append_numbered<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<u64>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        F::Ttl: Automatic,
+        C: Codec,
+        B: LogBound,
+    {
+        self.append_read::<F, C, B>(log, event, |tx, push| tx.write(log, push))
+    }
+
+    /// The same for a log of a `given` family: the whole log expires at `until_ms`, in milliseconds since
+    /// 1970.
+    pub fn append_numbered_until<F, C, B>(
+        &mut self,
+        log: &Key<F>,
+        event: &C::Value,
+        until_ms: i64,
+    ) -> Result<u64>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>, Ttl = Given>,
+        C: Codec,
+        B: LogBound,
+    {
+        self.append_read::<F, C, B>(log, event, |tx, push| {
+            let raw = tx.key(log);
+            tx.families.note::<F>();
+            tx.raw.write(raw.clone(), push)?;
+            tx.raw.write(raw, Write::ExpireAt(until_ms))
+        })
+    }
+
+    fn append_read<F, C, B>(
+        &mut self,
+        log: &Key<F>,
+        event: &C::Value,
+        push: impl FnOnce(&mut Self, Write) -> Result<()>,
+    ) -> Result<u64>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let entry = self.marked_entry::<F, C>(event)?;
+        raw::check_log_entry(entry.len(), B::KEEP.entries_max())?;
+        let sequence = self.log_last(log)?.sequence + 1;
+        let raw = self.key(log);
+        if let Keep::RefuseAbove(max) = B::KEEP
+            && decode::count(self.read(log, Read::LLen)?.1)? >= max
+        {
+            let key = decode::named(&crate::error::show(&raw), F::DECLARATION.name);
+            return Err(crate::error::Error::LogFull { key, max });
+        }
+        push(self, Write::RPush(vec![numbered(sequence, &entry)]))?;
+        match B::KEEP {
+            // A log of so many entries that was never trimmed: until then there is nothing to drop.
+            Keep::Newest(max) if sequence > max as u64 => {
+                self.raw.write(raw.clone(), Write::LTrim(-(max as i64), -1))?
+            }
+            _ => {}
+        }
+        self.raw.wake(raw);
+        Ok(sequence)
+    }
+
+    /// The event with a mark of its own. Every run of the body draws the same one.
+    fn marked_entry<F: Family, C: Codec>(&mut self, event: &C::Value) -> Result<Bytes> {
+        let event = encoded::<F, C>(event)?;
+        Ok(marked((self.random() >> 32) as u32, &event))
+    }
+
+    /// The position of the newest entry, those of [`Tx::append_numbered`] included. Sequence 0 = there is no
+    /// log.
+    pub fn log_last<F, C, B>(&mut self, log: &Key<F>) -> Result<LogPosition>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let (raw, reply) = self.read(log, LAST)?;
+        Ok(only_entry(&raw, reply)?.map_or(LogPosition::START, |entry| entry.position()))
+    }
+
+    /// Up to `limit` entries after a position (0 = from the start), fewer if they are large. An entry whose
+    /// event cannot be read has an error in its place.
+    pub fn log_after<F, C, B>(
+        &mut self,
+        log: &Key<F>,
+        after: impl Into<LogPosition>,
+        limit: usize,
+    ) -> Result<LogPage<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let (raw, after) = (self.key(log), after.into());
+        let page = read_page(&mut self.raw, &raw, after, limit).map_err(with_family::<F>)?;
+        let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
+            let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
+            LogEntry { sequence, mark, event }
+        });
+        Ok(LogPage {
+            entries: entries.collect(),
+            last: page.last,
+            missed: page.missed,
+            is_reset: page.is_reset,
+        })
+    }
+
+    /// Removes the entries before `through`, after a consumer has stored them and `through` elsewhere. The
+    /// entry of `through`, or the last one, stays: it carries the sequence, and tells the consumer when it
+    /// comes back whether the log was set back. Only the head of the log is read, so appending does not
+    /// conflict with it.
+    pub fn log_trim<F, C, B>(&mut self, log: &Key<F>, through: u64) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let raw = self.key(log);
+        let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
+        let Some(first) = entry_at(self, Read::LRange(0, 0))?.map(|entry| entry.sequence) else {
+            return Ok(());
+        };
+        let Some(surplus) = through.checked_sub(first).filter(|surplus| *surplus > 0) else { return Ok(()) };
+        let surplus = i64::try_from(surplus).unwrap_or(i64::MAX);
+        let kept = match entry_at(self, Read::LRange(surplus, surplus))? {
+            Some(_) => surplus,
+            // Beyond the end: the last one stays.
+            None => -1,
+        };
+        self.raw.write(raw.clone(), Write::LTrim(kept, -1))
+    }
+}
+
+/// A page of the list, with the bytes of each event.
+fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize) -> Result<LogPage<Bytes>> {
+    let ends = raw.read_many(&[(key.clone(), Read::LRange(0, 0)), (key.clone(), LAST)])?;
+    let mut ends = ends.into_iter().map(|reply| only_entry(key, reply?));
+    let (head, tail) = (ends.next().transpose()?.flatten(), ends.next().transpose()?.flatten());
+    let (first, last) = match (head, tail) {
+        (Some(head), Some(tail)) if head.sequence <= tail.sequence => (head.sequence, tail.sequence),
+        (None, None) => return Ok(LogPage { is_reset: after.sequence > 0, ..LogPage::default() }),
+        _ => return Err(not_an_entry(key)),
+    };
+    let page = LogPage { last, ..LogPage::default() };
+    if after.sequence > last {
+        return Ok(LogPage { is_reset: true, ..page });
+    }
+    let start = (after.sequence + 1).max(first);
+    let page = LogPage { missed: start - after.sequence - 1, ..page };
+    // The entry that the reader stands at is read with the others, to compare its mark.
+    let compared = after.mark.filter(|_| after.sequence >= first);
+    let from = start - u64::from(compared.is_some());
+    let fewest = 1 + compared.is_some() as u64;
+    let limit = (limit as u64).saturating_add(fewest - 1).clamp(fewest, REPLY_ELEMENTS_MAX as u64);
+    if from > last {
+        return Ok(page);
+    }
+    let stored = read_entries(raw, key, from - first, limit.min(last + 1 - from), fewest)?;
+    let mut entries = (from..).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
+    if let Some(mark) = compared {
+        let stands = entries.next();
+        if stands.is_some_and(|entry| entry.mark.is_some_and(|found| found != mark)) {
+            return Ok(LogPage { is_reset: true, missed: 0, ..page });
+        }
+    }
+    Ok(LogPage { entries: entries.collect(), ..page })
+}
+
+/// So many elements from an index on, or as many of them as one reply holds, but not fewer than that.
+fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: u64, count: u64, fewest: u64) -> Result<Vec<Bytes>> {
+    let (from, mut count) = (i64::try_from(from).unwrap_or(i64::MAX / 2), count as i64);
+    let fewest = fewest as i64;
+    loop {
+        match raw.read(key, Read::LRange(from, from + count - 1)) {
+            Ok(Reply::List(stored)) => return Ok(stored),
+            Ok(_) => return Ok(vec![]),
+            Err(crate::error::Error::TooLarge { .. }) if count > fewest => count = (count / 2).max(fewest),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The entry at a place, which must have that sequence.
+fn entry_of(key: &RawKey, place: u64, stored: &Bytes) -> LogEntry<Bytes> {
+    match parse_entry(stored).filter(|entry| entry.sequence == place) {
+        Some(entry) => LogEntry { sequence: place, mark: Some(entry.mark), event: Ok(entry.event) },
+        None => LogEntry { sequence: place, mark: None, event: Err(not_an_entry(key)) },
+    }
+}
