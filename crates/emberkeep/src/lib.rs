@@ -63,7 +63,7 @@
 //!
 //! | question | page |
 //! |---|---|
-//! | how do I open a store? | [`OpenStore::open`](OpenStore::open), [`StoreUrl`] |
+//! | how do I open a store? | [`OpenStore::open`], [`StoreUrl`] |
 //! | what can a transaction do, and when does it run again? | [`hot::Tx`], [`hot::Scope::transact`] |
 //! | how do I declare keys? | [`family!`](schema::family!), [`partition!`](schema::partition!), [`record!`](schema::record!) |
 //! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
