@@ -1,4 +1,4 @@
-//! Event logs on Redis: appends share commits, followers survive a restart and notice a log that was set back.
+//! Event logs on Redis: appends share commits, followers survive restarts and notice a log that was set back.
 
 mod fault_harness;
 

@@ -274,7 +274,7 @@ pub async fn trims(context: &Context) {
     assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
 }
 
-/// A consumer that trims a log while others append to it loses nothing: in either order the same entries stay.
+/// A consumer that trims while others append loses nothing: in either order the same entries stay.
 pub async fn trimming_beside_appends(context: &Context) {
     let scope = context.scope();
     let (events, recent) = (EVENTS.key(1), RECENT.key(1));

@@ -53,9 +53,9 @@ pub struct Follower<F: Family, C: Codec> {
     log: Key<F>,
     channel: RawKey,
     /// Where the next page begins.
-    position: LogPosition,
+    read_to: LogPosition,
     /// The position of the last entry that was yielded.
-    yielded: LogPosition,
+    position: LogPosition,
     /// The next page is the first one after a reset.
     was_reset: bool,
     ready: VecDeque<Followed<C::Value>>,
@@ -84,7 +84,7 @@ where
     /// The position of the last entry that was yielded; the given one before the first, and the start after a
     /// reset.
     pub fn position(&self) -> LogPosition {
-        self.yielded
+        self.position
     }
 
     /// The next item; waits for one. `None` when the store is closed. While the store is unavailable it waits
@@ -95,9 +95,9 @@ where
             if let Some(item) = self.ready.pop_front() {
                 match &item {
                     Followed::Entry { position, .. } | Followed::Unreadable { position, .. } => {
-                        self.yielded = *position
+                        self.position = *position
                     }
-                    Followed::Reset => self.yielded = LogPosition::START,
+                    Followed::Reset => self.position = LogPosition::START,
                     Followed::Missed(_) => {}
                 }
                 return Some(Ok(item));
@@ -138,7 +138,7 @@ where
         }
         // A message from before this read tells nothing new.
         while self.subscription.as_mut().is_some_and(|messages| messages.try_next().is_some()) {}
-        let page = self.scope.log_after(&self.log, self.position, LOG_PAGE_ENTRIES).await?;
+        let page = self.scope.log_after(&self.log, self.read_to, LOG_PAGE_ENTRIES).await?;
         self.take(page);
         Ok(())
     }
@@ -146,7 +146,7 @@ where
     fn take(&mut self, page: LogPage<C::Value>) {
         if page.is_reset {
             self.ready.push_back(Followed::Reset);
-            (self.position, self.was_reset) = (LogPosition::START, true);
+            (self.read_to, self.was_reset) = (LogPosition::START, true);
             return;
         }
         // After a reset it is not known which of the entries before the first one were read.
@@ -155,7 +155,7 @@ where
         }
         self.was_reset &= page.entries.is_empty();
         for entry in page.entries {
-            self.position = entry.position();
+            self.read_to = entry.position();
             self.ready.push_back(item_of(entry));
         }
     }
@@ -180,8 +180,8 @@ impl<F: Family, C: Codec> Follower<F, C> {
             scope,
             log,
             channel,
+            read_to: position,
             position,
-            yielded: position,
             was_reset: false,
             ready: VecDeque::new(),
             subscription: None,
