@@ -23,8 +23,9 @@
 //!    transaction.
 //!
 //! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters
-//! by sequence) and its state, the last sequence and how many letters wait (a string). In the receiver's: the highest sequence from each sender (a
-//! string each), and the dead letters (a list). The highest sequence must live longer than a letter can wait.
+//! by sequence) and its state, the last sequence and how many letters wait (a string). In the receiver's: the
+//! highest sequence from each sender (a string each), and the dead letters (a list). The highest sequence
+//! must live longer than a letter can wait.
 //!
 //! ```
 //! use emberkeep_hot::{Store, embedded::Embedded};
