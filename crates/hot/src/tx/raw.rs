@@ -133,14 +133,16 @@ impl<'a> RawTx<'a> {
 
     /// What the body has written so far.
     pub(super) fn savepoint(&self) -> Savepoint {
-        let Effects { writes, log, messages } = &*self.effects;
-        Savepoint { writes: writes.len(), log: log.len(), messages: messages.len(), bytes: self.bytes }
+        let Effects { writes, log, woken, messages } = &*self.effects;
+        let (writes, log, woken, messages) = (writes.len(), log.len(), woken.len(), messages.len());
+        Savepoint { writes, log, woken, messages, bytes: self.bytes }
     }
 
     /// Undoes all effects since the savepoint. What was read stays read.
     pub(super) fn undo_to(&mut self, savepoint: Savepoint) {
         self.effects.writes.truncate(savepoint.writes);
         self.effects.log.truncate(savepoint.log);
+        self.effects.woken.truncate(savepoint.woken);
         self.effects.messages.truncate(savepoint.messages);
         self.bytes = savepoint.bytes;
     }
@@ -257,6 +259,7 @@ impl<'a> RawTx<'a> {
 pub(super) struct Savepoint {
     writes: usize,
     log: usize,
+    woken: usize,
     messages: usize,
     bytes: usize,
 }

@@ -189,7 +189,7 @@ mod tests {
             |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
         let early = |writes| -> Vec<i64> {
             let writes = keyed(merged(writes));
-            let marks = has_early_deadline(&writes).then(|| postponed(&writes).marks).unwrap_or_default();
+            let marks = if has_early_deadline(&writes) { postponed(&writes).marks } else { vec![] };
             marks.into_iter().map(|(_, at)| at).collect()
         };
         assert!(early(vec![add("a"), ExpireAt(7), add("b")]).is_empty());

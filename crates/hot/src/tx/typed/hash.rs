@@ -1,5 +1,6 @@
 //! Hashes: fields with values.
 
+use crate::tx::decode::with_family;
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Hash, Number};
 

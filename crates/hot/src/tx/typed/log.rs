@@ -4,11 +4,57 @@
 //! learn, and `Scope::follow` for a stream of entries.
 
 use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::tx::decode::with_family;
 use crate::tx::log::{
     LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
 };
 use crate::tx::*;
 use emberkeep_schema::{Automatic, Keep, Log, LogBound};
+
+impl<P: Partition> ReadTx<'_, P> {
+    /// The position of the newest entry, those of [`Tx::append_numbered`] included. Sequence 0 = there is no
+    /// log.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
+    pub fn log_last<F, C, B>(&mut self, log: &Key<F>) -> Result<LogPosition>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let (raw, reply) = self.read(log, LAST)?;
+        Ok(only_entry(&raw, reply)?.map_or(LogPosition::START, |entry| entry.position()))
+    }
+
+    /// Up to `limit` entries after a position (0 = from the start), fewer if they are large. An entry whose
+    /// event cannot be read has an error in its place.
+    ///
+    /// Cost: three reads, of which two are made together. On a remote engine at most two round trips.
+    pub fn log_after<F, C, B>(
+        &mut self,
+        log: &Key<F>,
+        after: impl Into<LogPosition>,
+        limit: usize,
+    ) -> Result<LogPage<C::Value>>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let (raw, after) = (self.key(log), after.into());
+        let page = read_page(&mut self.raw, &raw, after, limit).map_err(with_family::<F>)?;
+        let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
+            let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
+            LogEntry { sequence, mark, event }
+        });
+        Ok(LogPage {
+            entries: entries.collect(),
+            last: page.last,
+            missed: page.missed,
+            is_reset: page.is_reset,
+        })
+    }
+}
 
 impl<P: Partition> Tx<'_, P> {
     /// Appends an event to a log. Costs nothing until the commit, which gives it the next sequence.
@@ -16,6 +62,8 @@ impl<P: Partition> Tx<'_, P> {
     /// It reads nothing, so transactions that only append to the same log do not conflict. The transaction
     /// itself cannot read the entry; see [`Tx::append_numbered`]. Events of one transaction keep their order.
     /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`].
+    ///
+    /// Cost: local; sent with the commit.
     pub fn append<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
@@ -33,6 +81,8 @@ impl<P: Partition> Tx<'_, P> {
 
     /// The same for a log of a `given` family: the whole log expires at `until_ms`, in milliseconds since
     /// 1970.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn append_until<F, C, B>(&mut self, log: &Key<F>, event: &C::Value, until_ms: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Log<C, B>, Ttl = Given>,
@@ -68,13 +118,15 @@ impl<P: Partition> Tx<'_, P> {
             Keep::Newest(max) => (max, Overflow::DropOldest),
             Keep::RefuseAbove(max) => (max, Overflow::Refuse),
         };
-        self.families.note::<F>();
+        self.families.note(WrittenFamily::of::<F>());
         self.raw.append(LogAppend { log: raw, entry, entries_max, overflow, expiry })
     }
 
     /// Appends an event and returns its sequence. Reads the end of the log (prefetch: `Scope::prefetch_log`),
     /// so transactions that append to the same log this way depend on each other. Later reads of the same
     /// transaction see the entry.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn append_numbered<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<u64>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
@@ -87,6 +139,8 @@ impl<P: Partition> Tx<'_, P> {
 
     /// The same for a log of a `given` family: the whole log expires at `until_ms`, in milliseconds since
     /// 1970.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn append_numbered_until<F, C, B>(
         &mut self,
         log: &Key<F>,
@@ -100,7 +154,7 @@ impl<P: Partition> Tx<'_, P> {
     {
         self.append_read::<F, C, B>(log, event, |tx, push| {
             let raw = tx.key(log);
-            tx.families.note::<F>();
+            tx.families.note(WrittenFamily::of::<F>());
             tx.raw.write(raw.clone(), push)?;
             tx.raw.write(raw, Write::ExpireAt(until_ms))
         })
@@ -145,49 +199,12 @@ impl<P: Partition> Tx<'_, P> {
         Ok(marked((self.random() >> 32) as u32, &event))
     }
 
-    /// The position of the newest entry, those of [`Tx::append_numbered`] included. Sequence 0 = there is no
-    /// log.
-    pub fn log_last<F, C, B>(&mut self, log: &Key<F>) -> Result<LogPosition>
-    where
-        F: Family<Partition = P, Kind = Log<C, B>>,
-        C: Codec,
-        B: LogBound,
-    {
-        let (raw, reply) = self.read(log, LAST)?;
-        Ok(only_entry(&raw, reply)?.map_or(LogPosition::START, |entry| entry.position()))
-    }
-
-    /// Up to `limit` entries after a position (0 = from the start), fewer if they are large. An entry whose
-    /// event cannot be read has an error in its place.
-    pub fn log_after<F, C, B>(
-        &mut self,
-        log: &Key<F>,
-        after: impl Into<LogPosition>,
-        limit: usize,
-    ) -> Result<LogPage<C::Value>>
-    where
-        F: Family<Partition = P, Kind = Log<C, B>>,
-        C: Codec,
-        B: LogBound,
-    {
-        let (raw, after) = (self.key(log), after.into());
-        let page = read_page(&mut self.raw, &raw, after, limit).map_err(with_family::<F>)?;
-        let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
-            let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
-            LogEntry { sequence, mark, event }
-        });
-        Ok(LogPage {
-            entries: entries.collect(),
-            last: page.last,
-            missed: page.missed,
-            is_reset: page.is_reset,
-        })
-    }
-
     /// Removes the entries before `through`, after a consumer has stored them and `through` elsewhere. The
     /// entry of `through`, or the last one, stays: it carries the sequence, and tells the consumer when it
     /// comes back whether the log was set back. Only the head of the log is read, so appending does not
     /// conflict with it.
+    ///
+    /// Cost: two reads. On a remote engine at most two round trips.
     pub fn log_trim<F, C, B>(&mut self, log: &Key<F>, through: u64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
