@@ -91,9 +91,10 @@ const OWN_KEYS: [(&str, &str); 5] = [
 /// Commands of connecting, reading, writing, transactions and subscriptions.
 const COMMANDS: [&str; 5] = [
     "auth hello select ping info role config|get time",
-    "get mget exists type pexpiretime hget hgetall hlen scard smembers sismember sscan zcard zscore zcount zlexcount \
-     zrange zrangebylex zrevrangebylex llen lrange scan",
-    "set del incr incrby hset hdel sadd srem zadd zrem lpush rpush lpop rpop ltrim pexpireat persist publish",
+    "get mget exists type pexpiretime hget hgetall hlen hscan scard smembers sismember sscan zcard zscore zrank \
+     zrevrank zcount zlexcount zrange zrangebylex zrevrangebylex llen lrange scan",
+    "set del incr incrby hset hincrby hdel sadd srem zadd zincrby zrem lpush rpush lpop rpop lset ltrim \
+     pexpireat persist publish",
     "eval evalsha multi exec wait",
     "subscribe psubscribe unsubscribe punsubscribe",
 ];

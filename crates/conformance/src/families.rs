@@ -1,7 +1,7 @@
 //! Declared families for the typed cases: one of each kind, and one of each TTL policy.
 
 use emberkeep_schema::{
-    Channel, Hash, Id, Json, List, Name, Number, Set, SortedSet, Text, Utf8, family, partition,
+    Bool, Channel, Float, Hash, Id, Json, List, Name, Number, Set, SortedSet, Text, Utf8, family, partition,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,18 @@ family! {
     /// A number.
     pub COUNT = "c:count:{world}:{id}" {
         kind: Text<Number<i64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A decimal number.
+    pub RATE = "c:rate:{world}:{id}" {
+        kind: Text<Float<f64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
+    }
+}
+family! {
+    /// A boolean.
+    pub OPEN = "c:open:{world}:{id}" {
+        kind: Text<Bool>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
 }
 family! {

@@ -34,15 +34,25 @@ pub type CaseFn = for<'a> fn(&'a Context) -> Pin<Box<dyn Future<Output = ()> + S
 cases! {
     text: [
         get_and_set, absent_text, empty_text_is_a_text, binary_text, set_replaces_any_type, del_of_nothing,
-        increments, increments_at_the_edge, typed_text,
+        increments, increments_at_the_edge, overflows_are_named, floats_and_booleans, typed_text,
     ],
-    hash: [fields, a_field_named_twice, absent_hash, an_empty_hash_vanishes, typed_hash],
+    hash: [
+        fields, a_field_named_twice, absent_hash, an_empty_hash_vanishes, increments_of_fields,
+        refused_increments_of_fields, increments_of_fields_at_once, several_fields_at_once, typed_hash,
+    ],
     set: [members, members_that_look_like_numbers, absent_set, an_empty_set_vanishes, typed_set],
     sorted_set: [
         members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,
+        ranks, ranks_among_equals, increments_of_scores, typed_ranks,
         absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
     ],
-    list: [pushes, pops, pops_of_more_than_there_is, trims, ranges, reversed_ranges, an_empty_list_vanishes, typed_list],
+    list: [
+        pushes, pops, pops_of_more_than_there_is, replaced_elements, no_element_to_replace, typed_positions, trims,
+        ranges, reversed_ranges, an_empty_list_vanishes, typed_list,
+    ],
+    many_at_once: [
+        many_members_at_once, many_members_with_a_deadline, pages_of_a_large_hash, pages_of_odd_hashes, external_fields,
+    ],
     types: [
         every_read_of_a_wrong_type, every_write_on_a_wrong_type, a_transaction_that_contradicts_itself,
         a_wrong_write_that_is_covered_later, an_emptied_collection_has_no_type, typed_errors_name_the_family,
@@ -95,6 +105,7 @@ cases! {
     ],
     scans: [
         keys_that_live_throughout, glob_patterns, a_hostile_pattern, ended_keys_are_not_returned, typed_scans,
+        scans_of_one_partition,
         wrong_cursors,
     ],
     model_comparison: [

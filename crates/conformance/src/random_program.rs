@@ -88,6 +88,15 @@ impl Generator {
         *self.rng.pick(&[0.0, 1.0, 1.5, -3.25, 0.1, 9007199254740992.0, f64::INFINITY, f64::NEG_INFINITY])
     }
 
+    /// Mostly a number, so that increments get somewhere.
+    fn field(&mut self) -> Bytes {
+        if self.rng.one_in(6) { self.name() } else { b(&self.rng.between(-50, 50).to_string()) }
+    }
+
+    fn increment(&mut self) -> f64 {
+        *self.rng.pick(&[0.0, 1.0, -1.0, 0.1, -3.25, 1e300, 9007199254740992.0])
+    }
+
     fn bound(&mut self) -> ScoreBound {
         let value = self.value();
         if self.rng.one_in(2) { incl(value) } else { excl(value) }
@@ -133,6 +142,7 @@ impl Generator {
     fn read_scores(&mut self, choice: usize) -> Read {
         let reverse = self.rng.one_in(2);
         match choice {
+            1 if reverse => Read::ZRank(self.name(), self.rng.one_in(2)),
             1 => Read::ZScore(self.name()),
             2 => Read::ZRange(ZSlice::Rank(self.place(), self.place()), reverse),
             3 => Read::ZRange(ZSlice::Score(self.bound(), self.bound(), self.rng.below(4)), reverse),
@@ -142,9 +152,10 @@ impl Generator {
     }
 
     fn read_equal(&mut self) -> Read {
-        match self.rng.below(4) {
+        match self.rng.below(5) {
             0 => Read::ZLexCount(self.lex(), self.lex()),
             1 => Read::ZCard,
+            2 => Read::ZRank(self.name(), self.rng.one_in(2)),
             _ => Read::ZRange(ZSlice::Lex(self.lex(), self.lex(), self.rng.below(5)), self.rng.one_in(2)),
         }
     }
@@ -165,10 +176,12 @@ impl Generator {
         match self.kind(key) {
             0 => self.write_text(),
             1 if self.rng.one_in(3) => Write::HDel(self.names()),
-            1 => Write::HSet(self.names().into_iter().map(|name| (name, self.name())).collect()),
+            1 if self.rng.one_in(3) => Write::HIncrBy(self.name(), self.rng.between(-9, 9)),
+            1 => Write::HSet(self.names().into_iter().map(|name| (name, self.field())).collect()),
             2 if self.rng.one_in(3) => Write::SRem(self.names()),
             2 => Write::SAdd(self.names()),
             3 if self.rng.one_in(3) => Write::ZRem(self.names()),
+            3 if self.rng.one_in(3) => Write::ZIncrBy(self.name(), score(self.increment())),
             3 => Write::ZAdd(self.names().into_iter().map(|name| (name, score(self.value()))).collect()),
             _ => self.write_list(),
         }
@@ -188,7 +201,8 @@ impl Generator {
     }
 
     fn write_list(&mut self) -> Write {
-        match self.rng.below(6) {
+        match self.rng.below(7) {
+            6 => Write::LSet(self.rng.between(-3, 2), self.name()),
             0 => Write::LPop(self.rng.between(1, 3) as usize),
             1 => Write::RPop(self.rng.between(1, 3) as usize),
             2 => Write::LTrim(self.place(), self.place()),

@@ -10,7 +10,7 @@ use crate::subscribe;
 use bytes::Bytes;
 use emberkeep_hot::command::{RawKey, Read, Reply};
 use emberkeep_hot::engine::{
-    Cursor, Engine, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+    Cursor, Engine, FieldPage, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
 };
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::tx::Transaction;
@@ -197,7 +197,18 @@ impl Engine for RedisEngine {
         pattern: &'a [u8],
         count: usize,
     ) -> Pending<'a, Result<Page>> {
-        Box::pin(self.scanner.page(&self.shared, from, pattern, count))
+        Box::pin(self.scanner.page(&self.shared, None, from, pattern, count))
+    }
+
+    fn scan_partition<'a>(
+        &'a self,
+        partition: &'a [u8],
+        from: Option<Cursor>,
+        pattern: &'a [u8],
+        count: usize,
+    ) -> Pending<'a, Result<Page>> {
+        let slot = self.shared.router.slot(partition);
+        Box::pin(self.scanner.page(&self.shared, Some(slot), from, pattern, count))
     }
 
     fn scan_members<'a>(
@@ -207,6 +218,15 @@ impl Engine for RedisEngine {
         count: usize,
     ) -> Pending<'a, Result<MemberPage>> {
         Box::pin(read::members_page(&self.shared, key, from, count))
+    }
+
+    fn scan_fields<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<FieldPage>> {
+        Box::pin(read::fields_page(&self.shared, key, from, count))
     }
 
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>> {

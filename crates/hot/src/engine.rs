@@ -50,6 +50,16 @@ pub struct MemberPage {
     pub next: Option<MemberCursor>,
 }
 
+/// A page of a hash's fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPage {
+    /// Fields of this page with their values, possibly none although more follow; a field may appear twice.
+    pub fields: Vec<(Bytes, Bytes)>,
+    /// Cursor of the next page; `None` at the end. If the server restarted or another one has the hash, the
+    /// scan starts again.
+    pub next: Option<MemberCursor>,
+}
+
 /// Counters of an engine since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -125,6 +135,19 @@ pub trait Engine: Send + Sync + 'static {
     fn scan<'a>(&'a self, from: Option<Cursor>, pattern: &'a [u8], count: usize)
     -> Pending<'a, Result<Page>>;
 
+    /// The same over the keys of one partition, by its text. A Cluster asks only the server of its slot. The
+    /// pattern must name the partition: on one server all keys are examined.
+    fn scan_partition<'a>(
+        &'a self,
+        partition: &'a [u8],
+        from: Option<Cursor>,
+        pattern: &'a [u8],
+        count: usize,
+    ) -> Pending<'a, Result<Page>> {
+        let _ = partition;
+        self.scan(from, pattern, count)
+    }
+
     /// One page of about `count` members of a set. Never blocks other callers. All pages together return
     /// every member that is there during the whole scan. A key of another type is the error of
     /// [`wrong_type`](crate::command::wrong_type).
@@ -134,6 +157,14 @@ pub trait Engine: Send + Sync + 'static {
         from: Option<MemberCursor>,
         count: usize,
     ) -> Pending<'a, Result<MemberPage>>;
+
+    /// The same for about `count` fields of a hash.
+    fn scan_fields<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<FieldPage>>;
 
     /// Subscribes to channels and to channel patterns, by raw name.
     fn subscribe(&self, channels: Vec<Bytes>, patterns: Vec<Bytes>) -> Pending<'_, Result<Subscription>>;

@@ -67,6 +67,18 @@ pub enum Error {
         /// What was wrong with it.
         reason: String,
     },
+    /// A number would leave 64 bits. Nothing was written.
+    #[error(
+        "overflow: {key} is {value}, and {by} more leaves the range of a 64-bit integer; nothing was written; check the increment, or reset the number"
+    )]
+    Overflow {
+        /// The key (and its family, where the caller named one).
+        key: String,
+        /// The number before.
+        value: i64,
+        /// The increment, or the sum of those that share a commit.
+        by: i64,
+    },
     /// An argument of the caller is not allowed.
     #[error("invalid {what}: {problem}")]
     Invalid {
@@ -77,7 +89,7 @@ pub enum Error {
     },
     /// A reply would exceed the limit of one read.
     #[error(
-        "too large: {what} of {key} has {found} {unit}, one read returns at most {max}; read smaller ranges, or a set page by page outside a transaction (`Scope::members`)"
+        "too large: {what} of {key} has {found} {unit}, one read returns at most {max}; read smaller ranges, or a set or hash page by page outside a transaction (`Scope::members`, `Scope::fields`)"
     )]
     TooLarge {
         /// The key.

@@ -1,7 +1,7 @@
 //! Random transactions of two processes beside external clients that change the same keys by plain commands:
 //! the merged history is replayed on the model, every result and the whole keyspace compared.
 
-use super::model_comparison::{make, whole};
+use super::model_comparison::{is_refusal, make, whole};
 use crate::context::Context;
 use crate::external::{External, StoredValue};
 use crate::families::World;
@@ -99,7 +99,7 @@ fn ours(
             });
             let outcome = match told.await {
                 Ok(answers) => Ok(answers),
-                Err(Error::WrongType { .. }) => Err(Refusal),
+                Err(error) if is_refusal(&error) => Err(Refusal),
                 Err(other) => panic!("{name}: {other}"),
             };
             calls.push(Call { invoked, returned: Instant::now(), op: Action { name, noted, ops, outcome } });

@@ -1,4 +1,4 @@
-//! Lists: LLEN, LRANGE, LPUSH, RPUSH, LPOP, RPOP, LTRIM.
+//! Lists: LLEN, LRANGE, LSET, LPUSH, RPUSH, LPOP, RPOP, LTRIM.
 
 use crate::builders::*;
 use crate::context::Context;
@@ -6,7 +6,7 @@ use crate::external::StoredValue;
 use crate::families::{QUEUE, World};
 use crate::replay::{replay, replay_to_absent, replay_to_value};
 use emberkeep_hot::command::{Read, Write};
-use emberkeep_hot::{Result, Tx};
+use emberkeep_hot::{Error, Result, Tx};
 
 fn whole(elements: &[&str]) -> [(Read, emberkeep_hot::command::Reply); 2] {
     [(Read::LRange(0, -1), list(elements)), (Read::LLen, int(elements.len() as i64))]
@@ -37,6 +37,68 @@ pub async fn pops_of_more_than_there_is(context: &Context) {
         replay_to_absent(context, &[rpush(&["a", "b"]), Write::LPop(count)]).await;
         replay(context, &[rpush(&["a", "b"]), Write::RPop(count), rpush(&["c"])], &whole(&["c"])).await;
     }
+}
+
+/// Elements are replaced by position: what was pushed around the list, and what was there.
+pub async fn replaced_elements(context: &Context) {
+    let at = |index: i64, text: &str| Write::LSet(index, b(text));
+    let start = || vec![rpush(&["b", "c"]), lpush(&["a"]), rpush(&["d"])];
+    for (index, expected) in [
+        (0, ["X", "b", "c", "d"]),
+        (1, ["a", "X", "c", "d"]),
+        (2, ["a", "b", "X", "d"]),
+        (3, ["a", "b", "c", "X"]),
+        (-1, ["a", "b", "c", "X"]),
+        (-4, ["X", "b", "c", "d"]),
+    ] {
+        let writes = [start(), vec![at(index, "X")]].concat();
+        replay(context, &writes, &whole(&expected)).await;
+        replay(context, &writes, &[(Read::LRange(1, 2), list(&expected[1..3]))]).await;
+    }
+    let writes = [start(), vec![at(1, "X"), Write::LPop(1), at(0, "Y"), at(-1, "Z"), lpush(&["0"])]].concat();
+    replay(context, &writes, &whole(&["0", "Y", "c", "Z"])).await;
+    let writes = [start(), vec![at(2, "X"), Write::LTrim(2, 2), rpush(&["e"]), at(0, "W")]].concat();
+    replay(context, &writes, &whole(&["W", "e"])).await;
+    replay_to_value(context, &writes, StoredValue::List(bs(&["W", "e"])), None).await;
+}
+
+/// A position that is not there is refused, and nothing of the transaction is written.
+pub async fn no_element_to_replace(context: &Context) {
+    let places: [(&[&str], i64); 5] =
+        [(&["a", "b"], 2), (&["a", "b"], -3), (&[], 0), (&["a"], i64::MIN), (&[], i64::MAX)];
+    for (held, index) in places {
+        let (key, beside) = (context.fresh(), context.fresh());
+        if !held.is_empty() {
+            context.put(&key, rpush(held)).await;
+        }
+        let writes = vec![(beside.clone(), set("x")), (key.clone(), Write::LSet(index, b("new")))];
+        let refused = context.write(writes).await;
+        assert!(
+            matches!(refused, Err(Error::Invalid { what: "index", .. })),
+            "{index} of {held:?}: {refused:?}"
+        );
+        assert_eq!(context.read(&beside, Read::Exists).await, int(0));
+        assert_eq!(context.read(&key, Read::LRange(0, -1)).await, list(held));
+    }
+}
+
+/// Elements by their position, typed, in a transaction and outside of one.
+pub async fn typed_positions(context: &Context) {
+    let body = |tx: &mut Tx<'_, World>| -> Result<_> {
+        let (key, t) = (QUEUE.key(1), |text: &str| text.to_owned());
+        assert_eq!((tx.lindex(&key, 0)?, tx.lset(&key, 0, &t("x"))?), (None, false));
+        tx.rpush_many(&key, &["a", "b", "c"].map(t))?;
+        let changed = (tx.lset(&key, -1, &t("z"))?, tx.lset(&key, 3, &t("w"))?);
+        Ok((changed, tx.lindex(&key, 0)?, tx.lindex(&key, -1)?, tx.lindex(&key, 3)?))
+    };
+    let seen = context.transaction(body).await;
+    assert_eq!(seen, Ok(((true, false), Some("a".to_owned()), Some("z".to_owned()), None)));
+    let scope = context.scope();
+    assert_eq!(scope.lindex(&QUEUE.key(1), 1).await, Ok(Some("b".to_owned())));
+    assert_eq!(scope.lindex(&QUEUE.key(1), -4).await, Ok(None));
+    let later = context.transaction(|tx| tx.lset(&QUEUE.key(1), 1, &"y".to_owned())).await;
+    assert_eq!(later, Ok(true));
+    assert_eq!(scope.lrange(&QUEUE.key(1), 0, -1).await, Ok(["a", "y", "z"].map(str::to_owned).to_vec()));
 }
 
 /// Trimming by positions from both ends, out of range, and to nothing.

@@ -198,9 +198,15 @@ async fn compare(
     let found = scope.transact(move |tx| body(tx, &keys, &asked)).await;
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected == found => None,
-        (Err(_), Err(Error::WrongType { .. })) => None,
+        (Err(_), Err(error)) if is_refusal(&error) => None,
         (expected, found) => Some(format!("{ops:?}\n  model:  {expected:?}\n  engine: {found:?}")),
     }
+}
+
+/// A type or a value that does not allow a write, or no element at a position.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::WrongType { .. } | Error::Corrupt { .. } | Error::Overflow { .. })
+        || matches!(error, Error::Invalid { what: "index", .. })
 }
 
 /// The body: makes the operations, keeps what reads answer. `None` = of another type.

@@ -88,6 +88,10 @@ pub async fn plain_words_on_a_wrong_type(context: &Context) {
     names(scope.zrange(&BOARD.key(1), all_ranks(), false).await, "BOARD");
     names(scope.zscore(&BOARD.key(1), &name).await, "BOARD");
     names(scope.zcard(&BOARD.key(1)).await, "BOARD");
+    names(scope.zrank(&BOARD.key(1), &name).await, "BOARD");
+    names(scope.zcount(&BOARD.key(1), incl(0.0), incl(1.0)).await, "BOARD");
+    names(scope.lindex(&QUEUE.key(1), 0).await, "QUEUE");
+    names(scope.fields(&SHEET.key(1), None, 10).await, "SHEET");
     assert_eq!(scope.exists(&BOARD.key(1)).await, Ok(true));
     assert_eq!(scope.deadline_of(&BOARD.key(1)).await, Ok(None));
 }

@@ -2,7 +2,7 @@
 
 use crate::builders::*;
 use crate::context::Context;
-use crate::families::{NOTE, World};
+use crate::families::{COUNT, NOTE, World};
 use bytes::Bytes;
 use emberkeep_hot::command::Write;
 use emberkeep_hot::engine::Cursor;
@@ -161,6 +161,31 @@ pub async fn typed_scans(context: &Context) {
         }
     }
     assert_eq!((mine, theirs), ((0..30).collect(), [77].into()));
+}
+
+/// A scan of one partition returns its keys of the family and no others.
+pub async fn scans_of_one_partition(context: &Context) {
+    let (here, there) = (context.scope(), context.scope_beside("scan"));
+    for id in 0..30 {
+        here.put(&NOTE.key(id), "x".into()).await.expect("a transaction");
+        there.put(&NOTE.key(100 + id), "x".into()).await.expect("a transaction");
+    }
+    here.put(&COUNT.key(1), 1).await.expect("a transaction");
+    for (scope, first) in [(here, 0), (there, 100)] {
+        for count in [50, 1_000] {
+            let (mut found, mut from) = (BTreeSet::new(), None);
+            loop {
+                let page = scope.scan::<NOTE>(from, count).await.expect("a scan goes on");
+                found.extend(page.keys.iter().map(|key| NOTE.parts(key).0));
+                from =
+                    page.next.map(|next| next.to_string().parse().expect("a printed cursor can be parsed"));
+                if from.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(found, (first..first + 30).collect(), "pages of {count}");
+        }
+    }
 }
 
 /// What is no cursor is refused with words, and a place that no engine has ends the scan or is refused.

@@ -1,4 +1,4 @@
-//! Sorted sets: ZSCORE, ZRANGE by rank, score and bytes, ZCARD, ZCOUNT, ZLEXCOUNT, ZADD, ZREM.
+//! Sorted sets: ZSCORE, ZRANK, ZRANGE by rank, score and bytes, ZCARD, ZCOUNT, ZLEXCOUNT, ZADD, ZINCRBY, ZREM.
 
 use crate::builders::*;
 use crate::context::Context;
@@ -6,7 +6,7 @@ use crate::external::{Change, StoredValue};
 use crate::families::{BOARD, World};
 use crate::replay::{replay, replay_to_absent, replay_to_value};
 use emberkeep_hot::command::{LexBound, Read, Reply, ScoreBound, Write, ZSlice};
-use emberkeep_hot::{Result, Tx};
+use emberkeep_hot::{Error, Result, Tx};
 
 const INF: f64 = f64::INFINITY;
 
@@ -186,6 +186,105 @@ pub async fn minus_zero_in_ranges(context: &Context) {
         }
         assert_eq!(context.read(&elsewhere, Read::Get).await, blob("2"));
     }
+}
+
+/// Positions from both ends, among equal scores too.
+pub async fn ranks(context: &Context) {
+    let rank = |member: &str| Read::ZRank(b(member), false);
+    let reverse = |member: &str| Read::ZRank(b(member), true);
+    let writes = [
+        zadd(&[("c", 1.0), ("a", 1.0), ("low", -5.0)]),
+        zadd(&[("b", 1.0), ("high", f64::INFINITY), ("a", 1.0)]),
+        zrem(&["c", "never"]),
+        zadd(&[("low", 2.0), ("d", 1.0)]),
+    ];
+    let answers = [
+        (rank("a"), int(0)),
+        (rank("b"), int(1)),
+        (rank("d"), int(2)),
+        (rank("low"), int(3)),
+        (rank("high"), int(4)),
+        (rank("c"), Reply::Nil),
+        (rank("never"), Reply::Nil),
+        (reverse("high"), int(0)),
+        (reverse("a"), int(4)),
+        (reverse("d"), int(2)),
+        (reverse("c"), Reply::Nil),
+    ];
+    replay(context, &writes, &answers).await;
+    let answers = [(rank("m"), Reply::Nil), (reverse("m"), Reply::Nil)];
+    replay(context, &[], &answers).await;
+    replay(context, &[zadd(&[("m", 1.0)]), Write::Del], &answers).await;
+}
+
+/// A position among thousands of equal scores, after own writes.
+pub async fn ranks_among_equals(context: &Context) {
+    let key = context.fresh();
+    for part in numbered(3_000).chunks(500) {
+        context.put(&key, Write::ZAdd(part.iter().map(|m| (m.clone(), score(7.0))).collect())).await;
+    }
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.raw_write(key.clone(), zadd(&[("001000x", 7.0), ("first", 6.0)]))?;
+        tx.raw_write(key.clone(), zrem(&["000003", "002000"]))?;
+        let ranks = ["first", "000000", "000004", "001000x", "001001", "002999", "002000"];
+        let ranks = ranks.map(|member| tx.raw_read(&key, Read::ZRank(b(member), false)));
+        let top = tx.raw_read(&key, Read::ZRank(b("002999"), true))?;
+        Ok::<_, Error>((ranks.into_iter().collect::<Result<Vec<_>>>()?, top))
+    };
+    let expected = [Some(0), Some(1), Some(4), Some(1_001), Some(1_002), Some(2_999), None];
+    let expected: Vec<Reply> = expected.into_iter().map(|rank| rank.map_or(Reply::Nil, int)).collect();
+    assert_eq!(context.transaction(body).await, Ok((expected, int(0))));
+}
+
+/// Scores are increased without being read, in the order of the increments.
+pub async fn increments_of_scores(context: &Context) {
+    let incr = |member: &str, by: f64| Write::ZIncrBy(b(member), score(by));
+    let writes = [
+        zadd(&[("a", 1.0), ("b", 2.0), ("top", f64::INFINITY)]),
+        incr("a", 0.1),
+        incr("a", 0.2),
+        incr("new", -2.5),
+        incr("top", -1e300),
+        zrem(&["b"]),
+        incr("b", 4.0),
+    ];
+    let sum = 1.0 + 0.1 + 0.2;
+    let answers = [
+        (Read::ZScore(b("a")), Reply::Score(score(sum))),
+        (Read::ZScore(b("new")), Reply::Score(score(-2.5))),
+        (Read::ZScore(b("b")), Reply::Score(score(4.0))),
+        (Read::ZRank(b("b"), false), int(2)),
+        (Read::ZCard, int(4)),
+        (Read::ZCount(incl(-2.5), incl(4.0)), int(3)),
+        (range(all_ranks(), false), scored(&[("new", -2.5), ("a", sum), ("b", 4.0), ("top", f64::INFINITY)])),
+    ];
+    replay(context, &writes, &answers).await;
+    let refused = context.write(vec![(context.fresh(), incr("m", f64::INFINITY))]).await;
+    assert!(matches!(refused, Err(Error::Invalid { what: "increment", .. })), "{refused:?}");
+}
+
+/// Ranks, increments and counts by the typed face, in a transaction and outside of one.
+pub async fn typed_ranks(context: &Context) {
+    let t = |text: &str| text.to_owned();
+    let body = move |tx: &mut Tx<'_, World>| -> Result<_> {
+        let key = BOARD.key(1);
+        tx.zadd_many(&key, [(&t("ann"), 10.0), (&t("bob"), 20.0)])?;
+        tx.zincr_by(&key, &t("ann"), 15.0)?;
+        tx.zincr_by(&key, &t("cat"), 1.0)?;
+        let ranks = (tx.zrank(&key, &t("ann"))?, tx.zrevrank(&key, &t("ann"))?, tx.zrank(&key, &t("dan"))?);
+        Ok((ranks, tx.zscore(&key, &t("ann"))?))
+    };
+    let seen = context.transaction(body).await;
+    assert_eq!(seen, Ok(((Some(2), Some(0), None), Some(25.0))));
+    let (scope, key) = (context.scope(), BOARD.key(1));
+    assert_eq!(scope.zrank(&key, &t("bob")).await, Ok(Some(1)));
+    assert_eq!(scope.zrevrank(&key, &t("cat")).await, Ok(Some(2)));
+    assert_eq!(scope.zrank(&key, &t("dan")).await, Ok(None));
+    assert_eq!(scope.zcount(&key, incl(1.0), excl(25.0)).await, Ok(2));
+    context.plant(&BOARD.key(2), zadd(&[("a", 0.0), ("b", 0.0), ("c", 0.0)])).await;
+    assert_eq!(scope.zlexcount(&BOARD.key(2), lex_incl("a"), lex_excl("c")).await, Ok(2));
+    let names = scope.zrange(&BOARD.key(2), ZSlice::Lex(lex_excl("a"), LexBound::Max, 9), true).await;
+    assert_eq!(names, Ok(vec![(t("c"), 0.0), (t("b"), 0.0)]));
 }
 
 /// Nothing there.

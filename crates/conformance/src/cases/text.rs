@@ -3,7 +3,7 @@
 use crate::builders::*;
 use crate::context::Context;
 use crate::external::StoredValue;
-use crate::families::{COUNT, MONSTER, Monster, NOTE};
+use crate::families::{COUNT, MONSTER, Monster, NOTE, OPEN, RATE};
 use crate::replay::{replay, replay_to_absent, replay_to_value};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, KindFound, Read, Reply, Write};
@@ -111,14 +111,62 @@ async fn refused_increments(context: &Context, start: &str, transactions: &[i64]
         writes.extend(increments);
         let refusal = context.write(writes).await;
         let place = format!("{start:?} {transactions:?}, in one body: {together}");
-        assert!(
-            matches!(refusal, Err(Error::WrongType { found: KindFound::NotAnInteger, .. })),
-            "{place}: {refusal:?}"
-        );
+        let is_expected = match start.parse::<i64>() {
+            Ok(value) if value.to_string() == start => {
+                matches!(&refusal, Err(Error::Overflow { value: found, .. }) if *found == value)
+            }
+            _ => matches!(refusal, Err(Error::WrongType { found: KindFound::NotAnInteger, .. })),
+        };
+        assert!(is_expected, "{place}: {refusal:?}");
         assert_eq!(context.read(&beside, Read::Get).await, Reply::Nil, "{place}");
         let kept = if together { Reply::Nil } else { blob(start) };
         assert_eq!(context.read(&key, Read::Get).await, kept, "{place}");
     }
+}
+
+/// A sum that leaves 64 bits is an error of its own, which names the family, the number and the increment; so
+/// is one that the body reads.
+pub async fn overflows_are_named(context: &Context) {
+    context.plant(&COUNT.key(1), set("9223372036854775806")).await;
+    let told = [
+        context.transaction(|tx| tx.incr_by(&COUNT.key(1), 5)).await,
+        context
+            .transaction(|tx| {
+                tx.incr_by(&COUNT.key(1), 5)?;
+                tx.get(&COUNT.key(1)).map(drop)
+            })
+            .await,
+    ];
+    for told in told {
+        let Err(Error::Overflow { key, value, by }) = &told else { panic!("{told:?}") };
+        assert!(key.contains("(family COUNT)"), "{key}");
+        assert_eq!((*value, *by), (i64::MAX - 1, 5));
+    }
+    assert_eq!(context.scope().get(&COUNT.key(1)).await, Ok(Some(i64::MAX - 1)));
+}
+
+/// Decimal numbers and booleans, and what an external client may leave in their place.
+pub async fn floats_and_booleans(context: &Context) {
+    let written = context.transaction(|tx| {
+        tx.put(&RATE.key(1), &0.1)?;
+        tx.put(&RATE.key(2), &-1e300)?;
+        tx.put(&OPEN.key(1), &true)?;
+        tx.put(&OPEN.key(2), &false)?;
+        Ok((tx.get_many(&[1, 2, 3].map(|id| RATE.key(id)))?, tx.get_many(&[1, 2, 3].map(|id| OPEN.key(id)))?))
+    });
+    let numbers = vec![Some(0.1), Some(-1e300), None];
+    assert_eq!(written.await, Ok((numbers, vec![Some(true), Some(false), None])));
+    assert_eq!(context.read(&context.raw(&RATE.key(1)), Read::Get).await, blob("0.1"));
+    assert_eq!(context.read(&context.raw(&OPEN.key(1)), Read::Get).await, blob("1"));
+    for number in [f64::NAN, f64::INFINITY] {
+        let told = context.scope().put(&RATE.key(1), number).await;
+        assert!(matches!(told, Err(Error::Invalid { what: "value", .. })), "{told:?}");
+    }
+    context.plant(&RATE.key(1), set("inf")).await;
+    context.plant(&OPEN.key(1), set("yes")).await;
+    let (rate, open) = (context.scope().get(&RATE.key(1)).await, context.scope().get(&OPEN.key(1)).await);
+    assert!(matches!(rate, Err(Error::Corrupt { .. })), "{rate:?}");
+    assert!(matches!(open, Err(Error::Corrupt { .. })), "{open:?}");
 }
 
 /// The typed face of strings.

@@ -30,6 +30,8 @@ fn typed_reads() -> Vec<Read> {
         Read::SMembers,
         Read::SCard,
         Read::ZScore(b("a")),
+        Read::ZRank(b("a"), false),
+        Read::ZRank(b("a"), true),
         Read::ZRange(all_ranks(), false),
         Read::ZRange(ZSlice::Score(ScoreBound::MIN, ScoreBound::MAX, 9), true),
         Read::ZRange(ZSlice::Lex(LexBound::Min, LexBound::Max, 9), false),
@@ -47,15 +49,18 @@ fn typed_writes() -> Vec<Write> {
         Write::IncrBy(1),
         hset(&[("f", "w")]),
         hdel(&["f"]),
+        Write::HIncrBy(b("n"), 1),
         sadd(&["b"]),
         srem(&["a"]),
         zadd(&[("b", 2.0)]),
         zrem(&["a"]),
+        Write::ZIncrBy(b("a"), score(1.0)),
         lpush(&["b"]),
         rpush(&["b"]),
         Write::LPop(1),
         Write::RPop(1),
         Write::LTrim(0, 0),
+        Write::LSet(0, b("b")),
     ]
 }
 

@@ -107,6 +107,7 @@ fn words(key: &Bytes, write: &Write) -> Vec<Vec<u8>> {
         Write::Del => ("DEL", vec![]),
         Write::IncrBy(by) => ("INCRBY", vec![number(*by)]),
         Write::HSet(pairs) => ("HSET", pairs.iter().flat_map(|(f, v)| [f.to_vec(), v.to_vec()]).collect()),
+        Write::HIncrBy(field, by) => ("HINCRBY", vec![field.to_vec(), number(*by)]),
         Write::HDel(gone) => ("HDEL", plain(gone)),
         Write::SAdd(new) => ("SADD", plain(new)),
         Write::SRem(gone) => ("SREM", plain(gone)),
@@ -114,11 +115,13 @@ fn words(key: &Bytes, write: &Write) -> Vec<Vec<u8>> {
             let pair = |(m, s): &(Bytes, Score)| [s.get().to_string().into_bytes(), m.to_vec()];
             ("ZADD", pairs.iter().flat_map(pair).collect())
         }
+        Write::ZIncrBy(member, by) => ("ZINCRBY", vec![by.get().to_string().into_bytes(), member.to_vec()]),
         Write::ZRem(gone) => ("ZREM", plain(gone)),
         Write::LPush(new) => ("LPUSH", plain(new)),
         Write::RPush(new) => ("RPUSH", plain(new)),
         Write::LPop(count) => ("LPOP", vec![number(*count as i64)]),
         Write::RPop(count) => ("RPOP", vec![number(*count as i64)]),
+        Write::LSet(at, value) => ("LSET", vec![number(*at), value.to_vec()]),
         Write::LTrim(start, stop) => ("LTRIM", vec![number(*start), number(*stop)]),
         Write::ExpireAt(at) => ("PEXPIREAT", vec![number(*at)]),
         Write::ExpireAtIfNone(at) => ("PEXPIREAT", vec![number(*at), b"NX".to_vec()]),

@@ -67,6 +67,13 @@ fn of_scores(held: Option<&StoredValue>, read: &Read) -> Reply {
     ranked.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()).then_with(|| a.0.cmp(&b.0)));
     match read {
         Read::ZScore(member) => scores.get(member).map_or(Reply::Nil, |score| Reply::Score(*score)),
+        Read::ZRank(member, reverse) => {
+            if *reverse {
+                ranked.reverse();
+            }
+            let place = ranked.iter().position(|(held, _)| held == member);
+            place.map_or(Reply::Nil, |place| Reply::Int(place as i64))
+        }
         Read::ZCard => Reply::Int(ranked.len() as i64),
         Read::ZCount(min, max) => {
             Reply::Int(ranked.iter().filter(|(_, score)| scored_within(*score, min, max)).count() as i64)

@@ -3,7 +3,7 @@
 use super::{Entry, Refusal, integer, part};
 use crate::external::StoredValue;
 use bytes::Bytes;
-use emberkeep_hot::command::{Kind, Write};
+use emberkeep_hot::command::{Kind, Score, Write};
 
 /// The key after the write; `None` if nothing is left.
 pub(super) fn change(before: Option<Entry>, write: &Write) -> Result<Option<Entry>, Refusal> {
@@ -17,6 +17,11 @@ pub(super) fn change(before: Option<Entry>, write: &Write) -> Result<Option<Entr
         }
         (StoredValue::Hash(mut hash), Write::HSet(pairs)) => {
             hash.extend(pairs.iter().cloned());
+            StoredValue::Hash(hash)
+        }
+        (StoredValue::Hash(mut hash), Write::HIncrBy(field, by)) => {
+            let number = hash.get(field).map_or(Some(0), integer).ok_or(Refusal)?;
+            hash.insert(field.clone(), number.checked_add(*by).ok_or(Refusal)?.to_string().into());
             StoredValue::Hash(hash)
         }
         (StoredValue::Hash(mut hash), Write::HDel(gone)) => {
@@ -33,6 +38,11 @@ pub(super) fn change(before: Option<Entry>, write: &Write) -> Result<Option<Entr
         }
         (StoredValue::SortedSet(mut scores), Write::ZAdd(pairs)) => {
             scores.extend(pairs.iter().cloned());
+            StoredValue::SortedSet(scores)
+        }
+        (StoredValue::SortedSet(mut scores), Write::ZIncrBy(member, by)) => {
+            let before = scores.get(member).map_or(0.0, |score| score.get());
+            scores.insert(member.clone(), Score::new(before + by.get()).map_err(|_| Refusal)?);
             StoredValue::SortedSet(scores)
         }
         (StoredValue::SortedSet(mut scores), Write::ZRem(gone)) => {
@@ -74,6 +84,10 @@ fn change_list(mut list: Vec<Bytes>, write: &Write) -> Result<Vec<Bytes>, Refusa
         Write::RPush(new) => list.extend(new.iter().cloned()),
         Write::LPop(count) => drop(list.drain(..list.len().min(*count))),
         Write::RPop(count) => list.truncate(list.len().saturating_sub(*count)),
+        Write::LSet(at, value) => {
+            let at = if *at < 0 { at.saturating_add(list.len() as i64) } else { *at };
+            *usize::try_from(at).ok().and_then(|at| list.get_mut(at)).ok_or(Refusal)? = value.clone();
+        }
         Write::LTrim(start, stop) => list = list[part(*start, *stop, list.len())].to_vec(),
         _ => return Err(Refusal),
     }

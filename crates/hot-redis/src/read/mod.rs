@@ -2,12 +2,12 @@
 
 mod mget;
 mod scan;
-mod sscan;
+mod scan_members;
 
 pub(crate) use scan::Scanner;
-pub(crate) use sscan::members_page;
 #[cfg(test)]
-pub(crate) use sscan::parse_page;
+pub(crate) use scan_members::parse_page;
+pub(crate) use scan_members::{fields_page, members_page};
 
 use crate::backoff::Backoff;
 use crate::cluster::{ALWAYS, Server};

@@ -7,7 +7,7 @@
 //! part. In between, a slot that moves shows by its mark (MIGRATING, IMPORTING) or afterwards by its new
 //! owner's epoch, also if it has moved back.
 
-use super::sscan::{parse_page, place_of};
+use super::scan_members::{parse_page, place_of};
 use super::{not_understood, refuse_replica};
 use crate::backoff::Backoff;
 use crate::cluster::{ALWAYS, Server};
@@ -43,6 +43,12 @@ impl Plan {
         self.parts.iter().position(|part| part.place == place)
     }
 
+    /// The part of the server that has a slot.
+    async fn index_of_slot(&self, shared: &Shared, slot: u16) -> Result<Option<usize>> {
+        let server = shared.router.primary(slot).await.map_err(|failure| failure.into_error(&shared.name))?;
+        Ok(self.parts.iter().position(|part| Arc::ptr_eq(&part.server, &server)))
+    }
+
     fn is_same(&self, other: &Plan) -> bool {
         self.parts.iter().map(|part| part.place).eq(other.parts.iter().map(|part| part.place))
     }
@@ -56,10 +62,11 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// One page of the keys of all servers.
+    /// One page of the keys of all servers, or of the one that has a slot.
     pub(crate) async fn page(
         &self,
         shared: &Shared,
+        slot: Option<u16>,
         from: Option<Cursor>,
         pattern: &[u8],
         count: usize,
@@ -69,7 +76,15 @@ impl Scanner {
             (Some(from), Some(plan)) if plan.index(from.place).is_some() => plan,
             _ => self.fresh_plan(shared).await?,
         };
-        let index = from.map_or(Some(0), |from| plan.index(from.place)).ok_or_else(outdated)?;
+        let first = match slot {
+            Some(slot) => plan.index_of_slot(shared, slot).await?,
+            None => Some(0),
+        };
+        let index = from.map_or(first, |from| plan.index(from.place)).ok_or_else(outdated)?;
+        // A slot that moved has another server in a newer plan: the cursor of the old one is refused.
+        if slot.is_some() && Some(index) != first {
+            return Err(outdated());
+        }
         let part = &plan.parts[index];
         let (position, keys, has_restarted) = match scan_part(shared, part, from, pattern, count).await {
             Ok(found) => found,
@@ -84,6 +99,7 @@ impl Scanner {
         }
         let next = match part_is_over {
             false => Some(Cursor { place: part.place, position }),
+            true if slot.is_some() => None,
             true => plan.parts.get(index + 1).map(|part| Cursor { place: part.place, position: 0 }),
         };
         Ok(Page { keys, next })

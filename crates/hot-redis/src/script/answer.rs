@@ -34,10 +34,15 @@ pub(crate) enum GroupAnswer {
     Stale(Vec<Value>),
     /// Another process has the lease on a key that it writes.
     Leased,
+    /// The type that its requirement of this number, counted from 0, does not allow.
     WrongType {
-        /// Its number in the request.
-        key: i64,
+        requirement: usize,
         found: KindFound,
+    },
+    /// A number that the group's increments would take out of 64 bits.
+    Overflow {
+        requirement: usize,
+        value: i64,
     },
     LogFull,
     /// A group before it failed after its first write, so this one was not begun.
@@ -104,8 +109,12 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
         Value::Int(group::NOT_BEGUN) => GroupAnswer::NotBegun,
         Value::Array(detail) => match &detail[..] {
             [Value::Int(group::STALE), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
-            [Value::Int(group::WRONG_TYPE), Value::Int(key), found] => {
-                GroupAnswer::WrongType { key: *key, found: kind_found(text(found).as_bytes()) }
+            [Value::Int(group::WRONG_TYPE), Value::Int(number), found] => {
+                let (requirement, found) = (usize::try_from(*number).ok()?.checked_sub(1)?, text(found));
+                match found.strip_prefix("overflow:") {
+                    Some(value) => GroupAnswer::Overflow { requirement, value: value.parse().ok()? },
+                    None => GroupAnswer::WrongType { requirement, found: kind_found(found.as_bytes()) },
+                }
             }
             [Value::Int(group::NOT_BEGUN), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,

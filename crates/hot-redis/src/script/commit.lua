@@ -22,7 +22,7 @@
 --   read     key, shape, tag, expected…
 --   written  key that the group writes
 --   lease    key that the group only reads and may have a lease on
---   type     key, expected type, least and greatest number or '' twice
+--   type     key, expected type, least and greatest number or '' twice, field of the number or 0 = the string
 --   log      list, counter, bound, 1 = refuse when full, entry
 --   deletion key
 --   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
@@ -32,7 +32,7 @@
 -- Answer: { time or 0, status, group answers, fetched replies }
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
 --   group   COMMITTED, LEASED to another process, LOG_FULL, NOT_BEGUN because a group before it failed; { STALE, replies };
---           { WRONG_TYPE, key, type found }; { NOT_BEGUN, command } our user may not run the command
+--           { WRONG_TYPE, number of the type, type found }; { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
 
 -- The numbers of the protocol. A test compares them with layout.rs.
@@ -47,7 +47,7 @@ local STATUS_DONE, STATUS_CLOCKS_DIFFER, STATUS_SEQUENCE_CLOSED, STATUS_PARTIAL 
 local ANSWER_COMMITTED, ANSWER_STALE, ANSWER_LEASED, ANSWER_WRONG_TYPE, ANSWER_LOG_FULL, ANSWER_NOT_BEGUN = 0, 1, 2, 3, 4, 5
 local REPLY_WRONG_TYPE, REPLY_TOO_MANY, REPLY_ERROR = 1, 2, 3
 -- How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
-local LENGTH_TEXT, LENGTH_TYPE, LENGTH_LOG, LENGTH_WRITE, LENGTH_MESSAGE = 2, 4, 5, 3, 2
+local LENGTH_TEXT, LENGTH_TYPE, LENGTH_LOG, LENGTH_WRITE, LENGTH_MESSAGE = 2, 5, 5, 3, 2
 -- Keys that one command is given: Lua cannot pass any number of arguments.
 local CHUNK = 1000
 
@@ -217,6 +217,9 @@ local function read_each(p, texts, absent, reads, asks)
   return replies, all, p
 end
 
+-- The range of 64 bits.
+local LEAST, GREATEST = '-9223372036854775808', '9223372036854775807'
+
 -- Whether one integer is less than another, by their texts: a double is not exact near the limits of 64 bits.
 local function less(a, b)
   local minus = string.sub(a, 1, 1) == '-'
@@ -226,15 +229,19 @@ local function less(a, b)
   return a < b
 end
 
--- The type check of one key, and of the range of its number. Returns the type that stands in the way, or nil.
-local function obstacle(key, expected, min, max)
+-- The type check of one key, and of the range of its number or that of a field. Returns the type that stands in
+-- the way, or what a number is that would leave its range; otherwise nil.
+local function obstacle(key, expected, min, max, field)
   local found = call('TYPE', key).ok
   if found ~= 'none' and found ~= expected then return found end
   if min ~= '' then
     local v = '0'
-    if found ~= 'none' then v = call('GET', key) end
+    if found ~= 'none' then
+      if field then v = call('HGET', key, field) or v else v = call('GET', key) end
+    end
     if v ~= '0' and not string.match(v, '^%-?[1-9]%d*$') then return 'integer' end
-    if less(v, min) or less(max, v) then return 'integer' end
+    if less(v, LEAST) or less(GREATEST, v) then return 'integer' end
+    if less(v, min) or less(max, v) then return 'overflow:' .. v end
   end
   return nil
 end
@@ -315,9 +322,9 @@ local function validate(p)
     if call('GET', K[n + N[i]]) == me then mine[#mine + 1] = K[n + N[i]] end
   end
   q = q + leases
-  for _ = 1, types do
-    local found = obstacle(K[N[q]], A[N[q + 1]], A[N[q + 2]], A[N[q + 3]])
-    if found then return { ANSWER_WRONG_TYPE, N[q], found } end
+  for i = 1, types do
+    local found = obstacle(K[N[q]], A[N[q + 1]], A[N[q + 2]], A[N[q + 3]], A[N[q + 4]])
+    if found then return { ANSWER_WRONG_TYPE, i, found } end
     q = q + LENGTH_TYPE
   end
   local entries = q

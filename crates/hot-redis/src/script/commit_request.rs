@@ -101,10 +101,6 @@ impl CommitRequest {
         request
     }
 
-    pub(super) fn keys(&self) -> &[RawKey] {
-        &self.keys
-    }
-
     /// The number of a key.
     fn key(&mut self, key: &RawKey) -> u32 {
         if let Some(number) = self.key_numbers.get(key) {
@@ -299,7 +295,9 @@ impl CommitRequest {
         };
         let kind = self.word(requirement.kind.name().as_bytes());
         let (least, greatest) = (self.word(least.as_bytes()), self.word(greatest.as_bytes()));
-        let numbers: [u32; length::TYPE] = [self.key(&requirement.key), kind, least, greatest];
+        // No word has the place 0.
+        let field = requirement.field.as_ref().map_or(0, |field| self.word(field));
+        let numbers: [u32; length::TYPE] = [self.key(&requirement.key), kind, least, greatest, field];
         self.program.extend(numbers);
     }
 

@@ -120,10 +120,6 @@ impl CompareAndSetRequest {
         Some(request)
     }
 
-    pub(super) fn keys(&self) -> &[RawKey] {
-        &self.keys
-    }
-
     pub(super) fn command(&self, verb: &str, script: &str, header: &Header<'_>) -> Cmd {
         let keys_bytes: usize = self.keys.iter().map(|key| 2 * key.len() + LEASE_KEY_BYTES_USUAL).sum();
         let fetched_bytes: usize = self.fetched.iter().map(|key| key.len()).sum();

@@ -57,7 +57,7 @@ pub(super) const GROUP_HEADER: Fields = Fields {
 /// How many numbers one entry of a group's lists has; those of a write are followed by its arguments.
 pub(super) mod length {
     pub(crate) const TEXT: usize = 2;
-    pub(crate) const TYPE: usize = 4;
+    pub(crate) const TYPE: usize = 5;
     pub(crate) const LOG: usize = 5;
     pub(crate) const WRITE: usize = 3;
     pub(crate) const MESSAGE: usize = 2;

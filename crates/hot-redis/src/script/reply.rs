@@ -25,7 +25,7 @@ pub(crate) fn reply(read: &Read, value: Value) -> Result<Reply, String> {
 /// `None` when the value has not the shape of a reply to this read.
 fn fitting(read: &Read, value: Value) -> Option<Reply> {
     Some(match (read, value) {
-        (Read::Get | Read::HGet(_), Value::Nil) | (Read::ZScore(_), Value::Nil) => Reply::Nil,
+        (Read::Get | Read::HGet(_) | Read::ZScore(_) | Read::ZRank(..), Value::Nil) => Reply::Nil,
         (Read::Get | Read::HGet(_), Value::BulkString(bytes)) => Reply::Blob(Bytes::from(bytes)),
         (Read::ZScore(_), Value::BulkString(bytes)) => Reply::Score(score(&bytes)?),
         (Read::HGetAll, value) => {

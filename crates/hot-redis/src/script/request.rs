@@ -70,15 +70,6 @@ impl Request {
             Request::CompareAndSet(request) => request.command(verb, script, header),
         }
     }
-
-    /// The key that the script calls by this number.
-    pub(crate) fn key_at(&self, number: i64) -> Option<&RawKey> {
-        let keys = match self {
-            Request::Commit(request) => request.keys(),
-            Request::CompareAndSet(request) => request.keys(),
-        };
-        usize::try_from(number).ok().and_then(|number| keys.get(number.checked_sub(1)?))
-    }
 }
 
 /// Adds keys to a command.

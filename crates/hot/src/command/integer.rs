@@ -1,7 +1,7 @@
 //! Integers as Redis stores them: strings.
 
 use super::{Kind, KindFound, wrong_type};
-use crate::error::Error;
+use crate::error::{Error, Result, show};
 
 /// Digits of the least integer, and its sign.
 const INTEGER_BYTES_MAX: usize = 20;
@@ -20,4 +20,14 @@ pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
 /// The error for INCRBY on something else.
 pub(crate) fn not_an_integer(key: &[u8]) -> Error {
     wrong_type(key, Kind::Text, KindFound::NotAnInteger)
+}
+
+/// The error for HINCRBY on something else.
+pub fn not_an_integer_field(key: &[u8], field: &[u8]) -> Error {
+    Error::Corrupt { key: show(key), reason: format!("its field {} is not a 64-bit integer", show(field)) }
+}
+
+/// A sum, or the error of one that leaves 64 bits.
+pub(crate) fn sum_of(key: &[u8], value: i64, by: i64) -> Result<i64> {
+    value.checked_add(by).ok_or_else(|| Error::Overflow { key: show(key), value, by })
 }

@@ -4,6 +4,7 @@
 //! them. All keys are raw: prefix, partition tag and documented name in one string.
 
 mod effects;
+mod field_numbers;
 mod integer;
 mod precondition;
 mod read;
@@ -13,7 +14,10 @@ mod write;
 
 pub use crate::kind::{Kind, KindFound};
 pub use effects::{Effects, LogAppend, Overflow};
-pub(crate) use integer::{not_an_integer, parse_integer};
+pub(crate) use field_numbers::check_fields;
+#[doc(hidden)]
+pub use integer::not_an_integer_field;
+pub(crate) use integer::{not_an_integer, parse_integer, sum_of};
 pub(crate) use precondition::{KeyState, check};
 pub use precondition::{Precondition, Preconditions};
 pub use read::{LexBound, Read, ScoreBound, ZSlice};

@@ -8,8 +8,10 @@
 //! A list contradicts itself if it writes one key as two types without a DEL or SET between, even where the
 //! first type would have become empty.
 
-use super::{Kind, KindFound, RawKey, Write, not_an_integer, parse_integer, wrong_type};
-use crate::error::Result;
+use super::field_numbers::FieldNumbers;
+use super::{Kind, KindFound, RawKey, Write, not_an_integer, parse_integer, sum_of, wrong_type};
+use crate::error::{Error, Result, show};
+use bytes::Bytes;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -49,8 +51,8 @@ impl KeyState {
         match (write, self) {
             (Write::IncrBy(by), KeyState::Absent) => Ok(KeyState::Text(Some(*by))),
             (Write::IncrBy(by), KeyState::Text(number)) => {
-                let sum = number.and_then(|number| number.checked_add(*by));
-                sum.map(|sum| KeyState::Text(Some(sum))).ok_or_else(|| not_an_integer(key))
+                let number = number.ok_or_else(|| not_an_integer(key))?;
+                sum_of(key, number, *by).map(|sum| KeyState::Text(Some(sum)))
             }
             _ => Ok(KeyState::Kind(kind)),
         }
@@ -92,7 +94,9 @@ pub(crate) fn check(
 pub struct Precondition {
     pub key: RawKey,
     pub kind: Kind,
-    /// The string must be an integer of this range (absent counts as 0), so that no increment leaves 64 bits.
+    /// The field of the hash that is counted; `None` = the string.
+    pub field: Option<Bytes>,
+    /// It must be an integer of this range (absent counts as 0), so that no increment leaves 64 bits.
     pub countable: Option<RangeInclusive<i64>>,
 }
 
@@ -101,7 +105,13 @@ impl Precondition {
     pub fn counter(key: RawKey, by: i64) -> Precondition {
         let mut sums = Sums::default();
         sums.add(by);
-        Precondition { key, kind: Kind::Text, countable: Some(sums.range()) }
+        Precondition { key, kind: Kind::Text, field: None, countable: Some(sums.range()) }
+    }
+
+    /// The error of a number that is outside of the range.
+    pub fn overflow(&self, value: i64) -> Error {
+        let range = self.countable.clone().unwrap_or(i64::MIN..=i64::MAX);
+        Sums::overflow(&self.key, value, &range)
     }
 }
 
@@ -110,6 +120,8 @@ impl Precondition {
 #[doc(hidden)]
 pub struct Preconditions {
     keys: HashMap<RawKey, KeyFold, RandomState>,
+    /// The fields of hashes.
+    fields: HashMap<RawKey, FieldNumbers, RandomState>,
 }
 
 /// What the writes so far require of a key, and its state after them.
@@ -122,23 +134,33 @@ struct KeyFold {
 
 /// Increments of the value before the transaction: their sum, and the lowest and highest on the way.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+pub(super) struct Sums {
     now: i128,
     low: i128,
     high: i128,
 }
 
 impl Sums {
-    fn add(&mut self, by: i64) {
+    pub(super) fn add(&mut self, by: i64) {
         self.now += i128::from(by);
         self.low = self.low.min(self.now);
         self.high = self.high.max(self.now);
     }
 
     /// Values from which no sum on the way leaves 64 bits.
-    fn range(&self) -> RangeInclusive<i64> {
+    pub(super) fn range(&self) -> RangeInclusive<i64> {
         let clamp = |n: i128| n.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         clamp(i128::from(i64::MIN) - self.low)..=clamp(i128::from(i64::MAX) - self.high)
+    }
+
+    /// The error of a value outside of such a range.
+    pub(super) fn overflow(key: &RawKey, value: i64, range: &RangeInclusive<i64>) -> Error {
+        let by = if value > *range.end() {
+            i64::MAX.wrapping_sub(*range.end())
+        } else {
+            i64::MIN.wrapping_sub(*range.start())
+        };
+        Error::Overflow { key: show(key), value, by }
     }
 }
 
@@ -147,10 +169,23 @@ impl Preconditions {
     /// (SET, then SADD of the same key), whatever the keys store; then nothing was added.
     pub fn add(&mut self, writes: &[(RawKey, Write)]) -> Result<()> {
         let mut trial = KeyMap::for_writes(writes.len());
+        let mut fields: HashMap<&RawKey, FieldNumbers, RandomState> = HashMap::default();
         for (key, write) in writes {
-            trial.entry(key, || self.keys.get(key).copied().unwrap_or_default()).follow(key, write)?;
+            let fold = trial.entry(key, || self.keys.get(key).copied().unwrap_or_default());
+            let is_replaced = matches!(fold.state, KeyState::Absent | KeyState::Text(_));
+            fold.follow(key, write)?;
+            let is_tracked = || self.fields.contains_key(key) || fields.contains_key(key);
+            let replaces = matches!(write, Write::Set(..) | Write::Del) && is_tracked();
+            if write.kind() == Some(Kind::Hash) || replaces {
+                let before = self.fields.get(key);
+                let first = || FieldNumbers::new(before.is_none() && is_replaced);
+                fields.entry(key).or_insert_with(first).follow(before, key, write)?;
+            }
         }
         trial.into_each(|key, fold| *self.keys.entry_ref(key).or_default() = fold);
+        for (key, numbers) in fields {
+            self.fields.entry_ref(key).or_default().absorb(numbers);
+        }
         Ok(())
     }
 
@@ -159,11 +194,23 @@ impl Preconditions {
         self.keys.reserve(keys);
     }
 
-    /// The precondition of a key; `None` if its writes have none.
-    pub fn of(&self, key: &RawKey) -> Option<Precondition> {
-        let fold = self.keys.get(key)?;
-        let countable = fold.sums.map(|sums| sums.range());
-        Some(Precondition { key: key.clone(), kind: fold.required?, countable })
+    /// The preconditions of a key: of its type and number, then of each field that is counted.
+    pub fn of(&self, key: &RawKey) -> impl Iterator<Item = Precondition> {
+        let fold = self.keys.get(key);
+        let whole = fold.and_then(|fold| {
+            let countable = fold.sums.map(|sums| sums.range());
+            Some(Precondition { key: key.clone(), kind: fold.required?, field: None, countable })
+        });
+        let counted =
+            self.fields.get(key).into_iter().flat_map(FieldNumbers::required).map(move |(field, range)| {
+                Precondition {
+                    key: key.clone(),
+                    kind: Kind::Hash,
+                    field: Some(field.clone()),
+                    countable: Some(range),
+                }
+            });
+        whole.into_iter().chain(counted)
     }
 }
 
@@ -224,7 +271,6 @@ impl<'a, V> KeyMap<'a, V> {
 mod tests {
     use super::*;
     use crate::command::Expiry;
-    use bytes::Bytes;
 
     fn key() -> RawKey {
         RawKey::from_static(b"k")
@@ -238,13 +284,13 @@ mod tests {
         let writes: Vec<_> = writes.iter().map(|write| (key(), write.clone())).collect();
         let mut preconditions = Preconditions::default();
         preconditions.add(&writes)?;
-        Ok(preconditions.of(&key()))
+        Ok(preconditions.of(&key()).next())
     }
 
     #[test]
     fn the_first_typed_write_says_what_the_key_must_be_also_when_it_is_covered_later() {
         let sadd = Write::SAdd(vec![Bytes::from_static(b"m")]);
-        let set_required = Some(Precondition { key: key(), kind: Kind::Set, countable: None });
+        let set_required = Some(Precondition { key: key(), kind: Kind::Set, field: None, countable: None });
         assert_eq!(asked(&[sadd.clone(), Write::Del]), Ok(set_required.clone()));
         assert_eq!(asked(&[Write::Persist, sadd, set("x")]), Ok(set_required));
         assert_eq!(asked(&[Write::Del, Write::IncrBy(1)]), Ok(None), "whatever was there is gone");
@@ -256,6 +302,31 @@ mod tests {
         let range = required.and_then(|required| required.countable).expect("increments");
         assert_eq!(range, i64::MIN + 2..=i64::MAX - 3);
         assert!(asked(&[set("9223372036854775807"), Write::IncrBy(1)]).is_err());
+    }
+
+    #[test]
+    fn increments_of_a_field_depend_on_what_the_list_wrote_to_it() {
+        let field = || Bytes::from_static(b"f");
+        let (incr, hset) = (|by| Write::HIncrBy(field(), by), |text| Write::HSet(vec![(field(), text)]));
+        let required = |writes: &[Write]| -> Result<Vec<_>> {
+            let writes: Vec<_> = writes.iter().map(|write| (key(), write.clone())).collect();
+            let mut preconditions = Preconditions::default();
+            preconditions.add(&writes)?;
+            let key = key();
+            let of_fields = preconditions.of(&key).filter(|required| required.field.is_some());
+            Ok(of_fields.filter_map(|required| required.countable).collect())
+        };
+        assert_eq!(required(&[incr(3), incr(-5)]), Ok(vec![i64::MIN + 2..=i64::MAX - 3]));
+        assert_eq!(required(&[hset(Bytes::from_static(b"4")), incr(3)]), Ok(vec![]));
+        assert_eq!(required(&[Write::Del, incr(3)]), Ok(vec![]));
+        assert_eq!(
+            required(&[incr(2), Write::HDel(vec![field()]), incr(3)]),
+            Ok(vec![i64::MIN..=i64::MAX - 2])
+        );
+        assert!(matches!(required(&[hset(Bytes::from_static(b"x")), incr(3)]), Err(Error::Corrupt { .. })));
+        let most = Bytes::from(i64::MAX.to_string());
+        let over = Error::Overflow { key: "k".into(), value: i64::MAX, by: 3 };
+        assert_eq!(required(&[hset(most), incr(3)]), Err(over));
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub enum Read {
     SCard,
     /// A member's score. `Nil` or `Score`.
     ZScore(Bytes),
+    /// A member's position, from 0. `Nil` or `Int`. `true` = from the highest.
+    ZRank(Bytes, bool),
     /// Members with scores. `Scored`, in the order asked for. `true` = from the highest.
     ZRange(ZSlice, bool),
     /// How many members. `Int`.
@@ -92,7 +94,7 @@ impl Read {
             Exists | ExpireTime => None,
             HGet(_) | HGetAll | HLen => Some(Kind::Hash),
             SIsMember(_) | SMembers | SCard => Some(Kind::Set),
-            ZScore(_) | ZRange(..) | ZCard | ZCount(..) | ZLexCount(..) => Some(Kind::SortedSet),
+            ZScore(_) | ZRank(..) | ZRange(..) | ZCard | ZCount(..) | ZLexCount(..) => Some(Kind::SortedSet),
             LLen | LRange(..) => Some(Kind::List),
         }
     }
@@ -111,6 +113,8 @@ impl Read {
             SMembers => "SMEMBERS",
             SCard => "SCARD",
             ZScore(_) => "ZSCORE",
+            ZRank(_, false) => "ZRANK",
+            ZRank(_, true) => "ZREVRANK",
             ZRange(..) => "ZRANGE",
             ZCard => "ZCARD",
             ZCount(..) => "ZCOUNT",

@@ -21,6 +21,11 @@ impl Score {
         Score(value as f64)
     }
 
+    /// The sum as the server computes it.
+    pub fn plus(self, by: Score) -> Score {
+        Score(self.0 + by.0 + 0.0)
+    }
+
     /// The double.
     pub fn get(self) -> f64 {
         self.0

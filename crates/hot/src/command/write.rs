@@ -27,6 +27,8 @@ pub enum Write {
     IncrBy(i64),
     /// Sets fields.
     HSet(Vec<(Bytes, Bytes)>),
+    /// Adds to the integer in a field; an absent one counts as 0.
+    HIncrBy(Bytes, i64),
     /// Removes fields.
     HDel(Vec<Bytes>),
     /// Adds members.
@@ -35,6 +37,8 @@ pub enum Write {
     SRem(Vec<Bytes>),
     /// Adds or moves members.
     ZAdd(Vec<(Bytes, Score)>),
+    /// Adds a finite number to a member's score; an absent one counts as 0.
+    ZIncrBy(Bytes, Score),
     /// Removes members.
     ZRem(Vec<Bytes>),
     /// Pushes at the head, one after the other: the last one is the new head.
@@ -45,6 +49,8 @@ pub enum Write {
     LPop(usize),
     /// Removes up to n elements from the tail.
     RPop(usize),
+    /// Replaces the element at this position, negative from the end. Refused if there is none.
+    LSet(i64, Bytes),
     /// Keeps only this part, both ends included, negative from the end.
     LTrim(i64, i64),
     /// Sets the deadline of an existing key.
@@ -62,10 +68,10 @@ impl Write {
         match self {
             Set(..) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => None,
             IncrBy(_) => Some(Kind::Text),
-            HSet(_) | HDel(_) => Some(Kind::Hash),
+            HSet(_) | HIncrBy(..) | HDel(_) => Some(Kind::Hash),
             SAdd(_) | SRem(_) => Some(Kind::Set),
-            ZAdd(_) | ZRem(_) => Some(Kind::SortedSet),
-            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Some(Kind::List),
+            ZAdd(_) | ZIncrBy(..) | ZRem(_) => Some(Kind::SortedSet),
+            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LSet(..) | LTrim(..) => Some(Kind::List),
         }
     }
 
@@ -77,10 +83,15 @@ impl Write {
         }
     }
 
-    /// Whether the key certainly exists after it.
+    /// Whether the key certainly exists after it, whatever was there.
     pub fn leaves_key(&self) -> bool {
         use Write::*;
-        matches!(self, Set(..) | IncrBy(_) | HSet(_) | SAdd(_) | ZAdd(_) | LPush(_) | RPush(_))
+        match self {
+            Set(..) | IncrBy(_) | HSet(_) | HIncrBy(..) | SAdd(_) | ZAdd(_) | ZIncrBy(..) => true,
+            LPush(_) | RPush(_) => true,
+            Del | HDel(_) | SRem(_) | ZRem(_) | LPop(_) | RPop(_) | LSet(..) | LTrim(..) => false,
+            ExpireAt(_) | ExpireAtIfNone(_) | Persist => false,
+        }
     }
 
     /// Whether it changes nothing but the deadline.
@@ -108,8 +119,11 @@ impl Write {
             {
                 Err(Error::invalid("deadline", format!("{at}, expected 1..={DEADLINE_MS_MAX} ms since 1970")))
             }
-            IncrBy(by) if by.unsigned_abs() > INCREMENT_MAX as u64 => {
+            IncrBy(by) | HIncrBy(_, by) if by.unsigned_abs() > INCREMENT_MAX as u64 => {
                 Err(Error::invalid("increment", format!("{by}, expected at most ±{INCREMENT_MAX}")))
+            }
+            ZIncrBy(_, by) if !by.get().is_finite() => {
+                Err(Error::invalid("increment", format!("{by}, expected a finite number")))
             }
             HSet(p) if p.is_empty() => Err(empty()),
             ZAdd(p) if p.is_empty() => Err(empty()),
@@ -127,7 +141,8 @@ impl Write {
         use Write::*;
         let longest = |v: &[Bytes]| v.iter().map(|x| x.len()).max().unwrap_or(0);
         match self {
-            Set(value, _) => (1, value.len()),
+            Set(value, _) | LSet(_, value) => (1, value.len()),
+            HIncrBy(name, _) | ZIncrBy(name, _) => (2, name.len()),
             HSet(p) => (p.len() * 2, p.iter().map(|(f, v)| f.len().max(v.len())).max().unwrap_or(0)),
             ZAdd(p) => (p.len() * 2, p.iter().map(|(m, _)| m.len()).max().unwrap_or(0)),
             HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) => (v.len(), longest(v)),
@@ -139,7 +154,8 @@ impl Write {
     pub fn bytes(&self) -> usize {
         use Write::*;
         match self {
-            Set(value, _) => value.len(),
+            Set(value, _) | LSet(_, value) => value.len(),
+            HIncrBy(name, _) | ZIncrBy(name, _) => name.len() + 16,
             HSet(p) => p.iter().map(|(f, v)| f.len() + v.len()).sum(),
             ZAdd(p) => p.iter().map(|(m, _)| m.len() + 16).sum(),
             HDel(v) | SAdd(v) | SRem(v) | ZRem(v) | LPush(v) | RPush(v) => v.iter().map(|x| x.len()).sum(),

@@ -4,7 +4,7 @@
 use super::shard::{KeyHash, Shard};
 use super::slab::{Entry, NEVER};
 use super::value::{Collection, Elements, Value};
-use crate::command::{Expiry, Kind, KindFound, Write, parse_integer};
+use crate::command::{Expiry, Kind, KindFound, Score, Write, parse_integer};
 use crate::tx::overlay::resolve;
 
 /// Why a write cannot be applied: the key has another type than the write needs.
@@ -39,7 +39,7 @@ pub(super) fn apply(
             set_deadline(shard, hashed, key, |held| if held == NEVER { *at } else { held })
         }
         Write::Persist => set_deadline(shard, hashed, key, |_| NEVER),
-        Write::HSet(_) | Write::SAdd(_) | Write::ZAdd(_) | Write::LPush(_) | Write::RPush(_) => {
+        write if write.leaves_key() => {
             return grow(shard, hashed, key, write);
         }
         _ => return shrink(shard, hashed, key, write, garbage),
@@ -117,7 +117,7 @@ fn grow(shard: &mut Shard, hashed: KeyHash, key: &[u8], write: &Write) -> Result
     shard.change(position, |entry| on_members(entry, kind, write))
 }
 
-/// Writes that remove members, and the key with the last of them.
+/// Writes that need members, and remove the key with the last of them.
 fn shrink(
     shard: &mut Shard,
     hashed: KeyHash,
@@ -140,6 +140,12 @@ fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Re
         (Collection::Hash(fields), Write::HSet(pairs)) => {
             pairs.iter().for_each(|(field, value)| fields.insert(field, value));
         }
+        (Collection::Hash(fields), Write::HIncrBy(field, by)) => {
+            let before = fields.map.get(&field[..]).map_or(Some(0), |text| parse_integer(text));
+            let sum = before.and_then(|before| before.checked_add(*by));
+            let sum = sum.ok_or(Refusal { expected, found: KindFound::NotAnInteger })?;
+            fields.insert(field, itoa::Buffer::new().format(sum).as_bytes());
+        }
         (Collection::Hash(fields), Write::HDel(gone)) => gone.iter().for_each(|field| fields.remove(field)),
         (Collection::Set(members), Write::SAdd(new)) => new.iter().for_each(|member| members.insert(member)),
         (Collection::Set(members), Write::SRem(gone)) => {
@@ -147,6 +153,10 @@ fn on_members(entry: &mut Entry, expected: Kind, write: &Write) -> Result<(), Re
         }
         (Collection::SortedSet(scores), Write::ZAdd(pairs)) => {
             pairs.iter().for_each(|(member, score)| scores.insert(member, *score));
+        }
+        (Collection::SortedSet(scores), Write::ZIncrBy(member, by)) => {
+            let before = scores.of.get(&member[..]).copied().unwrap_or(Score::from_i64(0));
+            scores.insert(member, before.plus(*by));
         }
         (Collection::SortedSet(scores), Write::ZRem(gone)) => {
             gone.iter().for_each(|member| scores.remove(member));
@@ -163,6 +173,11 @@ fn on_list(elements: &mut Elements, expected: Kind, write: &Write) -> Result<(),
         Write::RPush(new) => new.iter().for_each(|element| elements.push_back(element)),
         Write::LPop(count) => elements.pop_front(*count),
         Write::RPop(count) => elements.pop_back(*count),
+        Write::LSet(at, element) => {
+            if let Some((at, _)) = resolve(*at, *at, elements.list.len()) {
+                elements.replace(at, element);
+            }
+        }
         Write::LTrim(start, stop) => match resolve(*start, *stop, elements.list.len()) {
             Some((from, to)) => {
                 elements.pop_back(elements.list.len() - 1 - to);

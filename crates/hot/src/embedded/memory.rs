@@ -63,6 +63,8 @@ pub(super) fn growth(
         let (elements, new_bytes) = match write {
             Write::Set(text, _) => (0, text.len()),
             Write::IncrBy(_) => (0, 20),
+            Write::HIncrBy(..) | Write::ZIncrBy(..) => (1, write.bytes() + 4),
+            Write::LSet(..) => (1, write.bytes()),
             Write::HSet(pairs) => (pairs.len(), write.bytes()),
             Write::ZAdd(pairs) => (pairs.len(), write.bytes()),
             Write::SAdd(new) | Write::LPush(new) | Write::RPush(new) => (new.len(), write.bytes()),

@@ -23,7 +23,7 @@ mod pubsub;
 mod read;
 mod rewrite;
 mod scan_keys;
-mod scan_set;
+mod scan_members;
 mod shard;
 mod slab;
 mod sorted_blocks;
@@ -47,7 +47,8 @@ use self::shard::{KeyHash, Shard};
 use self::slab::NEVER;
 use crate::command::{RawKey, Read, Reply};
 use crate::engine::{
-    Cursor, Engine, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats, TransactionRequest,
+    Cursor, Engine, FieldPage, LocalOutcome, Lsn, MemberCursor, MemberPage, Page, Pending, Stats,
+    TransactionRequest,
 };
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Recovery};
@@ -292,7 +293,21 @@ impl Engine for Embedded {
     ) -> Pending<'a, Result<MemberPage>> {
         Box::pin(async move {
             self.inner.check_open()?;
-            let page = scan_set::page(&self.inner, key, from, count);
+            let page = scan_members::members(&self.inner, key, from, count);
+            self.inner.wait_durable(self.inner.read_lsn()).await?;
+            page
+        })
+    }
+
+    fn scan_fields<'a>(
+        &'a self,
+        key: &'a RawKey,
+        from: Option<MemberCursor>,
+        count: usize,
+    ) -> Pending<'a, Result<FieldPage>> {
+        Box::pin(async move {
+            self.inner.check_open()?;
+            let page = scan_members::fields(&self.inner, key, from, count);
             self.inner.wait_durable(self.inner.read_lsn()).await?;
             page
         })

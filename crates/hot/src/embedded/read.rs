@@ -28,7 +28,7 @@ pub(super) fn answer(entry: Option<&Entry>, read: &Read) -> Reply {
 fn absent(read: &Read) -> Reply {
     use Read::*;
     match read {
-        Get | HGet(_) | ZScore(_) => Reply::Nil,
+        Get | HGet(_) | ZScore(_) | ZRank(..) => Reply::Nil,
         ExpireTime => Reply::Int(-2),
         HGetAll => Reply::Pairs(vec![]),
         SMembers | LRange(..) => Reply::List(vec![]),
@@ -76,6 +76,14 @@ fn of_set(members: &Members, read: &Read) -> Reply {
 fn of_sorted_set(scores: &Scores, read: &Read) -> Reply {
     match read {
         Read::ZScore(member) => scores.of.get(&member[..]).map_or(Reply::Nil, |score| Reply::Score(*score)),
+        Read::ZRank(member, reverse) => match scores.of.get(&member[..]) {
+            Some(score) => {
+                let before = |(held, bytes): &Item| (*held, &bytes[..]) < (*score, &member[..]);
+                let rank = scores.order.rank(before);
+                Reply::Int(if *reverse { scores.order.len() - 1 - rank } else { rank } as i64)
+            }
+            None => Reply::Nil,
+        },
         Read::ZCount(min, max) => Reply::Int(by_score(scores, min, max).1 as i64),
         Read::ZLexCount(min, max) => Reply::Int(by_bytes(scores, min, max).1 as i64),
         Read::ZRange(ZSlice::Rank(start, stop), reverse) => {

@@ -20,11 +20,11 @@ use super::log;
 use super::memory::growth;
 use super::shard::KeyHash;
 use super::value::Value;
-use crate::command::{self, Effects, Expiry, KeyState, RawKey, Write, parse_integer};
+use crate::command::{self, Effects, Expiry, KeyState, RawKey, Read, Reply, Write, parse_integer};
 use crate::engine::{LocalOutcome, Lsn};
 use crate::error::{Error, Result, show};
 use crate::limits::{BODY_WARN, EMBEDDED_ATTEMPTS_MAX};
-use crate::tx::{RawTx, Transaction, run_once};
+use crate::tx::{RawTx, ReadSource, Transaction, run_once};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -194,6 +194,13 @@ fn check(
                 (Value::Text(text), Write::IncrBy(_)) => KeyState::Text(parse_integer(text)),
                 (value, _) => KeyState::Kind(value.kind()),
             },
+        })
+    })?;
+    command::check_fields(writes, |key, field| {
+        let read = Read::HGet(field.clone());
+        Ok(match locked.read(key, &read)?.checked(key, &read)? {
+            Reply::Blob(text) => Some(text),
+            _ => None,
         })
     })?;
     Ok(expired)

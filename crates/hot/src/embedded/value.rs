@@ -196,6 +196,11 @@ impl Elements {
         self.list.push_back(element.into());
     }
 
+    pub(super) fn replace(&mut self, at: usize, element: &[u8]) {
+        self.bytes += element.len();
+        self.bytes -= std::mem::replace(&mut self.list[at], element.into()).len();
+    }
+
     pub(super) fn pop_front(&mut self, count: usize) {
         for gone in self.list.drain(..count.min(self.list.len())) {
             self.bytes -= gone.len() + MEMBER_OVERHEAD_BYTES;

@@ -142,10 +142,12 @@ fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, CommandError> {
         (b"INCR", []) => Write::IncrBy(1),
         (b"DECR", []) => Write::IncrBy(-1),
         (b"HSET" | b"HMSET", _) => Write::HSet(pairs(rest)?),
+        (b"HINCRBY", [field, by]) => Write::HIncrBy(copy(field), integer(by)?),
         (b"HDEL", _) => Write::HDel(list(rest)?),
         (b"SADD", _) => Write::SAdd(list(rest)?),
         (b"SREM", _) => Write::SRem(list(rest)?),
         (b"ZADD", _) => Write::ZAdd(scored(rest)?),
+        (b"ZINCRBY", [by, member]) => Write::ZIncrBy(copy(member), number(by)?),
         (b"ZREM", _) => Write::ZRem(list(rest)?),
         (b"LPUSH", _) => Write::LPush(list(rest)?),
         (b"RPUSH", _) => Write::RPush(list(rest)?),
@@ -153,6 +155,7 @@ fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, CommandError> {
         (b"RPOP", []) => Write::RPop(1),
         (b"LPOP", [count]) => Write::LPop(integer(count)?),
         (b"RPOP", [count]) => Write::RPop(integer(count)?),
+        (b"LSET", [at, value]) => Write::LSet(integer(at)?, copy(value)),
         (b"LTRIM", [start, stop]) => Write::LTrim(integer(start)?, integer(stop)?),
         (b"PEXPIREAT", [at, option]) if option.eq_ignore_ascii_case(b"NX") => {
             Write::ExpireAtIfNone(integer(at)?)

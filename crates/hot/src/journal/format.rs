@@ -197,22 +197,21 @@ pub(super) fn encode_command(out: &mut Vec<u8>, key: &[u8], write: &Write) {
         Write::Del => start(out, "DEL", key, 0),
         Write::IncrBy(by) => integers(out, "INCRBY", key, &[*by]),
         Write::HSet(pairs) => hset(out, key, pairs),
+        Write::HIncrBy(field, by) => named(out, "HINCRBY", key, field, itoa::Buffer::new().format(*by)),
         Write::HDel(fields) => members(out, "HDEL", key, fields),
         Write::SAdd(values) => members(out, "SADD", key, values),
         Write::SRem(values) => members(out, "SREM", key, values),
         Write::ZAdd(pairs) => zadd(out, key, pairs),
+        Write::ZIncrBy(member, by) => named(out, "ZINCRBY", key, by.to_string().as_bytes(), member),
         Write::ZRem(values) => members(out, "ZREM", key, values),
         Write::LPush(values) => members(out, "LPUSH", key, values),
         Write::RPush(values) => members(out, "RPUSH", key, values),
         Write::LPop(count) => integers(out, "LPOP", key, &[*count as i64]),
         Write::RPop(count) => integers(out, "RPOP", key, &[*count as i64]),
+        Write::LSet(at, value) => named(out, "LSET", key, itoa::Buffer::new().format(*at), value),
         Write::LTrim(start, stop) => integers(out, "LTRIM", key, &[*start, *stop]),
         Write::ExpireAt(at) => integers(out, "PEXPIREAT", key, &[*at]),
-        Write::ExpireAtIfNone(at) => {
-            start(out, "PEXPIREAT", key, 2);
-            bulk(out, itoa::Buffer::new().format(*at).as_bytes());
-            bulk(out, b"NX");
-        }
+        Write::ExpireAtIfNone(at) => named(out, "PEXPIREAT", key, itoa::Buffer::new().format(*at), "NX"),
         Write::Persist => start(out, "PERSIST", key, 0),
     }
 }
@@ -254,6 +253,12 @@ fn zadd(out: &mut Vec<u8>, key: &[u8], pairs: &[(Bytes, Score)]) {
         bulk(out, text.as_bytes());
         bulk(out, member);
     }
+}
+
+fn named(out: &mut Vec<u8>, name: &str, key: &[u8], first: impl AsRef<[u8]>, second: impl AsRef<[u8]>) {
+    start(out, name, key, 2);
+    bulk(out, first.as_ref());
+    bulk(out, second.as_ref());
 }
 
 fn members(out: &mut Vec<u8>, name: &str, key: &[u8], values: &[Bytes]) {

@@ -1,11 +1,15 @@
 //! The store that a game uses: an engine, the layout of its keys, and scopes of one partition each.
 
+mod hash_pages;
 mod log;
+mod partition_scan;
 mod reads;
 mod set_pages;
 
 pub use crate::tx::log::{LogEntry, LogPage, log_keys, stored_entry};
 pub use crate::tx::member::Member;
+pub use hash_pages::HashPage;
+pub use partition_scan::PartitionPage;
 pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};
@@ -100,13 +104,13 @@ impl Store {
         F: Family<Kind = Channel<C>>,
         C: Codec,
     {
-        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout).into()]).await
+        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout, None).into()]).await
     }
 
     /// One page of a family's keys over all partitions. After a server restarts or slots of a Cluster move,
     /// the cursor is refused (`Error::Invalid`): start again without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
-        let pattern = glob_of::<F>(&self.layout);
+        let pattern = glob_of::<F>(&self.layout, None);
         let page = self.engine.scan(from, &pattern, count).await?;
         let keys = page.keys.iter().filter_map(|raw| F::parse(&self.layout, raw)).collect();
         Ok(ScanPage { keys, next: page.next })
@@ -147,17 +151,24 @@ pub struct ScanPage<F: Family> {
     pub next: Option<Cursor>,
 }
 
-/// The glob pattern of all keys of a family.
-fn glob_of<F: Family>(layout: &KeyLayout) -> Vec<u8> {
+/// The glob pattern of all keys of a family, in one partition or in all.
+fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
+    let push_partition = |out: &mut Vec<u8>| match partition {
+        Some(text) => push_escaped(out, text),
+        None => out.push(b'*'),
+    };
     push_escaped(&mut out, layout.prefix().as_bytes());
     if layout.topology() == emberkeep_schema::Topology::Cluster {
-        out.extend_from_slice(b"{*}");
+        out.push(b'{');
+        push_partition(&mut out);
+        out.push(b'}');
     }
     for piece in F::DECLARATION.pieces {
         match piece {
             Piece::Literal(text) => push_escaped(&mut out, text.as_bytes()),
-            Piece::Partition | Piece::Part(_) => out.push(b'*'),
+            Piece::Partition => push_partition(&mut out),
+            Piece::Part(_) => out.push(b'*'),
         }
     }
     out

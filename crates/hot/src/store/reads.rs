@@ -2,7 +2,7 @@
 //! same one. Reads that must be consistent belong into a transaction.
 
 use super::Scope;
-use crate::command::{RawKey, Read, Reply, ZSlice};
+use crate::command::{LexBound, RawKey, Read, Reply, ScoreBound, ZSlice};
 use crate::error::Result;
 use crate::tx::decode::{self, decoded, with_family};
 use crate::tx::encode::{encoded, with_buffers};
@@ -179,6 +179,72 @@ impl<P: Partition> Scope<P> {
     {
         let read = Read::ZScore(encoded::<F, M>(member)?);
         decode::score(self.ask(key, read).await?.1)
+    }
+
+    /// Several fields of a hash in one round trip, in the order asked for.
+    pub async fn hmget<'v, F, N, C>(
+        &self,
+        key: &Key<F>,
+        fields: impl IntoIterator<Item = &'v N::Value>,
+    ) -> Result<Vec<Option<C::Value>>>
+    where
+        F: Family<Partition = P, Kind = Hash<N, C>>,
+        N: Codec,
+        C: Codec,
+    {
+        let raw = self.raw(key);
+        let read = |field| Ok((raw.clone(), Read::HGet(encoded::<F, N>(field)?)));
+        let reads = fields.into_iter().map(read).collect::<Result<Vec<_>>>()?;
+        let replies = self.store.engine.read_many(reads.clone()).await?;
+        let checked = reads.iter().zip(replies).map(|((key, read), reply)| reply.checked(key, read));
+        checked.map(|reply| decode::own_value::<F, C>(&raw, reply)).collect()
+    }
+
+    /// The element of a list at a position, negative from the end; `None` = the list is shorter.
+    pub async fn lindex<F, M>(&self, key: &Key<F>, index: i64) -> Result<Option<M::Value>>
+    where
+        F: Family<Partition = P, Kind = List<M>>,
+        M: Codec,
+    {
+        Ok(self.lrange(key, index, index).await?.pop())
+    }
+
+    /// A member's position among all of a sorted set, from 0 for the lowest score; `None` = it is not there.
+    pub async fn zrank<F, M>(&self, key: &Key<F>, member: &M::Value) -> Result<Option<usize>>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        M: Codec,
+    {
+        let read = Read::ZRank(encoded::<F, M>(member)?, false);
+        decode::rank(self.ask(key, read).await?.1)
+    }
+
+    /// The same from 0 for the highest score.
+    pub async fn zrevrank<F, M>(&self, key: &Key<F>, member: &M::Value) -> Result<Option<usize>>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        M: Codec,
+    {
+        let read = Read::ZRank(encoded::<F, M>(member)?, true);
+        decode::rank(self.ask(key, read).await?.1)
+    }
+
+    /// How many members of a sorted set in a range of scores.
+    pub async fn zcount<F, M>(&self, key: &Key<F>, min: ScoreBound, max: ScoreBound) -> Result<usize>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        M: Codec,
+    {
+        decode::count(self.ask(key, Read::ZCount(min, max)).await?.1)
+    }
+
+    /// How many members of a sorted set in a range of bytes, among members of equal score.
+    pub async fn zlexcount<F, M>(&self, key: &Key<F>, min: LexBound, max: LexBound) -> Result<usize>
+    where
+        F: Family<Partition = P, Kind = SortedSet<M>>,
+        M: Codec,
+    {
+        decode::count(self.ask(key, Read::ZLexCount(min, max)).await?.1)
     }
 
     /// How many members a sorted set has.

@@ -29,6 +29,8 @@ pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
         Error::WrongType { key, expected, found } => {
             Error::WrongType { key: named(&key, family), expected, found }
         }
+        Error::Corrupt { key, reason } => Error::Corrupt { key: named(&key, family), reason },
+        Error::Overflow { key, value, by } => Error::Overflow { key: named(&key, family), value, by },
         Error::TooLarge { key, what, found, unit, max } => {
             Error::TooLarge { key: named(&key, family), what, found, unit, max }
         }
@@ -69,6 +71,14 @@ pub(crate) fn int(reply: Reply) -> Result<i64> {
 /// A count.
 pub(crate) fn count(reply: Reply) -> Result<usize> {
     int(reply).map(|n| n as usize)
+}
+
+/// A position.
+pub(crate) fn rank(reply: Reply) -> Result<Option<usize>> {
+    match reply {
+        Reply::Nil => Ok(None),
+        other => count(other).map(Some),
+    }
 }
 
 /// A boolean.

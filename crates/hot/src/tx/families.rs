@@ -36,7 +36,13 @@ impl Families {
 
     /// Adds the family to an error whose key is of one of these.
     pub(super) fn explain(&self, layout: &KeyLayout, error: Error) -> Error {
-        let (Error::WrongType { key, .. } | Error::TooLarge { key, .. }) = &error else { return error };
+        let (Error::WrongType { key, .. }
+        | Error::TooLarge { key, .. }
+        | Error::Overflow { key, .. }
+        | Error::Corrupt { key, .. }) = &error
+        else {
+            return error;
+        };
         let Some(raw) = shown(key) else { return error };
         match self.written.iter().find(|family| (family.owns)(layout, &raw)) {
             Some(family) => with_family_named(error, family.declaration.name),

@@ -30,6 +30,7 @@ pub use transaction::{Transaction, run_once};
 
 use crate::command::*;
 use crate::error::Result;
+use crate::limits::COMMAND_ARGUMENTS_MAX;
 use bytes::Bytes;
 use decode::with_family;
 use emberkeep_schema::{Channel, Codec, Family, Given, Key, KeyLayout, Partition, Ttl, TtlPolicy};
@@ -47,26 +48,36 @@ pub struct Tx<'a, P> {
 
 impl<P: Partition> Tx<'_, P> {
     /// The partition of this transaction.
+    ///
+    /// Cost: local.
     pub fn partition(&self) -> &P {
         self.partition
     }
 
     /// The engine's milliseconds since 1970; one value for the whole run.
+    ///
+    /// Cost: local. On a remote engine it is an estimate, which the commit compares with the server's clock.
     pub fn now(&mut self) -> i64 {
         self.raw.now()
     }
 
     /// The next number of the transaction's random stream. Every run of the body draws the same numbers.
+    ///
+    /// Cost: local.
     pub fn random(&mut self) -> u64 {
         self.raw.random()
     }
 
     /// The bytes of a key on the engine.
+    ///
+    /// Cost: local.
     pub fn raw_name<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
         self.key(key)
     }
 
     /// Whether a name is that of a key of this family in this partition.
+    ///
+    /// Cost: local.
     pub fn owns<F: Family<Partition = P>>(&self, name: &[u8]) -> bool {
         // A pattern may leave its partition out, so the parsed key is rendered again and compared.
         F::parse(self.layout, name).is_some_and(|(_, key)| self.key(&key) == name)
@@ -100,28 +111,38 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Whether the key exists.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn exists<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<bool> {
         decode::flag(self.read(key, Read::Exists)?.1)
     }
 
     /// Whether each of these keys exists. A remote engine is asked once for all of them. At most
     /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys.
+    ///
+    /// Cost: reads made together. On a remote engine one round trip for all of them, none if they are cached.
     pub fn exists_many<F: Family<Partition = P>>(&mut self, keys: &[Key<F>]) -> Result<Vec<bool>> {
         let replies = self.read_many(keys, &Read::Exists)?;
         replies.into_iter().map(|(_, reply)| decode::flag(reply?)).collect()
     }
 
     /// When the key expires, in milliseconds since 1970. `None` = the key is absent or has no deadline.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn deadline<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<Option<i64>> {
         decode::deadline(self.read(key, Read::ExpireTime)?.1)
     }
 
     /// Removes the key.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
         self.raw.write(self.key(key), Write::Del)
     }
 
     /// Restarts the TTL of an existing key of a `refresh` family.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn touch<F: Family<Partition = P, Ttl = emberkeep_schema::Refresh>>(
         &mut self,
         key: &Key<F>,
@@ -130,6 +151,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Sets the deadline of an existing key of a `given` family.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn expire_at<F: Family<Partition = P, Ttl = Given>>(
         &mut self,
         key: &Key<F>,
@@ -146,13 +169,29 @@ impl<P: Partition> Tx<'_, P> {
         self.refresh(key)
     }
 
+    /// Writes any number of items by as few commands as possible. Nothing happens if there are none.
+    fn write_many<F: Family<Partition = P>, T>(
+        &mut self,
+        key: &Key<F>,
+        items: impl Iterator<Item = Result<T>>,
+        items_max: usize,
+        write: fn(Vec<T>) -> Write,
+    ) -> Result<()> {
+        let mut items = items.peekable();
+        while items.peek().is_some() {
+            let part = items.by_ref().take(items_max).collect::<Result<_>>()?;
+            self.write(key, write(part))?;
+        }
+        Ok(())
+    }
+
     fn refresh<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
         match F::DECLARATION.ttl {
             Ttl::Refresh { ms } => {
                 let at = self.now() + ms;
                 self.raw.write(self.key(key), Write::ExpireAt(at))
             }
-            // The first write sets it, later ones keep it: the engine knows which this is, so nothing is read.
+            // The first write sets it, later ones keep it. The engine knows which this is: nothing is read.
             Ttl::Fixed { ms } => {
                 let at = self.now() + ms;
                 self.raw.write(self.key(key), Write::ExpireAtIfNone(at))
@@ -163,11 +202,15 @@ impl<P: Partition> Tx<'_, P> {
 
     /// Appends an entry to the partition's log in the same commit. The log keeps the newest
     /// [`LOG_ENTRIES_DEFAULT`](crate::limits::LOG_ENTRIES_DEFAULT) entries.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn record(&mut self, entry: impl Into<Bytes>) -> Result<()> {
         self.record_bounded(entry, crate::limits::LOG_ENTRIES_DEFAULT, Overflow::DropOldest)
     }
 
     /// Appends an entry to a log of at most `entries_max` entries (at least 1).
+    ///
+    /// Cost: local; sent with the commit.
     pub fn record_bounded(
         &mut self,
         entry: impl Into<Bytes>,
@@ -178,6 +221,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Publishes a message if the transaction commits.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn publish<F, C>(&mut self, channel: &Key<F>, message: &C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Channel<C>>,
@@ -194,6 +239,8 @@ impl<P: Partition> Tx<'_, P> {
     /// the next element of something would need a round trip each. Reads and writes of `work` have no other
     /// effect. On an engine in this process, or when no read was missing, `work` does not run and the result
     /// is `None`.
+    ///
+    /// Cost: local. Its reads share the round trip of the read that was missing.
     pub fn prefetch<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if !self.raw.begin_prefetch() {
             return None;
@@ -204,16 +251,22 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// A read of a raw key, for tools that work without families.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn raw_read(&mut self, key: &RawKey, read: Read) -> Result<Reply> {
         self.raw.read(key, read)
     }
 
     /// Many reads of raw keys, requested together. Each has its own result.
+    ///
+    /// Cost: on a remote engine one round trip for all of them, none if they are cached.
     pub fn raw_read_many(&mut self, reads: &[(RawKey, Read)]) -> Result<Vec<Result<Reply>>> {
         self.raw.read_many(reads)
     }
 
     /// A write of a raw key, for tools and tests. No TTL policy is applied.
+    ///
+    /// Cost: local; sent with the commit. [`Write::LSet`] reads its position.
     pub fn raw_write(&mut self, key: RawKey, write: Write) -> Result<()> {
         self.raw.write(key, write)
     }

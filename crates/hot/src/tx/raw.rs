@@ -120,6 +120,12 @@ impl<'a> RawTx<'a> {
         {
             return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
         }
+        if let Write::LSet(at, _) = write
+            && self.read(&key, Read::LRange(at, at))? == Reply::List(vec![])
+        {
+            // The server would refuse it after other writes of the transaction. The read is validated.
+            return Err(Error::invalid("index", format!("{at}, the list {} is shorter", show(&key))));
+        }
         if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
             return Err(Error::invalid(
                 "transaction",

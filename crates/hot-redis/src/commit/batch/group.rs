@@ -124,7 +124,7 @@ impl Group {
         let reads =
             std::mem::take(&mut self.reads).into_iter().map(|((key, read), reply)| (key, read, reply));
         self.compared = in_order(join_ranges(reads.chain(self.contradictions.drain(..)).collect()));
-        self.required = self.keys.iter().filter_map(|key| required.of(key)).collect();
+        self.required = self.keys.iter().flat_map(|key| required.of(key)).collect();
         let absent = self.compared.iter().filter(|(_, read, reply)| shows_absence(read, reply));
         let absent: HashSet<&RawKey, RandomState> = absent.map(|(key, ..)| key).collect();
         for key in &self.keys {
@@ -166,7 +166,8 @@ impl Group {
         let mut required: Vec<Precondition> = self.required.iter().filter(unproved).cloned().collect();
         if !self.effects.log.is_empty() {
             let entries = self.effects.log.len() as i64;
-            required.push(Precondition { key: log_keys.0.clone(), kind: Kind::List, countable: None });
+            let list = log_keys.0.clone();
+            required.push(Precondition { key: list, kind: Kind::List, field: None, countable: None });
             required.push(Precondition::counter(log_keys.1.clone(), entries));
         }
         required

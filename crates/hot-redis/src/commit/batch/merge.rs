@@ -39,6 +39,11 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         (ExpireAtIfNone(_), Some(ExpireAt(_) | ExpireAtIfNone(_))) => {}
         (write @ (ExpireAt(_) | Persist), Some(last)) if last.is_of_deadline() => *last = write,
         (IncrBy(by), Some(IncrBy(sum))) if sum.saturating_add(by).abs() <= INCREMENT_MAX => *sum += by,
+        (HIncrBy(field, by), Some(HIncrBy(last, sum)))
+            if field == *last && sum.saturating_add(by).abs() <= INCREMENT_MAX =>
+        {
+            *sum += by
+        }
         (SAdd(new), Some(SAdd(old)))
         | (SRem(new), Some(SRem(old)))
         | (ZRem(new), Some(ZRem(old)))
@@ -184,7 +189,7 @@ mod tests {
             |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
         let early = |writes| -> Vec<i64> {
             let writes = keyed(merged(writes));
-            let marks = has_early_deadline(&writes).then(|| postponed(&writes).marks).unwrap_or_default();
+            let marks = if has_early_deadline(&writes) { postponed(&writes).marks } else { vec![] };
             marks.into_iter().map(|(_, at)| at).collect()
         };
         assert!(early(vec![add("a"), ExpireAt(7), add("b")]).is_empty());

@@ -34,10 +34,10 @@ impl Data {
     fn of(write: &Write) -> Data {
         use Write::*;
         match write {
-            HSet(_) | HDel(_) => Data::Hash(BTreeMap::new()),
+            HSet(_) | HIncrBy(..) | HDel(_) => Data::Hash(BTreeMap::new()),
             SAdd(_) | SRem(_) => Data::Set(BTreeSet::new()),
-            ZAdd(_) | ZRem(_) => Data::Scores(BTreeMap::new()),
-            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LTrim(..) => Data::List(VecDeque::new()),
+            ZAdd(_) | ZIncrBy(..) | ZRem(_) => Data::Scores(BTreeMap::new()),
+            LPush(_) | RPush(_) | LPop(_) | RPop(_) | LSet(..) | LTrim(..) => Data::List(VecDeque::new()),
             Set(..) | IncrBy(_) | Del | ExpireAt(_) | ExpireAtIfNone(_) | Persist => Data::Text(0),
         }
     }
@@ -47,15 +47,30 @@ impl Data {
         match (self, write) {
             (Data::Text(n), IncrBy(by)) => *n += by,
             (Data::Hash(fields), HSet(pairs)) => fields.extend(pairs.iter().cloned()),
+            (Data::Hash(fields), HIncrBy(field, by)) => {
+                let text = fields.get(field).map_or("0", |text| std::str::from_utf8(text).expect("text"));
+                let sum = text.parse::<i64>().expect("a number") + by;
+                fields.insert(field.clone(), Bytes::from(sum.to_string()));
+            }
             (Data::Hash(fields), HDel(gone)) => fields.retain(|field, _| !gone.contains(field)),
             (Data::Set(members), SAdd(more)) => members.extend(more.iter().cloned()),
             (Data::Set(members), SRem(gone)) => members.retain(|member| !gone.contains(member)),
             (Data::Scores(scores), ZAdd(more)) => scores.extend(more.iter().cloned()),
+            (Data::Scores(scores), ZIncrBy(member, by)) => {
+                let before = scores.get(member).map_or(0.0, |score| score.get());
+                scores.insert(member.clone(), Score::new(before + by.get()).expect("a number"));
+            }
             (Data::Scores(scores), ZRem(gone)) => scores.retain(|member, _| !gone.contains(member)),
             (Data::List(list), LPush(more)) => more.iter().for_each(|e| list.push_front(e.clone())),
             (Data::List(list), RPush(more)) => list.extend(more.iter().cloned()),
             (Data::List(list), LPop(n)) => drop(list.drain(..list.len().min(*n))),
             (Data::List(list), RPop(n)) => list.truncate(list.len().saturating_sub(*n)),
+            (Data::List(list), LSet(at, value)) => {
+                let at = if *at < 0 { *at + list.len() as i64 } else { *at };
+                if let Some(held) = usize::try_from(at).ok().and_then(|at| list.get_mut(at)) {
+                    *held = value.clone();
+                }
+            }
             (Data::List(list), LTrim(first, last)) => trim(list, *first, *last),
             (data, write) => panic!("{write:?} on {data:?}"),
         }
@@ -137,16 +152,25 @@ fn write(kind: usize) -> BoxedStrategy<Write> {
     let set = (0..9u8, expiry).prop_map(|(n, expiry)| Write::Set(Bytes::from(n.to_string()), expiry));
     let of_kind = match kind {
         0 => prop_oneof![set, (-9..9i64).prop_map(Write::IncrBy)].boxed(),
-        1 => prop_oneof![words().prop_map(move |w| Write::HSet(pairs(w))), words().prop_map(Write::HDel)]
-            .boxed(),
+        1 => prop_oneof![
+            words().prop_map(move |w| Write::HSet(pairs(w))),
+            (words(), -9..9i64).prop_map(|(w, by)| Write::HIncrBy(w[0].clone(), by)),
+            words().prop_map(Write::HDel)
+        ]
+        .boxed(),
         2 => prop_oneof![words().prop_map(Write::SAdd), words().prop_map(Write::SRem)].boxed(),
-        3 => prop_oneof![words().prop_map(move |w| Write::ZAdd(scores(w))), words().prop_map(Write::ZRem)]
-            .boxed(),
+        3 => prop_oneof![
+            words().prop_map(move |w| Write::ZAdd(scores(w))),
+            (words(), -9..9i64).prop_map(|(w, by)| Write::ZIncrBy(w[0].clone(), Score::from_i64(by))),
+            words().prop_map(Write::ZRem)
+        ]
+        .boxed(),
         _ => prop_oneof![
             3 => words().prop_map(Write::LPush),
             2 => words().prop_map(Write::RPush),
             3 => (1..5usize).prop_map(Write::LPop),
             1 => (1..5usize).prop_map(Write::RPop),
+            1 => (-4..4i64, words()).prop_map(|(at, words)| Write::LSet(at, words[0].clone())),
             1 => (-4..4i64, -4..4i64).prop_map(|(first, last)| Write::LTrim(first, last)),
         ]
         .boxed(),

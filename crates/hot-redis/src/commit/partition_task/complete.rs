@@ -8,9 +8,9 @@ use crate::commit::batch::{ClosedBatch, Group};
 use crate::commit::in_flight::{InFlight, Outcome};
 use crate::commit::queued::{Combine, QueuedTransaction, Snapshot};
 use crate::failure::{Failure, forbidden};
-use crate::script::{self, Answer, GroupAnswer, Request, Status};
+use crate::script::{self, Answer, GroupAnswer, Status};
 use crate::shared::add;
-use emberkeep_hot::command::{Kind, RawKey, Read, wrong_type};
+use emberkeep_hot::command::{Kind, KindFound, Precondition, RawKey, Read, not_an_integer_field, wrong_type};
 use emberkeep_hot::{Error, show};
 use redis::Value;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl CompletedCommit {
 pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
     let CompletedCommit { commit, outcome, batch: ClosedBatch { groups, fetches, waiting, .. }, tick } =
         completed;
-    let InFlight { request, mut sequence, check_acl, begun, allowance, .. } = commit;
+    let InFlight { mut sequence, check_acl, begun, allowance, .. } = commit;
     // A sequence whose commit may still arrive is never used again.
     match outcome {
         Outcome::Answered { answer, unconfirmed, clock } => {
@@ -55,7 +55,7 @@ pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
                 return not_executed(task, groups, waiting, &reason);
             }
             let time_ms = answer.time_ms;
-            Completion { task, request, begun, unconfirmed, time_ms }.answered(
+            Completion { task, begun, unconfirmed, time_ms }.answered(
                 answer,
                 groups,
                 (fetches, waiting, tick),
@@ -99,7 +99,6 @@ pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
 /// A commit that the script answered.
 struct Completion<'a> {
     task: &'a mut PartitionTask,
-    request: Request,
     begun: Instant,
     /// Why too few replicas have confirmed it.
     unconfirmed: Option<String>,
@@ -149,11 +148,22 @@ impl Completion<'_> {
                 group.transactions_mut().for_each(QueuedTransaction::record_lease_wait);
                 run_again(self.task, group, Some(until));
             }
-            GroupAnswer::WrongType { key, found } => {
-                let key = self.request.key_at(key).cloned().unwrap_or_default();
-                let expected = group.requirements(&self.task.log_keys).into_iter().find(|r| r.key == key);
-                let kind = expected.map_or(Kind::Text, |r| r.kind);
-                one_at_fault(self.task, group, wrong_type(&key, kind, found));
+            GroupAnswer::WrongType { requirement, found } => {
+                let error = match self.requirement(&group, requirement) {
+                    Some(Precondition { key, field: Some(field), .. })
+                        if found == KindFound::NotAnInteger =>
+                    {
+                        not_an_integer_field(&key, &field)
+                    }
+                    Some(Precondition { key, kind, .. }) => wrong_type(&key, kind, found),
+                    None => wrong_type(b"", Kind::Text, found),
+                };
+                one_at_fault(self.task, group, error);
+            }
+            GroupAnswer::Overflow { requirement, value } => {
+                let error = self.requirement(&group, requirement).map(|required| required.overflow(value));
+                let error = error.unwrap_or_else(|| wrong_type(b"", Kind::Text, KindFound::NotAnInteger));
+                one_at_fault(self.task, group, error);
             }
             GroupAnswer::LogFull => {
                 let max = group.effects().log.iter().map(|entry| entry.entries_max).min().unwrap_or(0);
@@ -165,6 +175,11 @@ impl Completion<'_> {
                 one_at_fault(self.task, group, error);
             }
         }
+    }
+
+    /// The requirement of this number in the request.
+    fn requirement(&self, group: &Group, number: usize) -> Option<Precondition> {
+        group.requirements(&self.task.log_keys).into_iter().nth(number)
     }
 
     /// Another process changed something that the group read: it runs again on the replies that came with the

@@ -7,6 +7,8 @@ struct ListView {
     front: VecDeque<Bytes>,
     source: std::ops::Range<usize>,
     back: VecDeque<Bytes>,
+    /// Elements in place of those at these positions of the source.
+    replaced: BTreeMap<usize, Bytes>,
 }
 
 impl ListView {
@@ -21,6 +23,11 @@ impl ListView {
             // Bounded by what is there: a body may ask for any number.
             Write::LPop(count) => (0..self.len().min(*count)).for_each(|_| self.pop_front()),
             Write::RPop(count) => (0..self.len().min(*count)).for_each(|_| self.pop_back()),
+            Write::LSet(at, value) => {
+                if let Some((at, _)) = resolve(*at, *at, self.len()) {
+                    self.replace(at, value.clone());
+                }
+            }
             Write::LTrim(start, stop) => match resolve(*start, *stop, self.len()) {
                 Some((from, to)) => {
                     let surplus = self.len() - 1 - to;
@@ -31,6 +38,17 @@ impl ListView {
             },
             Write::Del | Write::Set(..) => self.clear(),
             _ => {}
+        }
+    }
+
+    fn replace(&mut self, at: usize, value: Bytes) {
+        let (front, source) = (self.front.len(), self.source.len());
+        if at < front {
+            self.front[at] = value;
+        } else if at < front + source {
+            self.replaced.insert(self.source.start + at - front, value);
+        } else {
+            self.back[at - front - source] = value;
         }
     }
 
@@ -59,7 +77,8 @@ pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Rea
     }
     // The writes before a DEL or SET do not matter, and neither does the source then.
     let len = below.int(Read::LLen)? as usize;
-    let mut view = ListView { front: VecDeque::new(), source: 0..len, back: VecDeque::new() };
+    let (front, back) = (VecDeque::new(), VecDeque::new());
+    let mut view = ListView { front, source: 0..len, back, replaced: BTreeMap::new() };
     writes.iter().for_each(|write| view.apply(write));
     let (start, stop) = match read {
         Read::LRange(start, stop) => (*start, *stop),
@@ -76,7 +95,10 @@ pub(super) fn read_list(below: &mut KeySource<'_>, writes: &[&Write], read: &Rea
         let last = view.source.start + (to - front).min(source - 1);
         let ask = Read::LRange(first as i64, last as i64);
         match below.ask(ask.clone())?.checked(below.key, &ask)? {
-            Reply::List(part) => list.extend(part),
+            Reply::List(part) => {
+                let held = |(at, element)| view.replaced.get(&at).cloned().unwrap_or(element);
+                list.extend((first..).zip(part).map(held));
+            }
             other => return Err(mismatch(&ask, &other)),
         }
     }

@@ -16,8 +16,8 @@ use crate::limits::REPLY_ELEMENTS_MAX;
 use bytes::Bytes;
 use lifetime::lifetime;
 use list::read_list;
-use members::read_members;
-use scores::read_scores;
+use members::{After, read_members};
+use scores::{ScoreAfter, read_scores};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to
@@ -79,7 +79,7 @@ impl KeySource<'_> {
             Reply::Blob(text) => parse_integer(&text).ok_or_else(|| not_an_integer(self.key))?,
             refusal => return Ok(refusal),
         };
-        let after = before.checked_add(by).ok_or_else(|| not_an_integer(self.key))?;
+        let after = sum_of(self.key, before, by)?;
         Ok(Reply::Blob(Bytes::from(after.to_string())))
     }
 }
@@ -88,7 +88,7 @@ impl KeySource<'_> {
 pub fn absent(read: &Read) -> Reply {
     use Read::*;
     match read {
-        Get | HGet(_) | ZScore(_) => Reply::Nil,
+        Get | HGet(_) | ZScore(_) | ZRank(..) => Reply::Nil,
         ExpireTime => Reply::Int(-2),
         HGetAll => Reply::Pairs(vec![]),
         SMembers | LRange(..) => Reply::List(vec![]),
@@ -108,15 +108,15 @@ enum Written {
     Untouched,
     Text(Bytes),
     Increment(i64),
-    /// Fields of a hash, or members of a set with an empty value. `None` = removed.
+    /// Fields of a hash, or members of a set with an empty value.
     Members(Members),
-    Scores(BTreeMap<Bytes, Option<Score>>),
+    Scores(BTreeMap<Bytes, ScoreAfter>),
     List,
 }
 
 struct Members {
     kind: Kind,
-    after: BTreeMap<Bytes, Option<Bytes>>,
+    after: BTreeMap<Bytes, After>,
 }
 
 impl View {
@@ -149,16 +149,39 @@ impl View {
             Write::Del => *self = View { cut: true, body: Written::Untouched },
             Write::IncrBy(by) => self.increment(key, *by)?,
             Write::HSet(pairs) => {
-                self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), Some(v.clone()))));
+                self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), After::Is(v.clone()))));
             }
             Write::SAdd(members) => {
-                self.members(Kind::Set).extend(members.iter().map(|m| (m.clone(), Some(Bytes::new()))));
+                self.members(Kind::Set).extend(members.iter().map(|m| (m.clone(), After::Is(Bytes::new()))));
             }
-            Write::HDel(gone) => self.members(Kind::Hash).extend(gone.iter().map(|m| (m.clone(), None))),
-            Write::SRem(gone) => self.members(Kind::Set).extend(gone.iter().map(|m| (m.clone(), None))),
-            Write::ZAdd(pairs) => self.scores().extend(pairs.iter().map(|(m, s)| (m.clone(), Some(*s)))),
-            Write::ZRem(gone) => self.scores().extend(gone.iter().map(|m| (m.clone(), None))),
-            Write::LPush(_) | Write::RPush(_) | Write::LPop(_) | Write::RPop(_) | Write::LTrim(..) => {
+            Write::HDel(gone) => {
+                self.members(Kind::Hash).extend(gone.iter().map(|m| (m.clone(), After::Gone)))
+            }
+            Write::SRem(gone) => {
+                self.members(Kind::Set).extend(gone.iter().map(|m| (m.clone(), After::Gone)))
+            }
+            Write::HIncrBy(field, by) => {
+                let cut = self.cut;
+                let after = self.members(Kind::Hash).entry(field.clone());
+                after.or_insert(if cut { After::Gone } else { After::Plus(0) }).increment(key, field, *by)?;
+            }
+            Write::ZAdd(pairs) => {
+                self.scores().extend(pairs.iter().map(|(m, s)| (m.clone(), ScoreAfter::Is(*s))));
+            }
+            Write::ZRem(gone) => {
+                self.scores().extend(gone.iter().map(|m| (m.clone(), ScoreAfter::Gone)));
+            }
+            Write::ZIncrBy(member, by) => {
+                let cut = self.cut;
+                let after = self.scores().entry(member.clone());
+                after.or_insert(if cut { ScoreAfter::Gone } else { ScoreAfter::Plus(vec![]) }).increase(*by);
+            }
+            Write::LPush(_)
+            | Write::RPush(_)
+            | Write::LPop(_)
+            | Write::RPop(_)
+            | Write::LSet(..)
+            | Write::LTrim(..) => {
                 self.body = Written::List;
             }
             Write::ExpireAt(_) | Write::ExpireAtIfNone(_) | Write::Persist => {}
@@ -172,7 +195,7 @@ impl View {
             Written::Increment(sum) => *sum,
             _ => 0,
         };
-        let sum = before.checked_add(by).ok_or_else(|| not_an_integer(key))?;
+        let sum = sum_of(key, before, by)?;
         self.body = match (&self.body, self.cut) {
             (Written::Text(_), _) | (_, true) => Written::Text(Bytes::from(sum.to_string())),
             _ => Written::Increment(sum),
@@ -180,7 +203,7 @@ impl View {
         Ok(())
     }
 
-    fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, Option<Bytes>> {
+    fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, After> {
         if !matches!(self.body, Written::Members(_)) {
             self.body = Written::Members(Members { kind, after: BTreeMap::new() });
         }
@@ -190,7 +213,7 @@ impl View {
         }
     }
 
-    fn scores(&mut self) -> &mut BTreeMap<Bytes, Option<Score>> {
+    fn scores(&mut self) -> &mut BTreeMap<Bytes, ScoreAfter> {
         if !matches!(self.body, Written::Scores(_)) {
             self.body = Written::Scores(BTreeMap::new());
         }

@@ -4,15 +4,58 @@ use super::*;
 use crate::command::too_large;
 use std::cmp::Ordering;
 
+/// What became of a member.
+#[derive(Clone)]
+pub(super) enum ScoreAfter {
+    Gone,
+    Is(Score),
+    /// The score in the source, increased by these in turn: their sum could round to another score.
+    Plus(Vec<Score>),
+}
+
+impl ScoreAfter {
+    pub(super) fn increase(&mut self, by: Score) {
+        match self {
+            ScoreAfter::Gone => *self = ScoreAfter::Is(by),
+            ScoreAfter::Is(score) => *score = score.plus(by),
+            ScoreAfter::Plus(increments) => increments.push(by),
+        }
+    }
+
+    /// The score; `None` = the member is gone.
+    fn resolve(&self, below: &mut KeySource<'_>, member: &Bytes) -> Result<Option<Score>> {
+        Ok(match self {
+            ScoreAfter::Gone => None,
+            ScoreAfter::Is(score) => Some(*score),
+            ScoreAfter::Plus(increments) => {
+                let before = below.score(member)?.unwrap_or(Score::from_i64(0));
+                Some(increments.iter().fold(before, |score, by| score.plus(*by)))
+            }
+        })
+    }
+}
+
+/// The touched members with their scores; `None` = removed.
 type Scores = BTreeMap<Bytes, Option<Score>>;
 
-pub(super) fn read_scores(below: &mut KeySource<'_>, scores: &Scores, read: &Read) -> Result<Reply> {
-    match read {
-        Read::ZScore(member) => match scores.get(member) {
-            Some(score) => Ok(score.map_or(Reply::Nil, Reply::Score)),
+pub(super) fn read_scores(
+    below: &mut KeySource<'_>,
+    touched: &BTreeMap<Bytes, ScoreAfter>,
+    read: &Read,
+) -> Result<Reply> {
+    if let Read::ZScore(member) = read {
+        return match touched.get(member) {
+            Some(after) => Ok(after.resolve(below, member)?.map_or(Reply::Nil, Reply::Score)),
             None => below.ask(read.clone()),
-        },
+        };
+    }
+    // All of them, also after one that is not available: so they are fetched together.
+    let resolved: Vec<_> = touched.iter().map(|(m, after)| (m.clone(), after.resolve(below, m))).collect();
+    let scores: Scores = resolved.into_iter().map(|(m, score)| Ok((m, score?))).collect::<Result<_>>()?;
+    let scores = &scores;
+    match read {
         Read::ZCard => count_scores(below, scores, read, |_, _| true),
+        Read::ZRank(member, reverse) => rank(below, scores, member, *reverse),
         Read::ZCount(min, max) => count_scores(below, scores, read, |_, s| in_scores(s, min, max)),
         Read::ZLexCount(min, max) => count_scores(below, scores, read, |m, _| in_lex(m, min, max)),
         Read::ZRange(slice, reverse) => range_scores(below, scores, slice, *reverse),
@@ -28,8 +71,7 @@ fn count_scores(
 ) -> Result<Reply> {
     let mut count = below.int(read.clone())?;
     for (member, after) in scores {
-        let ask = Read::ZScore(member.clone());
-        if let Reply::Score(before) = below.ask(ask.clone())?.checked(below.key, &ask)? {
+        if let Some(before) = below.score(member)? {
             count -= counts(member, before) as i64;
         }
         count += after.is_some_and(|score| counts(member, score)) as i64;
@@ -88,7 +130,7 @@ fn by_rank(
     (start, stop): (i64, i64),
     reverse: bool,
 ) -> Result<Vec<Scored>> {
-    let Reply::Int(card) = read_scores(below, scores, &Read::ZCard)? else { return Ok(vec![]) };
+    let Reply::Int(card) = count_scores(below, scores, &Read::ZCard, |_, _| true)? else { return Ok(vec![]) };
     let Some((start, stop)) = resolve(start, stop, card as usize) else { return Ok(vec![]) };
     let wanted = Read::ZRange(ZSlice::Rank(start as i64, stop as i64), reverse);
     wanted.check(below.key)?;
@@ -135,7 +177,62 @@ fn by_limit(
     Ok(list)
 }
 
+/// The position of a member. Of one that was not touched: that in the source, without the touched members
+/// before it. Then those that stand before it now are counted.
+fn rank(below: &mut KeySource<'_>, scores: &Scores, member: &Bytes, reverse: bool) -> Result<Reply> {
+    let score = match scores.get(member) {
+        Some(after) => *after,
+        None => below.score(member)?,
+    };
+    let Some(score) = score else { return Ok(Reply::Nil) };
+    let item = (member.clone(), score);
+    let before = match scores.contains_key(member) {
+        true => below.before(&item)?,
+        false => below.int(Read::ZRank(member.clone(), false))? as usize,
+    };
+    let untouched = before - below.held_before(scores, &item, false)?;
+    let own = scores.iter().filter_map(|(member, score)| Some((member.clone(), (*score)?)));
+    let rank = untouched + own.filter(|own| order(own, &item, false).is_lt()).count();
+    Ok(Reply::Int(match reverse {
+        false => rank as i64,
+        true => {
+            let Reply::Int(card) = count_scores(below, scores, &Read::ZCard, |_, _| true)? else {
+                return Ok(Reply::Nil);
+            };
+            card - 1 - rank as i64
+        }
+    }))
+}
+
 impl KeySource<'_> {
+    fn score(&mut self, member: &Bytes) -> Result<Option<Score>> {
+        let ask = Read::ZScore(member.clone());
+        Ok(match self.ask(ask.clone())?.checked(self.key, &ask)? {
+            Reply::Score(score) => Some(score),
+            _ => None,
+        })
+    }
+
+    /// How many members of the source stand before this place. No command counts among equal scores, so
+    /// their range is halved until one reply holds the rest.
+    fn before(&mut self, item: &Scored) -> Result<usize> {
+        let lower = Read::ZCount(ScoreBound::MIN, ScoreBound::Excluded(item.1));
+        let not_higher = Read::ZCount(ScoreBound::MIN, ScoreBound::Included(item.1));
+        let (mut first, mut end) = (self.int(lower)? as usize, self.int(not_higher)? as usize);
+        while end - first > REPLY_ELEMENTS_MAX {
+            let middle = first + (end - first) / 2;
+            match self.ranks(middle, middle, false)?.first() {
+                Some(held) if order(held, item, false).is_lt() => first = middle + 1,
+                _ => end = middle,
+            }
+        }
+        if first == end {
+            return Ok(first);
+        }
+        let equal = self.ranks(first, end - 1, false)?;
+        Ok(first + equal.iter().filter(|held| order(held, item, false).is_lt()).count())
+    }
+
     fn scored(&mut self, read: &Read) -> Result<Vec<Scored>> {
         match self.ask(read.clone())?.checked(self.key, read)? {
             Reply::Scored(list) => Ok(list),
@@ -157,8 +254,7 @@ impl KeySource<'_> {
     fn held_before(&mut self, scores: &Scores, edge: &Scored, reverse: bool) -> Result<usize> {
         let mut count = 0;
         for member in scores.keys() {
-            let ask = Read::ZScore(member.clone());
-            if let Reply::Score(score) = self.ask(ask.clone())?.checked(self.key, &ask)? {
+            if let Some(score) = self.score(member)? {
                 count += order(&(member.clone(), score), edge, reverse).is_lt() as usize;
             }
         }

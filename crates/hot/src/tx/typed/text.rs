@@ -6,6 +6,8 @@ use std::time::Duration;
 
 impl<P: Partition> Tx<'_, P> {
     /// The value, if the key exists.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn get<F, C>(&mut self, key: &Key<F>) -> Result<Option<C::Value>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -21,6 +23,8 @@ impl<P: Partition> Tx<'_, P> {
     /// The values of many keys. A remote engine is asked once for all of them. At most
     /// [`READS_TOGETHER_MAX`](crate::limits::READS_TOGETHER_MAX) keys. A corrupt value fails the call; see
     /// [`Tx::get_each`].
+    ///
+    /// Cost: reads made together. On a remote engine one round trip for all of them, none if they are cached.
     pub fn get_many<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Option<C::Value>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -30,6 +34,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Like [`Tx::get_many`] with a result for each key: a corrupt value does not affect the others.
+    ///
+    /// Cost: as [`Tx::get_many`].
     pub fn get_each<F, C>(&mut self, keys: &[Key<F>]) -> Result<Vec<Result<Option<C::Value>>>>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -40,6 +46,9 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Sets the value, and its deadline as the family declares.
+    ///
+    /// Cost: local; sent with the commit. No policy reads the deadline: the engine sets that of a `fixed`
+    /// family if the key has none.
     pub fn put<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -58,6 +67,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Sets the value with a TTL of the caller.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn put_for<F, C>(&mut self, key: &Key<F>, value: &C::Value, life: Duration) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -68,6 +79,8 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Sets the value with a deadline of the caller, in milliseconds since 1970.
+    ///
+    /// Cost: local; sent with the commit.
     pub fn put_until<F, C>(&mut self, key: &Key<F>, value: &C::Value, at_ms: i64) -> Result<()>
     where
         F: Family<Partition = P, Kind = Text<C>, Ttl = Given>,
@@ -80,12 +93,15 @@ impl<P: Partition> Tx<'_, P> {
         self.raw.write(self.key(key), Write::Set(value, expiry))
     }
 
-    /// Adds to a number without reading it: transactions that only increment do not conflict.
-    pub fn incr_by<F, N>(&mut self, key: &Key<F>, by: i64) -> Result<()>
+    /// Adds to a number without reading it: transactions that only increment do not conflict. An absent key
+    /// counts as 0. The commit fails with [`Error::Overflow`](crate::Error::Overflow) if the sum leaves 64
+    /// bits. For `Number<i64>` only: the server would let another type leave its range.
+    ///
+    /// Cost: local; sent with the commit.
+    pub fn incr_by<F>(&mut self, key: &Key<F>, by: i64) -> Result<()>
     where
-        F: Family<Partition = P, Kind = Text<Number<N>>>,
+        F: Family<Partition = P, Kind = Text<Number<i64>>>,
         F::Ttl: Automatic,
-        Number<N>: Codec,
     {
         self.write(key, Write::IncrBy(by))
     }
