@@ -44,14 +44,13 @@ pub(crate) enum GroupAnswer {
         requirement: usize,
         value: i64,
     },
+    /// The log that its entry of this number, counted from 0, is for has no room.
     LogFull {
-        /// Its number in the request.
-        key: i64,
+        entry: usize,
     },
-    /// The last entry of a log is not one.
+    /// The last element of that log is not an entry.
     LogCorrupt {
-        /// Its number in the request.
-        key: i64,
+        entry: usize,
     },
     /// A group before it failed after its first write, so this one was not begun.
     NotBegun,
@@ -117,19 +116,26 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
         Value::Array(detail) => match &detail[..] {
             [Value::Int(group::STALE), Value::Array(replies)] => GroupAnswer::Stale(replies.clone()),
             [Value::Int(group::WRONG_TYPE), Value::Int(number), found] => {
-                let (requirement, found) = (usize::try_from(*number).ok()?.checked_sub(1)?, text(found));
+                let (requirement, found) = (place(*number)?, text(found));
                 match found.strip_prefix("overflow:") {
                     Some(value) => GroupAnswer::Overflow { requirement, value: value.parse().ok()? },
                     None => GroupAnswer::WrongType { requirement, found: kind_found(found.as_bytes()) },
                 }
             }
-            [Value::Int(group::LOG_FULL), Value::Int(key)] => GroupAnswer::LogFull { key: *key },
-            [Value::Int(group::LOG_CORRUPT), Value::Int(key)] => GroupAnswer::LogCorrupt { key: *key },
+            [Value::Int(group::LOG_FULL), Value::Int(number)] => GroupAnswer::LogFull { entry: place(*number)? },
+            [Value::Int(group::LOG_CORRUPT), Value::Int(number)] => {
+                GroupAnswer::LogCorrupt { entry: place(*number)? }
+            }
             [Value::Int(group::NOT_BEGUN), command] => GroupAnswer::Forbidden { command: text(command) },
             _ => return None,
         },
         _ => return None,
     })
+}
+
+/// The place of a number that counts from 1.
+fn place(number: i64) -> Option<usize> {
+    usize::try_from(number).ok()?.checked_sub(1)
 }
 
 /// The answer to TIME, in milliseconds since 1970; `None` when it has another shape.

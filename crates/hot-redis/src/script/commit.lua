@@ -33,8 +33,8 @@
 -- Answer: { time or 0, status, group answers, fetched replies }
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
 --   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
---           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, key }; { LOG_CORRUPT, key } its last element is not
---           an entry; { NOT_BEGUN, command } our user may not run the command
+--           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
+--           { LOG_CORRUPT, number of the log entry } the last element of the log is not an entry; { NOT_BEGUN, command } our user may not run the command
 --   reply   nil, integer, string, array of strings; { WRONG_TYPE, type }; { TOO_MANY, n }; { ERROR, message }
 
 -- The numbers of the protocol. A test compares them with layout.rs.
@@ -319,17 +319,17 @@ local logs_seen = {}
 -- Whether a group may append its entries, which begin at position q. Returns its refusal, or nil.
 local function log_refusal(q, entries)
   local own = {}
-  for _ = 1, entries do
+  for i = 1, entries do
     local key = N[q]
     local log = logs_seen[key]
     if not log then
       log = { length = call('LLEN', K[key]), added = 0, corrupt = last_number(K[key]) == nil }
       logs_seen[key] = log
     end
-    if log.corrupt then return { ANSWER_LOG_CORRUPT, key } end
+    if log.corrupt then return { ANSWER_LOG_CORRUPT, i } end
     own[key] = (own[key] or 0) + 1
     if N[q + 2] % 2 == LOG_REFUSE and log.length + log.added + own[key] > num(A[N[q + 1]]) then
-      return { ANSWER_LOG_FULL, key }
+      return { ANSWER_LOG_FULL, i }
     end
     q = q + LENGTH_LOG
   end

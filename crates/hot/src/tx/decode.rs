@@ -37,7 +37,6 @@ pub(crate) fn with_family_named(error: Error, family: &str) -> Error {
             Error::TooLarge { key: named(&key, family), what, found, unit, max }
         }
         Error::LogFull { key, max } => Error::LogFull { key: named(&key, family), max },
-        Error::Corrupt { key, reason } => Error::Corrupt { key: named(&key, family), reason },
         other => other,
     }
 }

@@ -166,15 +166,14 @@ impl Completion<'_> {
                 let error = error.unwrap_or_else(|| wrong_type(b"", Kind::Text, KindFound::NotAnInteger));
                 one_at_fault(self.task, group, error);
             }
-            GroupAnswer::LogFull { key } => {
-                let key = self.request.key_at(key).cloned().unwrap_or_default();
-                let of_log = group.effects().log.iter().filter(|append| append.log == key);
-                let max = of_log.map(|append| append.entries_max).min().unwrap_or(0);
-                one_at_fault(self.task, group, Error::LogFull { key: show(&key), max });
+            GroupAnswer::LogFull { entry } => {
+                let full = group.effects().log.get(entry).map(|append| (show(&append.log), append.entries_max));
+                let (key, max) = full.unwrap_or_default();
+                one_at_fault(self.task, group, Error::LogFull { key, max });
             }
-            GroupAnswer::LogCorrupt { key } => {
-                let key = self.request.key_at(key).cloned().unwrap_or_default();
-                one_at_fault(self.task, group, not_an_entry(&key));
+            GroupAnswer::LogCorrupt { entry } => {
+                let log = group.effects().log.get(entry).map(|append| append.log.clone()).unwrap_or_default();
+                one_at_fault(self.task, group, not_an_entry(&log));
             }
             GroupAnswer::Forbidden { command } => {
                 let error = forbidden(&self.task.shared.name, &command);
