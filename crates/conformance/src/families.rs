@@ -1,8 +1,8 @@
 //! Declared families for the typed cases: one of each kind, and one of each TTL policy.
 
 use emberkeep_schema::{
-    Bool, Channel, Float, Hash, Id, Json, List, Log, Name, Newest, Number, Raw, RefuseAbove, Set, SortedSet, Text,
-    Utf8, family, partition,
+    Bool, Channel, Float, Hash, Id, Json, List, Log, Name, Newest, Number, Raw, RefuseAbove, Set, SortedSet,
+    Text, Utf8, family, partition,
 };
 use serde::{Deserialize, Serialize};
 

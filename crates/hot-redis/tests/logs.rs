@@ -35,7 +35,7 @@ async fn blind_appends_share_commits() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let (store, other) = (store_on(&server.url()).await, store_on(&server.url()).await);
     append(&store.scope(arena("blind")), "first").await;
-    let before = store.stats();
+    let before = store.stats().expect("outside a transaction");
     let tasks: Vec<_> = (0..400)
         .map(|n| {
             let scope = if n % 2 == 0 { store.scope(arena("blind")) } else { other.scope(arena("blind")) };
@@ -45,8 +45,10 @@ async fn blind_appends_share_commits() {
     for task in tasks {
         task.await.expect("no task panics");
     }
-    let (calls, conflicts) =
-        (store.stats().commit_calls - before.commit_calls, store.stats().conflicts - before.conflicts);
+    let (calls, conflicts) = (
+        store.stats().expect("outside a transaction").commit_calls - before.commit_calls,
+        store.stats().expect("outside a transaction").conflicts - before.conflicts,
+    );
     assert_eq!(conflicts, 0);
     assert!(calls < 100, "{calls} commits of 200 transactions");
     let last = store.scope(arena("blind")).log_last(&HIT_LOG.key()).await.expect("a log").sequence;
@@ -60,7 +62,7 @@ async fn numbered_appends_of_one_process_share_commits() {
     let Some(server) = emberkeep_testkit::redis() else { return };
     let store = store_on(&server.url()).await;
     append(&store.scope(arena("numbered")), "first").await;
-    let before = store.stats();
+    let before = store.stats().expect("outside a transaction");
     let tasks: Vec<_> = (0..200)
         .map(|_| {
             let scope = store.scope(arena("numbered")).prefetch_log(&HIT_LOG.key());
@@ -78,7 +80,7 @@ async fn numbered_appends_of_one_process_share_commits() {
     }
     told.sort_unstable();
     assert_eq!(told, (2..=201).collect::<Vec<_>>());
-    let calls = store.stats().commit_calls - before.commit_calls;
+    let calls = store.stats().expect("outside a transaction").commit_calls - before.commit_calls;
     assert!(calls < 100, "{calls} commits of 200 transactions");
     report!("numbered appends: 200 transactions in {calls} commits");
 }

@@ -19,7 +19,7 @@ family! {
 
 /// Commits and reads since the last look.
 fn calls(scope: &Scope<Arena>, before: &mut (u64, u64)) -> (u64, u64) {
-    let stats = scope.store().stats();
+    let stats = scope.store().stats().expect("outside a transaction");
     let now = (stats.commit_calls, stats.read_calls);
     let since = (now.0 - before.0, now.1 - before.1);
     *before = now;

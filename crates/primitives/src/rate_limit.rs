@@ -157,9 +157,8 @@ where
 
     fn events(&self, tx: &mut Tx<'_, P>, now: i64, event: Option<&Bytes>) -> Result<Events> {
         let mut events = Events { counted: Vec::new(), known: false, old: Vec::new() };
-        let Reply::Scored(newest) = tx.raw_read(&tx.raw_name(&self.key), self.newest())? else {
-            return Ok(events);
-        };
+        let key = tx.raw_name(&self.key);
+        let Reply::Scored(newest) = tx.raw_read(&key, self.newest())? else { return Ok(events) };
         for (member, score) in newest {
             let at = score.get() as i64;
             if at > now.saturating_sub(self.window_ms) && at <= now + self.window_ms {

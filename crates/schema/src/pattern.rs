@@ -314,12 +314,20 @@ mod tests {
         assert!(diagnosis("a:{tenantId}:{y}:{x}", tenant, &["x", "y"]).contains("holds {y}, expected {x}"));
         assert!(diagnosis("a:{tenantId}:{x}", tenant, &[]).contains("`parts` has no further name"));
         assert!(
-            diagnosis("a:{}", None, &[]).ends_with("holds {}, expected no further name, because `parts` has none")
+            diagnosis("a:{}", None, &[])
+                .ends_with("holds {}, expected no further name, because `parts` has none")
         );
-        assert_eq!(diagnosis("a:{y}", None, &["x"]), "the pattern holds {y}, expected {x}, the next of `parts`");
-        assert_eq!(diagnosis("a:{x}", None, &["x", "y"]), "`parts` declares y, but the pattern does not hold {y}");
+        assert_eq!(
+            diagnosis("a:{y}", None, &["x"]),
+            "the pattern holds {y}, expected {x}, the next of `parts`"
+        );
+        assert_eq!(
+            diagnosis("a:{x}", None, &["x", "y"]),
+            "`parts` declares y, but the pattern does not hold {y}"
+        );
         assert!(
-            diagnosis("a:{x}", tenant, &["x"]).contains("does not hold {tenantId}, the name of its partition")
+            diagnosis("a:{x}", tenant, &["x"])
+                .contains("does not hold {tenantId}, the name of its partition")
         );
         let long = format!("a:{{{}}}", "x".repeat(1_000));
         assert_eq!(diagnosis(&long, None, &[]).len(), PROBLEM_BYTES_MAX);

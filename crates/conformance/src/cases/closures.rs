@@ -34,11 +34,11 @@ pub async fn a_refused_attempt_undoes_its_part(context: &Context) {
     let mut listener = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
     let body = |tx: &mut Tx<'_, World>| {
         tx.put(&NOTE.key(1), &"before".to_owned())?;
-        tx.record("before")?;
+        tx.append(&EVENTS.key(1), &"before".to_owned())?;
         let refused: Result<(), &str> = tx.attempt(|tx| {
             tx.put(&NOTE.key(1), &"inside".to_owned())?;
             tx.sadd(&CREW.key(1), &7)?;
-            tx.record("inside")?;
+            tx.append(&EVENTS.key(1), &"inside".to_owned())?;
             tx.publish(&NEWS.key(1), &"inside".to_owned())?;
             // An attempt that succeeds goes with the one around it.
             let nested: Result<usize, ()> = tx.attempt(|tx| {
@@ -67,7 +67,7 @@ pub async fn a_refused_attempt_undoes_its_part(context: &Context) {
     assert_eq!(scope.get(&NOTE.key(1)).await, Ok(Some("before".to_owned())));
     assert_eq!(scope.get(&COUNT.key(1)).await, Ok(Some(1)));
     assert_eq!(scope.exists(&CREW.key(1)).await, Ok(false));
-    assert_eq!(scope.log_after(0, 10).await.expect("a log").last, 1);
+    assert_eq!(scope.log_last(&EVENTS.key(1)).await.expect("a log").sequence, 1);
     let first = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.expect("a message comes");
     assert!(format!("{first:?}").contains("after"), "{first:?}");
 }

@@ -122,7 +122,9 @@ fn group_answer(value: Value) -> Option<GroupAnswer> {
                     None => GroupAnswer::WrongType { requirement, found: kind_found(found.as_bytes()) },
                 }
             }
-            [Value::Int(group::LOG_FULL), Value::Int(number)] => GroupAnswer::LogFull { entry: place(*number)? },
+            [Value::Int(group::LOG_FULL), Value::Int(number)] => {
+                GroupAnswer::LogFull { entry: place(*number)? }
+            }
             [Value::Int(group::LOG_CORRUPT), Value::Int(number)] => {
                 GroupAnswer::LogCorrupt { entry: place(*number)? }
             }

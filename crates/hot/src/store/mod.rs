@@ -11,9 +11,9 @@ mod transact;
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
+pub use follow::{Followed, Follower};
 pub use hash_pages::HashPage;
 pub use partition_scan::PartitionPage;
-pub use follow::{Followed, Follower};
 pub use set_pages::SetPage;
 
 use crate::command::{RawKey, Read};

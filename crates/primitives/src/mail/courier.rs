@@ -298,7 +298,8 @@ fn bury<M: Mail>(
     let mut sender = Vec::new();
     from.write(&mut sender);
     let (sender, reason) = (String::from_utf8_lossy(&sender).into_owned(), reason.to_owned());
-    let dead = DeadLetter::new(sender, sealed.sequence, tx.now(), shortened(reason), &sealed.body);
+    let dead = DeadLetter::new(sender, sealed.sequence, tx.now(), shortened(reason));
+    let dead = dead.with_body(&sealed.body);
     tx.rpush(&M::dead(), &dead)?;
     Ok(Outcome::Refused)
 }

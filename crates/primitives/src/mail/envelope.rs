@@ -48,11 +48,11 @@ record! {
 }
 
 impl DeadLetter {
-    /// A letter with its body, which died now.
-    pub(super) fn new(from: String, sequence: i64, at_ms: i64, reason: String, body: &[u8]) -> DeadLetter {
+    /// The same letter with its body.
+    pub(super) fn with_body(self, body: &[u8]) -> DeadLetter {
         let text = std::str::from_utf8(body).ok().map(str::to_owned);
         let hex = text.is_none().then(|| body.iter().map(|byte| format!("{byte:02x}")).collect());
-        DeadLetter { from, sequence, at_ms, reason, text, hex, extra: Default::default() }
+        DeadLetter { text, hex, ..self }
     }
 
     /// The body, decoded by the codec of its mail.
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_dead_letter_keeps_its_body_to_the_byte() {
         for body in [&b""[..], b"{\"gold\":5}", b"\xff\x00\x7f"] {
-            let dead = DeadLetter::new("north".into(), 1, 2, "closed".into(), body);
+            let dead = DeadLetter::new("north".into(), 1, 2, "closed".into()).with_body(body);
             assert_eq!((dead.body::<Raw>(), dead.text.is_none()), (Ok(body.to_vec()), body.contains(&0xff)));
         }
     }

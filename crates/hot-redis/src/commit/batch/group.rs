@@ -168,7 +168,12 @@ impl Group {
         let mut required: Vec<Precondition> = self.required.iter().filter(unproved).cloned().collect();
         for LogAppend { log, .. } in &self.effects.log {
             if !required.iter().any(|r| r.key == *log) {
-                required.push(Precondition { key: log.clone(), kind: Kind::List, field: None, countable: None });
+                required.push(Precondition {
+                    key: log.clone(),
+                    kind: Kind::List,
+                    field: None,
+                    countable: None,
+                });
             }
         }
         required

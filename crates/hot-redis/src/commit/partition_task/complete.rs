@@ -167,7 +167,8 @@ impl Completion<'_> {
                 one_at_fault(self.task, group, error);
             }
             GroupAnswer::LogFull { entry } => {
-                let full = group.effects().log.get(entry).map(|append| (show(&append.log), append.entries_max));
+                let full =
+                    group.effects().log.get(entry).map(|append| (show(&append.log), append.entries_max));
                 let (key, max) = full.unwrap_or_default();
                 one_at_fault(self.task, group, Error::LogFull { key, max });
             }

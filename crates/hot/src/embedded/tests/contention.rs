@@ -201,7 +201,7 @@ fn appending_to_shared_logs_makes_no_transaction_run_again() {
             transaction(&engine, transfer).unwrap();
         }
     });
-    assert_eq!(engine.stats().conflicts, 0);
+    assert_eq!(engine.stats().unwrap().conflicts, 0);
     for log in ["log:0", "log:1"] {
         assert_eq!(read(&engine, log, Read::LLen), Reply::Int(100));
         assert_eq!(read(&engine, log, LAST), Reply::List(vec![Bytes::from(format!("{}:e", 2 * EACH))]));

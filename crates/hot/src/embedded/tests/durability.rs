@@ -88,7 +88,7 @@ fn the_journal_has_what_a_conditional_deadline_did() {
     let put = |text, at| {
         vec![(key("k"), Write::Set(bytes(text), Expiry::Keep)), (key("k"), Write::ExpireAtIfNone(at))]
     };
-    let length = |engine: &Embedded| engine.stats().journal_pending_bytes;
+    let length = |engine: &Embedded| engine.stats().unwrap().journal_pending_bytes;
     write(&engine, put("first", T0 + 10)).unwrap();
     let first = length(&engine);
     write(&engine, put("later", T0 + 20)).unwrap();
