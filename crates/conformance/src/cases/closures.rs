@@ -79,7 +79,8 @@ pub async fn an_error_in_an_attempt(context: &Context) {
         let failed: Result<Result<(), ()>> = tx.attempt(|tx| {
             tx.incr_by(&COUNT.key(1), 100)?;
             tx.sadd(&CREW.key(2), &7)?;
-            Ok(Ok(drop(tx.smembers(&CREW.key(1))?)))
+            tx.smembers(&CREW.key(1))?;
+            Ok(Ok(()))
         });
         match failed {
             Err(Error::WrongType { .. }) => tx.incr_by(&COUNT.key(1), 1),

@@ -119,7 +119,7 @@ pub async fn letters_arrive_once_and_in_order(store: Store) {
     send(&from, *other.partition(), [10]).await.unwrap();
     send(&from, *to.partition(), [4]).await.unwrap();
     send(&from, *from.partition(), [7]).await.unwrap();
-    assert_eq!(from.transact(|tx| mail::waiting::<Numbers>(tx)).await, Ok(6));
+    assert_eq!(from.transact(mail::waiting::<Numbers>).await, Ok(6));
     assert_eq!(counts(&deliver(&from).await), (6, 0, 0, 0));
     assert_eq!((arrived(&to).await, arrived(&other).await), (vec![1, 2, 3, 4], vec![10]));
     assert_eq!(arrived(&from).await, [7]);
@@ -178,7 +178,7 @@ pub async fn a_refused_letter_is_dead_and_blocks_nothing(store: Store) {
     send(&from, *other.partition(), [10]).await.unwrap();
     assert_eq!(counts(&deliver(&from).await), (3, 0, 1, 0));
     assert_eq!((arrived(&to).await, arrived(&other).await), (vec![1, 3], vec![10]));
-    let take = || to.transact(|tx| mail::take_dead::<Numbers>(tx));
+    let take = || to.transact(mail::take_dead::<Numbers>);
     let dead = take().await.unwrap().expect("a dead letter");
     assert_eq!((dead.from.clone(), dead.reason.as_str()), (from.partition().to_string(), "-2 is negative"));
     assert!(dead.at_ms > 0 && dead.body::<Number<i64>>() == Ok(-2), "{dead:?}");
@@ -206,7 +206,7 @@ pub async fn full_dead_letters_keep_the_next_one_waiting(store: Store) {
     assert_eq!(counts(&delivery), (1, 0, 0, 1), "{delivery:?}");
     assert!(delivery.waiting[0].error.to_string().contains("mail::take_dead"), "{delivery:?}");
     assert_eq!((arrived(&to).await, arrived(&other).await), (vec![], vec![10]));
-    to.transact(|tx| mail::take_dead::<Numbers>(tx)).await.unwrap();
+    to.transact(mail::take_dead::<Numbers>).await.unwrap();
     assert_eq!((counts(&deliver(&from).await), arrived(&to).await), ((1, 0, 1, 0), vec![2]));
 }
 
@@ -222,7 +222,7 @@ pub async fn a_full_outbox_refuses(store: Store) {
     assert_eq!(arrived(&to).await, (0..600).collect::<Vec<i64>>());
     send(&from, *to.partition(), [600]).await.unwrap();
     let state = from.get(&STATE.key()).await.unwrap().expect("a state");
-    assert_eq!((state.waiting, from.transact(|tx| mail::waiting::<Numbers>(tx)).await), (1, Ok(1)));
+    assert_eq!((state.waiting, from.transact(mail::waiting::<Numbers>).await), (1, Ok(1)));
 }
 
 pub async fn a_receiver_that_fails_keeps_only_its_own_mail(store: Store) {
