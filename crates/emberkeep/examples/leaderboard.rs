@@ -57,7 +57,7 @@ async fn best(season: &Scope<Season>, count: i64) -> Result<Vec<(String, i64)>, 
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let season = Store::open("memory:").await?.scope(Season(7));
     for (id, name) in [(1, "ann"), (2, "bob"), (3, "eve")] {
-        let player = Player { name: name.into(), points: 0, extra: Default::default() };
+        let player = Player::new(name.into(), 0);
         season.put(&PLAYER.key(PlayerId(id)), player).await?;
     }
     for (id, points) in [(1, 10), (2, 25), (3, 5), (1, 20)] {

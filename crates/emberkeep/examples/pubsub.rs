@@ -27,7 +27,7 @@ family! {
 
 /// Stores the line and announces it; an empty one is refused, and then neither happens.
 async fn say(zone: &Scope<Zone>, from: &str, text: &str) -> Result<(), Error> {
-    let line = Line { from: from.into(), text: text.into(), extra: Default::default() };
+    let line = Line::new(from.into(), text.into());
     zone.transact(move |tx| {
         tx.rpush(&HISTORY.key(), &line)?;
         tx.ltrim(&HISTORY.key(), -100, -1)?;

@@ -10,12 +10,14 @@ pub use emberkeep_hot::command::{LexBound, ScoreBound, ZSlice};
 #[doc(inline)]
 pub use emberkeep_hot::embedded::Embedded;
 #[doc(inline)]
-pub use emberkeep_hot::{Error, Scope, Store, Tx};
+pub use emberkeep_hot::store::{Followed, LogPosition};
+#[doc(inline)]
+pub use emberkeep_hot::{Error, ReadTx, Scope, Store, Tx};
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use emberkeep_hot_redis::RedisEngine;
 #[doc(inline)]
 pub use emberkeep_schema::{
-    Array, Channel, Codec, Family, Hash, Id, Json, Key, List, Name, Number, Partition, Raw, Schema, Set,
-    SortedSet, Text, Utf8, family, part, partition, record, schema,
+    Array, Bool, Channel, Codec, Family, Float, Hash, Id, Json, Key, List, Log, Name, Newest, Number,
+    Partition, Raw, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family, part, partition, record, schema,
 };

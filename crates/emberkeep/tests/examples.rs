@@ -12,7 +12,7 @@ fn names() -> BTreeSet<String> {
     let files = std::fs::read_dir(folder()).expect("the folder of examples");
     files
         .map(|file| file.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter(|path| path.is_dir() || path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect()
 }

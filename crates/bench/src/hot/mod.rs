@@ -12,6 +12,7 @@ mod redis_damage;
 mod remote_latency;
 mod sweep;
 mod tenant;
+mod transfer;
 mod vs_redis;
 
 use super::suite::Workload;
@@ -24,6 +25,9 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "set-beside-redis", run: vs_redis::set },
     Workload { name: "damage", run: damage::in_memory },
     Workload { name: "damage-journal", run: damage::with_journal },
+    Workload { name: "transfer", run: transfer::in_memory },
+    Workload { name: "transfer-journal", run: transfer::with_journal },
+    Workload { name: "transfer-event", run: transfer::with_event },
     Workload { name: "redis-sequential", run: redis_damage::sequential },
     Workload { name: "redis-hot-1x64", run: redis_damage::hot },
     Workload { name: "redis-hot-4x16", run: redis_damage::hot_processes },
