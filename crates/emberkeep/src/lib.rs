@@ -22,7 +22,7 @@
 //!     }
 //! }
 //! family! {
-//!     /// A chest; it vanishes when nobody opens it for an hour.
+//!     /// A chest; it vanishes if it is not opened for an hour.
 //!     pub CHEST = "chest:{realm}:{id}" {
 //!         kind: Text<Json<Chest>>,
 //!         partition: Realm,
@@ -66,8 +66,9 @@
 //! | how do I open a store? | [`OpenStore::open`], [`StoreUrl`] |
 //! | what can a transaction do, and when does it run again? | [`hot::Tx`], [`hot::Scope::transact`] |
 //! | how do I declare keys? | [`family!`](schema::family!), [`partition!`](schema::partition!), [`record!`](schema::record!) |
-//! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
-//! | claims, cooldowns, due queues, indexes, ids | [`primitives`] |
+//! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Float`](schema::Float), [`Bool`](schema::Bool), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
+//! | how do I log events and follow them? | [`Log`](schema::Log), [`hot::Scope::follow`] |
+//! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leases, rate limits, mail | [`primitives`] |
 //! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
 //! | how do I test on all of them? | `testing` |
 //!
@@ -78,6 +79,7 @@
 //! | `redis` | the engine on Redis, Valkey and Redis Cluster, and TLS | yes |
 //! | `games` | complete games that are built on nothing but this crate | yes |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
+//! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!
 //! A game that runs in process only needs none of them, and compiles less than half of the crates:
 //! `emberkeep = { …, default-features = false }`.
@@ -102,7 +104,8 @@ pub mod hot {
     pub use emberkeep_hot::*;
 }
 
-/// What several games needed: claims, cooldowns, due queues, indexes, ids. All of it works inside a transaction.
+/// What several games needed: claims, cooldowns, due queues, indexes, ids, idempotent requests, leases, rate limits, mail. All of it
+/// works inside a transaction.
 pub mod primitives {
     #[doc(inline)]
     pub use emberkeep_primitives::*;

@@ -33,8 +33,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! `cargo test` then shows `doors::a_door_is_counted`, `doors::every_case_on_redis` and
-//! `doors::every_case_on_a_cluster`. [`on_two_connections!`] gives a case two stores, as two processes have them.
+//! `cargo test` then shows `doors::a_door_is_counted`, `doors::every_case_with_closures_checked` (in process, every closure
+//! twice), `doors::every_case_on_redis` and `doors::every_case_on_a_cluster`. [`on_two_connections!`] gives a case two stores, as two processes have them.
 //!
 //! # Servers
 //!
@@ -91,8 +91,8 @@ pub fn store_at(ms: i64) -> (Store, ManualClock) {
     (Store::new(Arc::new(engine.expect("without a folder there is nothing that could fail"))), clock)
 }
 
-/// Runs cases on the embedded engine (a test each), on a real Redis and on a real Redis Cluster (one test for all of
-/// them, which names those that fail).
+/// Runs cases on the embedded engine (a test each), once more with closures checked, on a real Redis and on a real Redis
+/// Cluster (one test for all of them, which names those that fail).
 ///
 /// `on_every_engine!(mod doors = cases::door { opens, stays_locked });` runs `cases::door::opens` and the other one:
 /// each is a `pub async fn(Store)` with a partition of its own. See [`testing`](crate::testing).

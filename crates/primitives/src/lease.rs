@@ -7,7 +7,7 @@
 //! 2. Every [`acquire`](Lease::acquire) that is granted gets an epoch that is greater than all earlier ones.
 //!    It is at least the engine's milliseconds since 1970, so that it also grows after a loss of the key,
 //!    such as by a failover.
-//! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that anybody
+//! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that any caller
 //!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets
 //!    it at once: the name of a holder belongs to one process at a time.
 //! 4. A holder whose time has passed may still [`renew`](Lease::renew) while nobody else acquired the lease.
@@ -123,13 +123,19 @@ pub enum LeaseError {
         /// The greatest epoch; 0 if the key is gone.
         current: i64,
     },
-    /// Its time passed, or it was released.
+    /// Its time passed.
     #[error("the lease with epoch {epoch} ended {ago:?} ago; renew it, or acquire it anew")]
     Ended {
         /// The caller's.
         epoch: i64,
-        /// How long ago; since 1970 if it was released.
+        /// How long ago.
         ago: Duration,
+    },
+    /// Its holder released it.
+    #[error("the lease with epoch {epoch} was released; acquire it anew")]
+    Released {
+        /// The caller's.
+        epoch: i64,
     },
     /// The store failed.
     #[error(transparent)]
@@ -181,9 +187,6 @@ where
     /// Extends the lease and returns its new last millisecond.
     pub fn renew(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<i64, LeaseError> {
         let mut record = self.current(tx, epoch)?;
-        if record.until_ms == 0 {
-            return Err(LeaseError::Ended { epoch, ago: since(0, tx.now()) });
-        }
         record.until_ms = tx.now() + self.ttl_ms;
         tx.put(&self.key, &record)?;
         Ok(record.until_ms)
@@ -217,6 +220,9 @@ where
     /// The record of this epoch.
     fn current(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<LeaseRecord, LeaseError> {
         match tx.get(&self.key)? {
+            Some(record) if record.epoch == epoch && record.until_ms == 0 => {
+                Err(LeaseError::Released { epoch })
+            }
             Some(record) if record.epoch == epoch => Ok(record),
             other => {
                 let current = other.map_or(0, |record| record.epoch);

@@ -13,11 +13,11 @@ pub const DUE_PER_TRANSACTION_MAX: usize = 256;
 
 /// Due deadlines that a driver handles in one transaction.
 pub const DUE_PER_TURN: usize = 64;
-/// How long a driver does not notice a deadline that another process set, unless it is told otherwise.
+/// How long a driver does not notice a deadline that another process set, unless `poll_every` says otherwise.
 pub const DUE_POLL_EVERY: Duration = Duration::from_secs(1);
 /// When a driver reads the queue again after it was woken: the transaction that set the deadline may not have
 /// committed.
-pub const DUE_LOOKS: [Duration; 4] = [
+pub const DUE_RECHECK_AFTER: [Duration; 4] = [
     Duration::from_millis(1),
     Duration::from_millis(4),
     Duration::from_millis(16),

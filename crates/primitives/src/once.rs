@@ -204,7 +204,9 @@ where
     C: Codec,
     E: From<Error>,
 {
-    let receipt = StoredResult { request, result: body(tx)? };
+    // An attempt, so that nothing of a body that failed is left if the caller goes on without it.
+    let result = tx.attempt(|tx| Ok(body(tx)))??;
+    let receipt = StoredResult { request, result };
     tx.put(key, &receipt)?;
     Ok(receipt.result)
 }

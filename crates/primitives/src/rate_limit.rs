@@ -12,7 +12,7 @@
 //! What has left the window is removed when the next event is admitted. An event of the future, which a clock
 //! that was set back leaves, counts as one of this millisecond, but not if it is more than a window ahead.
 //!
-//! Cost: one read of at most `limit` members, and no write if the event is refused.
+//! Cost: one read of at most `limit` + 4 members, and no write if the event is refused.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};

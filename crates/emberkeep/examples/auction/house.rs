@@ -1,4 +1,4 @@
-//! The rules: each operation is one transaction. What is refused changes nothing but the rate limit.
+//! The rules: each operation is one transaction. A refused bid changes nothing but the rate limit and its stored answer.
 
 use super::schema::*;
 use emberkeep::prelude::*;
@@ -88,8 +88,9 @@ impl House {
             .await
     }
 
-    /// Bids on an auction. The former best bidder gets the gold back. A bid counts for the rate limit also when it is
-    /// refused; one that is sent again with the same request id gets the answer of the first.
+    /// Bids on an auction. The former best bidder gets the gold back. A bid that the rules refuse
+    /// counts for the rate limit; one that the rate limit refuses does not. A bid that is sent again with the same
+    /// request id gets the answer of the first.
     pub(crate) async fn bid(
         &self,
         player: PlayerId,
@@ -101,12 +102,13 @@ impl House {
             .clone()
             .named("bid")
             .transact(move |tx| {
-                once(tx, &BID_RECEIPT.key(request), |tx| {
-                    let limit = RateLimit::new(BIDS.key(player), BIDS_PER_WINDOW, BID_WINDOW)?;
-                    let admission = limit.acquire(tx, &request)?;
-                    if !admission.allowed {
-                        return Ok(Err(Refusal::TooFast(admission.retry_after.as_millis() as u64)));
-                    }
+                // Before the receipt: a client that waits and asks again must not get this answer for ever.
+                let limit = RateLimit::new(BIDS.key(player), BIDS_PER_WINDOW, BID_WINDOW)?;
+                let admission = limit.acquire(tx, &request)?;
+                if !admission.allowed {
+                    return Ok(Err(Refusal::TooFast(admission.retry_after.as_millis() as u64)));
+                }
+                once(tx, &BID_RECEIPT.key(player, request), |tx| {
                     tx.attempt(|tx| place_bid(tx, player, auction, gold))
                 })
             })

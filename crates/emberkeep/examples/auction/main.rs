@@ -1,7 +1,7 @@
 //! A complete example game: an auction house with escrow, deadlines, a rate limit, a leaderboard and a log of sales.
 //!
 //! `cargo run --example auction -- [URL] [SECONDS]` lets 16 players trade on any store, such as `memory:` or
-//! `redis://127.0.0.1:6379`. Two processes on one Redis share the market. At the end the books are checked.
+//! `redis://127.0.0.1:6379`. Each process plays in a realm of its own, so several can use one Redis. At the end the books are checked.
 
 mod books;
 mod house;

@@ -88,10 +88,10 @@ family! {
     }
 }
 family! {
-    /// An open auction. The closing removes it; the TTL only bounds what a lost deadline could leave behind.
+    /// An open auction. The closing removes it.
     pub(crate) AUCTION = "auction:{realm}:open:{auction}" {
         kind: Text<Json<Auction>>, partition: Realm, parts: (auction: AuctionId),
-        ttl: fixed(Duration::from_secs(72 * 3_600)), owner: "auction"
+        ttl: persistent, owner: "auction"
     }
 }
 family! {
@@ -120,8 +120,8 @@ family! {
 }
 family! {
     /// Answers of bids by the client's request id: a bid that is sent twice counts once.
-    pub(crate) BID_RECEIPT = "auction:{realm}:bid:{request}" {
-        kind: Text<Receipt<Json<Result<(), super::house::Refusal>>>>, partition: Realm, parts: (request: u64),
+    pub(crate) BID_RECEIPT = "auction:{realm}:bid:{player}:{request}" {
+        kind: Text<Receipt<Json<Result<(), super::house::Refusal>>>>, partition: Realm, parts: (player: PlayerId, request: u64),
         ttl: refresh(Duration::from_secs(600)), owner: "auction"
     }
 }

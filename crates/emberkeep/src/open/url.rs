@@ -24,7 +24,7 @@ use std::sync::Arc;
 ///
 /// | option | where | meaning |
 /// |---|---|---|
-/// | `durability=always` | `file:` | an answer is on disk; `everysec` (the default) within a second, `no` some day |
+/// | `durability=always` | `file:` | an answer is on disk; `everysec` (the default) within a second, `no` within about a minute |
 /// | `prefix=eu:` | all | a text before every key and channel |
 /// | `wait=1` | servers | an answer waits until so many replicas have the write |
 /// | `ca=/path/ca.pem` | TLS | trusts this authority instead of the public ones |

@@ -8,7 +8,7 @@
 use super::wake::{self, Registration};
 use super::{DueQueue, FirstEntries, first_ranks};
 use crate::limits::{
-    DUE_BACKOFF_MAX, DUE_BACKOFF_MIN, DUE_FAILING_MAX, DUE_LOOKS, DUE_PER_TURN, DUE_POLL_EVERY,
+    DUE_BACKOFF_MAX, DUE_BACKOFF_MIN, DUE_FAILING_MAX, DUE_PER_TURN, DUE_POLL_EVERY, DUE_RECHECK_AFTER,
 };
 use bytes::Bytes;
 use emberkeep_hot::command::Read;
@@ -59,6 +59,8 @@ struct Rest {
     until_ms: i64,
     /// The longest rest.
     pause: Duration,
+    /// The queue could not be read.
+    failed: bool,
 }
 
 /// The earlier one of two deadlines.
@@ -147,6 +149,7 @@ where
     }
 
     /// Called with each error, and with the entry whose handler failed. `None` = the queue could not be read.
+    /// Without it errors are only counted in [`ServeReport::failed`].
     pub fn on_error(mut self, hook: impl Fn(Option<&C::Value>, &E) + Send + Sync + 'static) -> Self {
         self.on_error = Box::new(hook);
         self
@@ -161,18 +164,19 @@ where
     pub async fn until(mut self, shutdown: impl Future<Output = ()> + Send) -> ServeReport {
         let registration = Registration::new(self.queue.name(&self.scope));
         let mut shutdown = std::pin::pin!(shutdown);
-        // Who set an earlier deadline may not have committed yet: look again, soon and then later.
-        let mut looks = [].iter();
+        // The transaction that set an earlier deadline may not have committed yet: read again, soon and then later.
+        let mut rechecks = [].iter();
         loop {
             registration.reads();
-            let Rest { until_ms, mut pause } = self.turn().await;
-            if let Some(look) = looks.next() {
-                pause = pause.min(*look);
+            let Rest { until_ms, mut pause, failed } = self.turn().await;
+            if let Some(recheck) = rechecks.next().filter(|_| !failed) {
+                pause = pause.min(*recheck);
             }
             tokio::select! {
                 biased;
                 () = &mut shutdown => return self.served,
-                () = registration.earlier(until_ms) => looks = DUE_LOOKS.iter(),
+                // No deadline ends the pause after a failure: the store has to recover first.
+                () = registration.earlier(until_ms), if !failed => rechecks = DUE_RECHECK_AFTER.iter(),
                 () = tokio::time::sleep(pause), if !pause.is_zero() => {}
                 () = tokio::task::yield_now(), if pause.is_zero() => {}
             }
@@ -187,8 +191,7 @@ where
                 Ok(turn) => turn,
                 Err(error) => {
                     let pause = self.report(None, None, &error);
-                    // No deadline ends this pause: the store has to recover first.
-                    return Rest { until_ms: i64::MIN, pause };
+                    return Rest { until_ms: i64::MIN, pause, failed: true };
                 }
             },
         };
@@ -196,7 +199,7 @@ where
         self.served.handled += turn.handled;
         let left = turn.next.map(|next| Duration::from_millis(next.saturating_sub(turn.now).max(0) as u64));
         let pause = left.map_or(self.poll_every, |left| left.min(self.poll_every));
-        Rest { until_ms: turn.next.unwrap_or(i64::MAX), pause }
+        Rest { until_ms: turn.next.unwrap_or(i64::MAX), pause, failed: false }
     }
 
     /// Pops what is due and runs the handlers, all in one transaction.

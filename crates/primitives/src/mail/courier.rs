@@ -53,7 +53,8 @@ pub struct Delivery<P> {
     pub refused: usize,
     /// Receivers whose letters wait, and why. Their later letters wait, too.
     pub waiting: Vec<WaitingReceiver<P>>,
-    /// Entries of outboxes that are not letters, which an external client wrote. They stay.
+    /// Entries of outboxes that are not letters, and outboxes that cannot be read: an external client wrote them.
+    /// They stay.
     pub corrupt: Vec<Error>,
 }
 
@@ -118,7 +119,12 @@ where
     let page = store.scan::<M::Outbox>(from, SENDERS_PER_TURN).await?;
     for (sender, _) in page.keys {
         let sender = sender.ok_or_else(nameless::<M>)?;
-        delivery.add(deliver::<M, H>(&store.scope(sender), &receive).await?);
+        match deliver::<M, H>(&store.scope(sender), &receive).await {
+            Ok(of_sender) => delivery.add(of_sender),
+            // One sender that cannot be read must not stop the mail of the others.
+            Err(error) if error.is_corrupt() => delivery.corrupt.push(error),
+            Err(error) => return Err(error),
+        }
     }
     Ok(Round { delivery, next: page.next })
 }

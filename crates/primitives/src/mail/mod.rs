@@ -188,6 +188,10 @@ pub fn send<M: Mail>(
     let mut state = tx.get(&M::state())?.unwrap_or_default();
     let max = M::LETTERS_MAX.min(OUTBOX_LETTERS_MAX);
     if state.waiting >= max as u64 {
+        // Counted anew: the outbox may have been deleted.
+        state.waiting = tx.zcard(&M::outbox())? as u64;
+    }
+    if state.waiting >= max as u64 {
         let mut from = Vec::new();
         tx.partition().write(&mut from);
         return Err(MailError::Full { from: String::from_utf8_lossy(&from).into_owned(), max });

@@ -97,8 +97,8 @@ pub async fn a_holder_renews_and_releases_its_own_lease_only(store: Store) {
     write(&scope, first).await.unwrap();
     assert!(release(&scope, first).await);
     assert!(!release(&scope, first).await, "it has ended");
-    assert!(matches!(write(&scope, first).await, Err(LeaseError::Ended { .. })));
-    assert!(matches!(renew(&scope, first).await, Err(LeaseError::Ended { .. })));
+    assert!(matches!(write(&scope, first).await, Err(LeaseError::Released { .. })));
+    assert!(matches!(renew(&scope, first).await, Err(LeaseError::Released { .. })));
     let second = granted(&scope, "two").await;
     assert!(matches!(renew(&scope, first).await, Err(LeaseError::Superseded { .. })));
     assert!(!release(&scope, first).await);

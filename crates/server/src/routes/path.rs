@@ -9,8 +9,8 @@ use emberkeep_games::world::{CharacterId, Field, Tenant};
 use emberkeep_schema::openapi::FieldSchema;
 use serde_json::Value;
 use utoipa::IntoParams;
-use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::{RefOr, Required, Schema};
 use uuid::Uuid;
 
 pub(super) type TenantPath = Path<Tenant>;
@@ -44,6 +44,13 @@ fn parameter<T: FieldSchema>(name: &str, description: &str, example: impl Into<V
         .schema(Some(T::field_schema()))
         .example(Some(example.into()))
         .build()
+}
+
+fn at_least_one(mut parameter: Parameter) -> Parameter {
+    if let Some(RefOr::T(Schema::Object(object))) = &mut parameter.schema {
+        object.minimum = Some(utoipa::Number::Int(1));
+    }
+    parameter
 }
 
 macro_rules! tuples {
@@ -127,7 +134,7 @@ impl FromPath for Spot {
 impl DescribePath for Spot {
     fn describe(parameters: &mut Vec<Parameter>) {
         parameters.extend([
-            parameter::<u32>("classification", "The classification of the reactor.", 2001),
+            at_least_one(parameter::<u32>("classification", "The classification of the reactor.", 2001)),
             parameter::<i16>("x", "Position.", -315),
             parameter::<i16>("y", "Position.", 88),
         ]);

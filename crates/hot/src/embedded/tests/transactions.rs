@@ -67,16 +67,18 @@ fn one_wrong_type_refuses_the_whole_list() {
 #[test]
 fn increments_are_checked_through_the_whole_list() {
     let (engine, _) = by_hand();
-    let refused = |writes: Vec<Write>| {
+    let refusal = |writes: Vec<Write>| {
         let (engine, _) = by_hand();
         set(&engine, "n", "9223372036854775000");
-        let told = write(&engine, writes.into_iter().map(|write| (key("n"), write)).collect());
+        let error = write(&engine, writes.into_iter().map(|write| (key("n"), write)).collect());
         assert_eq!(text(&engine, "n").as_deref(), Some("9223372036854775000"));
-        matches!(told, Err(Error::WrongType { found: KindFound::NotAnInteger, .. }))
+        error.expect_err("a refusal")
     };
-    assert!(refused(vec![Write::IncrBy(1_000)]));
-    assert!(refused(vec![Write::IncrBy(500), Write::IncrBy(500), Write::IncrBy(-1_000)]));
-    assert!(refused(vec![Write::Set(bytes("abc"), Expiry::Never), Write::IncrBy(1)]));
+    assert!(matches!(refusal(vec![Write::IncrBy(1_000)]), Error::Overflow { by: 1_000, .. }));
+    let through = refusal(vec![Write::IncrBy(500), Write::IncrBy(500), Write::IncrBy(-1_000)]);
+    assert!(matches!(through, Error::Overflow { .. }), "{through:?}");
+    let text_then_count = refusal(vec![Write::Set(bytes("abc"), Expiry::Never), Write::IncrBy(1)]);
+    assert!(matches!(text_then_count, Error::WrongType { found: KindFound::NotAnInteger, .. }));
     set(&engine, "n", "9223372036854775000");
     let fine = [Write::Persist, Write::IncrBy(500), Write::Del, Write::IncrBy(1_000), Write::IncrBy(-1)];
     write(&engine, fine.into_iter().map(|write| (key("n"), write)).collect()).unwrap();
