@@ -6,7 +6,7 @@
 //! much for every commit.
 
 use crate::limits::ACL_CHECK_VALID;
-use crate::script::write_name;
+use crate::script::{has_early_deadline, write_name};
 use emberkeep_hot::command::Effects;
 use std::time::Instant;
 
@@ -54,5 +54,7 @@ impl VerifiedCommands {
 
 fn commands(effects: &Effects) -> impl Iterator<Item = &'static str> {
     let log = (!effects.log.is_empty()).then_some(LOG);
-    effects.writes.iter().map(|(_, write)| write_name(write)).chain(log)
+    let mut of_keys = effects.writes.chunk_by(|(key, _), (next, _)| key == next);
+    let settled = of_keys.any(has_early_deadline).then_some("PEXPIRETIME");
+    effects.writes.iter().map(|(_, write)| write_name(write)).chain(log).chain(settled)
 }

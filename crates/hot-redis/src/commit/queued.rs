@@ -148,7 +148,7 @@ impl QueuedTransaction {
 
     /// Whether its caller waits no longer.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
-        now >= self.deadline || self.guard.is_cancelled()
+        now >= self.deadline || self.guard.is_cancelled() || self.reply.is_closed()
     }
 
     pub(crate) fn paused_until(&self) -> Option<Instant> {

@@ -430,6 +430,7 @@ local function publish(p, q, messages, group)
     end
     log[#log + 1] = A[N[q + 4]]
     log.bound, log.deadline, log.if_none = A[N[q + 1]], A[N[q + 3]], N[q + 2] >= LOG_DEADLINE_IF_NONE
+    log.refuses = N[q + 2] % 2 == LOG_REFUSE
     q = q + LENGTH_LOG
   end
   for _ = 1, N[p + GROUP_MESSAGES] do
@@ -450,7 +451,8 @@ local function append(list, log)
     length = try('RPUSH', list, unpack(log, first, math.min(first + CHUNK - 1, #log)))
     if type(length) ~= 'number' then return length.err end
   end
-  if length > num(log.bound) then try('LTRIM', list, '-' .. log.bound, '-1') end
+  -- A log that refuses drops nothing, whatever the writes of this call added to it.
+  if length > num(log.bound) and not log.refuses then try('LTRIM', list, '-' .. log.bound, '-1') end
   if log.if_none then
     try('PEXPIREAT', list, log.deadline, 'NX')
   elseif log.deadline ~= '' then

@@ -19,8 +19,9 @@ use inline::inline_constants;
 pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
 pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
 pub(crate) use compare_and_set::{CompareAndSet, CompareAndSetRequest};
+pub(crate) use early_deadline::has_early_deadline;
 #[cfg(test)]
-pub(crate) use early_deadline::{has_early_deadline, postponed};
+pub(crate) use early_deadline::postponed;
 pub(crate) use reply::reply;
 pub(crate) use request::{Header, Request};
 pub(crate) use spelling::write_name;

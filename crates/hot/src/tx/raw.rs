@@ -173,10 +173,8 @@ impl<'a> RawTx<'a> {
     pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
         check_key(&key)?;
         write.check()?;
-        if let Some(at) = write.deadline()
-            && at <= self.now()
-        {
-            return Err(Error::invalid("deadline", format!("{at} has passed, it is {} now", self.now())));
+        if let Some(at) = write.deadline() {
+            self.check_not_passed(at)?;
         }
         if let Write::LSet(at, _) = write
             && self.read(&key, Read::LRange(at, at))? == Reply::List(vec![])
@@ -211,10 +209,25 @@ impl<'a> RawTx<'a> {
         check_log_entry(entry.entry.len(), entry.entries_max)?;
         if let LogExpiry::IfNone(at) | LogExpiry::At(at) = entry.expiry {
             Write::ExpireAt(at).check()?;
+            self.check_not_passed(at)?;
         }
         self.add_bytes(entry.log.len() + entry.entry.len())?;
         self.effects.log.push(entry);
         Ok(())
+    }
+
+    /// Entries that this run appends to a log without numbers of their own.
+    pub(super) fn appended_to(&self, log: &RawKey) -> usize {
+        self.effects.log.iter().filter(|append| append.log == *log).count()
+    }
+
+    /// Refuses a deadline that would remove the key at once.
+    fn check_not_passed(&mut self, at: i64) -> Result<()> {
+        let now = self.now();
+        if at > now {
+            return Ok(());
+        }
+        Err(Error::invalid("deadline", format!("{at} has passed, it is {now} now")))
     }
 
     /// Wakes the followers of a log that the buffered writes append to.

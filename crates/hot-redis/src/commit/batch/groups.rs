@@ -83,13 +83,21 @@ impl Groups {
         Touched { groups, new_keys }
     }
 
-    /// Whether a transaction on these keys may share the commit.
-    pub(super) fn may_share(&self, combine: Combine, keys: &Keys, touched: &Touched) -> bool {
+    /// Whether a transaction on these keys, with these entries of logs, may share the commit.
+    pub(super) fn may_share(
+        &self,
+        combine: Combine,
+        keys: &Keys,
+        touched: &Touched,
+        appends: &[LogAppend],
+    ) -> bool {
         let is_separate = combine != Combine::Freely
             || touched.groups.iter().any(|group| self.groups[*group].combine() != Combine::Freely);
         // What it read of the log would be older than what it read of the transactions before it.
         let reads_log = self.appended.iter().any(|log| keys.contains(log));
-        (touched.groups.is_empty() || !is_separate) && !reads_log
+        // The script counts the entries of a log before the writes of the call: it would not see theirs.
+        let appends_to_written = appends.iter().any(|append| self.writes.contains_key(&append.log));
+        (touched.groups.is_empty() || !is_separate) && !reads_log && !appends_to_written
     }
 
     /// Adds a transaction to the groups that it touches, or to a new one.

@@ -164,7 +164,7 @@ impl Batch {
     ) -> Option<QueuedTransaction> {
         let keys = keys_of(&reads, layered, &effects);
         let touched = self.groups.touched_by(&keys);
-        if !self.groups.may_share(transaction.combine(), &keys, &touched)
+        if !self.groups.may_share(transaction.combine(), &keys, &touched, &effects.log)
             || self.must_wait(&mut transaction, &keys, cache)
         {
             transaction.block_on(keys.into_iter().collect());

@@ -75,6 +75,8 @@ impl Life {
             Write::ExpireAt(at) => self.deadline = self.exists.then_some(*at),
             Write::ExpireAtIfNone(at) => self.deadline = self.deadline.or(Some(*at)).filter(|_| self.exists),
             Write::Persist => self.deadline = None,
+            // It replaces an element of a list that is there.
+            Write::LSet(..) => {}
             write if write.leaves_key() => {
                 self.deadline = self.deadline.filter(|_| self.exists);
                 self.exists = true;

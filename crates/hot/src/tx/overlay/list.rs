@@ -115,7 +115,8 @@ fn pushed_last(writes: &[&Write]) -> Option<Bytes> {
     for write in writes.iter().rev() {
         match write {
             Write::RPush(values) => return values.last().cloned(),
-            Write::ExpireAt(_) | Write::Persist | Write::LTrim(..=-1, -1) => {}
+            Write::LTrim(..=-1, -1) => {}
+            write if write.is_of_deadline() => {}
             _ => return None,
         }
     }

@@ -144,7 +144,9 @@ fn by_rank(
         let touched_before = below.held_before(scores, edge, reverse)?;
         let all = own.len();
         own.retain(|member| order(member, edge, reverse).is_ge());
-        skip = start - (first - touched_before) - (all - own.len());
+        skip = start
+            .saturating_sub(first.saturating_sub(touched_before))
+            .saturating_sub(all.saturating_sub(own.len()));
     }
     Ok(merged(&source, scores, own, reverse).into_iter().skip(skip).take(stop - start + 1).collect())
 }
@@ -190,7 +192,8 @@ fn rank(below: &mut KeySource<'_>, scores: &Scores, member: &Bytes, reverse: boo
         true => below.before(&item)?,
         false => below.int(Read::ZRank(member.clone(), false))? as usize,
     };
-    let untouched = before - below.held_before(scores, &item, false)?;
+    // The replies of a cache may be of different moments. A wrong result is found when the commit compares them.
+    let untouched = before.saturating_sub(below.held_before(scores, &item, false)?);
     let own = scores.iter().filter_map(|(member, score)| Some((member.clone(), (*score)?)));
     let rank = untouched + own.filter(|own| order(own, &item, false).is_lt()).count();
     Ok(Reply::Int(match reverse {
@@ -219,6 +222,7 @@ impl KeySource<'_> {
         let lower = Read::ZCount(ScoreBound::MIN, ScoreBound::Excluded(item.1));
         let not_higher = Read::ZCount(ScoreBound::MIN, ScoreBound::Included(item.1));
         let (mut first, mut end) = (self.int(lower)? as usize, self.int(not_higher)? as usize);
+        end = end.max(first);
         while end - first > REPLY_ELEMENTS_MAX {
             let middle = first + (end - first) / 2;
             match self.ranks(middle, middle, false)?.first() {

@@ -60,7 +60,8 @@ impl<P: Partition> Tx<'_, P> {
     /// Appends an event to a log. Costs nothing until the commit, which gives it the next sequence.
     ///
     /// It reads nothing, so transactions that only append to the same log do not conflict. The transaction
-    /// itself cannot read the entry; see [`Tx::append_numbered`]. Events of one transaction keep their order.
+    /// itself cannot read the entry; see [`Tx::append_numbered`], whose entries come first. Otherwise events of one
+    /// transaction keep their order.
     /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`].
     ///
     /// Cost: local; sent with the commit.
@@ -101,17 +102,12 @@ impl<P: Partition> Tx<'_, P> {
         let raw = self.key(log);
         if self.raw.is_dirty(&raw) {
             // What it will find there depends on the body's own writes.
-            let push = |tx: &mut Self, push| {
-                tx.raw.write(raw.clone(), push)?;
-                match expiry {
-                    LogExpiry::At(at) => tx.raw.write(raw, Write::ExpireAt(at)),
-                    LogExpiry::IfNone(at) if tx.deadline(log)?.is_none() => {
-                        tx.raw.write(raw, Write::ExpireAt(at))
-                    }
-                    _ => Ok(()),
-                }
+            let expire = |tx: &mut Self, raw| match expiry {
+                LogExpiry::At(at) => tx.raw.write(raw, Write::ExpireAt(at)),
+                LogExpiry::IfNone(at) => tx.raw.write(raw, Write::ExpireAtIfNone(at)),
+                LogExpiry::Keep => Ok(()),
             };
-            return self.append_read::<F, C, B>(log, event, push).map(|_| ());
+            return self.append_read::<F, C, B>(log, event, expire).map(|_| ());
         }
         let entry = self.marked_entry::<F, C>(event)?;
         let (entries_max, overflow) = match B::KEEP {
@@ -134,7 +130,7 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
-        self.append_read::<F, C, B>(log, event, |tx, push| tx.write(log, push))
+        self.append_read::<F, C, B>(log, event, |tx, raw| refresh(&mut tx.raw, raw, F::DECLARATION.ttl))
     }
 
     /// The same for a log of a `given` family: the whole log expires at `until_ms`, in milliseconds since
@@ -152,19 +148,14 @@ impl<P: Partition> Tx<'_, P> {
         C: Codec,
         B: LogBound,
     {
-        self.append_read::<F, C, B>(log, event, |tx, push| {
-            let raw = tx.key(log);
-            tx.families.note(WrittenFamily::of::<F>());
-            tx.raw.write(raw.clone(), push)?;
-            tx.raw.write(raw, Write::ExpireAt(until_ms))
-        })
+        self.append_read::<F, C, B>(log, event, |tx, raw| tx.raw.write(raw, Write::ExpireAt(until_ms)))
     }
 
     fn append_read<F, C, B>(
         &mut self,
         log: &Key<F>,
         event: &C::Value,
-        push: impl FnOnce(&mut Self, Write) -> Result<()>,
+        expire: impl FnOnce(&mut Self, RawKey) -> Result<()>,
     ) -> Result<u64>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
@@ -176,12 +167,13 @@ impl<P: Partition> Tx<'_, P> {
         let sequence = self.log_last(log)?.sequence + 1;
         let raw = self.key(log);
         if let Keep::RefuseAbove(max) = B::KEEP
-            && decode::count(self.read(log, Read::LLen)?.1)? >= max
+            && decode::count(self.read(log, Read::LLen)?.1)? + self.raw.appended_to(&raw) >= max
         {
             let key = decode::named(&crate::error::show(&raw), F::DECLARATION.name);
             return Err(crate::error::Error::LogFull { key, max });
         }
-        push(self, Write::RPush(vec![numbered(sequence, &entry)]))?;
+        self.families.note(WrittenFamily::of::<F>());
+        self.raw.write(raw.clone(), Write::RPush(vec![numbered(sequence, &entry)]))?;
         match B::KEEP {
             // A log of so many entries that was never trimmed: until then there is nothing to drop.
             Keep::Newest(max) if sequence > max as u64 => {
@@ -189,6 +181,8 @@ impl<P: Partition> Tx<'_, P> {
             }
             _ => {}
         }
+        // The deadline last: engines treat one that other writes follow as a special case.
+        expire(self, raw.clone())?;
         self.raw.wake(raw);
         Ok(sequence)
     }
@@ -251,8 +245,9 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
     if from > last {
         return Ok(page);
     }
-    let stored = read_entries(raw, key, from - first, limit.min(last + 1 - from), fewest)?;
-    let mut entries = (from..).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
+    // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one in every run.
+    let stored = read_entries(raw, key, from - first, limit, fewest)?;
+    let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
         if stands.is_some_and(|entry| entry.mark.is_some_and(|found| found != mark)) {
