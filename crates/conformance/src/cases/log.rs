@@ -435,8 +435,51 @@ pub async fn a_transaction_sees_its_own_log(context: &Context) {
     assert_eq!(texts(&log), ["a", "b", "c", "d"]);
 }
 
+/// Blind and numbered entries at once, of two processes: a log that refuses has every entry that was answered.
+pub async fn a_log_that_refuses_drops_nothing(context: &Context) {
+    let tasks = (0..12).map(|n| {
+        let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
+        tokio::spawn(async move {
+            scope
+                .transact(move |tx| match n % 3 {
+                    0 => tx.append_numbered(&OUTBOX.key(3), &"numbered".to_owned()).map(|_| ()),
+                    _ => tx.append(&OUTBOX.key(3), &"blind".to_owned()),
+                })
+                .await
+        })
+    });
+    let mut answered = 0;
+    for task in tasks.collect::<Vec<_>>() {
+        match task.await.expect("no panic") {
+            Ok(()) => answered += 1,
+            Err(error) => assert!(matches!(error, Error::LogFull { .. }), "{error:?}"),
+        }
+    }
+    assert_eq!(answered, OUTBOX_MAX);
+    assert_eq!(sequences(&page(&context.scope(), OUTBOX.key(3), 0, 10).await), [1, 2, 3]);
+    let both = |tx: &mut Tx<'_, World>| {
+        tx.append(&OUTBOX.key(4), &"blind".to_owned())?;
+        (0..OUTBOX_MAX)
+            .try_for_each(|_| tx.append_numbered(&OUTBOX.key(4), &"numbered".to_owned()).map(|_| ()))
+    };
+    let refused = context.transaction(both).await;
+    assert!(matches!(refused, Err(Error::LogFull { .. })), "{refused:?}");
+}
+
+/// A deadline that has passed would remove the whole log: it is refused, as that of any write.
+pub async fn a_passed_deadline_of_an_entry_is_refused(context: &Context) {
+    let entry = |tx: &mut Tx<'_, World>, after_ms: i64| {
+        let until = tx.now() + after_ms;
+        tx.append_until(&ROOM_LOG.key(3), &"event".to_owned(), until)
+    };
+    context.transaction(move |tx| entry(tx, 60_000)).await.expect("a transaction");
+    let refused = context.transaction(move |tx| entry(tx, 0)).await;
+    assert!(matches!(refused, Err(Error::Invalid { what: "deadline", .. })), "{refused:?}");
+    assert_eq!(page(&context.scope(), ROOM_LOG.key(3), 0, 10).await.last, 1);
+}
+
 /// Numbered appends of many transactions and two processes: each gets a sequence of its own, without gaps.
-pub async fn numbered_appends_are_told_their_sequence(context: &Context) {
+pub async fn numbered_appends_return_their_sequence(context: &Context) {
     let tasks = (0..8).map(|n| {
         let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
         tokio::spawn(async move {
