@@ -309,7 +309,7 @@ async fn an_increment_that_cannot_work_is_found_before_the_first_write() {
             (0..1_100).try_for_each(|_| tx.raw_write("n".into(), Write::IncrBy(big)))
         });
         let result: Result<(), Error> = transaction.await;
-        assert!(matches!(result, Err(Error::WrongType { .. })), "{result:?}");
+        assert!(matches!(result, Err(Error::Overflow { by: 1.., .. })), "{result:?}");
         assert_eq!(client.call(&["EXISTS", "other"]).int(), 0, "nothing was half-written");
     }
     // What fits, works.

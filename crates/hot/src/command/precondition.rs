@@ -156,9 +156,9 @@ impl Sums {
     /// The error of a value outside of such a range.
     pub(super) fn overflow(key: &RawKey, value: i64, range: &RangeInclusive<i64>) -> Error {
         let by = if value > *range.end() {
-            i64::MAX.wrapping_sub(*range.end())
+            i64::MAX.saturating_sub(*range.end())
         } else {
-            i64::MIN.wrapping_sub(*range.start())
+            i64::MIN.saturating_sub(*range.start())
         };
         Error::Overflow { key: show(key), value, by }
     }
