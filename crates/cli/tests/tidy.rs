@@ -42,7 +42,7 @@ const BANNED_NAMES: &[(&str, &str)] = &[
     ("struct Job", "`QueuedTransaction`"),
     ("struct Lane", "`CommitSequence`"),
     ("struct Naming", "`KeyLayout`"),
-    ("fn told", "a verb: `report`, `reply`, `send`"),
+    ("fn answer", "a verb: `report`, `reply`, `send`"),
     ("fn tell", "a verb: `report`, `send`, `notify`"),
     ("fn look", "a verb: `get`, `find`, `snapshot`"),
     ("fn glance", "`snapshot`"),

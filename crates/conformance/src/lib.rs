@@ -94,7 +94,7 @@ cases! {
         arguments_are_lent_to_each_run, a_refused_attempt_undoes_its_part, an_error_in_an_attempt,
         undone_bytes_do_not_count, reads_of_a_refused_attempt_are_validated, families_are_read_together,
         an_error_among_reads_together, a_read_only_transaction_sees_one_moment, update_and_get_or,
-        the_store_is_refused_inside_a_closure, the_store_is_free_after_a_panic, a_name_is_told_and_counted,
+        the_store_is_refused_inside_a_closure, the_store_is_free_after_a_panic, a_name_is_reported_and_counted,
         conflicts_are_named,
     ],
     isolation: [

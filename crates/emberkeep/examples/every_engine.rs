@@ -14,7 +14,7 @@ family! {
     FLAG = "flag:{match}" { kind: Text<Id<u32>>, partition: Match, parts: (), ttl: refresh(60_000), owner: "flags" }
 }
 
-/// Takes the flag, if nobody has it.
+/// Takes the flag, if no player has it.
 async fn take(store: &Store, player: u32) -> Result<bool, Error> {
     let scope = store.scope(Match(Name::new("m1").expect("a word")));
     scope

@@ -53,8 +53,8 @@ fn a_server_that_is_gone_is_named_without_the_password() {
     let error =
         block_on(Store::open(&format!("redis://joe:s3cret@{}", server.address()))).err().expect("gone");
     assert!(matches!(error, OpenError::Store(Error::Unavailable { .. })), "{error:?}");
-    let told = error.to_string();
-    assert!(told.contains(&server.address()) && !told.contains("s3cret"), "{told}");
+    let answer = error.to_string();
+    assert!(answer.contains(&server.address()) && !answer.contains("s3cret"), "{answer}");
 }
 
 /// The closure does not name its error: `Error` converts from nothing else. A second conversion would end that.

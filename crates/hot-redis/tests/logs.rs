@@ -74,12 +74,12 @@ async fn numbered_appends_of_one_process_share_commits() {
             })
         })
         .collect();
-    let mut told = Vec::new();
+    let mut answer = Vec::new();
     for task in tasks {
-        told.push(task.await.expect("no task panics"));
+        answer.push(task.await.expect("no task panics"));
     }
-    told.sort_unstable();
-    assert_eq!(told, (2..=201).collect::<Vec<_>>());
+    answer.sort_unstable();
+    assert_eq!(answer, (2..=201).collect::<Vec<_>>());
     let calls = store.stats().expect("outside a transaction").commit_calls - before.commit_calls;
     assert!(calls < 100, "{calls} commits of 200 transactions");
     report!("numbered appends: 200 transactions in {calls} commits");

@@ -131,7 +131,7 @@ async fn an_external_type_under_any_key_is_named_and_nothing_is_half_written() {
                         let exact = named.split_whitespace().next() == Some(&key);
                         assert!(exact, "{error}, expected {key}");
                     }
-                    // A text that is no number, where the body reads one, or a list that is no log: corrupt, and
+                    // A text that is not a number, where the body reads one, or a list that is not a log: corrupt, and
                     // left as it is.
                     Error::Corrupt { key: named, .. } if position == 0 || is_log => {
                         assert!(named.contains(&key))

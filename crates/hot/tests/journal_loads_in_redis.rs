@@ -158,8 +158,8 @@ fn redis_told() -> Option<RedisServer> {
 
 #[test]
 fn redis_loads_what_we_wrote() {
-    let Some(told) = redis_told() else { return };
-    let expected = keyspace(&mut told.client());
+    let Some(answer) = redis_told() else { return };
+    let expected = keyspace(&mut answer.client());
     for rewrite_after in [&[][..], &[4], &[2, 9, 17]] {
         let data: Scratch = scratch();
         journal_of(data.path(), rewrite_after);

@@ -10,7 +10,7 @@
 //! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that any caller
 //!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets
 //!    it at once: the name of a holder belongs to one process at a time.
-//! 4. A holder whose time has passed may still [`renew`](Lease::renew) while nobody else acquired the lease.
+//! 4. A holder whose time has passed may still [`renew`](Lease::renew) while no other holder has acquired the lease.
 //!
 //! One key, the caller's: a [`LeaseRecord`] that never expires, because the epoch must survive the lease.
 //!
@@ -55,7 +55,7 @@
 //!         Ok::<_, LeaseError>(tick)
 //!     })
 //! };
-//! let Acquisition::Granted { epoch: first, .. } = acquire("one").await? else { panic!("nobody has it") };
+//! let Acquisition::Granted { epoch: first, .. } = acquire("one").await? else { panic!("no holder has it") };
 //! assert_eq!(tick(first).await?, 1);
 //! assert!(matches!(acquire("two").await?, Acquisition::Held { .. }));
 //! clock.advance(10_001);

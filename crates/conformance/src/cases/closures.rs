@@ -19,12 +19,12 @@ pub async fn arguments_are_lent_to_each_run(context: &Context) {
     let key = NOTE.key(1);
     context.plant(&key, set("old")).await;
     let scope = context.scope();
-    let told = scope.transact_with(Order("new".into()), |tx, order: &Order| {
+    let answer = scope.transact_with(Order("new".into()), |tx, order: &Order| {
         let before = tx.get(&NOTE.key(1))?;
         tx.put(&NOTE.key(1), &order.0)?;
         Ok::<_, Error>(before)
     });
-    assert_eq!(told.await, Ok(Some("old".to_owned())));
+    assert_eq!(answer.await, Ok(Some("old".to_owned())));
     assert_eq!(scope.get(&key).await, Ok(Some("new".to_owned())));
 }
 
@@ -168,8 +168,8 @@ pub async fn families_are_read_together(context: &Context) {
 pub async fn an_error_among_reads_together(context: &Context) {
     context.plant(&COUNT.key(1), sadd(&["no number"])).await;
     let body = |tx: &mut Tx<'_, World>| {
-        let told = tx.together(|tx| (tx.get(&NOTE.key(1)), tx.get(&COUNT.key(1))));
-        match told {
+        let answer = tx.together(|tx| (tx.get(&NOTE.key(1)), tx.get(&COUNT.key(1))));
+        match answer {
             Err(Error::WrongType { key, .. }) => Ok(key),
             other => other.map(|values| panic!("{values:?}")),
         }
@@ -264,23 +264,23 @@ pub async fn the_store_is_refused_inside_a_closure(context: &Context) {
 
 /// A panic ends the time inside a closure, too.
 pub async fn the_store_is_free_after_a_panic(context: &Context) {
-    let told: Result<()> =
+    let answer: Result<()> =
         context.transaction(|_| std::panic::resume_unwind(Box::new("on purpose".to_owned()))).await;
-    assert!(matches!(told, Err(Error::Panicked { .. })), "{told:?}");
+    assert!(matches!(answer, Err(Error::Panicked { .. })), "{answer:?}");
     assert_eq!(context.scope().get(&NOTE.key(1)).await, Ok(None));
     assert!(context.store().stats().is_ok());
 }
 
 /// A name is in the errors of its transactions, and counts their calls and runs.
-pub async fn a_name_is_told_and_counted(context: &Context) {
+pub async fn a_name_is_reported_and_counted(context: &Context) {
     let name: &'static str = Box::leak(format!("case {}", context.partition()).into_boxed_str());
     let scope = context.scope().named(name);
     for _ in 0..3 {
         scope.transact(|tx| tx.incr_by(&COUNT.key(1), 1)).await.expect("a transaction");
     }
-    let told =
+    let answer =
         scope.transact(|_| -> Result<()> { std::panic::resume_unwind(Box::new("oh".to_owned())) }).await;
-    assert_eq!(told, Err(Error::Panicked { message: format!("oh (transaction {name})") }));
+    assert_eq!(answer, Err(Error::Panicked { message: format!("oh (transaction {name})") }));
     let counted = context.store().named_stats().into_iter().find(|stats| stats.name == name);
     let counted = counted.expect("it was used");
     assert_eq!(counted.calls, 4, "{counted:?}");

@@ -89,14 +89,14 @@ fn ours(
             let name = format!("ours {seed} {number}");
             let (keys, asked, note) = (keys.clone(), ops.clone(), name.clone());
             let invoked = Instant::now();
-            let told = scope.transact(move |tx| {
+            let answer = scope.transact(move |tx| {
                 let answers = make(tx, &keys, &asked)?;
                 if noted {
                     tx.append(&NOTES.key(0), &note)?;
                 }
                 Ok::<_, Error>(answers)
             });
-            let outcome = match told.await {
+            let outcome = match answer.await {
                 Ok(answers) => Ok(answers),
                 Err(error) if is_refusal(&error) => Err(Refusal),
                 Err(other) => panic!("{name}: {other}"),

@@ -83,7 +83,7 @@ pub async fn increments_of_fields(context: &Context) {
     replay(context, &[incr("n", 3), Write::ExpireAt(at), incr("n", 4)], &[(Read::ExpireTime, int(at))]).await;
 }
 
-/// An increment of a field that is no number, or leaves 64 bits, is refused, with all of its transaction.
+/// An increment of a field that is not a number, or that leaves 64 bits, is refused, with all of its transaction.
 pub async fn refused_increments_of_fields(context: &Context) {
     let max = i64::MAX.to_string();
     for (start, by) in [("x", 1), ("", 1), ("01", 1), ("9223372036854775808", 1), (max.as_str(), 1)] {
@@ -111,8 +111,11 @@ pub async fn refused_increments_of_fields(context: &Context) {
     let too_large = context.write(vec![(context.fresh(), Write::HIncrBy(b("f"), i64::MAX))]).await;
     assert!(matches!(too_large, Err(Error::Invalid { what: "increment", .. })), "{too_large:?}");
     context.plant(&SHEET.key(1), hset(&[("f", "x")])).await;
-    let told = context.transaction(|tx| tx.hincr_by(&SHEET.key(1), &"f".to_owned(), 1)).await;
-    assert!(matches!(&told, Err(Error::Corrupt { key, .. }) if key.contains("(family SHEET)")), "{told:?}");
+    let answer = context.transaction(|tx| tx.hincr_by(&SHEET.key(1), &"f".to_owned(), 1)).await;
+    assert!(
+        matches!(&answer, Err(Error::Corrupt { key, .. }) if key.contains("(family SHEET)")),
+        "{answer:?}"
+    );
 }
 
 /// Transactions at once increase a few fields, some set them: the sums are right.
@@ -154,11 +157,11 @@ pub async fn several_fields_at_once(context: &Context) {
     assert_eq!(context.scope().hmget(&SHEET.key(2), &names).await, Ok(vec![None; 5]));
     assert_eq!(context.transaction(|tx| tx.hmget(&SHEET.key(1), [])).await, Ok(vec![]));
     context.plant(&SHEET.key(2), set("text")).await;
-    let told = context.scope().hmget(&SHEET.key(2), &names).await;
-    assert!(matches!(&told, Err(Error::WrongType { key, .. }) if key.contains("SHEET")), "{told:?}");
+    let answer = context.scope().hmget(&SHEET.key(2), &names).await;
+    assert!(matches!(&answer, Err(Error::WrongType { key, .. }) if key.contains("SHEET")), "{answer:?}");
     context.plant(&SHEET.key(3), hset(&[("a", "x")])).await;
-    let told = context.transaction(move |tx| tx.hmget(&SHEET.key(3), &names)).await;
-    assert!(matches!(told, Err(Error::Corrupt { .. })), "{told:?}");
+    let answer = context.transaction(move |tx| tx.hmget(&SHEET.key(3), &names)).await;
+    assert!(matches!(answer, Err(Error::Corrupt { .. })), "{answer:?}");
 }
 
 /// The typed face of hashes.

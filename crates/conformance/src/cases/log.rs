@@ -129,19 +129,19 @@ pub async fn state_and_logs_are_of_one_moment(context: &Context) {
     const EACH: u64 = 40;
     let mut tasks = Vec::new();
     for _ in 0..PAIRS {
-        let (scope, counter) = (context.scope(), context.key("told"));
+        let (scope, counter) = (context.scope(), context.key("answer"));
         tasks.push(tokio::spawn(async move {
             for _ in 0..EACH {
                 let counter = counter.clone();
                 let body = move |tx: &mut Tx<'_, World>| {
                     tx.raw_write(counter.clone(), Write::IncrBy(1))?;
-                    tx.append(&EVENTS.key(1), &"told".to_owned())?;
-                    tx.append(&RECENT.key(1), &"told".to_owned())
+                    tx.append(&EVENTS.key(1), &"answer".to_owned())?;
+                    tx.append(&RECENT.key(1), &"answer".to_owned())
                 };
                 scope.transact(body).await.expect("writers settle");
             }
         }));
-        let (scope, counter) = (context.scope(), context.key("told"));
+        let (scope, counter) = (context.scope(), context.key("answer"));
         tasks.push(tokio::spawn(async move {
             for _ in 0..EACH {
                 let counter = counter.clone();
@@ -194,9 +194,12 @@ pub async fn a_full_log_refuses(context: &Context) {
         })
     };
     transaction(2).await.expect("there is room");
-    let told = transaction(2).await;
+    let answer = transaction(2).await;
     let name = "(family OUTBOX)";
-    assert!(matches!(&told, Err(Error::LogFull { max: OUTBOX_MAX, key }) if key.contains(name)), "{told:?}");
+    assert!(
+        matches!(&answer, Err(Error::LogFull { max: OUTBOX_MAX, key }) if key.contains(name)),
+        "{answer:?}"
+    );
     transaction(1).await.expect("there is room for one");
     assert!(matches!(transaction(1).await, Err(Error::LogFull { .. })));
     assert_eq!(context.read(&key, Read::Get).await, blob("2"), "refused transactions wrote nothing");
@@ -483,12 +486,12 @@ pub async fn numbered_appends_return_their_sequence(context: &Context) {
     let tasks = (0..8).map(|n| {
         let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
         tokio::spawn(async move {
-            let mut told = Vec::new();
+            let mut answer = Vec::new();
             for _ in 0..10 {
                 let body = |tx: &mut Tx<'_, World>| tx.append_numbered(&RECENT.key(1), &"e".to_owned());
-                told.push(scope.transact(body).await.expect("appends settle"));
+                answer.push(scope.transact(body).await.expect("appends settle"));
             }
-            told
+            answer
         })
     });
     let mut all = Vec::new();

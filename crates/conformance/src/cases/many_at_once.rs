@@ -83,8 +83,8 @@ pub async fn pages_of_odd_hashes(context: &Context) {
     let all = |page: emberkeep_hot::engine::FieldPage| (page.fields, page.next);
     assert_eq!(engine.scan_fields(&key, None, 10).await.map(all), Ok((vec![], None)));
     context.put(&key, rpush(&["a"])).await;
-    let told = engine.scan_fields(&key, None, 10).await;
-    assert_eq!(told, Err(wrong_type(&key, Kind::Hash, KindFound::Kind(Kind::List))));
+    let answer = engine.scan_fields(&key, None, 10).await;
+    assert_eq!(answer, Err(wrong_type(&key, Kind::Hash, KindFound::Kind(Kind::List))));
     let ends = context.fresh();
     let at = context.now().await + 20;
     context.put(&ends, hset(&[("f", "v")])).await;

@@ -215,7 +215,7 @@ pub(super) fn make(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result
     for op in ops {
         match op {
             Op::Write(key, write) => tx.raw_write(keys[*key].clone(), write.clone())?,
-            Op::Read(key, read) => answers.push(told(tx.raw_read(&keys[*key], read.clone()))?),
+            Op::Read(key, read) => answers.push(outcome(tx.raw_read(&keys[*key], read.clone()))?),
         }
     }
     Ok(answers)
@@ -231,7 +231,7 @@ fn make_together(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<V
         };
         let reads: Vec<_> = part.iter().filter_map(read_of).collect();
         for reply in tx.raw_read_many(&reads)? {
-            answers.push(told(reply)?);
+            answers.push(outcome(reply)?);
         }
         if let Op::Write(key, write) = &part[0] {
             tx.raw_write(keys[*key].clone(), write.clone())?;
@@ -240,7 +240,7 @@ fn make_together(tx: &mut Tx<'_, World>, keys: &[Bytes], ops: &[Op]) -> Result<V
     Ok(answers)
 }
 
-fn told(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
+fn outcome(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
     match answer {
         Ok(reply) => Ok(Some(reply)),
         Err(Error::WrongType { .. }) => Ok(None),

@@ -105,9 +105,9 @@ pub async fn plain_words_of_too_much(context: &Context) {
     context.plant(&CREW.key(1), members(0, REPLY_ELEMENTS_MAX)).await;
     assert_eq!(scope.smembers(&CREW.key(1)).await.map(|all| all.len()), Ok(REPLY_ELEMENTS_MAX));
     context.plant(&CREW.key(1), members(REPLY_ELEMENTS_MAX, REPLY_ELEMENTS_MAX + 1)).await;
-    let told = scope.smembers(&CREW.key(1)).await;
-    assert!(told.as_ref().is_err_and(|error| error.to_string().contains("`Scope::members`")), "{told:?}");
-    names(told, "CREW");
+    let answer = scope.smembers(&CREW.key(1)).await;
+    assert!(answer.as_ref().is_err_and(|error| error.to_string().contains("`Scope::members`")), "{answer:?}");
+    names(answer, "CREW");
     names(context.transaction(|tx| tx.smembers(&CREW.key(1))).await, "CREW");
     assert_eq!(scope.scard(&CREW.key(1)).await, Ok(REPLY_ELEMENTS_MAX + 1));
 }

@@ -128,7 +128,7 @@ async fn refused_increments(context: &Context, start: &str, transactions: &[i64]
 /// is one that the body reads.
 pub async fn overflows_are_named(context: &Context) {
     context.plant(&COUNT.key(1), set("9223372036854775806")).await;
-    let told = [
+    let answer = [
         context.transaction(|tx| tx.incr_by(&COUNT.key(1), 5)).await,
         context
             .transaction(|tx| {
@@ -137,8 +137,8 @@ pub async fn overflows_are_named(context: &Context) {
             })
             .await,
     ];
-    for told in told {
-        let Err(Error::Overflow { key, value, by }) = &told else { panic!("{told:?}") };
+    for answer in answer {
+        let Err(Error::Overflow { key, value, by }) = &answer else { panic!("{answer:?}") };
         assert!(key.contains("(family COUNT)"), "{key}");
         assert_eq!((*value, *by), (i64::MAX - 1, 5));
     }
@@ -159,8 +159,8 @@ pub async fn floats_and_booleans(context: &Context) {
     assert_eq!(context.read(&context.raw(&RATE.key(1)), Read::Get).await, blob("0.1"));
     assert_eq!(context.read(&context.raw(&OPEN.key(1)), Read::Get).await, blob("1"));
     for number in [f64::NAN, f64::INFINITY] {
-        let told = context.scope().put(&RATE.key(1), number).await;
-        assert!(matches!(told, Err(Error::Invalid { what: "value", .. })), "{told:?}");
+        let answer = context.scope().put(&RATE.key(1), number).await;
+        assert!(matches!(answer, Err(Error::Invalid { what: "value", .. })), "{answer:?}");
     }
     context.plant(&RATE.key(1), set("inf")).await;
     context.plant(&OPEN.key(1), set("yes")).await;

@@ -110,7 +110,7 @@ pub async fn a_panic_is_an_error(context: &Context) {
     context.put(&key, set("kept")).await;
     for round in 0..5 {
         let (key, beside) = (key.clone(), beside.clone());
-        let told: Result<()> = context
+        let answer: Result<()> = context
             .transaction(move |tx| {
                 tx.raw_write(beside.clone(), set("x"))?;
                 tx.raw_read(&key, Read::Get)?;
@@ -119,7 +119,7 @@ pub async fn a_panic_is_an_error(context: &Context) {
                 std::panic::resume_unwind(Box::new(format!("round {round}")))
             })
             .await;
-        assert_eq!(told, Err(Error::Panicked { message: format!("round {round}") }));
+        assert_eq!(answer, Err(Error::Panicked { message: format!("round {round}") }));
     }
     assert_eq!(context.read(&key, Read::Get).await, blob("kept"));
     assert_eq!(context.read(&beside, Read::Exists).await, int(0));
@@ -152,8 +152,8 @@ pub async fn a_swallowed_refusal_of_a_write(context: &Context) {
     let (key, beside) = (context.fresh(), context.fresh());
     let (refused, other) = (key.clone(), beside.clone());
     let body = move |tx: &mut Tx<'_, World>| {
-        let told = tx.raw_write(refused.clone(), Write::SAdd(vec![]));
-        assert!(told.is_err());
+        let answer = tx.raw_write(refused.clone(), Write::SAdd(vec![]));
+        assert!(answer.is_err());
         tx.raw_write(other.clone(), set("x"))
     };
     assert_eq!(context.transaction(body).await, Ok(()));
@@ -181,13 +181,13 @@ pub async fn a_body_that_never_settles(context: &Context) {
     };
     let deadline = Duration::from_millis(300);
     let started = Instant::now();
-    let told = context.scope().deadline(deadline).transact(body).await;
+    let answer = context.scope().deadline(deadline).transact(body).await;
     let took = started.elapsed();
     if !was_disturbed.load(Ordering::Relaxed) {
-        assert_eq!((told, runs.load(Ordering::Relaxed)), (Ok(()), 1));
+        assert_eq!((answer, runs.load(Ordering::Relaxed)), (Ok(()), 1));
         return;
     }
-    assert!(matches!(told, Err(Error::Conflict { .. })), "{told:?}");
+    assert!(matches!(answer, Err(Error::Conflict { .. })), "{answer:?}");
     assert!(took >= deadline - Duration::from_millis(50) && took < deadline * 5, "{took:?}");
     assert!(runs.load(Ordering::Relaxed) > 2, "it tried");
     // A commit that is told to be in flight could still land: look again later.

@@ -90,8 +90,8 @@ pub async fn every_read_of_a_wrong_type(context: &Context) {
             let (value, asked) = (value.clone(), read.clone());
             let after_own = context.transaction(move |tx| {
                 tx.raw_write(own.clone(), value.clone())?;
-                let told = tx.raw_read(&own, asked.clone());
-                Ok(matches!(told, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
+                let outcome = tx.raw_read(&own, asked.clone());
+                Ok(matches!(outcome, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
             });
             assert_eq!(after_own.await, Ok(true), "{read:?} after an own {held:?}");
         }
@@ -230,13 +230,13 @@ pub async fn commits_name_the_family(context: &Context) {
     };
     names_sheet(context.transaction(contradiction).await);
     context.plant(&COUNT.key(1), set("many")).await;
-    let told = context.transaction(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
+    let outcome = context.transaction(|tx| tx.incr_by(&COUNT.key(1), 1)).await;
     let named = |error: &Error| error.to_string().contains("COUNT") && error.to_string().contains("integer");
-    assert!(told.as_ref().is_err_and(named), "{told:?}");
+    assert!(outcome.as_ref().is_err_and(named), "{outcome:?}");
 }
 
-fn names_sheet(told: Result<()>) {
-    match told {
+fn names_sheet(outcome: Result<()>) {
+    match outcome {
         Err(Error::WrongType { key, expected: "hash", .. }) => {
             assert!(key.contains("(family SHEET)"), "{key}")
         }

@@ -50,7 +50,7 @@ impl StoreUrl {
         let (scheme, rest) = text.split_once(':').ok_or(OpenError::NoScheme)?;
         let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
         if scheme.is_empty() || !scheme.bytes().all(is_scheme) {
-            // What is no scheme may be a password.
+            // What is not a scheme may be a password.
             return Err(OpenError::NoScheme);
         }
         match scheme {
@@ -252,8 +252,8 @@ mod tests {
             ("file:d?durability", "expected always, everysec or no"),
             ("file:d?prefix={", "the key prefix holds '{'"),
         ] {
-            let told = StoreUrl::parse(text).expect_err(text).to_string();
-            assert!(told.contains(expected) && !told.contains("s3cret"), "{text}: {told}");
+            let outcome = StoreUrl::parse(text).expect_err(text).to_string();
+            assert!(outcome.contains(expected) && !outcome.contains("s3cret"), "{text}: {outcome}");
         }
     }
 
@@ -271,8 +271,8 @@ mod tests {
             ("redis://joe:s3cret@h:1?wiat=1", "the option wiat is not known; there are prefix, wait and ca"),
             ("redis:s3cret@h", "expected redis://"),
         ] {
-            let told = StoreUrl::parse(text).expect_err(text).to_string();
-            assert!(told.contains(expected) && !told.contains("s3cret"), "{text}: {told}");
+            let outcome = StoreUrl::parse(text).expect_err(text).to_string();
+            assert!(outcome.contains(expected) && !outcome.contains("s3cret"), "{text}: {outcome}");
         }
     }
 }

@@ -92,7 +92,7 @@ pub async fn a_group_goes_whole(store: Store) {
         let until = tx.now() + 60_000;
         group().extend(tx, until)
     });
-    assert_eq!(extended.await, Ok(0), "an empty roster is told");
+    assert_eq!(extended.await, Ok(0), "an empty roster is answer");
 }
 
 pub async fn a_key_leaves_its_group(store: Store) {

@@ -81,9 +81,9 @@ pub async fn one_holder_at_a_time_and_the_epoch_grows(store: Store) {
     let second = granted(&scope, "two").await;
     assert!(second > first);
     write(&scope, second).await.unwrap();
-    let told = write(&scope, first).await.unwrap_err();
-    assert_eq!(told, LeaseError::Superseded { epoch: first, current: second });
-    assert!(told.to_string().ends_with("stop, and acquire it anew"), "{told}");
+    let answer = write(&scope, first).await.unwrap_err();
+    assert_eq!(answer, LeaseError::Superseded { epoch: first, current: second });
+    assert!(answer.to_string().ends_with("stop, and acquire it anew"), "{answer}");
     assert_eq!(scope.lrange(&WRITTEN.key(), 0, -1).await, Ok(vec![first, second]));
 }
 
@@ -91,7 +91,7 @@ pub async fn a_holder_renews_and_releases_its_own_lease_only(store: Store) {
     let scope = store.scope(Realm::new());
     let first = granted(&scope, "one").await;
     assert!(renew(&scope, first).await.unwrap() > store.now().await.unwrap());
-    // Nobody came after it: a late renewal is accepted.
+    // No other holder came after it: a late renewal is accepted.
     end(&scope).await;
     renew(&scope, first).await.unwrap();
     write(&scope, first).await.unwrap();

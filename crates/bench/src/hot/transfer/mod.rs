@@ -158,7 +158,7 @@ async fn transfer(scope: &Scope<Bank>, from: u32, to: u32, events: Events) -> Re
         .await
 }
 
-/// Runs `work` on so many threads. It reports what it did and is told when to end. Returns how much was done per second.
+/// Runs `work` on so many threads. It reports what it did, and learns when to end. Returns how much was done per second.
 pub(super) fn by_threads(
     threads: usize,
     time: Duration,

@@ -1,4 +1,4 @@
-//! Closures under test: pure ones pass, and every kind of impurity is told.
+//! Closures under test: pure ones pass, and every kind of impurity is reported.
 
 use super::*;
 use std::sync::atomic::AtomicU32;
@@ -8,7 +8,7 @@ fn checking() -> Embedded {
 }
 
 /// What the engine says of a body.
-fn told(body: impl FnMut(&mut RawTx<'_>) -> Result<()> + Send + 'static) -> String {
+fn answer(body: impl FnMut(&mut RawTx<'_>) -> Result<()> + Send + 'static) -> String {
     let engine = checking();
     set(&engine, "a", "1");
     match transaction(&engine, body) {
@@ -42,7 +42,7 @@ fn a_pure_body_runs_for_each_first_read_and_twice() {
 #[test]
 fn a_body_that_counts_its_runs_is_found() {
     let mut runs = 0;
-    let difference = told(move |tx| {
+    let difference = answer(move |tx| {
         runs += 1;
         put_number(tx, &key("b"), runs)
     });
@@ -53,7 +53,7 @@ fn a_body_that_counts_its_runs_is_found() {
 #[test]
 fn a_body_that_writes_only_once_is_found() {
     let mut sent = false;
-    let difference = told(move |tx| {
+    let difference = answer(move |tx| {
         if !std::mem::replace(&mut sent, true) {
             tx.publish(bytes("channel"), bytes("once"))?;
         }
@@ -68,7 +68,7 @@ fn a_body_that_writes_only_once_is_found() {
 #[test]
 fn a_body_that_fails_only_once_is_found() {
     let mut failed = false;
-    let difference = told(move |tx| {
+    let difference = answer(move |tx| {
         put_number(tx, &key("b"), 1)?;
         if std::mem::replace(&mut failed, true) { Ok(()) } else { Err(Error::Closed) }
     });
@@ -77,7 +77,7 @@ fn a_body_that_fails_only_once_is_found() {
 
 #[test]
 fn a_body_that_unwraps_a_read_is_found() {
-    let difference = told(|tx| {
+    let difference = answer(|tx| {
         let found = match tx.text(&key("a")) {
             Ok(found) => found.is_some(),
             // As `.unwrap()`, but without the hook's trace on stderr.
@@ -91,7 +91,7 @@ fn a_body_that_unwraps_a_read_is_found() {
 #[test]
 fn a_body_that_reads_other_keys_in_each_run_is_found() {
     let mut runs = 0;
-    let difference = told(move |tx| {
+    let difference = answer(move |tx| {
         runs += 1;
         number(tx, &key(format!("key {runs}"))).map(drop)
     });

@@ -374,9 +374,9 @@ async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
                 deadline: Duration::from_secs(9),
                 seed: 1,
             };
-            let told = engine.run(order).await.map(drop).unwrap_err();
-            let stopped = matches!(told, Error::JournalStopped { .. });
-            assert_eq!(stopped, broken, "body {number}: {told}");
+            let answer = engine.run(order).await.map(drop).unwrap_err();
+            let stopped = matches!(answer, Error::JournalStopped { .. });
+            assert_eq!(stopped, broken, "body {number}: {answer}");
             let on_disk = reloaded(&disk.crash(0), &clock);
             assert_eq!(on_disk.iter().any(|record| record.key == "k"), !broken, "body {number}");
         }

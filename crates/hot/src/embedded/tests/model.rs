@@ -264,9 +264,9 @@ proptest! {
                 continue;
             }
             let applied = model.apply(&key, &operation);
-            let told = write(&engine, vec![(key, operation.clone())]);
-            prop_assert_eq!(told.is_ok(), applied, "{:?}: {:?}", operation, told);
-            let refused = match &told {
+            let answer = write(&engine, vec![(key, operation.clone())]);
+            prop_assert_eq!(answer.is_ok(), applied, "{:?}: {:?}", operation, answer);
+            let refused = match &answer {
                 Err(Error::WrongType { .. } | Error::Corrupt { .. } | Error::Overflow { .. }) => true,
                 Err(Error::Invalid { what, .. }) => *what == "index",
                 _ => false,
@@ -300,11 +300,11 @@ proptest! {
         };
         let reads: Vec<_> = reads.into_iter().filter(|(key, read)| !two_types(key, read)).collect();
         let asked = reads.clone();
-        let told = transaction(&engine, move |tx| {
+        let answer = transaction(&engine, move |tx| {
             list.iter().try_for_each(|(key, write)| tx.write(key.clone(), write.clone()))?;
             Ok(asked.iter().map(|(key, read)| tx.read(key, read.clone())).collect::<Vec<_>>())
         });
-        match told {
+        match answer {
             // All or nothing: a list that cannot be applied leaves no trace.
             Err(_) => prop_assert_eq!(dump(&engine.inner), unchanged),
             Ok(inside) => for ((key, read), inside) in reads.into_iter().zip(inside) {

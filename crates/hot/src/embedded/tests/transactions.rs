@@ -6,12 +6,12 @@ use crate::pubsub::Event;
 #[test]
 fn a_body_that_fails_leaves_no_trace() {
     let (engine, _) = by_hand();
-    let told = transaction(&engine, |tx| {
+    let answer = transaction(&engine, |tx| {
         put_number(tx, &key("a"), 1)?;
         tx.publish(bytes("c"), bytes("m"))?;
         Err::<(), _>(Error::Closed)
     });
-    assert_eq!(told, Err(Error::Closed));
+    assert_eq!(answer, Err(Error::Closed));
     assert!(engine.is_empty());
 }
 
@@ -19,7 +19,7 @@ fn a_body_that_fails_leaves_no_trace() {
 fn a_panic_is_an_error_and_releases_the_locks() {
     let (engine, _) = by_hand();
     set(&engine, "a", "1");
-    let told = transaction(&engine, |tx| {
+    let answer = transaction(&engine, |tx| {
         put_number(tx, &key("a"), 2)?;
         tx.text(&key("a"))?;
         if true {
@@ -27,7 +27,7 @@ fn a_panic_is_an_error_and_releases_the_locks() {
         }
         Ok(())
     });
-    assert_eq!(told, Err(Error::Panicked { message: "the rule of the game".into() }));
+    assert_eq!(answer, Err(Error::Panicked { message: "the rule of the game".into() }));
     assert_eq!(text(&engine, "a").as_deref(), Some("1"));
     set(&engine, "a", "3");
 }
@@ -37,11 +37,11 @@ fn a_body_that_starts_a_transaction_is_told_instead_of_waiting_for_itself() {
     let (engine, _) = by_hand();
     let engine = Arc::new(engine);
     let inner = engine.clone();
-    let told = transaction(&engine, move |tx| {
+    let answer = transaction(&engine, move |tx| {
         tx.text(&key("a"))?;
         Ok(write(&inner, vec![(key("a"), Write::Del)]))
     });
-    assert_eq!(told, Ok(Err(Error::InsideTransaction)));
+    assert_eq!(answer, Ok(Err(Error::InsideTransaction)));
     set(&engine, "a", "afterwards transactions work");
 }
 
@@ -49,16 +49,16 @@ fn a_body_that_starts_a_transaction_is_told_instead_of_waiting_for_itself() {
 fn one_wrong_type_refuses_the_whole_list() {
     let (engine, _) = by_hand();
     set(&engine, "text", "abc");
-    let told = write(
+    let answer = write(
         &engine,
         vec![
             (key("new"), Write::Set(bytes("x"), Expiry::Never)),
             (key("text"), Write::SAdd(vec![bytes("m")])),
         ],
     );
-    let Err(Error::WrongType { key: named, expected: "set", found: KindFound::Kind(Kind::Text) }) = told
+    let Err(Error::WrongType { key: named, expected: "set", found: KindFound::Kind(Kind::Text) }) = answer
     else {
-        panic!("{told:?}")
+        panic!("{answer:?}")
     };
     assert_eq!(named, "text");
     assert_eq!(text(&engine, "new"), None);
