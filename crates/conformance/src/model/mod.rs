@@ -4,8 +4,8 @@
 //! What a transaction means: its reads and writes are made one after the other on a copy; if a write is
 //! refused, the copy is thrown away and the transaction is refused; otherwise the copy is the new keyspace.
 
-mod answer;
 mod change;
+mod reply;
 
 use crate::external::StoredValue;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ impl Model {
         let mut answers = Vec::new();
         for op in ops {
             match op {
-                Op::Read(key, read) => answers.push(answer::answer(copy.keys.get(key), read)),
+                Op::Read(key, read) => answers.push(reply::reply_to(copy.keys.get(key), read)),
                 Op::Write(key, write) => copy.write(*key, write)?,
             }
         }

@@ -13,7 +13,7 @@
 //! moved. What a transaction reads is therefore true at one moment of the engine's clock, deadlines included.
 
 use super::Inner;
-use super::read::answer;
+use super::read::reply_to;
 use super::shard::{KeyHash, Shard};
 use super::slab::{Entry, NEVER};
 use super::value::Value;
@@ -173,8 +173,8 @@ impl ReadSource for Locked<'_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         let (shard, found) = self.find(self.engine.hash(key), key)?;
         Ok(match found {
-            Lookup::Live(position) => answer(Some(shard.at(position)), read),
-            _ => answer(None, read),
+            Lookup::Live(position) => reply_to(Some(shard.at(position)), read),
+            _ => reply_to(None, read),
         })
     }
 

@@ -43,7 +43,7 @@ use self::durability::Persistence;
 use self::locks::{ALL, Locked, text_of};
 use self::memory::Memory;
 use self::pubsub::PubSub;
-use self::read::answer;
+use self::read::reply_to;
 use self::shard::{KeyHash, Shard};
 use self::slab::NEVER;
 use crate::command::{RawKey, Read, Reply};
@@ -198,7 +198,7 @@ impl Inner {
     fn read(&self, key: &[u8], read: &Read) -> Reply {
         let hashed = self.hash(key);
         let shard = self.shards[hashed.shard()].lock();
-        answer(shard.living(hashed, key, || self.ticker.now()), read)
+        reply_to(shard.living(hashed, key, || self.ticker.now()), read)
     }
 
     #[inline]

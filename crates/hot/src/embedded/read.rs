@@ -1,4 +1,4 @@
-//! Answers a read from an entry, or for an absent key.
+//! The reply to a read of an entry, or of an absent key.
 
 use super::slab::{Entry, NEVER};
 use super::sorted_blocks::Item;
@@ -8,8 +8,8 @@ use crate::limits::REPLY_ELEMENTS_MAX;
 use crate::tx::overlay::resolve;
 use bytes::Bytes;
 
-/// Answers a read. `None` = the key is not there (or has ended).
-pub(super) fn answer(entry: Option<&Entry>, read: &Read) -> Reply {
+/// The reply to a read. `None` = the key is not there (or has ended).
+pub(super) fn reply_to(entry: Option<&Entry>, read: &Read) -> Reply {
     let Some(entry) = entry else { return absent(read) };
     match read {
         Read::Exists => return Reply::Int(1),

@@ -47,7 +47,7 @@ pub(super) fn error(request: Option<&str>, code: &str, message: &str) -> Utf8Byt
 /// A claim failed.
 pub(super) fn take_player_fail(player: &PlayerId, error: &Error) -> Utf8Bytes {
     let payload = json!({ "player_id": player, "code": error.code(), "message": super::session::public_error_text(error) });
-    answer("TAKE_PLAYER_FAIL", payload)
+    frame("TAKE_PLAYER_FAIL", payload)
 }
 
 pub(super) fn parse_error(parse: &ParseError) -> Utf8Bytes {
@@ -55,7 +55,7 @@ pub(super) fn parse_error(parse: &ParseError) -> Utf8Bytes {
 }
 
 /// The answer to a client message.
-pub(super) fn answer(kind: &str, payload: Value) -> Utf8Bytes {
+pub(super) fn frame(kind: &str, payload: Value) -> Utf8Bytes {
     envelope(kind, None, payload)
 }
 

@@ -145,7 +145,7 @@ impl Session {
             }
             ClientMessage::TakePlayer(take) => {
                 rooms.take_player(code, device, &take.player_id).await?;
-                return Ok(Some(server_message::answer(
+                return Ok(Some(server_message::frame(
                     "TAKE_PLAYER_OK",
                     json!({ "player_id": take.player_id }),
                 )));
@@ -174,7 +174,7 @@ impl Session {
             ClientMessage::SubmitVote(vote) => {
                 rooms.submit_vote(code, device, &vote.round_id, &vote.item_id, vote.selections).await?;
                 let payload = json!({ "round_id": vote.round_id, "item_id": vote.item_id });
-                return Ok(Some(server_message::answer("VOTE_ACK", payload)));
+                return Ok(Some(server_message::frame("VOTE_ACK", payload)));
             }
             ClientMessage::ForceCloseVote => drop(rooms.force_close_vote(self.master()?).await?),
             ClientMessage::RevealItem => rooms.reveal(self.master()?).await?,
@@ -182,7 +182,7 @@ impl Session {
             ClientMessage::LockLobby(lock) => rooms.lock_lobby(self.master()?, lock.locked).await?,
             ClientMessage::BanPlayer(of) => {
                 let ban_id = rooms.ban_player(self.master()?, &of.player_id).await?;
-                return Ok(Some(server_message::answer("BAN_PLAYER_OK", json!({ "ban_id": ban_id }))));
+                return Ok(Some(server_message::frame("BAN_PLAYER_OK", json!({ "ban_id": ban_id }))));
             }
             ClientMessage::Unban(unban) => rooms.unban(self.master()?, &unban.ban_id).await?,
             ClientMessage::PlayAgain(again) => rooms.play_again(self.master()?, again.keep_rounds).await?,

@@ -7,7 +7,7 @@ use emberkeep_hot::command::{LexBound, Read, Reply, Score, ScoreBound, ZSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reply; `None` if the key is of another type.
-pub(super) fn answer(entry: Option<&Entry>, read: &Read) -> Option<Reply> {
+pub(super) fn reply_to(entry: Option<&Entry>, read: &Read) -> Option<Reply> {
     match read {
         Read::Exists => return Some(Reply::Int(entry.is_some() as i64)),
         Read::ExpireTime => {
