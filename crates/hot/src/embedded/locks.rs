@@ -19,7 +19,7 @@ use super::slab::{Entry, NEVER};
 use super::value::Value;
 use crate::command::{Kind, KindFound, RawKey, Read, Reply, wrong_type};
 use crate::error::{Error, Result};
-use crate::limits::{SHARDS, VALUE_BYTES_MAX};
+use crate::limits::{SHARDS, SHARDS_OF_STATE, VALUE_BYTES_MAX};
 use crate::tx::ReadSource;
 use bytes::Bytes;
 use parking_lot::MutexGuard;
@@ -29,6 +29,8 @@ use smallvec::SmallVec;
 pub(super) type Mask = u128;
 /// All of them.
 pub(super) const ALL: Mask = Mask::MAX >> (128 - SHARDS);
+/// Those of state, which are below those of logs.
+const STATE: Mask = (1 << SHARDS_OF_STATE) - 1;
 
 /// The shards that a run holds, ascending.
 pub(super) struct Locked<'a> {
@@ -124,6 +126,16 @@ impl<'a> Locked<'a> {
         self.guards.insert(place, guard);
         self.held |= bit;
         Ok(true)
+    }
+
+    /// Gives back the locks of logs, if there are others: the first lock counts the commit. The run may lock
+    /// nothing more.
+    pub(super) fn release_logs(&mut self) {
+        let others = self.held & STATE;
+        if others != 0 && others != self.held {
+            self.guards.truncate(others.count_ones() as usize);
+            self.held = others;
+        }
     }
 
     /// The entry of a log after [`Locked::lock_for_append`], and whether it has expired. A lock that was waited

@@ -35,6 +35,12 @@ impl KeyHash {
         (self.0 >> 32) as usize
     }
 
+    /// Whether that is a shard of logs.
+    #[inline]
+    pub(super) fn is_log(self) -> bool {
+        self.shard() >= SHARDS_OF_STATE
+    }
+
     #[inline]
     fn local(self) -> u32 {
         self.0 as u32

@@ -7,8 +7,10 @@
 //! 3. check preconditions and reserve memory;
 //! 4. turn deadlines with a condition into what they do;
 //! 5. append the writes to the journal;
-//! 6. apply them;
-//! 7. deliver the messages.
+//! 6. apply those of logs and give back their locks: all writers of a log wait for them. A reader of an entry
+//!    still waits for the state that it describes;
+//! 7. apply the others;
+//! 8. deliver the messages.
 //!
 //! Nothing before 5 has an effect, nothing after it can fail.
 
@@ -44,20 +46,25 @@ thread_local! {
 }
 
 /// The thread's buffers on loan. They return when this is dropped, after the locks.
-struct Loan(Box<Scratch>);
+struct Loan(Option<Box<Scratch>>);
 
 impl Loan {
     fn take() -> Loan {
-        Loan(SCRATCH.take().unwrap_or_default())
+        Loan(SCRATCH.take())
+    }
+
+    fn scratch(&mut self) -> &mut Scratch {
+        self.0.get_or_insert_default()
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        let mut scratch = std::mem::take(&mut self.0);
-        scratch.effects.clear();
-        scratch.garbage.clear();
-        SCRATCH.set(Some(scratch));
+        if let Some(mut scratch) = self.0.take() {
+            scratch.effects.clear();
+            scratch.garbage.clear();
+            SCRATCH.set(Some(scratch));
+        }
     }
 }
 
@@ -89,7 +96,7 @@ struct Call<'a> {
 impl Call<'_> {
     fn run(mut self) -> LocalOutcome {
         let mut loan = Loan::take();
-        let scratch = &mut *loan.0;
+        let scratch = loan.scratch();
         let mut checked = self.inner.checks_closures.then(CheckedRuns::default);
         let mut wanted = 0;
         for attempts in 1.. {
@@ -159,6 +166,8 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
         log::expand(locked, effects)?;
         hashes.extend(effects.writes[hashes.len()..].iter().map(|(key, _)| locked.engine.hash(key)));
     }
+    // Messages are delivered in the order of their log entries. Those that only wake followers need no order.
+    let keeps_order = !effects.messages.is_empty();
     if !effects.woken.is_empty() {
         log::wake(locked.engine, effects);
     }
@@ -173,7 +182,14 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
     engine.memory.reserve(reserved)?;
     // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
-    apply_all(locked, &effects.writes, hashes, garbage, reserved)?;
+    let growth = apply_some(locked, &effects.writes, hashes, garbage, KeyHash::is_log)?;
+    if !keeps_order {
+        locked.release_logs();
+    }
+    let growth = growth + apply_some(locked, &effects.writes, hashes, garbage, |hashed| !hashed.is_log())?;
+    if engine.memory.is_limited() {
+        engine.memory.adjust(growth - reserved as i64);
+    }
     engine.deliver(effects);
     // Counted in a shard that is locked anyway: a shared counter would move its cache line between all cores.
     match locked.shards().next() {
@@ -185,12 +201,9 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
 
 fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut Vec<KeyHash>) -> Result<()> {
     hashes.clear();
-    for (key, _) in writes {
-        let hashed = locked.engine.hash(key);
-        locked.shard(hashed)?;
-        hashes.push(hashed);
-    }
-    Ok(())
+    hashes.extend(writes.iter().map(|(key, _)| locked.engine.hash(key)));
+    // After a missed lock the others are tried too, so that the next run takes all of them first.
+    hashes.iter().fold(Ok(()), |taken, hashed| locked.shard(*hashed).map(drop).and(taken))
 }
 
 /// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose
@@ -239,17 +252,18 @@ fn delete_first(expired: &[usize], effects: &mut Effects, hashes: &mut Vec<KeyHa
     hashes.splice(0..0, hashed);
 }
 
-fn apply_all(
+/// Applies the writes of some shards. Returns by how many bytes they grew, if memory is limited.
+fn apply_some(
     locked: &mut Locked<'_>,
     writes: &[(RawKey, Write)],
     hashes: &[KeyHash],
     garbage: &mut Garbage,
-    reserved: usize,
-) -> Result<()> {
-    let engine = locked.engine;
+    chosen: impl Fn(KeyHash) -> bool,
+) -> Result<i64> {
+    let is_limited = locked.engine.memory.is_limited();
     let bytes = |locked: &mut Locked<'_>| locked.shards().map(|shard| shard.bytes() as i64).sum::<i64>();
-    let before = if engine.memory.is_limited() { bytes(locked) } else { 0 };
-    for ((key, write), hashed) in writes.iter().zip(hashes) {
+    let before = if is_limited { bytes(locked) } else { 0 };
+    for ((key, write), hashed) in writes.iter().zip(hashes).filter(|(_, hashed)| chosen(**hashed)) {
         let shard = locked.shard(*hashed)?;
         if let Err(refused) = apply(shard, *hashed, key, write, garbage) {
             // The check before makes this impossible. Should it happen, it must not be silent.
@@ -260,8 +274,5 @@ fn apply_all(
             });
         }
     }
-    if engine.memory.is_limited() {
-        engine.memory.adjust(bytes(locked) - before - reserved as i64);
-    }
-    Ok(())
+    Ok(if is_limited { bytes(locked) - before } else { 0 })
 }

@@ -27,6 +27,7 @@ use bytes::Bytes;
 use emberkeep_schema::{
     Automatic, Channel, Codec, Family, Given, Key, KeyLayout, Partition, Piece, Set, Text,
 };
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,13 +36,13 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
-    layout: Arc<KeyLayout>,
+    layout: &'static KeyLayout,
 }
 
 impl Store {
     /// A store on an engine.
     pub fn new(engine: Arc<dyn Engine>) -> Store {
-        let layout = Arc::new(engine.key_layout().clone());
+        let layout = shared_layout(engine.key_layout());
         Store { engine, layout }
     }
 
@@ -60,7 +61,7 @@ impl Store {
 
     /// How keys are rendered on the engine.
     pub fn key_layout(&self) -> &KeyLayout {
-        &self.layout
+        self.layout
     }
 
     /// The engine's name, without credentials.
@@ -112,15 +113,15 @@ impl Store {
         F: Family<Kind = Channel<C>>,
         C: Codec,
     {
-        self.engine.subscribe(vec![], vec![glob_of::<F>(&self.layout, None).into()]).await
+        self.engine.subscribe(vec![], vec![glob_of::<F>(self.layout, None).into()]).await
     }
 
     /// One page of a family's keys over all partitions. After a server restarts or slots of a Cluster move,
     /// the cursor is refused (`Error::Invalid`): start again without one.
     pub async fn scan<F: Family>(&self, from: Option<Cursor>, count: usize) -> Result<ScanPage<F>> {
-        let pattern = glob_of::<F>(&self.layout, None);
+        let pattern = glob_of::<F>(self.layout, None);
         let page = self.engine.scan(from, &pattern, count).await?;
-        let keys = page.keys.iter().filter_map(|raw| F::parse(&self.layout, raw)).collect();
+        let keys = page.keys.iter().filter_map(|raw| F::parse(self.layout, raw)).collect();
         Ok(ScanPage { keys, next: page.next })
     }
 
@@ -139,6 +140,21 @@ pub struct ScanPage<F: Family> {
 }
 
 /// The glob pattern of all keys of a family, in one partition or in all.
+/// The process's one copy of a layout. Every transaction needs it, on any thread: a reference count would move
+/// its cache line between all cores.
+fn shared_layout(layout: &KeyLayout) -> &'static KeyLayout {
+    static LAYOUTS: Mutex<Vec<&'static KeyLayout>> = Mutex::new(Vec::new());
+    let mut layouts = LAYOUTS.lock();
+    match layouts.iter().find(|known| **known == layout) {
+        Some(known) => known,
+        None => {
+            let new = Box::leak(Box::new(layout.clone()));
+            layouts.push(new);
+            new
+        }
+    }
+}
+
 fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
     let push_partition = |out: &mut Vec<u8>| match partition {
@@ -240,7 +256,7 @@ impl<P: Partition> Scope<P> {
     }
 
     fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
-        rendered(&self.store.layout, &self.partition, key)
+        rendered(self.store.layout, &self.partition, key)
     }
 
     /// Sets a value in a transaction of its own.

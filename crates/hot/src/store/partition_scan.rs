@@ -25,7 +25,7 @@ impl<P: Partition> Scope<P> {
     where
         F: Family<Partition = P>,
     {
-        let layout = &self.store.layout;
+        let layout = self.store.layout;
         let pattern = glob_of::<F>(layout, Some(&self.text));
         let page = self.store.engine.scan_partition(&self.text, from, &pattern, count).await?;
         // A part may contain what separates parts, so each key is parsed, rendered again and compared.

@@ -29,7 +29,7 @@ impl<P: Partition> Scope<P> {
         C: Codec,
     {
         with_buffers(|name, text| {
-            key.render(&self.store.layout, &self.partition, name);
+            key.render(self.store.layout, &self.partition, name);
             Some(match self.store.engine.get_local(name, text)? {
                 Ok(true) => decoded::<F, C>(name, text).map(Some),
                 Ok(false) => Ok(None),

@@ -161,7 +161,7 @@ impl<'s> Call<'s> {
     }
 
     fn run(&self) -> Run {
-        Run::new(self.store.layout.clone(), self.operation)
+        Run::new(self.store.layout, self.operation)
     }
 
     fn is_new(&self) -> bool {

@@ -9,7 +9,6 @@ use super::{Event, RawTx, ReadTx, Transaction, Tx};
 use crate::error::{Error, Result};
 use emberkeep_schema::{KeyLayout, Partition};
 use std::any::Any;
-use std::sync::Arc;
 
 /// A body, the partition it runs in, and the result of its last run.
 pub(crate) struct ClosureTransaction<P, F, T, E> {
@@ -21,13 +20,13 @@ pub(crate) struct ClosureTransaction<P, F, T, E> {
 
 /// What the transaction of every closure has.
 pub(crate) struct Run {
-    layout: Arc<KeyLayout>,
+    layout: &'static KeyLayout,
     families: Families,
     operation: Option<&'static Operation>,
 }
 
 impl Run {
-    pub(crate) fn new(layout: Arc<KeyLayout>, operation: Option<&'static Operation>) -> Run {
+    pub(crate) fn new(layout: &'static KeyLayout, operation: Option<&'static Operation>) -> Run {
         Run { layout, families: Families::default(), operation }
     }
 
@@ -85,7 +84,7 @@ where
     }
 
     fn explain(&self, error: Error) -> Error {
-        self.run.families.explain(&self.run.layout, error)
+        self.run.families.explain(self.run.layout, error)
     }
 
     fn name(&self) -> Option<&'static str> {

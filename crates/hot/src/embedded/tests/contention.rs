@@ -207,3 +207,46 @@ fn appending_to_shared_logs_makes_no_transaction_run_again() {
         assert_eq!(read(&engine, log, LAST), Reply::List(vec![Bytes::from(format!("{}:e", 2 * EACH))]));
     }
 }
+
+/// The lock of a log is given back before the other writes are applied, yet no reader sees the entry without them.
+#[test]
+fn an_entry_is_never_seen_before_the_state_that_it_describes() {
+    const WRITES: i64 = 4_000;
+    let (engine, _) = by_hand();
+    let append = |n: i64| LogAppend {
+        log: key("log:numbers"),
+        entry: Bytes::from(n.to_string()),
+        entries_max: 10,
+        overflow: Overflow::DropOldest,
+        expiry: LogExpiry::Keep,
+    };
+    in_parallel(3, |who| {
+        for n in 1..=WRITES {
+            if who == 0 {
+                let write = move |tx: &mut RawTx<'_>| {
+                    (0..8).try_for_each(|place| put_number(tx, &key(format!("state:{place}")), n))?;
+                    tx.append(append(n))
+                };
+                transaction(&engine, write).unwrap();
+                continue;
+            }
+            // One reads in a transaction, the other one call after the other.
+            let (entry, state) = if who == 1 {
+                let read = |tx: &mut RawTx<'_>| {
+                    let entry = tx.read(&key("log:numbers"), LAST)?;
+                    Ok((entry, number(tx, &key("state:7"))?))
+                };
+                transaction(&engine, read).unwrap()
+            } else {
+                let entry = read(&engine, "log:numbers", LAST);
+                (entry, text(&engine, "state:7").map_or(0, |text| text.parse().unwrap()))
+            };
+            let Reply::List(tail) = entry else { panic!("{entry:?}") };
+            let described = tail.first().map_or(0, |line| {
+                let line = std::str::from_utf8(line).unwrap();
+                line.split(':').next_back().unwrap().parse().unwrap()
+            });
+            assert!(state >= described, "entry {described} was seen before its state, which was {state}");
+        }
+    });
+}
