@@ -128,11 +128,16 @@ impl<'a> Locked<'a> {
         Ok(true)
     }
 
+    /// Whether it has the lock of a log.
+    pub(super) fn holds_logs(&self) -> bool {
+        self.held & !STATE != 0
+    }
+
     /// Gives back the locks of logs, if there are others: the first lock counts the commit. The run may lock
     /// nothing more.
     pub(super) fn release_logs(&mut self) {
         let others = self.held & STATE;
-        if others != 0 && others != self.held {
+        if others != 0 {
             self.guards.truncate(others.count_ones() as usize);
             self.held = others;
         }

@@ -182,11 +182,14 @@ fn commit(locked: &mut Locked<'_>, scratch: &mut Scratch) -> Result<Lsn> {
     engine.memory.reserve(reserved)?;
     // From here on the transaction is committed: a crash after this line loads it from the journal.
     let lsn = engine.append(effects).inspect_err(|_| engine.memory.adjust(-(reserved as i64)))?;
-    let growth = apply_some(locked, &effects.writes, hashes, garbage, KeyHash::is_log)?;
-    if !keeps_order {
-        locked.release_logs();
+    let mut growth = 0;
+    if locked.holds_logs() {
+        growth += apply_some(locked, &effects.writes, hashes, garbage, KeyHash::is_log)?;
+        if !keeps_order {
+            locked.release_logs();
+        }
     }
-    let growth = growth + apply_some(locked, &effects.writes, hashes, garbage, |hashed| !hashed.is_log())?;
+    growth += apply_some(locked, &effects.writes, hashes, garbage, |hashed| !hashed.is_log())?;
     if engine.memory.is_limited() {
         engine.memory.adjust(growth - reserved as i64);
     }

@@ -116,6 +116,8 @@ async fn schemas_of_records_name_the_fields_that_are_written() {
         "data": {"stateInfo": {"0": [event], "-1": []}, "timeoutInfo": {"0": 5}}});
     let reactor = server.post(&format!("{FIELD}/reactors"), reactor).await.json(201);
     compare(&document, "Reactor", &reactor);
+    let classification = &document["components"]["schemas"]["NewReactor"]["properties"]["classification"];
+    assert_eq!(classification["minimum"], 1, "0 is refused");
     compare(&document, "TenantFields", &reactor["tenant"]);
     compare(&document, "ReactorData", &reactor["data"]);
     compare(&document, "Point", &reactor["data"]["tl"]);
