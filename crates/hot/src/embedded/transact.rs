@@ -143,13 +143,12 @@ impl Call<'_> {
             }
             Some(runs) => runs.run(locked, self.transaction, effects, self.seed),
         };
-        if commits == Err(Error::Suspended) {
+        if matches!(commits, Err(Error::Suspended)) {
             return Err(Error::Suspended);
         }
         let began = std::mem::replace(&mut self.ended, Instant::now());
-        let took = self.ended - began;
-        if took > BODY_WARN {
-            let (partition, name) = (show(self.partition), self.transaction.name());
+        if self.ended > began + BODY_WARN {
+            let (partition, name, took) = (show(self.partition), self.transaction.name(), self.ended - began);
             tracing::warn!(%partition, name, ?took, "the body of a transaction ran long under its locks");
         }
         if commits? && !scratch.effects.is_empty() {

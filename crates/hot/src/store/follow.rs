@@ -134,7 +134,7 @@ where
         if self.subscription.is_none() {
             // Without it the follower polls; the next read tries again.
             let channels = vec![self.channel.clone()];
-            self.subscription = self.scope.store.subscribe(channels, vec![]).await.ok();
+            self.subscription = self.scope.store().subscribe(channels, vec![]).await.ok();
         }
         // A message from before this read tells nothing new.
         while self.subscription.as_mut().is_some_and(|messages| messages.try_next().is_some()) {}

@@ -61,7 +61,7 @@ impl<P: Partition> Scope<P> {
         C: Codec,
     {
         let raw = self.raw(key);
-        let page = self.store.engine.scan_fields(&raw, from, count).await.map_err(with_family::<F>)?;
+        let page = self.caller.store.engine.scan_fields(&raw, from, count).await.map_err(with_family::<F>)?;
         let decoded = |(field, value)| (decode::member::<N>(field), decode::member::<C>(value));
         Ok(HashPage { fields: page.fields.into_iter().map(decoded).collect(), next: page.next })
     }

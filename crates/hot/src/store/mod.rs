@@ -49,14 +49,14 @@ impl Store {
     /// The scope of one partition. Every transaction runs in one.
     pub fn scope<P: Partition>(&self, partition: P) -> Scope<P> {
         let text = built_name(|out| partition.write(out));
-        Scope {
+        let caller = Caller {
             store: self.clone(),
-            partition,
             text,
             deadline: TRANSACTION_DEADLINE_DEFAULT,
             prefetched: Vec::new(),
             operation: None,
-        }
+        };
+        Scope { partition, caller }
     }
 
     /// How keys are rendered on the engine.
@@ -189,8 +189,15 @@ fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
 /// One partition of a store. Transactions run in it.
 #[derive(Clone)]
 pub struct Scope<P> {
-    store: Store,
     partition: P,
+    caller: Caller,
+}
+
+/// What a scope of any partition has.
+#[derive(Clone)]
+struct Caller {
+    store: Store,
+    /// The partition as text.
     text: Bytes,
     deadline: Duration,
     prefetched: Vec<(RawKey, Read)>,
@@ -200,7 +207,7 @@ pub struct Scope<P> {
 impl<P: Partition> Scope<P> {
     /// The store.
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.caller.store
     }
 
     /// The partition.
@@ -211,7 +218,7 @@ impl<P: Partition> Scope<P> {
     /// The same scope with another time until `Conflict`, at most
     /// [`TRANSACTION_DEADLINE_MAX`](crate::limits::TRANSACTION_DEADLINE_MAX).
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+        self.caller.deadline = deadline;
         self
     }
 
@@ -221,14 +228,14 @@ impl<P: Partition> Scope<P> {
     /// Names are few and constant, such as `"bid"`; the first
     /// [`OPERATION_NAMES_MAX`](crate::limits::OPERATION_NAMES_MAX) are counted each on its own.
     pub fn named(mut self, name: &'static str) -> Self {
-        self.operation = Some(Operation::named(name));
+        self.caller.operation = Some(Operation::named(name));
         self
     }
 
     /// The same scope. Its transactions prefetch this read: a remote engine fetches all of them together. A
     /// wrong prefetch costs time, never correctness.
     pub fn prefetch<F: Family<Partition = P>>(mut self, key: &Key<F>, read: Read) -> Self {
-        self.prefetched.push((self.raw(key), read));
+        self.caller.prefetched.push((self.raw(key), read));
         self
     }
 
@@ -256,7 +263,7 @@ impl<P: Partition> Scope<P> {
     }
 
     fn raw<F: Family<Partition = P>>(&self, key: &Key<F>) -> RawKey {
-        rendered(self.store.layout, &self.partition, key)
+        rendered(self.caller.store.layout, &self.partition, key)
     }
 
     /// Sets a value in a transaction of its own.
@@ -300,6 +307,6 @@ impl<P: Partition> Scope<P> {
         F: Family<Partition = P, Kind = Channel<C>>,
         C: Codec,
     {
-        self.store.engine.subscribe(vec![self.raw(channel)], vec![]).await
+        self.caller.store.engine.subscribe(vec![self.raw(channel)], vec![]).await
     }
 }

@@ -25,9 +25,9 @@ impl<P: Partition> Scope<P> {
     where
         F: Family<Partition = P>,
     {
-        let layout = self.store.layout;
-        let pattern = glob_of::<F>(layout, Some(&self.text));
-        let page = self.store.engine.scan_partition(&self.text, from, &pattern, count).await?;
+        let layout = self.caller.store.layout;
+        let pattern = glob_of::<F>(layout, Some(&self.caller.text));
+        let page = self.caller.store.engine.scan_partition(&self.caller.text, from, &pattern, count).await?;
         // A part may contain what separates parts, so each key is parsed, rendered again and compared.
         let own =
             |raw: &RawKey| F::parse(layout, raw).map(|(_, key)| key).filter(|key| self.raw(key) == *raw);

@@ -29,8 +29,8 @@ impl<P: Partition> Scope<P> {
         C: Codec,
     {
         with_buffers(|name, text| {
-            key.render(self.store.layout, &self.partition, name);
-            Some(match self.store.engine.get_local(name, text)? {
+            key.render(self.caller.store.layout, &self.partition, name);
+            Some(match self.caller.store.engine.get_local(name, text)? {
                 Ok(true) => decoded::<F, C>(name, text).map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => Err(with_family::<F>(error)),
@@ -195,7 +195,7 @@ impl<P: Partition> Scope<P> {
         let raw = self.raw(key);
         let read = |field| Ok((raw.clone(), Read::HGet(encoded::<F, N>(field)?)));
         let reads = fields.into_iter().map(read).collect::<Result<Vec<_>>>()?;
-        let replies = self.store.engine.read_many(reads.clone()).await?;
+        let replies = self.caller.store.engine.read_many(reads.clone()).await?;
         let checked = reads.iter().zip(replies).map(|((key, read), reply)| reply.checked(key, read));
         checked.map(|reply| decode::own_value::<F, C>(&raw, reply)).collect()
     }
@@ -259,7 +259,7 @@ impl<P: Partition> Scope<P> {
     async fn ask<F: Family<Partition = P>>(&self, key: &Key<F>, read: Read) -> Result<(RawKey, Reply)> {
         let raw = self.raw(key);
         read.check(&raw).map_err(with_family::<F>)?;
-        let replies = self.store.engine.read_many(vec![(raw.clone(), read.clone())]).await?;
+        let replies = self.caller.store.engine.read_many(vec![(raw.clone(), read.clone())]).await?;
         let reply = replies.into_iter().next().unwrap_or(Reply::Nil);
         let reply = reply.checked(&raw, &read).map_err(with_family::<F>)?;
         Ok((raw, reply))
@@ -272,7 +272,7 @@ impl<P: Partition> Scope<P> {
     ) -> Result<Vec<(RawKey, Result<Reply>)>> {
         let raw: Vec<RawKey> = keys.iter().map(|key| self.raw(key)).collect();
         let reads = raw.iter().map(|key| (key.clone(), read.clone())).collect();
-        let replies = self.store.engine.read_many(reads).await?;
+        let replies = self.caller.store.engine.read_many(reads).await?;
         let own = |(key, reply): (RawKey, Reply)| {
             let reply = reply.checked(&key, read);
             (key, reply)

@@ -58,7 +58,8 @@ impl<P: Partition> Scope<P> {
         M: Codec,
     {
         let raw = self.raw(key);
-        let page = self.store.engine.scan_members(&raw, from, count).await.map_err(with_family::<F>)?;
+        let page =
+            self.caller.store.engine.scan_members(&raw, from, count).await.map_err(with_family::<F>)?;
         Ok(SetPage { members: page.members.into_iter().map(decode::member::<M>).collect(), next: page.next })
     }
 }

@@ -3,14 +3,12 @@
 //! A program has a copy of [`Transacting`] for each of its closures. So that holds only what depends on the
 //! closure's types, and [`Call`] does the rest, which is compiled once.
 
-use super::{Scope, Store};
-use crate::command::{RawKey, Read};
+use super::{Caller, Scope};
 use crate::engine::{LocalOutcome, Lsn, Pending, TransactionRequest};
 use crate::error::{Error, Result};
 use crate::limits::YIELD_EVERY;
 use crate::tx::operation::Operation;
 use crate::tx::{ClosureTransaction, ReadTx, Run, Transaction, Tx};
-use bytes::Bytes;
 use emberkeep_schema::Partition;
 use std::cell::Cell;
 use std::future::Future;
@@ -40,7 +38,7 @@ impl<P: Partition> Scope<P> {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let call = Call::new(&self.store, &self.text, &self.prefetched, self.deadline, self.operation);
+        let call = Call::new(&self.caller);
         let transaction = Some(ClosureTransaction::new(body, self.partition.clone(), call.run()));
         Transacting { call, transaction }
     }
@@ -108,10 +106,14 @@ where
         let Transacting { call, transaction } = self.get_mut();
         if call.is_new() {
             let local = transaction.as_mut().expect("a new call has its transaction");
-            if !call.run_local(local)
-                && let Some(transaction) = transaction.take()
-            {
-                call.send(Box::new(transaction));
+            match call.run_local(local) {
+                Ran::Finished(Ok(())) => return Poll::Ready(local.take_result()),
+                Ran::Finished(Err(error)) => return Poll::Ready(Err(error.into())),
+                Ran::Waits => {}
+                Ran::Not => {
+                    let transaction = transaction.take().expect("it did not run");
+                    call.send(Box::new(transaction));
+                }
             }
         }
         let mut remote = match ready!(call.poll(cx)) {
@@ -128,11 +130,7 @@ where
 
 /// A call of an engine and how far it is.
 struct Call<'s> {
-    store: &'s Store,
-    partition: &'s Bytes,
-    prefetched: &'s [(RawKey, Read)],
-    deadline: Duration,
-    operation: Option<&'static Operation>,
+    caller: &'s Caller,
     /// Only of a call with a name.
     started: Option<Instant>,
     state: State<'s>,
@@ -144,99 +142,113 @@ enum State<'s> {
     Waiting(Pending<'s, Result<()>>),
     /// A remote engine has it.
     Sent(Pending<'s, Result<Box<dyn Transaction>>>),
-    /// It ran on this stack, which took this long.
-    Finished(Result<()>, Duration),
     Over,
 }
 
+/// What became of a transaction on the caller's stack.
+enum Ran {
+    /// It ended.
+    Finished(Result<()>),
+    /// It ran, and waits: see [`State::Waiting`].
+    Waits,
+    /// The engine is remote.
+    Not,
+}
+
 impl<'s> Call<'s> {
-    fn new(
-        store: &'s Store,
-        partition: &'s Bytes,
-        prefetched: &'s [(RawKey, Read)],
-        deadline: Duration,
-        operation: Option<&'static Operation>,
-    ) -> Call<'s> {
-        Call { store, partition, prefetched, deadline, operation, started: None, state: State::New }
+    fn new(caller: &'s Caller) -> Call<'s> {
+        Call { caller, started: None, state: State::New }
     }
 
     fn run(&self) -> Run {
-        Run::new(self.store.layout, self.operation)
+        Run::new(self.caller.store.layout, self.caller.operation)
     }
 
     fn is_new(&self) -> bool {
         matches!(self.state, State::New)
     }
 
-    /// Runs the transaction on this stack. `false` = the engine is remote.
-    fn run_local(&mut self, transaction: &mut dyn Transaction) -> bool {
-        let store: &'s Store = self.store;
-        let engine = &store.engine;
-        let Some(outcome) = engine.run_local(self.partition, transaction, engine.seed()) else {
-            return false;
+    /// Runs the transaction on this stack, if the engine is in this process.
+    fn run_local(&mut self, transaction: &mut dyn Transaction) -> Ran {
+        let caller: &'s Caller = self.caller;
+        let engine = &caller.store.engine;
+        let Some(outcome) = engine.run_local(&caller.text, transaction, engine.seed()) else {
+            return Ran::Not;
         };
         let LocalOutcome { result, lsn, started, ended } = outcome;
-        self.state = match lsn {
+        let waiting: Pending<'s, Result<()>> = match lsn {
             // A call inside a closure cannot wait for other tasks.
             Lsn(0) if matches!(result, Err(Error::InsideTransaction)) || !must_yield(ended) => {
-                State::Finished(result, ended - started)
+                self.state = State::Over;
+                let took = || ended.saturating_duration_since(started);
+                return Ran::Finished(count(caller.operation, result, took));
             }
-            Lsn(0) => State::Waiting(Box::pin(async move {
+            Lsn(0) => Box::pin(async move {
                 tokio::task::yield_now().await;
                 result
-            })),
+            }),
             lsn => {
                 let durable = engine.wait_durable(lsn);
-                State::Waiting(Box::pin(async move { durable.await.and(result) }))
+                Box::pin(async move { durable.await.and(result) })
             }
         };
         self.started = Some(started);
-        true
+        self.state = State::Waiting(waiting);
+        Ran::Waits
     }
 
     /// Gives the transaction to the engine.
     fn send(&mut self, transaction: Box<dyn Transaction>) {
-        let store: &'s Store = self.store;
-        let engine = &store.engine;
-        self.started = self.operation.map(|_| Instant::now());
+        let caller: &'s Caller = self.caller;
+        let engine = &caller.store.engine;
+        self.started = caller.operation.map(|_| Instant::now());
         self.state = State::Sent(engine.run(TransactionRequest {
-            partition: self.partition.clone(),
-            prefetched: self.prefetched.to_vec(),
+            partition: caller.text.clone(),
+            prefetched: caller.prefetched.clone(),
             transaction,
-            deadline: self.deadline,
+            deadline: caller.deadline,
             seed: engine.seed(),
         }));
     }
 
     /// `None` = the transaction ran on this stack.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Box<dyn Transaction>>>> {
-        let (result, took) = match &mut self.state {
-            State::Finished(result, took) => (std::mem::replace(result, Ok(())).map(|()| None), Some(*took)),
-            State::Waiting(waiting) => (ready!(waiting.as_mut().poll(cx)).map(|()| None), None),
-            State::Sent(sent) => (ready!(sent.as_mut().poll(cx)).map(Some), None),
+        let result = match &mut self.state {
+            State::Waiting(waiting) => ready!(waiting.as_mut().poll(cx)).map(|()| None),
+            State::Sent(sent) => ready!(sent.as_mut().poll(cx)).map(Some),
             State::New | State::Over => unreachable!("a call is started before it is polled, and ends once"),
         };
         self.state = State::Over;
-        let Some(operation) = self.operation else { return Poll::Ready(result) };
-        let since_start = || self.started.map_or(Duration::ZERO, |started| started.elapsed());
-        let took = took.unwrap_or_else(since_start);
-        operation.count_call(took);
-        tracing::trace!(name = operation.name, ?took, failed = result.is_err(), "transaction ended");
-        Poll::Ready(result.map_err(|error| error.in_transaction(Some(operation.name))))
+        let took = || self.started.map_or(Duration::ZERO, |started| started.elapsed());
+        Poll::Ready(count(self.caller.operation, result, took))
     }
+}
+
+/// Counts a call that ended, if it has a name, and adds the name to its error.
+fn count<T>(
+    operation: Option<&'static Operation>,
+    result: Result<T>,
+    took: impl FnOnce() -> Duration,
+) -> Result<T> {
+    let Some(operation) = operation else { return result };
+    let took = took();
+    operation.count_call(took);
+    tracing::trace!(name = operation.name, ?took, failed = result.is_err(), "transaction ended");
+    result.map_err(|error| error.in_transaction(Some(operation.name)))
 }
 
 /// Whether this thread has run transactions for long enough: without a pause, a loop of transactions that
 /// never wait would starve the other tasks of its thread.
 fn must_yield(now: Instant) -> bool {
     thread_local! {
-        static YIELDED: Cell<Option<Instant>> = const { Cell::new(None) };
+        /// When the thread yields next.
+        static NEXT: Cell<Option<Instant>> = const { Cell::new(None) };
     }
-    match YIELDED.get() {
-        Some(last) if now.saturating_duration_since(last) < YIELD_EVERY => false,
-        last => {
-            YIELDED.set(Some(now));
-            last.is_some()
+    match NEXT.get() {
+        Some(next) if now < next => false,
+        next => {
+            NEXT.set(now.checked_add(YIELD_EVERY));
+            next.is_some()
         }
     }
 }
