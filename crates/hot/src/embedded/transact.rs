@@ -205,7 +205,11 @@ fn lock_writes(locked: &mut Locked<'_>, writes: &[(RawKey, Write)], hashes: &mut
     hashes.clear();
     hashes.extend(writes.iter().map(|(key, _)| locked.engine.hash(key)));
     // After a missed lock the others are tried too, so that the next run takes all of them first.
-    hashes.iter().fold(Ok(()), |taken, hashed| locked.shard(*hashed).map(drop).and(taken))
+    let mut taken = Ok(());
+    for hashed in hashes.iter() {
+        taken = locked.shard(*hashed).map(drop).and(taken);
+    }
+    taken
 }
 
 /// Checks the preconditions of a list whose shards are all locked. Returns the numbers of the writes whose
