@@ -67,7 +67,7 @@
 //! ```
 
 use crate::limits::{HOLDER_BYTES_MAX, LEASE_MS_MAX};
-use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{Family, Json, Key, Partition, Persistent, Text, record};
 use std::time::Duration;
 
@@ -206,19 +206,19 @@ where
     }
 
     /// Refuses a caller that does not hold the lease now. For the transactions that it protects.
-    pub fn check(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<(), LeaseError> {
+    pub fn check(&self, tx: &mut ReadTx<'_, P>, epoch: i64) -> Result<(), LeaseError> {
         let (until, now) = (self.current(tx, epoch)?.until_ms, tx.now());
         if until < now { Err(LeaseError::Ended { epoch, ago: since(until, now) }) } else { Ok(()) }
     }
 
     /// Who holds it now.
-    pub fn holder(&self, tx: &mut Tx<'_, P>) -> Result<Option<LeaseRecord>> {
+    pub fn holder(&self, tx: &mut ReadTx<'_, P>) -> Result<Option<LeaseRecord>> {
         let now = tx.now();
         Ok(tx.get(&self.key)?.filter(|record| record.until_ms >= now))
     }
 
     /// The record of this epoch.
-    fn current(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<LeaseRecord, LeaseError> {
+    fn current(&self, tx: &mut ReadTx<'_, P>, epoch: i64) -> Result<LeaseRecord, LeaseError> {
         match tx.get(&self.key)? {
             Some(record) if record.epoch == epoch && record.until_ms == 0 => {
                 Err(LeaseError::Released { epoch })

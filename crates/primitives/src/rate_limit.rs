@@ -53,7 +53,7 @@ use crate::limits::{RATE_EVENTS_MAX, RATE_WINDOW_MS_MAX, TIDIED_PER_START};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write, ZSlice};
 use emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
-use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Scope, Tx};
 use emberkeep_schema::{Codec, Family, Key, Partition, Refresh, SortedSet, Ttl};
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ where
     }
 
     /// Whether an event would be admitted now. Nothing is counted.
-    pub fn peek(&self, tx: &mut Tx<'_, P>) -> Result<Admission> {
+    pub fn peek(&self, tx: &mut ReadTx<'_, P>) -> Result<Admission> {
         let now = tx.now();
         let counted = self.events(tx, now, None)?.counted;
         Ok(self.admission(counted.len() < self.limit, &counted, now))
@@ -155,7 +155,7 @@ where
         Read::ZRange(ZSlice::Rank(0, count as i64 - 1), true)
     }
 
-    fn events(&self, tx: &mut Tx<'_, P>, now: i64, event: Option<&Bytes>) -> Result<Events> {
+    fn events(&self, tx: &mut ReadTx<'_, P>, now: i64, event: Option<&Bytes>) -> Result<Events> {
         let mut events = Events { counted: Vec::new(), known: false, old: Vec::new() };
         let key = tx.raw_name(&self.key);
         let Reply::Scored(newest) = tx.raw_read(&key, self.newest())? else { return Ok(events) };

@@ -53,7 +53,7 @@ pub use serve::{Driver, ServeReport};
 use crate::limits::DUE_PER_TRANSACTION_MAX;
 use emberkeep_hot::command::{RawKey, Read, ZSlice};
 use emberkeep_hot::store::Member;
-use emberkeep_hot::{Result, Scope, Tx};
+use emberkeep_hot::{ReadTx, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 
 /// Deadlines by time.
@@ -87,7 +87,7 @@ where
     }
 
     /// When something is due.
-    pub fn get(&self, tx: &mut Tx<'_, P>, what: &C::Value) -> Result<Option<i64>> {
+    pub fn get(&self, tx: &mut ReadTx<'_, P>, what: &C::Value) -> Result<Option<i64>> {
         Ok(tx.zscore(&self.key, what)?.map(|at| at as i64))
     }
 
@@ -137,7 +137,7 @@ where
     }
 
     /// When the earliest is due.
-    pub fn next(&self, tx: &mut Tx<'_, P>) -> Result<Option<i64>> {
+    pub fn next(&self, tx: &mut ReadTx<'_, P>) -> Result<Option<i64>> {
         let first = tx.zrange_lossy(&self.key, first_ranks(1), false)?;
         Ok(first.first().map(|(_, at)| *at as i64))
     }

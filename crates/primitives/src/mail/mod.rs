@@ -123,7 +123,7 @@ pub use courier::{
 pub use envelope::{DeadLetter, Envelope, OutboxState, SealedLetter};
 
 use crate::limits::{OUTBOX_LETTERS_MAX, SEQUENCE_MAX};
-use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{
     Automatic, Codec, Family, Json, Key, List, Number, Partition, Persistent, SortedSet, Text,
 };
@@ -219,7 +219,7 @@ fn after(last: i64, now_ms: i64) -> Result<i64> {
 }
 
 /// How many letters of a sender wait.
-pub fn waiting<M: Mail>(tx: &mut Tx<'_, M::From>) -> Result<usize> {
+pub fn waiting<M: Mail>(tx: &mut ReadTx<'_, M::From>) -> Result<usize> {
     tx.zcard(&M::outbox())
 }
 
