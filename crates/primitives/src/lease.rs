@@ -5,8 +5,9 @@
 //!    something, it refuses a holder that was paused for too long, at the moment of the commit: what the new
 //!    holder reads cannot be changed by the old one.
 //! 2. Every [`acquire`](Lease::acquire) that is granted gets an epoch that is greater than all earlier ones.
-//!    It is at least the engine's milliseconds since 1970, so that it also grows after a loss of the key,
-//!    such as by a failover.
+//!    It is at least the engine's milliseconds since 1970. So it also grows after a loss of the key, such as
+//!    by a failover, as long as the clock of the new server is not behind the last epoch. If it is behind, a
+//!    later epoch can be smaller than one that was granted before the loss. Without a loss no clock matters.
 //! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that any caller
 //!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets
 //!    it at once: the name of a holder belongs to one process at a time.

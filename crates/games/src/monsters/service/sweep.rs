@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepReport {
     /// Stale index entries that were removed.
-    pub ghosts: usize,
+    pub stale: usize,
     /// Monsters that their field's index did not list, and now does.
     pub orphans: usize,
     /// Drop timers of dead or removed monsters that were deleted.
@@ -33,7 +33,7 @@ pub struct SweepReport {
 impl SweepReport {
     /// Adds the result of a transaction.
     pub(super) fn add(&mut self, other: SweepReport) {
-        self.ghosts += other.ghosts;
+        self.stale += other.stale;
         self.orphans += other.orphans;
         self.timers += other.timers;
         self.cooldowns += other.cooldowns;
@@ -140,7 +140,7 @@ impl Sweep {
     /// What was repaired so far.
     pub fn report(&self) -> SweepReport {
         let (indexes, mut report) = (self.indexes.swept(), self.report.clone());
-        (report.ghosts, report.orphans) = (indexes.ghosts, indexes.orphans);
+        (report.stale, report.orphans) = (indexes.stale, indexes.orphans);
         report.corrupt.extend(indexes.corrupt.iter().cloned());
         report
     }

@@ -67,7 +67,7 @@ impl Reactors {
     /// # async fn main() -> Result<(), Error> {
     /// # let reactors = Reactors::new(Store::new(std::sync::Arc::new(Embedded::in_memory())));
     /// let report = reactors.sweep().run(std::time::Duration::from_millis(1)).await?;
-    /// assert_eq!(report.fields.ghosts, 0);
+    /// assert_eq!(report.fields.stale, 0);
     /// # Ok(())
     /// # }
     /// ```
