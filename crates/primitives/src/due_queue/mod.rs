@@ -6,10 +6,10 @@
 //!    the set in the caller's transaction, together with the caller's other writes.
 //! 3. Nothing is due early: the engine's clock decides, not the caller's.
 //! 4. [`serve`](DueQueue::serve) runs a handler for each deadline when it comes, in the transaction that
-//!    removes it. It sleeps until the next one. An earlier one that is set in this process wakes it, which
-//!    takes at most 85 ms (`DUE_RECHECK_AFTER`) if the transaction that sets it takes no longer; one of
-//!    another process is noticed within [`DUE_POLL_EVERY`](crate::limits::DUE_POLL_EVERY). Never early, and
-//!    no later than that plus the time of the transactions before it.
+//!    removes it. It sleeps until the next one. An earlier one that is set in this process wakes it: it is
+//!    noticed at most 64 ms after its commit, if that comes within 85 ms
+//!    ([`DUE_RECHECK_AFTER`](crate::limits::DUE_RECHECK_AFTER)). A later one, and one of another process, is
+//!    noticed within [`DUE_POLL_EVERY`](crate::limits::DUE_POLL_EVERY).
 //!
 //! One key, the caller's: a sorted set of what is due, with the time as score. A member that cannot be
 //! decoded is dropped when it is due.

@@ -96,10 +96,10 @@ where
     /// [`on_error`](Driver::on_error); it is counted in [`ServeReport::failed`]. The entry gets a later deadline
     /// and is tried again, with growing pauses. The handler may set the entry or others anew.
     ///
-    /// How late a handler runs: a deadline that a running driver has read is met within a few milliseconds.
-    /// One that this process sets, and that is earlier than all others, is noticed at most 85 ms after its
-    /// transaction began, unless that transaction takes longer; one of another process within
-    /// [`poll_every`](Driver::poll_every).
+    /// How late a handler can run: a deadline that the driver knows is met as exactly as a timer of tokio. One
+    /// that this process sets before all others is noticed at most 64 ms after its commit, if that comes
+    /// within 85 ms of the call of [`set`](DueQueue::set). A later one, and one of another process, is noticed
+    /// within [`poll_every`](Driver::poll_every).
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};

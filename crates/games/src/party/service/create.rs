@@ -59,15 +59,8 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Re
     wipe(tx)?;
     let (room_code, now) = (tx.partition().0, tx.now());
     let until = end_of(now, 0);
-    let meta = Meta {
-        room_code,
-        created_at: now,
-        expires_at: until,
-        master_hash: hash.to_owned(),
-        protocol_version: PROTOCOL_VERSION,
-        strict_devices,
-        extra: Default::default(),
-    };
+    let meta = Meta::new(room_code, now, until, hash.to_owned(), PROTOCOL_VERSION);
+    let meta = Meta { strict_devices, ..meta };
     tx.put_until(&ROOM_META.key(), &meta, until + TOMBSTONE_LIFE.as_millis() as i64)?;
     tx.put_until(&ROOM_STATE.key(), &State::in_lobby(room_code), until)?;
     enroll_common(tx, until)?;
