@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const URL: &str = "EMBERKEEP_COURIER_URL";
-const KILLS: u64 = 40;
+const KILLS: u64 = 60;
 /// What a test may take, on a busy machine.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
@@ -173,7 +173,8 @@ async fn check(store: &Store) -> usize {
             }
             arrived.extend(page);
         }
-        assert_eq!(arrived, (1..=sent).collect::<Vec<_>>(), "from {from:?} to {to:?}");
+        let wrong = (1..).zip(&arrived).find(|(number, body)| number != *body);
+        assert_eq!((wrong, arrived.len()), (None, sent as usize), "from {from:?} to {to:?}");
         letters += arrived.len();
     }
     letters
