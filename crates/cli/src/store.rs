@@ -15,8 +15,8 @@ pub(crate) const URLS: &str = "\
 Store URLs (--hot):
   embedded                               in this process; durable with --data DIR
   memory:, file:DIR                      the same as URLs
-  redis://127.0.0.1:6379/0               Redis or Valkey, database 0
-  rediss://user:password@host:6379       with TLS; public authorities are trusted
+  redis://127.0.0.1:6379/0               Redis or Valkey, database 0; also valkey://
+  rediss://user:password@host:6379       with TLS; public authorities are trusted; also valkeys://
   redis+cluster://host1:6379,host2:6379  Redis Cluster; rediss+cluster:// with TLS
 Options of a URL, after ? and separated by &:
   wait=1             an answer waits until one replica has the write
@@ -28,7 +28,7 @@ Example: --hot 'rediss://game:secret@cache.example:6379/0?wait=1&ca=/etc/ca.pem'
 /// Which store a command works on.
 #[derive(clap::Args, Debug)]
 pub(crate) struct StoreArguments {
-    /// Where hot state lives: embedded, memory:, file:DIR, redis://…, rediss://… or redis+cluster://…; see below
+    /// Where hot state lives: embedded, memory:, file:DIR, redis://…, valkey://… or redis+cluster://…; see below
     #[arg(
         long,
         value_name = "URL",

@@ -46,7 +46,7 @@ fn lived(said: &str) {
         assert!(counted(said, word) > 0, "no {word}: {said}");
     }
     for checked in [
-        "no ghosts, no orphans",
+        "no stale entries, no orphans",
         "one winner",
         "exact sums",
         "unique ids",
@@ -176,7 +176,7 @@ fn a_process_that_dies_is_named_and_the_others_stop() {
     assert!(complaints.contains(&named) && !said.contains("invariants held"), "{said}\n{complaints}");
     // What it did stands in whole transactions: only its results are missing.
     assert!(complaints.ends_with("invariants violated: 1 finding\n"), "{said}\n{complaints}");
-    assert!(said.contains("checked no ghosts") && !said.contains("checked exact sums"), "{said}");
+    assert!(said.contains("checked no stale entries") && !said.contains("checked exact sums"), "{said}");
     await_end(&children);
 }
 

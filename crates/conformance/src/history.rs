@@ -11,7 +11,7 @@ use crate::model::{Model, Op, Refusal};
 use emberkeep_hot::command::Reply;
 use std::collections::HashMap;
 
-/// What a client did, and what it was told.
+/// What a client did, and the result that it got.
 #[derive(Debug, Clone)]
 pub struct Action {
     /// Its note, if it left one.
@@ -86,7 +86,7 @@ impl<'a> History<'a> {
             if expected != call.op.outcome {
                 let Action { name, ops, outcome, .. } = &call.op;
                 return Err(format!(
-                    "place {place}, {name}: {ops:?}\n  model:  {expected:?}\n  told: {outcome:?}"
+                    "place {place}, {name}: {ops:?}\n  model:  {expected:?}\n  result: {outcome:?}"
                 ));
             }
             states.push(model);
@@ -137,7 +137,7 @@ mod tests {
         call(name, time, &[Op::Read(0, Read::Get)], Ok(vec![Some(reply)]))
     }
 
-    fn told(calls: &[Call<Action>], order: &[&str]) -> Result<(), String> {
+    fn checked(calls: &[Call<Action>], order: &[&str]) -> Result<(), String> {
         replay(calls, &order.iter().map(|name| name.to_string()).collect::<Vec<_>>()).map(drop)
     }
 
@@ -145,31 +145,31 @@ mod tests {
     fn a_true_history_is_accepted() {
         let refused = call("d", (5, 6), &[Op::Write(0, Write::LPop(1))], Err(Refusal));
         let calls = [put("a", (0, 3), "1"), put("b", (1, 4), "2"), saw("c", (2, 7), blob("1")), refused];
-        assert_eq!(told(&calls, &["a", "b"]), Ok(()));
-        assert!(told(&calls, &["b", "a"]).is_ok(), "they overlap");
+        assert_eq!(checked(&calls, &["a", "b"]), Ok(()));
+        assert!(checked(&calls, &["b", "a"]).is_ok(), "they overlap");
     }
 
     #[test]
     fn lost_doubled_and_made_up_calls_are_found() {
         let calls = [put("a", (0, 1), "1")];
-        assert!(told(&calls, &[]).is_err());
-        assert!(told(&calls, &["a", "a"]).is_err());
-        assert!(told(&calls, &["a", "ghost"]).is_err());
+        assert!(checked(&calls, &[]).is_err());
+        assert!(checked(&calls, &["a", "a"]).is_err());
+        assert!(checked(&calls, &["a", "ghost"]).is_err());
     }
 
     #[test]
     fn an_order_against_time_is_found() {
         let calls = [put("a", (0, 1), "1"), put("b", (2, 3), "2")];
-        assert!(told(&calls, &["b", "a"]).is_err());
+        assert!(checked(&calls, &["b", "a"]).is_err());
     }
 
     #[test]
     fn a_stale_read_is_found_with_and_without_a_note() {
         let writes = [put("a", (0, 1), "1"), put("b", (2, 3), "2")];
         let late = saw("c", (4, 5), blob("1"));
-        assert!(told(&[&writes[..], std::slice::from_ref(&late)].concat(), &["a", "b"]).is_err());
-        assert!(told(&[&writes[..], &[late]].concat(), &["a", "b", "c"]).is_err());
+        assert!(checked(&[&writes[..], std::slice::from_ref(&late)].concat(), &["a", "b"]).is_err());
+        assert!(checked(&[&writes[..], &[late]].concat(), &["a", "b", "c"]).is_err());
         let refused = call("d", (2, 3), &[Op::Write(0, Write::IncrBy(1))], Err(Refusal));
-        assert!(told(&[&writes[..1], &[refused]].concat(), &["a"]).is_err(), "a number can be counted up");
+        assert!(checked(&[&writes[..1], &[refused]].concat(), &["a"]).is_err(), "a number can be counted up");
     }
 }

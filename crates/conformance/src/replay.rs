@@ -15,8 +15,8 @@ pub async fn replay(context: &Context, writes: &[Write], answers: &[(Read, Reply
         for write in &writes[..split] {
             context.put(&key, write.clone()).await;
         }
-        let told = inside(context, &key, &writes[split..], answers).await;
-        for ((read, expected), found) in answers.iter().zip(told) {
+        let result = inside(context, &key, &writes[split..], answers).await;
+        for ((read, expected), found) in answers.iter().zip(result) {
             let place = format!("{read:?} after {writes:?}, the first {split} committed before");
             assert_eq!(found.as_ref(), Ok(expected), "{place}");
             let plain = context.read(&key, read.clone()).await;
@@ -35,7 +35,7 @@ async fn inside(
     let (key, writes) = (key.clone(), writes.to_vec());
     let reads: Vec<Read> = answers.iter().map(|(read, _)| read.clone()).collect();
     let shown = format!("{writes:?}");
-    let told = context.transaction(move |tx| {
+    let result = context.transaction(move |tx| {
         writes.iter().try_for_each(|write| tx.raw_write(key.clone(), write.clone()))?;
         // A read that is not available yet must end the run; refusals are answers.
         reads
@@ -46,7 +46,7 @@ async fn inside(
             })
             .collect::<Result<Vec<_>, Error>>()
     });
-    told.await.unwrap_or_else(|e| panic!("{shown}: {e}"))
+    result.await.unwrap_or_else(|e| panic!("{shown}: {e}"))
 }
 
 /// Replays writes after which the key must be absent for every reader.

@@ -33,18 +33,20 @@ family! {
 async fn win(season: &Scope<Season>, id: PlayerId, points: i64) -> Result<(), Error> {
     season
         .transact(move |tx| {
-            let Some(mut player) = tx.get(&PLAYER.key(id))? else { return Ok(()) };
-            player.points += points;
-            tx.zadd(&LADDER.key(), &id, player.points as f64)?;
-            tx.put(&PLAYER.key(id), &player)
+            let total = tx.update(&PLAYER.key(id), |player| {
+                player.points += points;
+                player.points
+            })?;
+            let Some(total) = total else { return Ok(()) }; // no such player
+            tx.zadd(&LADDER.key(), &id, total as f64)
         })
         .await
 }
 
-/// The best players, read as of one moment.
+/// The best players, as of one moment: `read` is a transaction that cannot write.
 async fn best(season: &Scope<Season>, count: i64) -> Result<Vec<(String, i64)>, Error> {
     season
-        .transact(move |tx| {
+        .read(move |tx| {
             let ladder = tx.zrange(&LADDER.key(), ZSlice::Rank(0, count - 1), true)?;
             let keys: Vec<_> = ladder.iter().map(|(id, _)| PLAYER.key(id)).collect();
             let players = tx.get_many(&keys)?; // Together: one round trip on Redis.

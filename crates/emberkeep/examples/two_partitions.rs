@@ -1,4 +1,6 @@
 //! Two partitions: each transaction lives in one, and keys of two rooms never meet.
+//!
+//! What must happen in both, exactly once, goes by mail: see `mail.rs`.
 
 use emberkeep::prelude::*;
 
@@ -30,7 +32,7 @@ async fn enter(room: &Scope<Room>, player: u32) -> Result<bool, Error> {
 }
 
 /// Moves a player. No transaction spans two rooms, so these are two: the order decides what a crash in between leaves.
-/// Here the player is in both rooms for a moment, and never in none.
+/// Here the player is in both rooms for a moment, and never in none. Gold must not be in both: that goes by mail.
 async fn walk(from: &Scope<Room>, to: &Scope<Room>, player: u32) -> Result<bool, Error> {
     if !enter(to, player).await? {
         return Ok(false);

@@ -8,6 +8,7 @@
 
 use crate::world::Tenant;
 use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_schema::{Codec, Family, Key, Set};
 
 /// Whether a transaction checks the type of a key before it removes something from that key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,19 @@ pub(crate) fn is_wrong_type<T>(read: Result<T>) -> Result<bool> {
         Err(Error::WrongType { .. }) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Deletes a key if `read`, a read of it, failed because it holds another type; `true` if it did.
+pub(crate) fn delete_if_wrong_type<F: Family<Partition = Tenant>, T>(
+    tx: &mut Tx<'_, Tenant>,
+    key: &Key<F>,
+    read: Result<T>,
+) -> Result<bool> {
+    let wrong = is_wrong_type(read)?;
+    if wrong {
+        tx.del(key)?;
+    }
+    Ok(wrong)
 }
 
 /// An error that may wrap an error of the store.
@@ -65,4 +79,17 @@ where
         }
         result => result,
     }
+}
+
+/// Deletes an index of a wrong type, in a transaction; `true` if it did.
+pub(crate) async fn discard_set<F, M>(scope: &Scope<Tenant>, index: &Key<F>) -> Result<bool>
+where
+    F: Family<Partition = Tenant, Kind = Set<M>>,
+    M: Codec,
+{
+    let transaction = |tx: &mut Tx<'_, Tenant>, index: &Key<F>| {
+        let read = tx.scard(index);
+        delete_if_wrong_type(tx, index, read)
+    };
+    scope.transact_with(index.clone(), transaction).await
 }

@@ -55,8 +55,8 @@ on_every_engine!(mod reactors = reactors_cases {
     a_field_is_asked_by_name,
     all_of_a_tenant_are_its_own_over_all_fields,
     all_of_a_tenant_are_read_in_pages,
-    a_ghost_of_an_external_delete_is_not_listed_and_is_pruned,
-    a_ghost_holds_no_spot,
+    a_stale_entry_of_an_external_delete_is_not_listed_and_is_pruned,
+    a_stale_entry_holds_no_spot,
     an_entry_of_a_reactor_elsewhere_is_no_member,
     a_corrupt_record_is_named_and_hides_no_other,
     a_corrupt_record_closes_its_own_spot_only,
@@ -75,7 +75,7 @@ on_every_engine!(mod reactors = reactors_cases {
     a_record_without_a_tenant_is_unreadable_not_everybodys,
     a_corrupt_hint_costs_nothing_but_a_look,
     a_hint_alone_refuses_nobody,
-    a_sweep_removes_ghosts_and_brings_orphans_home,
+    a_sweep_removes_stale_entries_and_brings_orphans_home,
     a_sweep_sets_right_what_is_remembered_of_spots,
     after_a_teardown_neither_reactors_nor_cooldowns_are_left,
     a_teardown_leaves_other_tenants_alone,
@@ -113,13 +113,13 @@ async fn a_spot_has_cooled_down_after_the_delay_and_not_before() {
 }
 
 #[tokio::test]
-async fn a_ghost_of_an_expired_record_is_pruned_and_holds_no_spot() {
+async fn a_stale_entry_of_an_expired_record_is_pruned_and_holds_no_spot() {
     let (store, clock) = store_with_a_clock();
     let world = World::new(&store);
-    let (ghost, living) = (world.create(1).await, world.create(2).await);
-    let json = world.stored(&REACTOR.key(ghost.id)).await.unwrap();
-    world.external(&REACTOR.key(ghost.id), Write::Set(json.into(), Expiry::At(clock.now() + 1_000))).await;
-    assert_eq!(world.listed().await, [ghost.id, living.id]);
+    let (stale, living) = (world.create(1).await, world.create(2).await);
+    let json = world.stored(&REACTOR.key(stale.id)).await.unwrap();
+    world.external(&REACTOR.key(stale.id), Write::Set(json.into(), Expiry::At(clock.now() + 1_000))).await;
+    assert_eq!(world.listed().await, [stale.id, living.id]);
     clock.advance(1_001);
     assert_eq!(world.listed().await, [living.id]);
     assert_eq!(world.indexed().await, [living.id]);

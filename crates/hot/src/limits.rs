@@ -19,7 +19,7 @@ pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
 /// Most write commands of one transaction.
 pub const TRANSACTION_WRITES_MAX: usize = 4_096;
-/// Most bytes that one transaction writes, records and publishes: while a server reads them, it serves no
+/// Most bytes that one transaction writes, appends and publishes: while a server reads them, it serves no
 /// other client.
 pub const TRANSACTION_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX;
 /// Furthest deadline that may be set, in milliseconds since 1970 (the year 10889; keeps sums far from

@@ -144,8 +144,8 @@ fn journal_of(data: &Path, rewrite_after: &[usize]) {
     journal.close().unwrap();
 }
 
-/// A Redis that was told the story by a client.
-fn redis_told() -> Option<RedisServer> {
+/// A Redis on which a client has made the same writes.
+fn redis_after_writes() -> Option<RedisServer> {
     let server = require(RedisServer::start())?;
     let mut client = server.client();
     story().iter().for_each(|(words, _)| tell(&mut client, words));
@@ -158,7 +158,7 @@ fn redis_told() -> Option<RedisServer> {
 
 #[test]
 fn redis_loads_what_we_wrote() {
-    let Some(answer) = redis_told() else { return };
+    let Some(answer) = redis_after_writes() else { return };
     let expected = keyspace(&mut answer.client());
     for rewrite_after in [&[][..], &[4], &[2, 9, 17]] {
         let data: Scratch = scratch();

@@ -52,7 +52,7 @@
 //! ```
 
 use crate::ttl::WriteTtl;
-use emberkeep_hot::{Result, Tx};
+use emberkeep_hot::{ReadTx, Result, Tx};
 use emberkeep_schema::{Codec, Family, Hash, Key, Partition, Set};
 
 /// One ballot.
@@ -110,12 +110,12 @@ where
     }
 
     /// The voters, in the order of their bytes.
-    pub fn voters(&self, tx: &mut Tx<'_, P>) -> Result<Vec<A::Value>> {
+    pub fn voters(&self, tx: &mut ReadTx<'_, P>) -> Result<Vec<A::Value>> {
         Ok(self.votes(tx)?.into_iter().map(|(voter, _)| voter).collect())
     }
 
     /// All votes, in the order of the voters' bytes.
-    pub fn votes(&self, tx: &mut Tx<'_, P>) -> Result<Vec<(A::Value, C::Value)>> {
+    pub fn votes(&self, tx: &mut ReadTx<'_, P>) -> Result<Vec<(A::Value, C::Value)>> {
         tx.hgetall(&self.votes)
     }
 

@@ -51,7 +51,7 @@
 //! ```
 
 use crate::ttl::WriteTtl;
-use emberkeep_hot::{Result, Tx};
+use emberkeep_hot::{ReadTx, Result, Tx};
 use emberkeep_schema::{Codec, Family, Hash, Key, Partition};
 
 /// The claims between two sides.
@@ -114,30 +114,30 @@ where
     }
 
     /// The right of a left; `None` if it has none, or only one of the maps contains it.
-    pub fn right_of(&self, tx: &mut Tx<'_, P>, left: &A::Value) -> Result<Option<B::Value>> {
+    pub fn right_of(&self, tx: &mut ReadTx<'_, P>, left: &A::Value) -> Result<Option<B::Value>> {
         let Some(right) = tx.hget(&self.to_right, left)? else { return Ok(None) };
         let holder = tx.hget(&self.to_left, &right)?;
         Ok((holder.as_ref() == Some(left)).then_some(right))
     }
 
     /// The left that has a right; `None` if none has it, or only one of the maps contains it.
-    pub fn left_of(&self, tx: &mut Tx<'_, P>, right: &B::Value) -> Result<Option<A::Value>> {
+    pub fn left_of(&self, tx: &mut ReadTx<'_, P>, right: &B::Value) -> Result<Option<A::Value>> {
         let Some(left) = tx.hget(&self.to_left, right)? else { return Ok(None) };
         let has = tx.hget(&self.to_right, &left)?;
         Ok((has.as_ref() == Some(right)).then_some(left))
     }
 
     /// All claims, in the order of the left side's bytes. For maps that fit into one reply.
-    pub fn all(&self, tx: &mut Tx<'_, P>) -> Result<Vec<(A::Value, B::Value)>> {
-        let mut all = tx.hgetall(&self.to_right)?;
-        let backward = tx.hgetall(&self.to_left)?;
+    pub fn all(&self, tx: &mut ReadTx<'_, P>) -> Result<Vec<(A::Value, B::Value)>> {
+        let (mut all, backward) =
+            tx.together(|tx| (tx.hgetall(&self.to_right), tx.hgetall(&self.to_left)))?;
         all.retain(|(left, right)| backward.iter().any(|(r, l)| l == left && r == right));
         Ok(all)
     }
 
     /// All rights that [`take`](Claims::take) refuses to a left that has none: those of whole claims, and of
     /// halves that may become whole. For maps that fit into one reply.
-    pub fn held(&self, tx: &mut Tx<'_, P>) -> Result<Vec<B::Value>> {
+    pub fn held(&self, tx: &mut ReadTx<'_, P>) -> Result<Vec<B::Value>> {
         let whole = self.all(tx)?;
         let mut held = tx.hgetall(&self.to_left)?;
         held.retain(|(right, left)| !whole.iter().any(|(l, r)| l == left && r != right));

@@ -56,7 +56,7 @@
 use crate::limits::{CLEARED_PER_TRANSACTION_MAX, TIDIED_PER_START};
 use emberkeep_hot::command::ZSlice;
 use emberkeep_hot::store::Member;
-use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{Codec, Family, Given, Key, Number, Partition, Refresh, SortedSet, Text, Ttl};
 use std::time::Duration;
 
@@ -103,12 +103,13 @@ where
 
     /// The remaining time; `None` = not cooling down. A marker without a deadline, which only an external
     /// client can set, gives [`Duration::MAX`].
-    pub fn remaining(&self, tx: &mut Tx<'_, P>, thing: &C::Value) -> Result<Option<Duration>> {
+    pub fn remaining(&self, tx: &mut ReadTx<'_, P>, thing: &C::Value) -> Result<Option<Duration>> {
         let marker = (self.marker)(thing);
-        if !tx.exists(&marker)? {
+        let (cooling, end) = tx.together(|tx| (tx.exists(&marker), tx.deadline(&marker)))?;
+        if !cooling {
             return Ok(None);
         }
-        let Some(end) = tx.deadline(&marker)? else { return Ok(Some(Duration::MAX)) };
+        let Some(end) = end else { return Ok(Some(Duration::MAX)) };
         // A marker exists during its last millisecond.
         let left = (end - tx.now()).max(1);
         Ok(Some(Duration::from_millis(left as u64)))

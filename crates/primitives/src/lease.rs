@@ -5,8 +5,9 @@
 //!    something, it refuses a holder that was paused for too long, at the moment of the commit: what the new
 //!    holder reads cannot be changed by the old one.
 //! 2. Every [`acquire`](Lease::acquire) that is granted gets an epoch that is greater than all earlier ones.
-//!    It is at least the engine's milliseconds since 1970, so that it also grows after a loss of the key,
-//!    such as by a failover.
+//!    It is at least the engine's milliseconds since 1970. So it also grows after a loss of the key, such as
+//!    by a failover, as long as the clock of the new server is not behind the last epoch. If it is behind, a
+//!    later epoch can be smaller than one that was granted before the loss. Without a loss no clock matters.
 //! 3. A lease ends by [`release`](Lease::release) or by time; the engine's clock decides. After that any caller
 //!    may acquire it. A holder that acquires its own lease again, such as a process that was restarted, gets
 //!    it at once: the name of a holder belongs to one process at a time.
@@ -67,7 +68,7 @@
 //! ```
 
 use crate::limits::{HOLDER_BYTES_MAX, LEASE_MS_MAX};
-use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{Family, Json, Key, Partition, Persistent, Text, record};
 use std::time::Duration;
 
@@ -206,19 +207,19 @@ where
     }
 
     /// Refuses a caller that does not hold the lease now. For the transactions that it protects.
-    pub fn check(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<(), LeaseError> {
+    pub fn check(&self, tx: &mut ReadTx<'_, P>, epoch: i64) -> Result<(), LeaseError> {
         let (until, now) = (self.current(tx, epoch)?.until_ms, tx.now());
         if until < now { Err(LeaseError::Ended { epoch, ago: since(until, now) }) } else { Ok(()) }
     }
 
     /// Who holds it now.
-    pub fn holder(&self, tx: &mut Tx<'_, P>) -> Result<Option<LeaseRecord>> {
+    pub fn holder(&self, tx: &mut ReadTx<'_, P>) -> Result<Option<LeaseRecord>> {
         let now = tx.now();
         Ok(tx.get(&self.key)?.filter(|record| record.until_ms >= now))
     }
 
     /// The record of this epoch.
-    fn current(&self, tx: &mut Tx<'_, P>, epoch: i64) -> Result<LeaseRecord, LeaseError> {
+    fn current(&self, tx: &mut ReadTx<'_, P>, epoch: i64) -> Result<LeaseRecord, LeaseError> {
         match tx.get(&self.key)? {
             Some(record) if record.epoch == epoch && record.until_ms == 0 => {
                 Err(LeaseError::Released { epoch })

@@ -9,6 +9,7 @@ pub mod ballot;
 pub mod claim;
 pub mod cooldown;
 pub mod due_queue;
+mod encode;
 pub mod expiring_group;
 pub mod id_pool;
 pub mod index;

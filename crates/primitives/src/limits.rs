@@ -57,6 +57,13 @@ pub const HOLDER_BYTES_MAX: usize = 256;
 
 /// Most events in the window of a rate limit: each is stored.
 pub const RATE_EVENTS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
+/// Events beyond the limit that a rate limit reads at once, so that those which an earlier, higher limit left
+/// are removed over time.
+pub const RATE_TIDIED_PER_EVENT: usize = 4;
+
+/// Reads of a rate limit that pass over events of the far future, which a clock that was set back left.
+pub const RATE_PAGES_MAX: usize = 8;
+
 /// Longest window of a rate limit.
 pub const RATE_WINDOW_MS_MAX: i64 = 31 * 24 * 60 * 60 * 1_000;
 

@@ -60,8 +60,9 @@
 //! # }
 //! ```
 
+use crate::encode::encoded;
 use emberkeep_hot::{Error, Result, Tx};
-use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, Text, ValueError};
+use emberkeep_schema::{Automatic, Codec, Family, Key, Text, ValueError};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -99,10 +100,7 @@ impl Fingerprint {
     /// The fingerprint of a value as a codec encodes it. Equal values must have equal bytes: beware of maps
     /// without an order.
     pub fn of<C: Codec>(value: &C::Value) -> Result<Fingerprint> {
-        let mut bytes = Vec::new();
-        C::encode(value, &mut bytes)
-            .map_err(|error| Error::Invalid { what: "request", problem: error.to_string() })?;
-        Ok(Fingerprint::of_bytes(&bytes))
+        Ok(Fingerprint::of_bytes(&encoded::<C>("request", value)?))
     }
 
     /// The fingerprint of bytes, such as the body of an HTTP request.
@@ -152,58 +150,55 @@ fn foreign(bytes: &[u8]) -> ValueError {
 }
 
 /// Runs the body unless a call with this key did so before, and returns its result or the stored one.
-pub fn once<P, F, C, E>(
-    tx: &mut Tx<'_, P>,
+pub fn once<F, C, E>(
+    tx: &mut Tx<'_, F::Partition>,
     key: &Key<F>,
-    body: impl FnOnce(&mut Tx<'_, P>) -> Result<C::Value, E>,
+    body: impl FnOnce(&mut Tx<'_, F::Partition>) -> Result<C::Value, E>,
 ) -> Result<C::Value, E>
 where
-    P: Partition,
-    F: Family<Partition = P, Kind = Text<Receipt<C>>>,
-    F::Ttl: Automatic,
+    F: Family<Kind = Text<Receipt<C>>, Ttl: Automatic>,
     C: Codec,
     E: From<Error>,
 {
-    match tx.get(key)? {
-        Some(stored) => Ok(stored.result),
-        None => run(tx, key, Fingerprint::NONE, body),
-    }
+    checked_once(tx, key, Fingerprint::NONE, |_, _| Ok(()), body)
 }
 
 /// Like [`once`], and refuses a key that was used with other parameters.
-pub fn once_matching<P, F, C, E>(
-    tx: &mut Tx<'_, P>,
+pub fn once_matching<F, C, E>(
+    tx: &mut Tx<'_, F::Partition>,
     key: &Key<F>,
     request: Fingerprint,
-    body: impl FnOnce(&mut Tx<'_, P>) -> Result<C::Value, E>,
+    body: impl FnOnce(&mut Tx<'_, F::Partition>) -> Result<C::Value, E>,
 ) -> Result<C::Value, E>
 where
-    P: Partition,
-    F: Family<Partition = P, Kind = Text<Receipt<C>>>,
-    F::Ttl: Automatic,
+    F: Family<Kind = Text<Receipt<C>>, Ttl: Automatic>,
     C: Codec,
     E: From<Error> + From<RequestMismatch>,
 {
-    match tx.get(key)? {
-        Some(stored) if stored.request == request => Ok(stored.result),
-        Some(_) => Err(RequestMismatch { key: emberkeep_hot::show(&tx.raw_name(key)) }.into()),
-        None => run(tx, key, request, body),
-    }
+    let check = |tx: &Tx<'_, F::Partition>, stored: Fingerprint| {
+        let key = || emberkeep_hot::show(&tx.raw_name(key));
+        if stored == request { Ok(()) } else { Err(RequestMismatch { key: key() }.into()) }
+    };
+    checked_once(tx, key, request, check, body)
 }
 
-fn run<P, F, C, E>(
-    tx: &mut Tx<'_, P>,
+/// Returns the stored result if its request passes the check, or runs the body and stores its result.
+fn checked_once<F, C, E>(
+    tx: &mut Tx<'_, F::Partition>,
     key: &Key<F>,
     request: Fingerprint,
-    body: impl FnOnce(&mut Tx<'_, P>) -> Result<C::Value, E>,
+    check: impl FnOnce(&Tx<'_, F::Partition>, Fingerprint) -> Result<(), E>,
+    body: impl FnOnce(&mut Tx<'_, F::Partition>) -> Result<C::Value, E>,
 ) -> Result<C::Value, E>
 where
-    P: Partition,
-    F: Family<Partition = P, Kind = Text<Receipt<C>>>,
-    F::Ttl: Automatic,
+    F: Family<Kind = Text<Receipt<C>>, Ttl: Automatic>,
     C: Codec,
     E: From<Error>,
 {
+    if let Some(stored) = tx.get(key)? {
+        check(tx, stored.request)?;
+        return Ok(stored.result);
+    }
     // An attempt, so that nothing of a body that failed is left if the caller goes on without it.
     let result = tx.attempt(|tx| Ok(body(tx)))??;
     let receipt = StoredResult { request, result };

@@ -10,7 +10,8 @@
 //! One key, the caller's: a sorted set of event ids by their time, as other services write it with `ZADD`.
 //! Their events count, too. The key lives as long as its family says, or as the window if that is longer.
 //! What has left the window is removed when the next event is admitted. An event of the future, which a clock
-//! that was set back leaves, counts as one of this millisecond, but not if it is more than a window ahead.
+//! that was set back leaves, counts as one of this millisecond. One that is more than a window ahead does not
+//! count, and is removed when the next event is admitted.
 //!
 //! Cost: one read of at most `limit` + 4 members, and no write if the event is refused.
 //!
@@ -49,11 +50,12 @@
 //! # }
 //! ```
 
-use crate::limits::{RATE_EVENTS_MAX, RATE_WINDOW_MS_MAX, TIDIED_PER_START};
+use crate::encode::encoded;
+use crate::limits::{RATE_EVENTS_MAX, RATE_PAGES_MAX, RATE_TIDIED_PER_EVENT, RATE_WINDOW_MS_MAX};
 use bytes::Bytes;
 use emberkeep_hot::command::{Read, Reply, Write, ZSlice};
 use emberkeep_hot::limits::REPLY_ELEMENTS_MAX;
-use emberkeep_hot::{Error, Result, Scope, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Scope, Tx};
 use emberkeep_schema::{Codec, Family, Key, Partition, Refresh, SortedSet, Ttl};
 use std::time::Duration;
 
@@ -111,13 +113,13 @@ where
 
     /// Counts an event if there is room for it.
     pub fn acquire(&self, tx: &mut Tx<'_, P>, event: &C::Value) -> Result<Admission> {
-        let (now, member) = (tx.now(), encoded::<C>(event)?);
+        let (now, member) = (tx.now(), Bytes::from(encoded::<C>("event", event)?));
         let mut events = self.events(tx, now, Some(&member))?;
         if events.known || events.counted.len() >= self.limit {
             return Ok(self.admission(events.known, &events.counted, now));
         }
-        if !events.old.is_empty() {
-            tx.raw_write(tx.raw_name(&self.key), Write::ZRem(events.old))?;
+        for old in events.old.chunks(REPLY_ELEMENTS_MAX) {
+            tx.raw_write(tx.raw_name(&self.key), Write::ZRem(old.to_vec()))?;
         }
         tx.zadd(&self.key, event, now as f64)?;
         if let Ttl::Refresh { ms } = F::DECLARATION.ttl
@@ -131,7 +133,7 @@ where
     }
 
     /// Whether an event would be admitted now. Nothing is counted.
-    pub fn peek(&self, tx: &mut Tx<'_, P>) -> Result<Admission> {
+    pub fn peek(&self, tx: &mut ReadTx<'_, P>) -> Result<Admission> {
         let now = tx.now();
         let counted = self.events(tx, now, None)?.counted;
         Ok(self.admission(counted.len() < self.limit, &counted, now))
@@ -145,27 +147,40 @@ where
 
     /// The scope with a prefetch of what [`acquire`](Self::acquire) reads.
     pub fn prefetched(&self, scope: Scope<P>) -> Scope<P> {
-        scope.prefetch(&self.key, self.newest())
+        scope.prefetch(&self.key, self.page(0))
     }
 
-    /// The newest events, by rank: a range by score would be a different read in every run of the body. More
-    /// than the limit, so that entries which an earlier, higher limit left are removed over time.
-    fn newest(&self) -> Read {
-        let count = (self.limit + TIDIED_PER_START).min(REPLY_ELEMENTS_MAX);
-        Read::ZRange(ZSlice::Rank(0, count as i64 - 1), true)
+    /// One page of events, the newest first, by rank: a range by score would be a different read in every run
+    /// of the body.
+    fn page(&self, number: usize) -> Read {
+        let (first, count) = (number * self.page_len(), self.page_len());
+        Read::ZRange(ZSlice::Rank(first as i64, (first + count) as i64 - 1), true)
     }
 
-    fn events(&self, tx: &mut Tx<'_, P>, now: i64, event: Option<&Bytes>) -> Result<Events> {
+    fn page_len(&self) -> usize {
+        (self.limit + RATE_TIDIED_PER_EVENT).min(REPLY_ELEMENTS_MAX)
+    }
+
+    fn events(&self, tx: &mut ReadTx<'_, P>, now: i64, event: Option<&Bytes>) -> Result<Events> {
         let mut events = Events { counted: Vec::new(), known: false, old: Vec::new() };
         let key = tx.raw_name(&self.key);
-        let Reply::Scored(newest) = tx.raw_read(&key, self.newest())? else { return Ok(events) };
-        for (member, score) in newest {
-            let at = score.get() as i64;
-            if at > now.saturating_sub(self.window_ms) && at <= now + self.window_ms {
-                events.known |= event == Some(&member);
-                events.counted.push(at.min(now));
-            } else {
-                events.old.push(member);
+        for number in 0..RATE_PAGES_MAX {
+            let Reply::Scored(page) = tx.raw_read(&key, self.page(number))? else { break };
+            let oldest = now.saturating_sub(self.window_ms);
+            // Events of the far future come first and must not hide those that count.
+            let is_last = page.len() < self.page_len()
+                || page.last().is_some_and(|(_, score)| score.get() as i64 <= oldest);
+            for (member, score) in page {
+                let at = score.get() as i64;
+                if at > oldest && at <= now + self.window_ms {
+                    events.known |= event == Some(&member);
+                    events.counted.push(at.min(now));
+                } else {
+                    events.old.push(member);
+                }
+            }
+            if is_last || events.counted.len() >= self.limit {
+                break;
             }
         }
         Ok(events)
@@ -181,11 +196,4 @@ where
         let remaining = self.limit.saturating_sub(counted.len());
         Admission { allowed, remaining, retry_after: Duration::from_millis(retry_ms) }
     }
-}
-
-fn encoded<C: Codec>(value: &C::Value) -> Result<Bytes> {
-    let mut bytes = Vec::new();
-    C::encode(value, &mut bytes)
-        .map_err(|error| Error::Invalid { what: "event", problem: error.to_string() })?;
-    Ok(bytes.into())
 }

@@ -82,6 +82,9 @@ where
 }
 
 /// Applies a rule to a record. `None` = there is no such record.
+///
+/// The rule may fail, and may leave the record as it is. [`Tx::update`] is the shorter way for a change that
+/// is always written.
 pub fn update<P, F, C, T, E>(
     tx: &mut Tx<'_, P>,
     key: &Key<F>,

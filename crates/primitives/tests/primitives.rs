@@ -63,7 +63,7 @@ on_every_engine!(mod groups = cases::expiring_group {
 
 on_every_engine!(mod indexes = cases::index {
     a_record_and_its_entry_come_and_go_together,
-    ghosts_are_not_listed_and_are_pruned,
+    stale_entries_are_not_listed_and_are_pruned,
     a_record_that_cannot_be_read_does_not_hide_the_others,
     an_index_larger_than_a_reply_is_listed_whole,
     an_index_of_any_size_is_read_in_pages,
@@ -143,6 +143,16 @@ async fn a_limit_agrees_with_a_model() {
 }
 
 #[tokio::test]
+async fn events_of_the_far_future_do_not_count() {
+    cases::rate_limit::events_of_the_far_future_do_not_count().await;
+}
+
+#[tokio::test]
+async fn errors_of_a_handler_are_logged_and_counted() {
+    cases::due_queue::errors_of_a_handler_are_logged_and_counted().await;
+}
+
+#[tokio::test]
 async fn many_ids_rest_to_the_millisecond() {
     cases::id_pool::many_ids_rest_to_the_millisecond().await;
 }
@@ -153,8 +163,8 @@ async fn cooldowns_end_and_their_index_stays_short() {
 }
 
 #[tokio::test]
-async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
-    cases::index::a_record_that_ended_by_its_ttl_is_no_ghost().await;
+async fn a_record_that_ended_by_its_ttl_leaves_a_stale_entry() {
+    cases::index::a_record_that_ended_by_its_ttl_leaves_a_stale_entry().await;
 }
 
 on_two_connections!(mod two_id_processes = cases::id_pool {

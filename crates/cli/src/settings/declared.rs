@@ -47,7 +47,7 @@ macro_rules! settings {
 settings! {
     /// Address of HTTP and WebSocket: 127.0.0.1:7777, localhost:7777, or 0.0.0.0:7777 for every network, which needs --tokens
     http "http" <"ADDR"> checked(value::address), Some("127.0.0.1:7777");
-    /// Where hot state lives: embedded, memory:, file:DIR, redis://…, rediss://… or redis+cluster://…; see below
+    /// Where hot state lives: embedded, memory:, file:DIR, redis://…, valkey://… or redis+cluster://…; see below
     hot "hot" <"URL"> ValueParser::string(), Some("embedded");
     /// Folder of the embedded store; without it nothing outlives the process
     data "data" <"DIR"> ValueParser::string(), None;

@@ -65,8 +65,8 @@ async fn check_whole(context: &Context, key: &Bytes, read: Read, count: usize) {
         return;
     }
     assert_eq!(plain, Reply::TooMany(count), "{read:?} of {count}");
-    let told = matches!(in_transaction, Err(Error::TooLarge { found, .. }) if found == count);
-    assert!(told, "{read:?} of {count}: {in_transaction:?}");
+    let result = matches!(in_transaction, Err(Error::TooLarge { found, .. }) if found == count);
+    assert!(result, "{read:?} of {count}: {in_transaction:?}");
 }
 
 /// Ranges that ask for more than a reply may hold are refused without asking.
@@ -80,8 +80,8 @@ pub async fn ranges_of_too_many_elements(context: &Context) {
         Read::LRange(0, i64::MAX),
     ];
     for read in reads {
-        let told = context.read_in_transaction(&context.fresh(), read.clone()).await;
-        assert!(matches!(told, Err(Error::TooLarge { .. })), "{read:?}: {told:?}");
+        let result = context.read_in_transaction(&context.fresh(), read.clone()).await;
+        assert!(matches!(result, Err(Error::TooLarge { .. })), "{read:?}: {result:?}");
     }
 }
 
@@ -95,8 +95,8 @@ pub async fn replies_of_too_many_bytes(context: &Context) {
     let half = large.slice(..REPLY_BYTES_MAX * 6 / 10);
     context.put(&hash, Write::HSet(vec![(b("a"), half.clone()), (b("b"), half.clone())])).await;
     assert_eq!(context.read_in_transaction(&hash, Read::HGet(b("b"))).await, Ok(Reply::Blob(half)));
-    let told = context.read_in_transaction(&hash, Read::HGetAll).await;
-    assert!(matches!(told, Err(Error::TooLarge { unit: "bytes", .. })), "HGETALL of 1.2 MiB");
+    let result = context.read_in_transaction(&hash, Read::HGetAll).await;
+    assert!(matches!(result, Err(Error::TooLarge { unit: "bytes", .. })), "HGETALL of 1.2 MiB");
     assert_eq!(context.read_in_transaction(&hash, Read::HLen).await, Ok(int(2)));
 }
 
@@ -111,7 +111,7 @@ pub async fn large_values_are_compared_whole(context: &Context) {
 }
 
 /// The same for two values that were made to have the same SHA-1.
-pub async fn values_of_equal_digests_are_told_apart(context: &Context) {
+pub async fn values_of_equal_digests_are_distinguished(context: &Context) {
     let bytes = |hex: &str| -> Vec<u8> {
         let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
         (0..hex.len()).step_by(2).map(byte).collect()
@@ -182,8 +182,8 @@ pub async fn writes_out_of_bounds(context: &Context) {
     for write in wrong {
         let (beside, key) = (context.fresh(), context.fresh());
         let shown: String = format!("{write:?}").chars().take(60).collect();
-        let told = context.write(vec![(beside.clone(), set("x")), (key, write)]).await;
-        assert!(matches!(told, Err(Error::Invalid { .. })), "{shown}: {told:?}");
+        let result = context.write(vec![(beside.clone(), set("x")), (key, write)]).await;
+        assert!(matches!(result, Err(Error::Invalid { .. })), "{shown}: {result:?}");
         assert_eq!(context.read(&beside, Read::Exists).await, int(0), "{shown}");
     }
 }
@@ -216,8 +216,8 @@ async fn a_transaction_of_too_many_bytes(context: &Context) {
     let value = Bytes::from(vec![b'x'; TRANSACTION_BYTES_MAX / 16]);
     let keys: Vec<Bytes> = (0..16).map(|_| context.fresh()).collect();
     let set = |key: &Bytes| (key.clone(), Write::Set(value.clone(), Expiry::Never));
-    let told = context.write(keys.iter().map(set).collect()).await;
-    assert!(matches!(told, Err(Error::Invalid { what: "transaction", .. })), "{told:?}");
+    let result = context.write(keys.iter().map(set).collect()).await;
+    assert!(matches!(result, Err(Error::Invalid { what: "transaction", .. })), "{result:?}");
     assert_eq!(context.read(&keys[0], Read::Exists).await, int(0));
     assert_eq!(context.write(keys[1..].iter().map(set).collect()).await, Ok(()));
     assert_eq!(context.read(&keys[15], Read::Exists).await, int(1));
@@ -229,8 +229,8 @@ pub async fn keys_out_of_bounds(context: &Context) {
     let start = context.key("");
     let of = |len: usize| Bytes::from([&start[..], &vec![b'k'; len - start.len()]].concat());
     for wrong in [Bytes::new(), of(KEY_BYTES_MAX + 1)] {
-        let told = context.write(vec![(wrong, set("x"))]).await;
-        assert!(matches!(told, Err(Error::Invalid { what: "key", .. })), "{told:?}");
+        let result = context.write(vec![(wrong, set("x"))]).await;
+        assert!(matches!(result, Err(Error::Invalid { what: "key", .. })), "{result:?}");
     }
     let longest = of(KEY_BYTES_MAX);
     context.put(&longest, set("x")).await;
@@ -244,14 +244,14 @@ pub async fn deadlines_in_the_past(context: &Context) {
     for back in [0, 1, 1_000_000] {
         for of_set in [true, false] {
             let (key, beside) = (key.clone(), beside.clone());
-            let told: Result<()> = context
+            let result: Result<()> = context
                 .transaction(move |tx| {
                     tx.raw_write(beside.clone(), set("x"))?;
                     let at = tx.now() - back;
                     tx.raw_write(key.clone(), if of_set { set_at("new", at) } else { Write::ExpireAt(at) })
                 })
                 .await;
-            assert!(matches!(told, Err(Error::Invalid { what: "deadline", .. })), "{told:?}");
+            assert!(matches!(result, Err(Error::Invalid { what: "deadline", .. })), "{result:?}");
         }
     }
     assert_eq!(context.read(&key, Read::Get).await, blob("kept"));

@@ -48,7 +48,7 @@ fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64
     })
 }
 
-/// Moves amounts by plain transactions until told to stop.
+/// Moves amounts by plain transactions until it is stopped.
 fn external_mover(
     mut external: Box<dyn External>,
     keys: [Bytes; 2],
@@ -116,7 +116,7 @@ pub async fn errors_made_of_reads(context: &Context) {
     beside_movers(context, |keys| async move {
         for _ in 0..LOOKS {
             let keys = keys.clone();
-            let told: Result<()> = context
+            let result: Result<()> = context
                 .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     tx.raw_write(keys[0].clone(), set("never"))?;
@@ -124,19 +124,19 @@ pub async fn errors_made_of_reads(context: &Context) {
                 })
                 .await;
             let expected = Error::Folder { path: TOTAL.to_string(), problem: "a body's own error".into() };
-            assert_eq!(told, Err(expected));
+            assert_eq!(result, Err(expected));
         }
     })
     .await;
 }
 
-/// A panic that a body makes of its reads: one over a state that never was is never told.
+/// A panic that a body makes of its reads: one over a state that never existed is never reported.
 pub async fn panics_made_of_reads(context: &Context) {
     beside_movers(context, |keys| async move {
         let torn = Arc::new(AtomicU32::new(0));
         for _ in 0..LOOKS {
             let (keys, torn) = (keys.clone(), torn.clone());
-            let told: Result<i64> = context
+            let result: Result<i64> = context
                 .transaction(move |tx| {
                     let sum = sum_of(tx, &keys)?;
                     if sum != TOTAL {
@@ -147,7 +147,7 @@ pub async fn panics_made_of_reads(context: &Context) {
                     Ok(sum)
                 })
                 .await;
-            assert_eq!(told, Ok(TOTAL));
+            assert_eq!(result, Ok(TOTAL));
         }
     })
     .await;

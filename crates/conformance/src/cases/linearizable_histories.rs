@@ -155,7 +155,7 @@ impl Spec for Counter {
         match op {
             OnCounter::Read(seen) => (seen == state).then_some(*state),
             OnCounter::Add(by) => Some(state + by),
-            OnCounter::AddAndTell(by, told) => (state + by == *told).then_some(*told),
+            OnCounter::AddAndTell(by, sum) => (state + by == *sum).then_some(*sum),
         }
     }
 }

@@ -164,7 +164,7 @@ pub async fn state_and_logs_are_of_one_moment(context: &Context) {
     assert_eq!(page(&context.scope(), EVENTS.key(1), 0, 1).await.last, PAIRS as u64 * EACH);
 }
 
-/// A full log drops its oldest entries, and who asks for them is told how many are missing.
+/// A full log drops its oldest entries, and a reader that asks for them learns how many are missing.
 pub async fn a_full_log_drops_and_tells(context: &Context) {
     let scope = context.scope();
     for n in 1..=10 {

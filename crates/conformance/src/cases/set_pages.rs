@@ -100,12 +100,12 @@ pub async fn walks_that_end_early(context: &Context) {
 pub async fn pages_of_a_wrong_type(context: &Context) {
     let key = context.fresh();
     context.put(&key, rpush(&["a"])).await;
-    let told = walk(context, &key, 10).await;
+    let result = walk(context, &key, 10).await;
     let expected = emberkeep_hot::command::wrong_type(&key, Kind::Set, KindFound::Kind(Kind::List));
-    assert_eq!(told, Err(expected));
+    assert_eq!(result, Err(expected));
     context.plant(&CREW.key(1), set("text")).await;
-    let told = context.scope().members(&CREW.key(1), None, 10).await;
-    assert!(matches!(&told, Err(Error::WrongType { key, .. }) if key.contains("CREW")), "{told:?}");
+    let result = context.scope().members(&CREW.key(1), None, 10).await;
+    assert!(matches!(&result, Err(Error::WrongType { key, .. }) if key.contains("CREW")), "{result:?}");
 }
 
 /// Bytes that are not a cursor are refused with a clear error, and so is a cursor of another engine; a server's cursor from
@@ -134,8 +134,8 @@ pub async fn wrong_member_cursors(context: &Context) {
 pub async fn external_members(context: &Context) {
     let junk = [b("x"), b("007"), Bytes::from_static(b"\xff")];
     context.plant(&CREW.key(1), Write::SAdd([&junk[..], &[b("5"), b("12")]].concat())).await;
-    let told = context.transaction(|tx| tx.smembers(&CREW.key(1))).await;
-    assert!(matches!(told, Err(Error::Corrupt { .. })), "{told:?}");
+    let result = context.transaction(|tx| tx.smembers(&CREW.key(1))).await;
+    assert!(matches!(result, Err(Error::Corrupt { .. })), "{result:?}");
     let external = |member: &Bytes| Member::External(member.clone());
     let expected =
         [external(&junk[1]), Member::Known(12), Member::Known(5), external(&junk[0]), external(&junk[2])];

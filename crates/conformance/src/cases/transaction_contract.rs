@@ -190,7 +190,7 @@ pub async fn a_body_that_never_settles(context: &Context) {
     assert!(matches!(answer, Err(Error::Conflict { .. })), "{answer:?}");
     assert!(took >= deadline - Duration::from_millis(50) && took < deadline * 5, "{took:?}");
     assert!(runs.load(Ordering::Relaxed) > 2, "it tried");
-    // A commit that is told to be in flight could still land: look again later.
+    // A commit that is reported to be in flight could still be executed: check again later.
     for _ in 0..20 {
         assert_eq!(context.read(&shadow, Read::Exists).await, int(0));
         context.transaction(|_| Ok(())).await.expect("a transaction");

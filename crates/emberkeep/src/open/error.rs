@@ -3,8 +3,8 @@
 use emberkeep_hot::Error;
 
 /// The URLs that are understood, for errors.
-const UNDERSTOOD: &str =
-    "understood are memory:, file:DIR, redis://…, rediss://…, redis+cluster://… and rediss+cluster://…";
+const UNDERSTOOD: &str = "understood are memory:, file:DIR, redis://…, valkey://…, redis+cluster://… and, with TLS, rediss://…, \
+     valkeys://… and rediss+cluster://…";
 
 /// Why a store could not be opened. No text shows more of a URL than its scheme and the names of its options: the rest
 /// may hold a password.

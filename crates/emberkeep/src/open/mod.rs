@@ -11,7 +11,7 @@ use std::future::Future;
 
 /// `Store::open(url)`: part of the prelude, because [`Store`] itself knows no server.
 pub trait OpenStore: Sized {
-    /// Opens the store of a URL: `memory:`, `file:DIR`, `redis://…` or `redis+cluster://…`. [`StoreUrl`] lists all of
+    /// Opens the store of a URL: `memory:`, `file:DIR`, `redis://…`, `valkey://…` or `redis+cluster://…`. [`StoreUrl`] lists all of
     /// them with their options.
     ///
     /// A folder is loaded, and made if it does not exist. A server must answer and must be one on which the engine can

@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// |---|---|
 /// | `memory:` | in this process; the data ends with it |
 /// | `file:data`, `file:/var/lib/game` | in this process, with a journal in this folder |
-/// | `redis://user:password@host:6379/0` | one Redis or Valkey, database 0 |
+/// | `redis://user:password@host:6379/0`, `valkey://…` | one Redis or Valkey, database 0; both schemes mean the same |
 /// | `redis+cluster://host1:6379,host2:6379` | a Redis Cluster; some of its nodes |
-/// | `rediss://…`, `rediss+cluster://…` | the same with TLS |
+/// | `rediss://…`, `valkeys://…`, `rediss+cluster://…` | the same with TLS |
 ///
 /// | option | where | meaning |
 /// |---|---|---|

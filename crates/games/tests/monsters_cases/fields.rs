@@ -46,8 +46,8 @@ pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
     for _ in 0..40 {
         spawned.push(world.spawn_id().await);
     }
-    let ghost = spawned.remove(7);
-    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
+    let stale = spawned.remove(7);
+    world.external_del(&MONSTER.key(MonsterId(stale))).await;
     let (mut found, mut from) = (Vec::new(), None);
     loop {
         let page = world.monsters.field_page(world.tenant, world.field, from, 10).await.unwrap();
@@ -61,14 +61,14 @@ pub async fn a_field_of_any_size_is_read_in_pages(store: Store) {
     found.sort_unstable();
     found.dedup();
     assert_eq!(found, spawned);
-    assert_eq!(world.indexed(world.field).await, spawned, "the ghost is out of the index");
+    assert_eq!(world.indexed(world.field).await, spawned, "the stale entry is out of the index");
 }
 
-pub async fn a_ghost_is_not_listed_and_is_pruned(store: Store) {
+pub async fn a_stale_entry_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
-    let (ghost, living) = (world.spawn_id().await, world.spawn_id().await);
-    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
-    assert_eq!(world.indexed(world.field).await, [ghost, living]);
+    let (stale, living) = (world.spawn_id().await, world.spawn_id().await);
+    world.external_del(&MONSTER.key(MonsterId(stale))).await;
+    assert_eq!(world.indexed(world.field).await, [stale, living]);
     assert_eq!(world.listed().await, [living]);
     assert_eq!(world.indexed(world.field).await, [living]);
 }

@@ -80,9 +80,9 @@ pub async fn nothing_brings_a_removed_monster_back(store: Store) {
 pub async fn a_field_is_destroyed_whole_and_others_stay(store: Store) {
     let world = World::new(&store);
     let (laden, plain) = (world.spawn_laden().await, world.spawn(10).await.id);
-    let (corpse, ghost) = (world.spawn(1).await.id, world.spawn(1).await.id);
+    let (corpse, stale) = (world.spawn(1).await.id, world.spawn(1).await.id);
     world.kill(corpse).await;
-    world.external_del(&MONSTER.key(ghost)).await;
+    world.external_del(&MONSTER.key(stale)).await;
     let elsewhere = Field { channel: 7, ..world.field };
     let stays = world.spawn_in(elsewhere, 10).await.id;
     world.cool(stays, 1).await;

@@ -15,14 +15,14 @@ impl World {
     }
 }
 
-pub async fn a_sweep_prunes_ghosts_and_finds_orphans(store: Store) {
+pub async fn a_sweep_prunes_stale_entries_and_finds_orphans(store: Store) {
     let world = World::new(&store);
-    let (ghost, orphan, fine) = (world.spawn_id().await, world.spawn_id().await, world.spawn_id().await);
-    world.external_del(&MONSTER.key(MonsterId(ghost))).await;
+    let (stale, orphan, fine) = (world.spawn_id().await, world.spawn_id().await, world.spawn_id().await);
+    world.external_del(&MONSTER.key(MonsterId(stale))).await;
     let member = vec![Bytes::from(orphan.to_string())];
     world.external(&field_key(&world.field), Write::SRem(member)).await;
     let report = world.sweep().await;
-    assert!(report.ghosts >= 1 && report.orphans >= 1, "{report:?}");
+    assert!(report.stale >= 1 && report.orphans >= 1, "{report:?}");
     assert_eq!(world.indexed(world.field).await, [orphan, fine]);
     assert_eq!(world.listed().await, [orphan, fine]);
 }
@@ -75,7 +75,7 @@ pub async fn a_second_sweep_finds_nothing_to_do(store: Store) {
     world.sweep().await;
     let keys = world.keys().await;
     let again = world.sweep().await;
-    assert_eq!((again.ghosts, again.orphans, again.timers), (0, 0, 0), "{again:?}");
+    assert_eq!((again.stale, again.orphans, again.timers), (0, 0, 0), "{again:?}");
     assert_eq!((again.cooldowns, again.hints), (0, 0), "{again:?}");
     assert_eq!(world.keys().await, keys);
 }

@@ -68,26 +68,26 @@ pub async fn all_of_a_tenant_are_read_in_pages(store: Store) {
     assert_eq!(found, own);
 }
 
-pub async fn a_ghost_of_an_external_delete_is_not_listed_and_is_pruned(store: Store) {
+pub async fn a_stale_entry_of_an_external_delete_is_not_listed_and_is_pruned(store: Store) {
     let world = World::new(&store);
-    let (ghost, living) = (world.create(1).await, world.create(2).await);
-    world.external(&REACTOR.key(ghost.id), Write::Del).await;
-    assert_eq!(world.indexed().await, [ghost.id, living.id]);
+    let (stale, living) = (world.create(1).await, world.create(2).await);
+    world.external(&REACTOR.key(stale.id), Write::Del).await;
+    assert_eq!(world.indexed().await, [stale.id, living.id]);
     let listing = world.reactors.in_field(world.tenant, world.field).await.unwrap();
     assert_eq!((listing.living, listing.pruned), (vec![living.clone()], 1));
     assert_eq!(world.indexed().await, [living.id]);
-    assert!(world.in_all(ghost.id).await);
+    assert!(world.in_all(stale.id).await);
     assert_eq!(world.reactors.all(world.tenant).await.unwrap().living, [living]);
-    assert!(!world.in_all(ghost.id).await);
+    assert!(!world.in_all(stale.id).await);
 }
 
-pub async fn a_ghost_holds_no_spot(store: Store) {
+pub async fn a_stale_entry_holds_no_spot(store: Store) {
     let world = World::new(&store);
-    let ghost = world.create(1).await;
-    world.external(&REACTOR.key(ghost.id), Write::Del).await;
+    let stale = world.create(1).await;
+    world.external(&REACTOR.key(stale.id), Write::Del).await;
     let living = world.create(1).await;
     assert_eq!(world.indexed().await, [living.id]);
-    assert!(!world.in_all(ghost.id).await);
+    assert!(!world.in_all(stale.id).await);
 }
 
 pub async fn an_entry_of_a_reactor_elsewhere_is_no_member(store: Store) {

@@ -12,20 +12,20 @@ pub(super) async fn sweep(world: &World) -> SweepReport {
     world.reactors.sweep().run(Duration::ZERO).await.unwrap()
 }
 
-pub async fn a_sweep_removes_ghosts_and_brings_orphans_home(store: Store) {
+pub async fn a_sweep_removes_stale_entries_and_brings_orphans_home(store: Store) {
     let world = World::new(&store);
-    let (ghost, orphan, stray) = (world.create(1).await, world.create(2).await, world.create(3).await);
+    let (stale, orphan, stray) = (world.create(1).await, world.create(2).await, world.create(3).await);
     let member = |id: ReactorId| vec![Bytes::from(id.to_string())];
-    world.external(&REACTOR.key(ghost.id), Write::Del).await;
+    world.external(&REACTOR.key(stale.id), Write::Del).await;
     world.external(&field_key(&world.field), Write::SRem(member(orphan.id))).await;
     world.external(&REACTORS_ALL.key(), Write::SRem(member(stray.id))).await;
     let report = sweep(&world).await;
-    assert!(report.fields.ghosts >= 1 && report.all.ghosts >= 1, "{report:?}");
+    assert!(report.fields.stale >= 1 && report.all.stale >= 1, "{report:?}");
     assert!(report.fields.orphans >= 1 && report.all.orphans >= 1, "{report:?}");
     assert_eq!(world.indexed().await, [orphan.id, stray.id]);
-    assert!(!world.in_all(ghost.id).await && world.in_all(orphan.id).await && world.in_all(stray.id).await);
+    assert!(!world.in_all(stale.id).await && world.in_all(orphan.id).await && world.in_all(stray.id).await);
     let report = sweep(&world).await;
-    assert_eq!((report.fields.ghosts, report.fields.orphans, report.all.orphans), (0, 0, 0), "{report:?}");
+    assert_eq!((report.fields.stale, report.fields.orphans, report.all.orphans), (0, 0, 0), "{report:?}");
 }
 
 pub async fn a_sweep_sets_right_what_is_remembered_of_spots(store: Store) {

@@ -27,8 +27,8 @@ async fn furnish(world: &World) {
     let orphan = world.create(3).await;
     let entry = vec![Bytes::from(orphan.id.to_string())];
     world.external(&field_key(&world.field), Write::SRem(entry)).await;
-    let ghost = world.create(4).await;
-    world.external(&REACTOR.key(ghost.id), Write::Del).await;
+    let stale = world.create(4).await;
+    world.external(&REACTOR.key(stale.id), Write::Del).await;
     world.external_create(5).await;
 }
 

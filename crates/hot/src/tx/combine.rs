@@ -73,7 +73,7 @@ impl<P: Partition> Tx<'_, P> {
     }
 
     /// Runs a part of the transaction that may be refused. `Ok(Err(refusal))` undoes what the part wrote,
-    /// recorded and published, and nothing else: the transaction goes on without it. What the part read stays
+    /// appended and published, and nothing else: the transaction goes on without it. What the part read stays
     /// validated, because the refusal may depend on it. Attempts may be nested.
     ///
     /// An outer `Err` is an error of the store; pass it on with `?`.

@@ -7,14 +7,15 @@
 
 use super::wake::{self, Registration};
 use super::{DueQueue, FirstEntries, first_ranks};
+use crate::encode::encoded;
 use crate::limits::{
     DUE_BACKOFF_MAX, DUE_BACKOFF_MIN, DUE_FAILING_MAX, DUE_PER_TURN, DUE_POLL_EVERY, DUE_RECHECK_AFTER,
 };
-use bytes::Bytes;
 use emberkeep_hot::command::Read;
 use emberkeep_hot::{Error, Result, Scope, Tx};
-use emberkeep_schema::{Automatic, Codec, Family, Partition, SortedSet};
+use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub struct Driver<P: Partition, F: Family, H, V, E> {
     poll_every: Duration,
     on_error: Hook<V, E>,
     /// Failures in a row of entries, by their bytes; those of the driver itself have none.
-    failures: HashMap<Option<Bytes>, u32>,
+    failures: HashMap<Option<Vec<u8>>, u32>,
     served: ServeReport,
 }
 
@@ -40,7 +41,7 @@ type Hook<V, E> = Box<dyn Fn(Option<&V>, &E) + Send + Sync>;
 pub struct ServeReport {
     /// Entries whose handler ran and committed.
     pub handled: usize,
-    /// Failed attempts, each of which was reported.
+    /// Failed attempts, each of which was logged or passed to [`Driver::on_error`].
     pub failed: usize,
 }
 
@@ -68,6 +69,17 @@ fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
 
+/// The hook of a driver without one: a warning for each error.
+fn log_of<F: Family, V, E: Display>(_: &Key<F>) -> Hook<V, E> {
+    let queue = F::DECLARATION.name;
+    Box::new(move |entry, error| match entry {
+        Some(_) => {
+            tracing::warn!(queue, %error, "the handler of a due entry failed; it is tried again later")
+        }
+        None => tracing::warn!(queue, %error, "a due queue could not be served; it is tried again"),
+    })
+}
+
 impl<P, F, C> DueQueue<F>
 where
     P: Partition,
@@ -80,8 +92,14 @@ where
     /// the entry, with the deadline in milliseconds since 1970: exactly once in all processes, if it
     /// succeeds.
     ///
-    /// An error of the handler is reported to [`on_error`](Driver::on_error); the entry gets a later deadline
+    /// An error of the handler is logged by `tracing::warn!` with the name of the queue's family, or passed to
+    /// [`on_error`](Driver::on_error); it is counted in [`ServeReport::failed`]. The entry gets a later deadline
     /// and is tried again, with growing pauses. The handler may set the entry or others anew.
+    ///
+    /// How late a handler can run: a deadline that the driver knows is met as exactly as a timer of tokio. One
+    /// that this process sets before all others is noticed at most 64 ms after its commit, if that comes
+    /// within 85 ms of the call of [`set`](DueQueue::set). A later one, and one of another process, is noticed
+    /// within [`poll_every`](Driver::poll_every).
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
@@ -117,14 +135,14 @@ where
     pub fn serve<H, E>(&self, scope: &Scope<P>, handler: H) -> Driver<P, F, H, C::Value, E>
     where
         H: Fn(&mut Tx<'_, P>, &C::Value, i64) -> Result<(), E> + Send + Sync + 'static,
-        E: From<Error> + Send + 'static,
+        E: From<Error> + Display + Send + 'static,
     {
         Driver {
             queue: self.clone(),
             scope: scope.clone().prefetch(&self.key, Read::ZRange(first_ranks(DUE_PER_TURN + 1), false)),
             handler: Arc::new(handler),
             poll_every: DUE_POLL_EVERY,
-            on_error: Box::new(|_, _| {}),
+            on_error: log_of(&self.key),
             failures: HashMap::new(),
             served: ServeReport::default(),
         }
@@ -148,8 +166,8 @@ where
         self
     }
 
-    /// Called with each error, and with the entry whose handler failed. `None` = the queue could not be read.
-    /// Without it errors are only counted in [`ServeReport::failed`].
+    /// Called with each error instead of the warning in the log, and with the entry whose handler failed.
+    /// `None` = the queue could not be read.
     pub fn on_error(mut self, hook: impl Fn(Option<&C::Value>, &E) + Send + Sync + 'static) -> Self {
         self.on_error = Box::new(hook);
         self
@@ -245,7 +263,7 @@ where
             match single.await {
                 Ok(popped) => {
                     handled += usize::from(popped);
-                    self.failures.remove(&Some(encoded::<C>(&what)?));
+                    self.failures.remove(&Some(encoded::<C>("entry", &what)?));
                 }
                 Err(error) => self.postpone(what, at, error).await?,
             }
@@ -257,7 +275,7 @@ where
 
     /// Reports an entry that failed and gives it a later deadline, unless it was changed meanwhile.
     async fn postpone(&mut self, what: C::Value, at: i64, error: E) -> Result<(), E> {
-        let pause = self.report(Some(encoded::<C>(&what)?), Some(&what), &error);
+        let pause = self.report(Some(encoded::<C>("entry", &what)?), Some(&what), &error);
         let queue = self.queue.clone();
         let later = self.scope.transact(move |tx| {
             if queue.get(tx, &what)? == Some(at) {
@@ -270,7 +288,7 @@ where
     }
 
     /// Reports a failure and returns the pause before the next attempt.
-    fn report(&mut self, entry: Option<Bytes>, what: Option<&C::Value>, error: &E) -> Duration {
+    fn report(&mut self, entry: Option<Vec<u8>>, what: Option<&C::Value>, error: &E) -> Duration {
         self.served.failed += 1;
         (self.on_error)(what, error);
         if self.failures.len() >= DUE_FAILING_MAX {
@@ -280,11 +298,4 @@ where
         *failures += 1;
         DUE_BACKOFF_MIN.saturating_mul(1 << (*failures - 1).min(16)).min(DUE_BACKOFF_MAX)
     }
-}
-
-fn encoded<C: Codec>(value: &C::Value) -> Result<Bytes> {
-    let mut bytes = Vec::new();
-    C::encode(value, &mut bytes)
-        .map_err(|error| Error::Invalid { what: "entry", problem: error.to_string() })?;
-    Ok(bytes.into())
 }

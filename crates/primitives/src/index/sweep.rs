@@ -7,12 +7,13 @@
 
 use super::list::{Listing, StaleEntry, classify, prune};
 use super::{Indexed, enter};
+use crate::encode::part_bytes;
 use crate::limits::{PRUNED_PER_TRANSACTION, SWEPT_PER_TURN};
 use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::{Cursor, MemberCursor};
 use emberkeep_hot::store::Member;
 use emberkeep_hot::{Error, Result, Scope, Store, Tx};
-use emberkeep_schema::{Codec, Id, Key};
+use emberkeep_schema::Key;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct SweepReport {
     /// Records that were examined.
     pub records: usize,
     /// Stale index entries that were removed.
-    pub ghosts: usize,
+    pub stale: usize,
     /// Records without an index entry that were entered.
     pub orphans: usize,
     /// Records that cannot be decoded. Each error names its key.
@@ -145,7 +146,7 @@ impl<X: Indexed> Sweeper<X> {
             page => page?,
         };
         self.swept.entries += page.members.len();
-        self.swept.ghosts += remove_stale::<X>(&scope, &index, page.members).await?;
+        self.swept.stale += remove_stale::<X>(&scope, &index, page.members).await?;
         *at = page.next;
         if at.is_none() {
             found.pop_front();
@@ -237,11 +238,8 @@ async fn enter_orphans<X: Indexed>(
     for some in records.chunks(PRUNED_PER_TRANSACTION) {
         let mut prefetched = scope.clone();
         for (member, home) in some {
-            let mut text = Vec::new();
-            Id::<X::Member>::encode(member, &mut text)
-                .map_err(|error| Error::Invalid { what: "id", problem: error.to_string() })?;
-            prefetched =
-                prefetched.prefetch_get(&X::record(member)).prefetch(home, Read::SIsMember(text.into()));
+            let is_member = Read::SIsMember(part_bytes(member).into());
+            prefetched = prefetched.prefetch_get(&X::record(member)).prefetch(home, is_member);
         }
         let some = some.to_vec();
         let (entered, unreadable) = prefetched.transact(move |tx| enter_missing::<X>(tx, &some)).await?;

@@ -4,7 +4,8 @@
 //! page of a scan. A courier holds nothing between calls, so it can be dropped at any time; letters that it
 //! handed over and did not remove are removed by the next one.
 
-use super::{DeadLetter, Envelope, Mail, SealedLetter};
+use super::{DeadLetter, Envelope, Mail, SealedLetter, partition_text};
+use crate::encode::encoded;
 use crate::limits::{
     DEAD_LETTERS_MAX, LETTERS_PER_PAGE, LETTERS_PER_TURN, REASON_BYTES_MAX, SENDERS_PER_TURN,
 };
@@ -197,7 +198,7 @@ async fn page<M: Mail>(
     after: ScoreBound,
 ) -> Result<Vec<(Member<SealedLetter<M::To>>, f64)>> {
     let slice = ZSlice::Score(after, ScoreBound::MAX, LETTERS_PER_PAGE);
-    from.transact(move |tx| tx.zrange_lossy(&M::outbox(), slice.clone(), false)).await
+    from.read(move |tx| tx.zrange_lossy(&M::outbox(), slice.clone(), false)).await
 }
 
 fn not_a_letter<P: Partition>(from: &Scope<P>, bytes: &[u8]) -> Error {
@@ -210,13 +211,8 @@ async fn remove<M: Mail>(from: &Scope<M::From>, done: Vec<SealedLetter<M::To>>) 
     if done.is_empty() {
         return Ok(());
     }
-    let mut members = Vec::with_capacity(done.len());
-    for sealed in &done {
-        let mut bytes = Vec::new();
-        Envelope::encode(sealed, &mut bytes)
-            .map_err(|error| Error::Invalid { what: "letter", problem: error.to_string() })?;
-        members.push(Bytes::from(bytes));
-    }
+    let members = done.iter().map(|sealed| Ok(encoded::<Envelope<M::To>>("letter", sealed)?.into()));
+    let members: Vec<Bytes> = members.collect::<Result<_>>()?;
     from.transact(move |tx| remove_members::<M>(tx, &members)).await
 }
 
@@ -301,10 +297,7 @@ fn bury<M: Mail>(
             format!("{DEAD_LETTERS_MAX} are stored and none was taken; take them (`mail::take_dead`)");
         return Err(Error::Invalid { what: "dead letters", problem });
     }
-    let mut sender = Vec::new();
-    from.write(&mut sender);
-    let (sender, reason) = (String::from_utf8_lossy(&sender).into_owned(), reason.to_owned());
-    let dead = DeadLetter::new(sender, sealed.sequence, tx.now(), shortened(reason));
+    let dead = DeadLetter::new(partition_text(from), sealed.sequence, tx.now(), shortened(reason.to_owned()));
     let dead = dead.with_body(&sealed.body);
     tx.rpush(&M::dead(), &dead)?;
     Ok(Outcome::Refused)

@@ -17,10 +17,13 @@
 //!    keeps only its own letters waiting.
 //! 5. Nothing is dropped: a full outbox refuses [`send`], and full dead letters keep later letters in the
 //!    outbox.
-//! 6. A sequence is at least the engine's microseconds since 1970, so that letters which are sent after a
-//!    loss of the counter, such as by a failover, are not taken for old ones. A failover of Redis that loses
-//!    the receiver's transaction and not the removal loses the letter, as it loses any acknowledged
-//!    transaction.
+//! 6. A sequence is greater than the last one and at least the engine's microseconds since 1970. So letters
+//!    that are sent after a loss of the counter, such as by a failover, are not taken for old ones, as long as
+//!    the clock of the new server is not behind the last sequence that the receiver has. If it is behind,
+//!    letters that are sent before it has caught up are taken for repeated ones and removed. Without such a
+//!    loss no clock matters: the counter is stored, and a clock that is set back only slows its growth.
+//! 7. A failover of Redis that loses the receiver's transaction and not the removal loses the letter, as it
+//!    loses any acknowledged transaction.
 //!
 //! Keys, all the caller's, linked by [`Mail`]. In the sender's partition: the outbox (a sorted set of letters
 //! by sequence) and its state, the last sequence and how many letters wait (a string). In the receiver's: the
@@ -122,8 +125,9 @@ pub use courier::{
 };
 pub use envelope::{DeadLetter, Envelope, OutboxState, SealedLetter};
 
+use crate::encode::encoded;
 use crate::limits::{OUTBOX_LETTERS_MAX, SEQUENCE_MAX};
-use emberkeep_hot::{Error, Result, Tx};
+use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{
     Automatic, Codec, Family, Json, Key, List, Number, Partition, Persistent, SortedSet, Text,
 };
@@ -192,20 +196,23 @@ pub fn send<M: Mail>(
         state.waiting = tx.zcard(&M::outbox())? as u64;
     }
     if state.waiting >= max as u64 {
-        let mut from = Vec::new();
-        tx.partition().write(&mut from);
-        return Err(MailError::Full { from: String::from_utf8_lossy(&from).into_owned(), max });
+        return Err(MailError::Full { from: partition_text(tx.partition()), max });
     }
     state.sequence = after(state.sequence, tx.now())?;
     state.waiting += 1;
     tx.put(&M::state(), &state)?;
-    let mut body = Vec::new();
-    <M::Codec as Codec>::encode(letter, &mut body)
-        .map_err(|error| Error::Invalid { what: "letter", problem: error.to_string() })?;
+    let body = encoded::<M::Codec>("letter", letter)?;
     let sealed = SealedLetter { sequence: state.sequence, to: to.clone(), body };
     // Exact: a sequence is at most 2^53.
     tx.zadd(&M::outbox(), &sealed, state.sequence as f64)?;
     Ok(())
+}
+
+/// A partition as its keys name it.
+fn partition_text(partition: &impl Partition) -> String {
+    let mut text = Vec::new();
+    partition.write(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The sequence after `last`: greater than that, and at least the engine's microseconds.
@@ -219,7 +226,7 @@ fn after(last: i64, now_ms: i64) -> Result<i64> {
 }
 
 /// How many letters of a sender wait.
-pub fn waiting<M: Mail>(tx: &mut Tx<'_, M::From>) -> Result<usize> {
+pub fn waiting<M: Mail>(tx: &mut ReadTx<'_, M::From>) -> Result<usize> {
     tx.zcard(&M::outbox())
 }
 

@@ -275,3 +275,39 @@ pub async fn a_driver_follows_the_engines_clock() {
     );
     assert_eq!(errors.load(Ordering::SeqCst), 0);
 }
+
+/// Everything that is logged, as text.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// On one thread, whose log the test reads: errors of a handler are not silent.
+pub async fn errors_of_a_handler_are_logged_and_counted() {
+    let (log, fails) = (Log::default(), Arc::new(AtomicBool::new(true)));
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let scope = Store::new(Arc::new(Embedded::in_memory())).scope(Realm::new());
+    set(&scope, 3, 1).await;
+    let driver = drive(&scope, Duration::from_millis(1), &fails);
+    let logged = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !logged().contains("handler") && Instant::now() < deadline {
+        tokio::task::yield_now().await;
+    }
+    let served = driver.stop().await;
+    assert!(served.handled == 0 && served.failed >= 1, "{served:?}");
+    let logged = logged();
+    assert!(logged.contains("WARN") && logged.contains("queue=\"DUE\""), "{logged}");
+    assert!(logged.contains("entry"), "the error of the handler is in it: {logged}");
+}

@@ -104,7 +104,7 @@ pub async fn a_record_and_its_entry_come_and_go_together(store: Store) {
     assert_eq!(list(&scope, 7).await, Listing { living: vec![sheep(2, 7)], corrupt: vec![], pruned: 0 });
 }
 
-pub async fn ghosts_are_not_listed_and_are_pruned(store: Store) {
+pub async fn stale_entries_are_not_listed_and_are_pruned(store: Store) {
     let scope = store.scope(Realm::new());
     for id in 1..=5 {
         bring(&scope, id, 7).await;
@@ -172,7 +172,7 @@ pub async fn an_index_of_any_size_is_read_in_pages(store: Store) {
     assert!(pruned == 150 && pages > 1, "{pruned} pruned on {pages} pages");
 }
 
-/// Ids are used again: an entry that was a ghost a moment ago may be a living one at the removal.
+/// Ids are used again: an entry that was a stale one a moment ago may be a living one at the removal.
 pub async fn an_id_that_comes_back_is_not_pruned(store: Store) {
     let scope = store.scope(Realm::new());
     let reader = {
@@ -205,7 +205,7 @@ pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
     }
     scope.put(&SHEEP.key(1_000), sheep(1_000, 8)).await.unwrap();
     let swept = Sweeper::<ByMeadow>::new(store.clone()).run(Duration::ZERO).await.unwrap();
-    assert!(swept.ghosts >= 150 && swept.orphans >= 51, "{swept:?}");
+    assert!(swept.stale >= 150 && swept.orphans >= 51, "{swept:?}");
     assert_eq!(members(&scope, 7).await.len(), 250);
     assert_eq!(members(&scope, 8).await, [1_000]);
     let (seven, eight) = (list(&scope, 7).await, list(&scope, 8).await);
@@ -295,7 +295,7 @@ pub async fn a_record_of_another_partition_is_no_member(store: Store) {
     // The sweep sees it the same way.
     enter().await.unwrap();
     let swept = Sweeper::<ByPack>::new(store.clone()).run(Duration::ZERO).await.unwrap();
-    assert_eq!((swept.ghosts, swept.orphans), (1, 0), "{swept:?}");
+    assert_eq!((swept.stale, swept.orphans), (1, 0), "{swept:?}");
     assert_eq!(theirs.exists(&PACK.key(1)).await, Ok(false));
     let listed = index::list::<ByPack>(&ours, &PACK.key(1)).await.unwrap();
     assert_eq!((listed.living, listed.pruned), (vec![wolf], 0));
@@ -323,7 +323,7 @@ pub async fn a_turn_of_a_sweep_takes_many_small_indexes(store: Store) {
 }
 
 /// With a clock of the test's own.
-pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
+pub async fn a_record_that_ended_by_its_ttl_leaves_a_stale_entry() {
     let clock = ManualClock::at(1_000_000);
     let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
     let store = Store::new(Arc::new(engine));
@@ -337,6 +337,6 @@ pub async fn a_record_that_ended_by_its_ttl_is_no_ghost() {
     let listing = list(&scope, 7).await;
     assert_eq!((ids(&listing), listing.pruned), (vec![3], 1));
     let swept = Sweeper::<ByMeadow>::new(store).run(Duration::ZERO).await.unwrap();
-    assert_eq!((swept.ghosts, swept.orphans), (1, 0));
+    assert_eq!((swept.stale, swept.orphans), (1, 0));
     assert_eq!((members(&scope, 7).await, members(&scope, 8).await), (vec![3], vec![4]));
 }

@@ -119,7 +119,7 @@ pub async fn letters_arrive_once_and_in_order(store: Store) {
     send(&from, *other.partition(), [10]).await.unwrap();
     send(&from, *to.partition(), [4]).await.unwrap();
     send(&from, *from.partition(), [7]).await.unwrap();
-    assert_eq!(from.transact(mail::waiting::<Numbers>).await, Ok(6));
+    assert_eq!(from.read(mail::waiting::<Numbers>).await, Ok(6));
     assert_eq!(counts(&deliver(&from).await), (6, 0, 0, 0));
     assert_eq!((arrived(&to).await, arrived(&other).await), (vec![1, 2, 3, 4], vec![10]));
     assert_eq!(arrived(&from).await, [7]);
@@ -222,7 +222,7 @@ pub async fn a_full_outbox_refuses(store: Store) {
     assert_eq!(arrived(&to).await, (0..600).collect::<Vec<i64>>());
     send(&from, *to.partition(), [600]).await.unwrap();
     let state = from.get(&STATE.key()).await.unwrap().expect("a state");
-    assert_eq!((state.waiting, from.transact(mail::waiting::<Numbers>).await), (1, Ok(1)));
+    assert_eq!((state.waiting, from.read(mail::waiting::<Numbers>).await), (1, Ok(1)));
 }
 
 pub async fn a_receiver_that_fails_keeps_only_its_own_mail(store: Store) {

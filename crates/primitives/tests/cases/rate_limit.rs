@@ -211,3 +211,36 @@ pub async fn a_limit_agrees_with_a_model() {
     .await
     .unwrap();
 }
+
+/// Events that a clock wrote which was more than a window ahead neither count nor hide what counts.
+pub async fn events_of_the_far_future_do_not_count() {
+    let clock = ManualClock::at(10_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let scope = Store::new(Arc::new(engine)).scope(Realm::new());
+    let limited = limit(1, 3, MINUTE);
+    for (event, remaining) in [(100, 2), (101, 1), (102, 0)] {
+        // More of them than one read shows.
+        add_ahead(&scope, event * 100, 10_060_001).await;
+        let admission = limited.acquire_in(&scope, event).await.unwrap();
+        assert_eq!((admission.allowed, admission.remaining), (true, remaining), "{event}");
+        assert_eq!(scope.zcard(&RATE.key(1)).await, Ok(3 - remaining), "those ahead are removed");
+    }
+    add_ahead(&scope, 20_000, 10_060_001).await;
+    let refused = limited.acquire_in(&scope, 103).await.unwrap();
+    assert_eq!((refused.allowed, refused.retry_after), (false, MINUTE));
+    let peeked = scope.read(move |tx| limit(1, 3, MINUTE).peek(tx)).await.unwrap();
+    assert!(!peeked.allowed, "a transaction that only reads sees the same");
+    clock.advance(60_000);
+    assert!(
+        !limited.acquire_in(&scope, 103).await.unwrap().allowed,
+        "they are within a window now, and count"
+    );
+}
+
+/// Adds twenty events at a time.
+async fn add_ahead(scope: &Scope<Realm>, first: u32, at: i64) {
+    let add = move |tx: &mut Tx<'_, Realm>| {
+        (first..first + 20).try_for_each(|event| tx.zadd(&RATE.key(1), &event, at as f64))
+    };
+    scope.transact(add).await.unwrap();
+}

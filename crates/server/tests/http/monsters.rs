@@ -213,7 +213,7 @@ async fn a_tenant_is_swept_and_torn_down() {
         spawn(&server).await;
     }
     let swept = server.post("/v1/monsters/sweep", json!({"turns": 1})).await.json(200);
-    assert_eq!((&swept["over"], &swept["ghosts"], &swept["corrupt"]), (&json!(false), &json!(0), &json!([])));
+    assert_eq!((&swept["over"], &swept["stale"], &swept["corrupt"]), (&json!(false), &json!(0), &json!([])));
     let mut turns = 0;
     while server.post("/v1/monsters/sweep", json!({"turns": 1_000})).await.json(200)["over"] != true {
         turns += 1;

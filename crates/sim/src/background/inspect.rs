@@ -1,4 +1,4 @@
-//! Looks at whole fields while the game goes on: an index and its records, of one moment. An entry without a record is a ghost,
+//! Looks at whole fields while the game goes on: an index and its records, of one moment. An entry without a record is stale,
 //! however soon a sweep would remove it.
 
 use crate::actor::Actor;
@@ -20,18 +20,18 @@ pub(super) async fn serve(actor: &mut Actor) -> anyhow::Result<()> {
     while world.rest(PAUSE * world.plan.processes).await {
         let ground = actor.somewhere();
         let index = monsters::field_key(&ground.field);
-        let ghosts = ghosts(actor, ground, index, |id: &MonsterId| MONSTER.key(id)).await;
-        report(actor, ground, "monster", ghosts)?;
+        let stale = stale(actor, ground, index, |id: &MonsterId| MONSTER.key(id)).await;
+        report(actor, ground, "monster", stale)?;
         let index = reactors::field_key(&ground.field);
-        let ghosts = self::ghosts(actor, ground, index, |id: &ReactorId| REACTOR.key(id)).await;
-        report(actor, ground, "reactor", ghosts)?;
+        let stale = self::stale(actor, ground, index, |id: &ReactorId| REACTOR.key(id)).await;
+        report(actor, ground, "reactor", stale)?;
         actor.count(Count::Looks, 1);
     }
     Ok(())
 }
 
 /// The entries of an index that have no record, all of one moment.
-async fn ghosts<I, R, M>(
+async fn stale<I, R, M>(
     actor: &Actor,
     ground: Ground,
     index: Key<I>,
@@ -53,19 +53,15 @@ where
     scope.transact(transaction).await
 }
 
-fn report(
-    actor: &Actor,
-    ground: Ground,
-    what: &str,
-    ghosts: Result<Vec<impl Display>>,
-) -> anyhow::Result<()> {
-    match ghosts {
-        Ok(ghosts) => {
-            for id in ghosts {
+fn report(actor: &Actor, ground: Ground, what: &str, stale: Result<Vec<impl Display>>) -> anyhow::Result<()> {
+    match stale {
+        Ok(stale) => {
+            for id in stale {
                 let (map, tenant) = (ground.field.map, ground.tenant);
-                let ghost =
-                    format!("ghost: map {map} of tenant {tenant} listed {what} {id}, which had no record");
-                actor.world.report_violation(ghost);
+                let entry = format!(
+                    "stale entry: map {map} of tenant {tenant} listed {what} {id}, which had no record"
+                );
+                actor.world.report_violation(entry);
             }
             Ok(())
         }

@@ -39,7 +39,7 @@ pub(super) enum BackgroundTask {
     Teardown,
     /// Runs the background sweeps.
     Sweep,
-    /// Looks for ghosts while the game goes on.
+    /// Looks for stale entries while the game goes on.
     Inspect,
 }
 

@@ -11,7 +11,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(20);
 /// Pause between two sweeps.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Sweeps until the game is over, in one of the processes: a second sweep would do the same work again. The ghosts that a sweep tells of prove nothing while others remove: an entry that went with
+/// Sweeps until the game is over, in one of the processes: a second sweep would do the same work again. The stale entries that a sweep tells of prove nothing while others remove: an entry that went with
 /// its record between a sweep's look and its transaction counts as one.
 pub(super) async fn serve(actor: &mut Actor, orphans: &mut usize) -> anyhow::Result<()> {
     let world = actor.world.clone();
@@ -37,12 +37,12 @@ fn goes_on(turn: Result<bool, impl Retryable>) -> anyhow::Result<bool> {
     }
 }
 
-/// Sweeps everything once, when the game is over. Returns how many ghosts and orphans it repaired.
+/// Sweeps everything once, when the game is over. Returns how many stale entries and orphans it repaired.
 pub(crate) async fn sweep_all(world: &World) -> anyhow::Result<usize> {
     let (mut of_monsters, mut of_reactors) = (world.monsters.sweep(), world.reactors.sweep());
     while goes_on(of_monsters.turn().await)? {}
     while goes_on(of_reactors.turn().await)? {}
     let (monsters, reactors) = (of_monsters.report(), of_reactors.report());
-    let of_indexes = [&reactors.fields, &reactors.all].map(|index| index.ghosts + index.orphans);
-    Ok(monsters.ghosts + monsters.orphans + of_indexes.iter().sum::<usize>())
+    let of_indexes = [&reactors.fields, &reactors.all].map(|index| index.stale + index.orphans);
+    Ok(monsters.stale + monsters.orphans + of_indexes.iter().sum::<usize>())
 }

@@ -1,4 +1,4 @@
-//! No ghosts and no orphans: every record is in the indexes in which it belongs and in no other, and no entry is without its
+//! No stale entries and no orphans: every record is in the indexes in which it belongs and in no other, and no entry is without its
 //! record. And no two reactors stand on one spot.
 
 use super::state::StoreState;
@@ -32,7 +32,7 @@ fn fields(what: &str, homes: HashMap<Name, Field>, entries: &[(u16, Field, u32)]
                 field.map
             )),
             None => wrong.push(format!(
-                "ghost: map {} of tenant {tenant} lists {what} {id}, which has no record",
+                "stale entry: map {} of tenant {tenant} lists {what} {id}, which has no record",
                 field.map
             )),
         }
@@ -54,7 +54,9 @@ fn all_reactors(state: &StoreState, wrong: &mut Vec<String>) {
             None => (ids.contains(id) || state.strange_reactors.contains(id) || !state.alone, String::new()),
         };
         if !known {
-            wrong.push(format!("ghost: the index of all reactors{whose} lists {id}, which has no record"));
+            wrong.push(format!(
+                "stale entry: the index of all reactors{whose} lists {id}, which has no record"
+            ));
         }
     }
     let listed: HashSet<(Option<u16>, u32)> = state.in_all.iter().copied().collect();

@@ -87,7 +87,7 @@ fn of_the_store(played: &PlayResult, state: &StoreState, swept: &StoreState) -> 
     let (monsters, reactors) = (count(state.monsters.len()), count(state.reactors.len()));
     vec![
         format!(
-            "no ghosts, no orphans: {monsters} monsters, {reactors} reactors, {} index entries; {looks} inspections during the \
+            "no stale entries, no orphans: {monsters} monsters, {reactors} reactors, {} index entries; {looks} inspections during the \
              game, {sweeps} sweeps",
             count(entries)
         ),

@@ -4,7 +4,6 @@ use super::*;
 use crate::monsters::limits::COOLDOWN_MAX;
 use crate::monsters::model::SkillId;
 use crate::monsters::rules;
-use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::Cooldowns;
 use emberkeep_schema::Key;
@@ -53,14 +52,8 @@ impl Monsters {
         skill: SkillId,
     ) -> Pending<'_, Result<Option<Duration>>> {
         Box::pin(async move {
-            let marker = MONSTER_COOLDOWN.key(id, skill);
-            let scope = self.scope(tenant, "monsters.cooldown_remaining").prefetch_exists(&MONSTER.key(id));
-            let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
-            scope
-                .transact(move |tx| {
-                    present(tx, id)?;
-                    Ok(cooldowns(id).remaining(tx, &skill)?)
-                })
+            self.scope(tenant, "monsters.cooldown_remaining")
+                .read(move |tx| of_present(tx, id, |tx| cooldowns(id).remaining(tx, &skill)))
                 .await
         })
     }
@@ -68,11 +61,9 @@ impl Monsters {
     /// Ends one cooldown; `false` if there was none.
     pub fn clear_cooldown(&self, tenant: Tenant, id: MonsterId, skill: SkillId) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
-            let scope = self.scope(tenant, "monsters.clear_cooldown").prefetch_exists(&MONSTER.key(id));
-            let scope = scope.prefetch_exists(&MONSTER_COOLDOWN.key(id, skill));
-            scope
+            self.scope(tenant, "monsters.clear_cooldown")
                 .transact(move |tx| {
-                    present(tx, id)?;
+                    of_present(tx, id, |tx| tx.exists(&MONSTER_COOLDOWN.key(id, skill)))?;
                     Ok(cooldowns(id).clear(tx, &skill)?)
                 })
                 .await

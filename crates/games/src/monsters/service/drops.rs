@@ -6,7 +6,6 @@ use crate::monsters::model::DropTimer;
 use crate::monsters::rules;
 use crate::type_guard::{self, TypeGuard};
 use emberkeep_hot::engine::Pending;
-use emberkeep_schema::Extra;
 
 /// The parameters of a drop timer. Template, field and health come from the monster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +74,10 @@ impl Monsters {
     /// Records a hit, which postpones the next drop to one period from now.
     pub fn record_drop_hit(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<DropTimer>> {
         Box::pin(async move {
-            let scope = self
-                .scope(tenant, "monsters.record_drop_hit")
-                .prefetch_exists(&MONSTER.key(id))
-                .prefetch_get(&DROP_TIMER.key(id));
-            scope
+            self.scope(tenant, "monsters.record_drop_hit")
                 .transact(move |tx| {
-                    present(tx, id)?;
-                    let mut timer = tx.get(&DROP_TIMER.key(id))?.ok_or(Error::NoDropTimer { id })?;
+                    let timer = of_present(tx, id, |tx| tx.get(&DROP_TIMER.key(id)))?;
+                    let mut timer = timer.ok_or(Error::NoDropTimer { id })?;
                     if timer.is_former() {
                         timer.complete(tenant, id, &existing(tx, id)?);
                     }
@@ -111,22 +106,16 @@ fn timer_of(
     request: DropTimerRequest,
     now_ms: i64,
 ) -> DropTimer {
-    DropTimer {
-        tenant_id: Some(tenant.0),
-        region: monster.region.clone(),
-        major_version: monster.major_version,
-        minor_version: monster.minor_version,
-        id: Some(id),
-        template: monster.template,
-        field: monster.field().into(),
-        // In range: the period is limited to days.
-        drop_period_ms: request.period.as_millis() as i64,
+    // In range: the period is limited to days.
+    let period_ms = request.period.as_millis() as i64;
+    let mut timer = DropTimer {
         weapon_attack: request.weapon_attack,
         max_hp: monster.max_hp,
         last_drop_at_ms: now_ms,
-        last_hit_at_ms: 0,
-        extra: Extra::default(),
-    }
+        ..DropTimer::new(monster.template, monster.field().into(), period_ms)
+    };
+    timer.complete(tenant, id, monster);
+    timer
 }
 
 /// One transaction of [`Monsters::due_drops`].
@@ -136,7 +125,8 @@ fn drop_due(tx: &mut Tx<'_, Tenant>, limit: usize) -> hot::Result<due::DueBatch<
     let timers: Vec<_> = ids.iter().map(|id| DROP_TIMER.key(id)).collect();
     let monsters: Vec<_> = ids.iter().map(|id| MONSTER.key(id)).collect();
     batch.count = ids.len();
-    let found = tx.get_each(&timers)?.into_iter().zip(tx.get_each(&monsters)?);
+    let (timers, monsters) = tx.together(|tx| (tx.get_each(&timers), tx.get_each(&monsters)))?;
+    let found = timers.into_iter().zip(monsters);
     for (id, (timer, monster)) in ids.into_iter().zip(found) {
         match (timer, monster) {
             (Err(error), _) | (_, Err(error)) if error.is_corrupt() => {

@@ -19,13 +19,8 @@ impl Monsters {
         count: usize,
     ) -> Pending<'_, Result<IndexPage<Monster>>> {
         Box::pin(async move {
-            Ok(index::page::<ByField>(
-                &self.scope(tenant, "monsters.field_page"),
-                &field_key(&field),
-                from,
-                count,
-            )
-            .await?)
+            let scope = self.scope(tenant, "monsters.field_page");
+            Ok(index::page::<ByField>(&scope, &field_key(&field), from, count).await?)
         })
     }
 
@@ -69,10 +64,9 @@ impl Monsters {
                     index::enter::<ByField>(tx, &id, &monster)?;
                     put(tx, id, &mut monster)?;
                     let tenant = *tx.partition();
-                    let timer = record::update(tx, &DROP_TIMER.key(id), |timer| {
+                    let timer = tx.update(&DROP_TIMER.key(id), |timer| {
                         timer.field.set(field);
                         timer.complete(tenant, id, &monster);
-                        Ok::<_, hot::Error>(Change::Put(()))
                     });
                     match timer {
                         // A corrupt timer must not prevent the move.

@@ -27,8 +27,8 @@ use super::model::{Monster, MonsterId};
 use super::rules::PoisonRule;
 use super::schema::*;
 use crate::world::Tenant;
-use emberkeep_hot::{self as hot, Scope, Store, Tx};
-use emberkeep_primitives::record::{self, Change};
+use emberkeep_hot::{self as hot, ReadTx, Scope, Store, Tx};
+use emberkeep_primitives::record::Change;
 use emberkeep_primitives::{DueQueue, IdPool, RestingPool};
 use std::time::Duration;
 
@@ -141,6 +141,16 @@ fn put(tx: &mut Tx<'_, Tenant>, id: MonsterId, monster: &mut Monster) -> hot::Re
     let tenant = tx.partition().0;
     monster.tenant_id.get_or_insert(tenant);
     tx.put(&MONSTER.key(id), monster)
+}
+
+/// Something of a monster, read together with whether the monster exists; fails if it does not.
+fn of_present<T>(
+    tx: &mut ReadTx<'_, Tenant>,
+    id: MonsterId,
+    read: impl FnOnce(&mut ReadTx<'_, Tenant>) -> hot::Result<T>,
+) -> Result<T> {
+    let (exists, found) = tx.together(|tx| (tx.exists(&MONSTER.key(id)), Ok(read(tx))))?;
+    if exists { Ok(found?) } else { Err(Error::NotFound { id }) }
 }
 
 /// Fails if the monster does not exist.

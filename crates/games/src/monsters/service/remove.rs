@@ -119,12 +119,14 @@ impl Monsters {
 
 /// A scope that prefetches what a removal reads.
 fn prefetched(scope: Scope<Tenant>, id: MonsterId) -> Scope<Tenant> {
-    scope.prefetch_get(&MONSTER.key(id)).prefetch(&MONSTER_COOLDOWNS.key(id), indexed_cooldowns())
+    scope
+        .prefetch_get(&MONSTER.key(id))
+        .prefetch(&MONSTER_COOLDOWNS.key(id), Read::ZRange(indexed_cooldowns(), false))
 }
 
 /// What clearing all cooldowns of a monster reads from their index.
-pub(super) fn indexed_cooldowns() -> Read {
-    Read::ZRange(ZSlice::Rank(0, CLEARED_PER_TRANSACTION_MAX as i64), false)
+pub(super) fn indexed_cooldowns() -> ZSlice {
+    ZSlice::Rank(0, CLEARED_PER_TRANSACTION_MAX as i64)
 }
 
 struct Batch {

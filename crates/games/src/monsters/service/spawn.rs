@@ -2,14 +2,12 @@
 
 use super::cooldowns::cooldowns;
 use super::*;
-use crate::monsters::model::{DamageEntries, Monster};
+use crate::monsters::model::Monster;
 use crate::type_guard::{self, TypeGuard};
-use crate::world::{CharacterId, Field, REGION_BYTES_MAX, word_problem};
-use emberkeep_hot::command::{RawKey, Read};
+use crate::world::{Field, REGION_BYTES_MAX, word_problem};
 use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::sequence::SearchProgress;
 use emberkeep_primitives::{IdResult, index};
-use emberkeep_schema::{Array, Extra, KeyLayout};
 
 /// The parameters of a new monster. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,9 +74,8 @@ impl Monsters {
             let scope = self.ids().prefetched(self.scope(tenant, "monsters.spawn"));
             let mut search = self.ids().search();
             loop {
-                let layout = self.store.key_layout().clone();
-                let spawn = SpawnTx { request: request.clone(), ids: self.ids(), layout };
-                match type_guard::run(&scope, move |tx, guard| spawn.run(tx, guard)).await? {
+                let (request, ids) = (request.clone(), self.ids());
+                match type_guard::run(&scope, move |tx, guard| spawn(tx, &request, &ids, guard)).await? {
                     SpawnAttempt::Done(monster) => return Ok(*monster),
                     SpawnAttempt::NotYet(looked) => search.go_on(looked)?,
                 }
@@ -93,71 +90,50 @@ enum SpawnAttempt {
     NotYet(SearchProgress),
 }
 
-/// The transaction of a spawn.
-#[derive(Clone)]
-struct SpawnTx {
-    request: SpawnRequest,
-    ids: Ids,
-    layout: KeyLayout,
+/// Takes an id, and writes record and index.
+fn spawn(
+    tx: &mut Tx<'_, Tenant>,
+    request: &SpawnRequest,
+    ids: &Ids,
+    guard: TypeGuard,
+) -> Result<SpawnAttempt> {
+    let id = match ids.take(tx, |tx, id| is_taken(tx, *id))? {
+        IdResult::Id(id) => id,
+        IdResult::NotYet(looked) => return Ok(SpawnAttempt::NotYet(looked)),
+    };
+    remove::remove_deadlines(tx, id, guard)?;
+    let monster = new_monster(*tx.partition(), id, request);
+    tx.put(&MONSTER.key(id), &monster)?;
+    index::enter::<ByField>(tx, &id, &monster)?;
+    Ok(SpawnAttempt::Done(Box::new(monster)))
 }
 
-impl SpawnTx {
-    /// Takes an id, and writes record and index.
-    fn run(&self, tx: &mut Tx<'_, Tenant>, guard: TypeGuard) -> Result<SpawnAttempt> {
-        let id = match self.ids.take(tx, |tx, id| self.is_taken(tx, *id))? {
-            IdResult::Id(id) => id,
-            IdResult::NotYet(looked) => return Ok(SpawnAttempt::NotYet(looked)),
-        };
-        remove::remove_deadlines(tx, id, guard)?;
-        let monster = new_monster(*tx.partition(), id, &self.request);
-        tx.put(&MONSTER.key(id), &monster)?;
-        index::enter::<ByField>(tx, &id, &monster)?;
-        Ok(SpawnAttempt::Done(Box::new(monster)))
-    }
-
-    /// Whether an id cannot be used. Clears the cooldowns of one that can.
-    fn is_taken(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<bool> {
-        self.read_together(tx, id)?;
-        if tx.exists(&MONSTER.key(id))? {
-            return Ok(true);
-        }
-        Ok(cooldowns(id).clear_all(tx)?.more)
-    }
-
-    /// Reads everything that the decision about an id needs in one round trip. With single reads, a remote
-    /// process would keep learning that other processes have taken the id meanwhile.
-    fn read_together(&self, tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<()> {
-        let (layout, tenant) = (&self.layout, *tx.partition());
-        let record = RawKey::from(MONSTER.key(id).to_text(layout, &tenant));
-        let cooldowns = RawKey::from(MONSTER_COOLDOWNS.key(id).to_text(layout, &tenant));
-        tx.raw_read_many(&[(record, Read::Exists), (cooldowns, remove::indexed_cooldowns())]).map(drop)
-    }
+/// Whether an id cannot be used. Clears the cooldowns of one that can.
+fn is_taken(tx: &mut Tx<'_, Tenant>, id: MonsterId) -> hot::Result<bool> {
+    // Together: with single reads, a remote process would keep learning that other processes have taken the
+    // id meanwhile. An index of cooldowns that cannot be read is removed below, so its error does not count.
+    let (exists, _) = tx.together(|tx| {
+        let cooldowns = tx.zrange_lossy(&MONSTER_COOLDOWNS.key(id), remove::indexed_cooldowns(), false);
+        (tx.exists(&MONSTER.key(id)), Ok(cooldowns.ok()))
+    })?;
+    Ok(exists || cooldowns(id).clear_all(tx)?.more)
 }
 
 fn new_monster(tenant: Tenant, id: MonsterId, request: &SpawnRequest) -> Monster {
+    let Field { world, channel, map, instance } = request.field;
+    let (template, full) = (request.template, request.max_hp);
     Monster {
-        id,
         tenant_id: Some(tenant.0),
         region: request.region.clone(),
         major_version: request.major_version,
         minor_version: request.minor_version,
-        world: request.field.world,
-        channel: request.field.channel,
-        map: request.field.map,
-        instance: request.field.instance,
-        template: request.template,
-        max_hp: request.max_hp,
-        hp: request.max_hp,
         max_mp: request.max_mp,
         mp: request.max_mp,
-        controller: CharacterId::default(),
         x: request.x,
         y: request.y,
         fh: request.fh,
         stance: request.stance,
         team: request.team,
-        damage: DamageEntries::default(),
-        effects: Array::default(),
-        extra: Extra::default(),
+        ..Monster::new(id, world, channel, map, instance, full, full, template)
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepReport {
     /// Stale index entries that were removed.
-    pub ghosts: usize,
+    pub stale: usize,
     /// Monsters that their field's index did not list, and now does.
     pub orphans: usize,
     /// Drop timers of dead or removed monsters that were deleted.
@@ -33,7 +33,7 @@ pub struct SweepReport {
 impl SweepReport {
     /// Adds the result of a transaction.
     pub(super) fn add(&mut self, other: SweepReport) {
-        self.ghosts += other.ghosts;
+        self.stale += other.stale;
         self.orphans += other.orphans;
         self.timers += other.timers;
         self.cooldowns += other.cooldowns;
@@ -77,6 +77,16 @@ impl Monsters {
             report: SweepReport::default(),
         }
     }
+
+    /// A page of a family's keys, by tenant, and the cursor of the next page.
+    async fn page<F: Family<Partition = Tenant>, T>(
+        &self,
+        from: Option<Cursor>,
+        part: impl Fn(&Key<F>) -> T,
+    ) -> Result<(BTreeMap<Tenant, Vec<T>>, Option<Cursor>)> {
+        let page = self.store.scan::<F>(from, SWEEP_KEYS).await?;
+        Ok((by_tenant(with_tenant(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
+    }
 }
 
 impl Sweep {
@@ -93,44 +103,31 @@ impl Sweep {
     /// Runs one turn; `false` at the end. After an error the same turn can be run again.
     pub fn turn(&mut self) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
+            let (monsters, report) = (&self.monsters, &mut self.report);
+            let scope = |tenant| monsters.scope(tenant, "monsters.sweep");
             self.stage = match self.stage {
                 Stage::Indexes if self.indexes.turn().await? => Stage::Indexes,
                 Stage::Indexes => Stage::Monsters(None),
                 Stage::Monsters(from) => {
-                    let (page, next) = self.page::<MONSTER, _>(from, |key| MONSTER.parts(key).0).await?;
+                    let (page, next) = monsters.page(from, |key| MONSTER.parts(key).0).await?;
                     for (tenant, ids) in page {
-                        repair::monsters(
-                            &self.monsters.scope(tenant, "monsters.sweep"),
-                            &ids,
-                            &mut self.report,
-                        )
-                        .await?;
+                        repair::monsters(&scope(tenant), &ids, report).await?;
                     }
                     next.map_or(Stage::Timers(None), |next| Stage::Monsters(Some(next)))
                 }
                 Stage::Timers(from) => {
-                    let (page, next) =
-                        self.page::<DROP_TIMER, _>(from, |key| DROP_TIMER.parts(key).0).await?;
+                    let part = |key: &Key<DROP_TIMER>| DROP_TIMER.parts(key).0;
+                    let (page, next) = monsters.page(from, part).await?;
                     for (tenant, ids) in page {
-                        repair::timers(
-                            &self.monsters.scope(tenant, "monsters.sweep"),
-                            &ids,
-                            &mut self.report,
-                        )
-                        .await?;
+                        repair::timers(&scope(tenant), &ids, report).await?;
                     }
                     next.map_or(Stage::Cooldowns(None), |next| Stage::Timers(Some(next)))
                 }
                 Stage::Cooldowns(from) => {
                     let parts = |key: &Key<MONSTER_COOLDOWN>| MONSTER_COOLDOWN.parts(key);
-                    let (page, next) = self.page::<MONSTER_COOLDOWN, _>(from, parts).await?;
+                    let (page, next) = monsters.page(from, parts).await?;
                     for (tenant, markers) in page {
-                        repair::markers(
-                            &self.monsters.scope(tenant, "monsters.sweep"),
-                            &markers,
-                            &mut self.report,
-                        )
-                        .await?;
+                        repair::markers(&scope(tenant), &markers, report).await?;
                     }
                     next.map_or(Stage::Over, |next| Stage::Cooldowns(Some(next)))
                 }
@@ -143,18 +140,8 @@ impl Sweep {
     /// What was repaired so far.
     pub fn report(&self) -> SweepReport {
         let (indexes, mut report) = (self.indexes.swept(), self.report.clone());
-        (report.ghosts, report.orphans) = (indexes.ghosts, indexes.orphans);
+        (report.stale, report.orphans) = (indexes.stale, indexes.orphans);
         report.corrupt.extend(indexes.corrupt.iter().cloned());
         report
-    }
-
-    /// A page of a family's keys, by tenant, and the cursor of the next page.
-    async fn page<F: Family<Partition = Tenant>, T>(
-        &self,
-        from: Option<Cursor>,
-        part: impl Fn(&Key<F>) -> T,
-    ) -> Result<(BTreeMap<Tenant, Vec<T>>, Option<Cursor>)> {
-        let page = self.monsters.store.scan::<F>(from, SWEEP_KEYS).await?;
-        Ok((by_tenant(with_tenant(page.keys).map(|(tenant, key)| (tenant, part(&key)))), page.next))
     }
 }

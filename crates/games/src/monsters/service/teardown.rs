@@ -91,8 +91,7 @@ impl Monsters {
             for (tenant, field) in with_tenant(page) {
                 let scope = self.scope(tenant, "monsters.teardown");
                 if let Err(error @ hot::Error::WrongType { .. }) = scope.scard(&field).await {
-                    let transaction = move |tx: &mut Tx<'_, Tenant>| discard(tx, &field);
-                    report.discarded.extend(scope.transact(transaction).await?.then_some(error));
+                    report.discarded.extend(type_guard::discard_set(&scope, &field).await?.then_some(error));
                 }
             }
         }
@@ -190,15 +189,6 @@ fn group<F: Family, T>(
     part: impl Fn(&Key<F>) -> T,
 ) -> BTreeMap<Tenant, Vec<T>> {
     by_tenant(with_tenant(page).map(|(tenant, key)| (tenant, part(&key))))
-}
-
-/// Deletes a field's index if it has a wrong type; `true` if it did.
-fn discard(tx: &mut Tx<'_, Tenant>, field: &Key<MONSTER_MAP>) -> hot::Result<bool> {
-    let corrupt = type_guard::is_wrong_type(tx.scard(field))?;
-    if corrupt {
-        tx.del(field)?;
-    }
-    Ok(corrupt)
 }
 
 /// Deletes a key that could not be read, and returns the error.

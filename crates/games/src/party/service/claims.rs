@@ -51,7 +51,7 @@ impl Rooms {
     /// Releases all claims and returns their number. Each device is notified.
     pub fn reset_claims<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<usize>> {
         Box::pin(async move {
-            self.lead("party.reset_claims", master, TxMode::KeepAlive, |tx, room| {
+            self.lead("party.reset_claims", master, |tx, room| {
                 let taken = room.claims(tx)?;
                 claims(room.until).clear(tx)?;
                 let count = taken.len();

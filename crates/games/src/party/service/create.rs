@@ -1,14 +1,12 @@
 //! Creation of rooms.
 
 use super::Rooms;
-use super::room_tx::{end_of, wipe};
+use super::room_tx::{end_of, enroll_common, wipe};
 use crate::party::error::{Error, Result};
 use crate::party::event::{Entry, Event};
 use crate::party::limits::{CODE_ATTEMPTS_MAX, PROTOCOL_VERSION, TOMBSTONE_LIFE};
 use crate::party::model::{MasterKey, Meta, Room, RoomCode, State};
-use crate::party::schema::{
-    DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_DEVICES, ROOM_LOG, ROOM_META, ROOM_STATE, group,
-};
+use crate::party::schema::{ROOM_LOG, ROOM_META, ROOM_STATE};
 use emberkeep_hot::Tx;
 use emberkeep_hot::engine::Pending;
 
@@ -61,22 +59,11 @@ fn create(tx: &mut Tx<'_, Room>, hash: &str, strict_devices: Option<bool>) -> Re
     wipe(tx)?;
     let (room_code, now) = (tx.partition().0, tx.now());
     let until = end_of(now, 0);
-    let meta = Meta {
-        room_code,
-        created_at: now,
-        expires_at: until,
-        master_hash: hash.to_owned(),
-        protocol_version: PROTOCOL_VERSION,
-        strict_devices,
-        extra: Default::default(),
-    };
+    let meta = Meta::new(room_code, now, until, hash.to_owned(), PROTOCOL_VERSION);
+    let meta = Meta { strict_devices, ..meta };
     tx.put_until(&ROOM_META.key(), &meta, until + TOMBSTONE_LIFE.as_millis() as i64)?;
     tx.put_until(&ROOM_STATE.key(), &State::in_lobby(room_code), until)?;
-    group().join(tx, &ROOM_STATE.key(), until)?;
-    group().join(tx, &DEVICE_TO_PLAYER.key(), until)?;
-    group().join(tx, &PLAYER_TO_DEVICE.key(), until)?;
-    group().join(tx, &ROOM_DEVICES.key(), until)?;
-    group().join(tx, &ROOM_LOG.key(), until)?;
+    enroll_common(tx, until)?;
     tx.append_numbered_until(&ROOM_LOG.key(), &Entry { at: now, event: Event::RoomCreated }, until)?;
     Ok(true)
 }

@@ -39,7 +39,7 @@ pub(super) fn note_loss(
     reason: Invalidation,
 ) -> Result<()> {
     make_space(tx, room, device)?;
-    let lost = Loss { player_id: player.clone(), reason, at: room.now, extra: Default::default() };
+    let lost = Loss::new(player.clone(), reason, room.now);
     let known = Device { lost: Some(lost), ..record(tx, device)? };
     write(tx, room, device, &known)
 }

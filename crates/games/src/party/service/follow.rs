@@ -9,11 +9,11 @@ use super::room_tx::{self, check_version, is_unreadable};
 use crate::party::error::{Error, Result};
 use crate::party::event::{Entry, Event, EventPage, RoomUpdate, SequencedEvent};
 use crate::party::limits::{EVENTS_MAX, EVENTS_PER_PAGE_MAX};
-use crate::party::model::{Meta, Room, RoomCode};
+use crate::party::model::{Room, RoomCode};
 use crate::party::schema::{ROOM_CHANNEL, ROOM_LOG, ROOM_META};
 use crate::party::service::room_tx::TxMode;
 use crate::party::wakeup::{AllRoomsSubscription, RoomSubscription};
-use emberkeep_hot::Tx;
+use emberkeep_hot::ReadTx;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::{LogEntry, LogPage};
 
@@ -25,11 +25,20 @@ impl Rooms {
     /// on, at every wake-up.
     pub fn events_after(&self, code: RoomCode, sequence: u64) -> Pending<'_, Result<EventPage>> {
         Box::pin(async move {
-            self.read_log("party.events_after", code, move |tx, meta| {
-                let Events { events, last, missed } = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
-                Ok(EventPage { events, last, missed, created_at: meta.created_at })
-            })
-            .await
+            let scope = self.store.scope(Room(code)).named("party.events_after");
+            scope
+                .prefetch_log(&ROOM_LOG.key())
+                .prefetch_get(&ROOM_META.key())
+                .read(move |tx| {
+                    let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
+                    if tx.now() > meta.expires_at {
+                        return Err(Error::RoomExpired(code));
+                    }
+                    check_version(&meta)?;
+                    let Events { events, last, missed } = log_after(tx, sequence, EVENTS_PER_PAGE_MAX)?;
+                    Ok(EventPage { events, last, missed, created_at: meta.created_at })
+                })
+                .await
         })
     }
 
@@ -64,26 +73,6 @@ impl Rooms {
             Ok(AllRoomsSubscription { messages, layout: self.store.key_layout().clone() })
         })
     }
-
-    /// A transaction that only reads the log of a living room.
-    async fn read_log<T, A>(&self, operation: &'static str, code: RoomCode, act: A) -> Result<T>
-    where
-        T: Send + 'static,
-        A: Fn(&mut Tx<'_, Room>, &Meta) -> Result<T> + Clone + Send + 'static,
-    {
-        let scope = self.store.scope(Room(code)).named(operation);
-        let scope = scope.prefetch_get(&ROOM_META.key()).prefetch_log(&ROOM_LOG.key());
-        scope
-            .transact(move |tx| {
-                let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
-                if tx.now() > meta.expires_at {
-                    return Err(Error::RoomExpired(code));
-                }
-                check_version(&meta)?;
-                act(tx, &meta)
-            })
-            .await
-    }
 }
 
 /// The consecutive events after a position, the newest sequence, and how many events are missing before them.
@@ -94,7 +83,7 @@ struct Events {
     missed: u64,
 }
 
-fn log_after(tx: &mut Tx<'_, Room>, sequence: u64, limit: usize) -> Result<Events> {
+fn log_after(tx: &mut ReadTx<'_, Room>, sequence: u64, limit: usize) -> Result<Events> {
     let page = match tx.log_after(&ROOM_LOG.key(), sequence, limit) {
         // The list is unreadable. Perhaps only its head: then its end still has a number.
         Err(error) if is_unreadable(&error) => LogPage { last: room_tx::log_last(tx)?, ..Default::default() },

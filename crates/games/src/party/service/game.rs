@@ -30,7 +30,7 @@ impl Rooms {
     /// Starts the game. The room must be set up, with at least two active players, all of them with a device.
     pub fn start_game<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.start_game", master, TxMode::KeepAlive, |tx, room| {
+            self.lead("party.start_game", master, |tx, room| {
                 let claims = room.claims(tx)?;
                 let event = rules::start(&mut room.state, &claims)?;
                 room.record([event]);
@@ -49,10 +49,10 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (round, item) = (round.clone(), item.clone());
-            let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+            self.lead("party.open_item", master, move |tx, room| {
                 room.advance(tx, |state| rules::open(state, &round, &item))
-            };
-            self.lead("party.open_item", master, TxMode::KeepAlive, act).await
+            })
+            .await
         })
     }
 
@@ -79,7 +79,7 @@ impl Rooms {
     /// already, it goes on.
     pub fn force_close_vote<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<i64>> {
         Box::pin(async move {
-            self.lead("party.force_close_vote", master, TxMode::KeepAlive, |_, room| {
+            self.lead("party.force_close_vote", master, |_, room| {
                 let (closes_at, event) = rules::force_close(&mut room.state, room.now)?;
                 room.record(event);
                 Ok(closes_at)
@@ -92,8 +92,7 @@ impl Rooms {
     /// opening the next item or starting the next round reveals it too.
     pub fn reveal<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.reveal", master, TxMode::KeepAlive, |tx, room| room.advance(tx, rules::reveal))
-                .await
+            self.lead("party.reveal", master, |tx, room| room.advance(tx, rules::reveal)).await
         })
     }
 
@@ -101,10 +100,7 @@ impl Rooms {
     /// after the last round to the end of the game.
     pub fn start_next_round<'a>(&'a self, master: &'a Master) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.start_next_round", master, TxMode::KeepAlive, |tx, room| {
-                room.advance(tx, rules::next_round)
-            })
-            .await
+            self.lead("party.start_next_round", master, |tx, room| room.advance(tx, rules::next_round)).await
         })
     }
 

@@ -5,7 +5,7 @@ use super::room_tx::TxMode;
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
-use crate::party::model::{DeviceId, PlayerId, RoomCode};
+use crate::party::model::{DeviceId, PlayerId, RoomCode, State};
 use crate::party::request::{Setup, SetupPlayer};
 use crate::party::rules;
 use emberkeep_hot::engine::Pending;
@@ -14,24 +14,15 @@ impl Rooms {
     /// Sets up rounds, senders and players, once per game.
     pub fn setup<'a>(&'a self, master: &'a Master, setup: Setup) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.setup", master, TxMode::KeepAlive, move |_, room| {
-                let event = rules::set_up(&mut room.state, &setup)?;
-                room.record([event]);
-                Ok(())
-            })
-            .await
+            self.rule("party.setup", master, move |state| rules::set_up(state, &setup).map(Some)).await
         })
     }
 
     /// Adds a player to the lobby.
     pub fn add_player<'a>(&'a self, master: &'a Master, player: SetupPlayer) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.add_player", master, TxMode::KeepAlive, move |_, room| {
-                let event = rules::add_player(&mut room.state, &player)?;
-                room.record([event]);
-                Ok(())
-            })
-            .await
+            self.rule("party.add_player", master, move |state| rules::add_player(state, &player).map(Some))
+                .await
         })
     }
 
@@ -44,12 +35,8 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let (player, name) = (player.clone(), name.to_owned());
-            self.lead("party.rename_player", master, TxMode::KeepAlive, move |_, room| {
-                let event = rules::rename_player(&mut room.state, &player, &name)?;
-                room.record(event);
-                Ok(())
-            })
-            .await
+            let rule = move |state: &mut State| rules::rename_player(state, &player, &name);
+            self.rule("party.rename_player", master, rule).await
         })
     }
 
@@ -84,7 +71,7 @@ impl Rooms {
     pub fn delete_player<'a>(&'a self, master: &'a Master, player: &'a PlayerId) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead("party.delete_player", master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.delete_player", master, move |tx, room| {
                 let event = rules::delete_player(&mut room.state, &player)?;
                 evict(tx, room, &player, Invalidation::PlayerDeleted)?;
                 if let Some(ballot) = room.ballot() {
@@ -107,7 +94,7 @@ impl Rooms {
     ) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead("party.toggle_player", master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.toggle_player", master, move |tx, room| {
                 let event = rules::toggle_player(&mut room.state, &player, active)?;
                 if event.is_some() && !active {
                     evict(tx, room, &player, Invalidation::PlayerDeactivated)?;

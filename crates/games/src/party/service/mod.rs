@@ -18,7 +18,8 @@ pub use game::{Settlement, VoteReceipt};
 pub use join::{Admission, JoinReply, JoinRequest};
 
 use super::error::{Error, Result};
-use super::model::{MasterKey, Room, RoomCode};
+use super::event::Event;
+use super::model::{MasterKey, Room, RoomCode, State};
 use super::random::RandomSource;
 use super::schema::{DEVICE_TO_PLAYER, PLAYER_TO_DEVICE, ROOM_LOG, ROOM_META, ROOM_ROSTER, ROOM_STATE};
 use emberkeep_hot::command::Read;
@@ -117,9 +118,10 @@ impl Rooms {
         Box::pin(async move {
             let master = Master { code, hash: key.hash().into() };
             let hash = master.hash.clone();
-            let scope = self.store.scope(Room(code)).named("party.master").prefetch_get(&ROOM_META.key());
-            scope
-                .transact(move |tx: &mut Tx<'_, Room>| {
+            self.store
+                .scope(Room(code))
+                .named("party.master")
+                .read(move |tx| {
                     let meta = tx.get(&ROOM_META.key())?.ok_or(Error::RoomNotFound(code))?;
                     match meta.is_of(&hash) {
                         _ if tx.now() > meta.expires_at => Err(Error::RoomExpired(code)),
@@ -132,14 +134,28 @@ impl Rooms {
         })
     }
 
-    /// A transaction of the master.
-    async fn lead<T, A>(&self, operation: &'static str, master: &Master, mode: TxMode, act: A) -> Result<T>
+    /// A transaction of the master that only applies a rule to the state.
+    async fn rule<E, R>(&self, operation: &'static str, master: &Master, rule: R) -> Result<()>
+    where
+        E: IntoIterator<Item = Event>,
+        R: Fn(&mut State) -> Result<E> + Clone + Send + 'static,
+    {
+        self.lead(operation, master, move |_, room| {
+            let events = rule(&mut room.state)?;
+            room.record(events);
+            Ok(())
+        })
+        .await
+    }
+
+    /// A transaction of the master. Extends the room's expiry.
+    async fn lead<T, A>(&self, operation: &'static str, master: &Master, act: A) -> Result<T>
     where
         T: Send + 'static,
         A: Fn(&mut Tx<'_, Room>, &mut RoomTx) -> Result<T> + Clone + Send + 'static,
     {
         let hash = master.hash.clone();
-        self.enter(operation, master.code, mode, move |tx, room| {
+        self.enter(operation, master.code, TxMode::KeepAlive, move |tx, room| {
             room.authorize(&hash)?;
             act(tx, room)
         })

@@ -1,13 +1,11 @@
 //! Lock, bans, and another game in the same room.
 
 use super::claims::evict;
-use super::room_tx::{RoomTx, TxMode};
 use super::{Master, Rooms};
 use crate::party::error::{Error, Result};
 use crate::party::event::Invalidation;
-use crate::party::model::{PlayerId, Room};
+use crate::party::model::PlayerId;
 use crate::party::rules;
-use emberkeep_hot::Tx;
 use emberkeep_hot::engine::Pending;
 
 impl Rooms {
@@ -15,12 +13,7 @@ impl Rooms {
     /// nor take a player.
     pub fn lock_lobby<'a>(&'a self, master: &'a Master, locked: bool) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            self.lead("party.lock_lobby", master, TxMode::KeepAlive, move |_, room| {
-                let event = rules::lock(&mut room.state, locked);
-                room.record(event);
-                Ok(())
-            })
-            .await
+            self.rule("party.lock_lobby", master, move |state| Ok(rules::lock(state, locked))).await
         })
     }
 
@@ -29,7 +22,7 @@ impl Rooms {
     pub fn ban_player<'a>(&'a self, master: &'a Master, player: &'a PlayerId) -> Pending<'a, Result<String>> {
         Box::pin(async move {
             let player = player.clone();
-            self.lead("party.ban_player", master, TxMode::KeepAlive, move |tx, room| {
+            self.lead("party.ban_player", master, move |tx, room| {
                 if room.state.player(&player).is_none() {
                     return Err(Error::PlayerNotFound(player.clone()));
                 }
@@ -49,12 +42,7 @@ impl Rooms {
     pub fn unban<'a>(&'a self, master: &'a Master, ban_id: &'a str) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let ban_id = ban_id.to_owned();
-            self.lead("party.unban", master, TxMode::KeepAlive, move |_, room| {
-                let event = rules::unban(&mut room.state, &ban_id)?;
-                room.record([event]);
-                Ok(())
-            })
-            .await
+            self.rule("party.unban", master, move |state| rules::unban(state, &ban_id).map(Some)).await
         })
     }
 
@@ -62,10 +50,10 @@ impl Rooms {
     /// Without `keep_rounds` the room must be set up again.
     pub fn play_again<'a>(&'a self, master: &'a Master, keep_rounds: bool) -> Pending<'a, Result<()>> {
         Box::pin(async move {
-            let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+            self.lead("party.play_again", master, move |tx, room| {
                 room.advance(tx, |state| rules::play_again(state, keep_rounds))
-            };
-            self.lead("party.play_again", master, TxMode::KeepAlive, act).await
+            })
+            .await
         })
     }
 }

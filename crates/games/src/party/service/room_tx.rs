@@ -22,7 +22,7 @@ use crate::party::rules::{self, Ballots};
 use crate::party::schema::*;
 use crate::party::view::RoomSnapshot;
 use crate::party::wakeup::Wakeup;
-use emberkeep_hot::{self as hot, Tx};
+use emberkeep_hot::{self as hot, ReadTx, Tx};
 use emberkeep_primitives::Ballot;
 
 /// The largest clock difference between two of our processes. An expiry further ahead was written by another
@@ -144,7 +144,7 @@ impl RoomTx {
     }
 
     /// The room as this transaction reads it, with the expiry that it will have afterwards.
-    pub(super) fn snapshot(&self, tx: &mut Tx<'_, Room>) -> Result<RoomSnapshot> {
+    pub(super) fn snapshot(&self, tx: &mut ReadTx<'_, Room>) -> Result<RoomSnapshot> {
         let expires_at = if self.mode == TxMode::KeepAlive { self.until } else { self.meta.expires_at };
         Ok(RoomSnapshot {
             meta: Meta { expires_at, ..self.meta.clone() },
@@ -158,7 +158,7 @@ impl RoomTx {
     }
 
     /// Claims on which both maps agree.
-    pub(super) fn claims(&self, tx: &mut Tx<'_, Room>) -> Result<Vec<(DeviceId, PlayerId)>> {
+    pub(super) fn claims(&self, tx: &mut ReadTx<'_, Room>) -> Result<Vec<(DeviceId, PlayerId)>> {
         Ok(claims(self.until).all(tx)?)
     }
 
@@ -169,7 +169,7 @@ impl RoomTx {
     }
 
     /// The votes on the current item.
-    pub(super) fn votes(&self, tx: &mut Tx<'_, Room>) -> Result<Ballots> {
+    pub(super) fn votes(&self, tx: &mut ReadTx<'_, Room>) -> Result<Ballots> {
         match self.ballot() {
             Some(ballot) => Ok(ballot.votes(tx)?.into_iter().collect()),
             None => Ok(Ballots::new()),
@@ -225,11 +225,7 @@ impl RoomTx {
     /// Enters every key that the room may have into its roster.
     pub(super) fn enroll(&self, tx: &mut Tx<'_, Room>) -> Result<()> {
         let (group, until) = (group(), self.until);
-        group.join(tx, &ROOM_STATE.key(), until)?;
-        group.join(tx, &DEVICE_TO_PLAYER.key(), until)?;
-        group.join(tx, &PLAYER_TO_DEVICE.key(), until)?;
-        group.join(tx, &ROOM_DEVICES.key(), until)?;
-        group.join(tx, &ROOM_LOG.key(), until)?;
+        enroll_common(tx, until)?;
         if let Some((round, item)) = rules::current(&self.state) {
             let (round, item) = (round.round_id.clone(), item.item_id.clone());
             group.join(tx, &VOTES.key(round.clone(), item.clone()), until)?;
@@ -283,10 +279,20 @@ impl RoomTx {
     }
 
     /// The sequence of the newest event, including those that this transaction adds to the log.
-    pub(super) fn sequence(&self, tx: &mut Tx<'_, Room>) -> Result<u64> {
+    pub(super) fn sequence(&self, tx: &mut ReadTx<'_, Room>) -> Result<u64> {
         let own = if self.mode == TxMode::ReadOnly { 0 } else { self.events.len() as u64 };
         Ok(log_last(tx)? + own)
     }
+}
+
+/// Enters the keys that every room may have into its roster.
+pub(super) fn enroll_common(tx: &mut Tx<'_, Room>, until: i64) -> Result<()> {
+    let group = group();
+    group.join(tx, &ROOM_STATE.key(), until)?;
+    group.join(tx, &DEVICE_TO_PLAYER.key(), until)?;
+    group.join(tx, &PLAYER_TO_DEVICE.key(), until)?;
+    group.join(tx, &ROOM_DEVICES.key(), until)?;
+    Ok(group.join(tx, &ROOM_LOG.key(), until)?)
 }
 
 /// Refuses a room of another protocol version: this version does not know what its state means, and could
@@ -300,7 +306,7 @@ pub(super) fn check_version(meta: &Meta) -> Result<()> {
 
 /// The newest sequence of the room's log. 0 if an external client left something there that is not a log: the
 /// next event begins a new one, so that the room goes on.
-pub(super) fn log_last(tx: &mut Tx<'_, Room>) -> Result<u64> {
+pub(super) fn log_last(tx: &mut ReadTx<'_, Room>) -> Result<u64> {
     match tx.log_last(&ROOM_LOG.key()) {
         Err(error) if is_unreadable(&error) => Ok(0),
         last => Ok(last?.sequence),

@@ -46,10 +46,10 @@ impl Rooms {
     ) -> Pending<'a, Result<MasterSync>> {
         Box::pin(async move {
             let device = device.cloned();
-            let act = move |tx: &mut Tx<'_, Room>, room: &mut RoomTx| {
+            self.lead("party.sync_master", master, move |tx, room| {
                 Ok(room.snapshot(tx)?.master(device.as_ref()))
-            };
-            self.lead("party.sync_master", master, TxMode::KeepAlive, act).await
+            })
+            .await
         })
     }
 

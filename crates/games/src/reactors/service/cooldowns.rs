@@ -4,9 +4,8 @@ use super::Reactors;
 use crate::reactors::error::Result;
 use crate::reactors::model::Spot;
 use crate::reactors::rules;
-use crate::reactors::schema::{cooldown_key, cooldowns};
+use crate::reactors::schema::cooldowns;
 use crate::world::{Field, Tenant};
-use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ impl Reactors {
         Box::pin(async move {
             rules::check_classification(spot.classification)?;
             rules::check_cooldown(time)?;
-            let scope = self.store.scope(tenant).named("reactors.start_cooldown");
+            let scope = self.scope(tenant, "reactors.start_cooldown");
             Ok(scope.transact(move |tx| cooldowns(field).start(tx, &spot, time)).await?)
         })
     }
@@ -37,22 +36,15 @@ impl Reactors {
         spot: Spot,
     ) -> Pending<'_, Result<Option<Duration>>> {
         Box::pin(async move {
-            let marker = cooldown_key(&field, &spot);
-            let scope =
-                self.store.scope(tenant).named("reactors.cooldown_remaining").prefetch(&marker, Read::Exists);
-            let scope = scope.prefetch(&marker, Read::ExpireTime);
-            Ok(scope.transact(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
+            let scope = self.scope(tenant, "reactors.cooldown_remaining");
+            Ok(scope.read(move |tx| cooldowns(field).remaining(tx, &spot)).await?)
         })
     }
 
     /// Ends the cooldown of a spot; `true` if there was one.
     pub fn clear_cooldown(&self, tenant: Tenant, field: Field, spot: Spot) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
-            let scope = self
-                .store
-                .scope(tenant)
-                .named("reactors.clear_cooldown")
-                .prefetch(&cooldown_key(&field, &spot), Read::Exists);
+            let scope = self.scope(tenant, "reactors.clear_cooldown");
             Ok(scope.transact(move |tx| cooldowns(field).clear(tx, &spot)).await?)
         })
     }
@@ -61,7 +53,7 @@ impl Reactors {
     /// service started are included once a [sweep](Reactors::sweep) has found them.
     pub fn clear_cooldowns(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<usize>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).named("reactors.clear_cooldowns");
+            let scope = self.scope(tenant, "reactors.clear_cooldowns");
             let mut count = 0;
             loop {
                 let cleared = scope.transact(move |tx| cooldowns(field).clear_all(tx)).await?;

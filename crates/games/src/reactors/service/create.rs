@@ -65,12 +65,10 @@ impl Reactors {
     fn prefetched(&self, tenant: Tenant, request: &CreateRequest) -> Scope<Tenant> {
         let marker = cooldown_key(&request.field, &request.spot());
         let scope = match request.id {
-            Some(id) => {
-                self.store.scope(tenant).named("reactors.create").prefetch(&REACTOR.key(id), Read::Exists)
-            }
+            Some(id) => self.scope(tenant, "reactors.create").prefetch_exists(&REACTOR.key(id)),
             None => ids().prefetched(self.prefetching_ids(tenant)),
         };
-        let scope = scope.prefetch(&marker, Read::Exists).prefetch(&marker, Read::ExpireTime);
+        let scope = scope.prefetch_exists(&marker).prefetch(&marker, Read::ExpireTime);
         spots::prefetched(scope, &request.field)
     }
 
@@ -78,8 +76,8 @@ impl Reactors {
     fn prefetching_ids(&self, tenant: Tenant) -> Scope<Tenant> {
         let last = self.last_id.load(Ordering::Relaxed);
         let next_ids = (1..=PREFETCHED_IDS).filter_map(|ahead| last.checked_add(ahead));
-        let scope = self.store.scope(tenant).named("reactors.create");
-        next_ids.fold(scope, |scope, id| scope.prefetch(&REACTOR.key(ReactorId(id)), Read::Exists))
+        let scope = self.scope(tenant, "reactors.create");
+        next_ids.fold(scope, |scope, id| scope.prefetch_exists(&REACTOR.key(ReactorId(id))))
     }
 
     fn note_last(&self, id: ReactorId) -> ReactorId {

@@ -7,7 +7,6 @@ use crate::reactors::rules::{self, Transition};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, cooldowns, field_key};
 use crate::type_guard::{self, TypeGuard};
 use crate::world::{CharacterId, Field, Tenant};
-use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Tx};
 use std::time::Duration;
@@ -68,7 +67,7 @@ impl Reactors {
         skill: u32,
     ) -> Pending<'_, Result<Hit>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).named("reactors.hit").prefetch(&REACTOR.key(id), Read::Get);
+            let scope = self.scope(tenant, "reactors.hit");
             let rules = self.hit_rules;
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
                 let mut reactor = own(tx, id)?;
@@ -99,8 +98,7 @@ impl Reactors {
     /// the destruction: it is left as it is.
     pub fn destroy(&self, tenant: Tenant, id: ReactorId) -> Pending<'_, Result<Destruction>> {
         Box::pin(async move {
-            let scope =
-                self.store.scope(tenant).named("reactors.destroy").prefetch(&REACTOR.key(id), Read::Get);
+            let scope = self.scope(tenant, "reactors.destroy");
             let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
                 let reactor = own(tx, id)?;
                 let cooldown = remove_and_cool_down(tx, id, &reactor, guard)?;

@@ -9,7 +9,6 @@ use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
 use crate::type_guard::{self, TypeGuard};
 use crate::world::{Field, Tenant};
-use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::MemberCursor;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::store::Member;
@@ -36,11 +35,7 @@ impl Reactors {
     /// and does not hide the others.
     pub fn in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<Listing<Reactor>>> {
         Box::pin(async move {
-            Ok(index::list::<InField>(
-                &self.store.scope(tenant).named("reactors.in_field"),
-                &field_key(&field),
-            )
-            .await?)
+            Ok(index::list::<InField>(&self.scope(tenant, "reactors.in_field"), &field_key(&field)).await?)
         })
     }
 
@@ -63,8 +58,7 @@ impl Reactors {
     pub fn all(&self, tenant: Tenant) -> Pending<'_, Result<Listing<Reactor>>> {
         Box::pin(async move {
             let mut listing =
-                index::list::<InAll>(&self.store.scope(tenant).named("reactors.all"), &REACTORS_ALL.key())
-                    .await?;
+                index::list::<InAll>(&self.scope(tenant, "reactors.all"), &REACTORS_ALL.key()).await?;
             // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
             listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(listing)
@@ -80,7 +74,7 @@ impl Reactors {
         count: usize,
     ) -> Pending<'_, Result<IndexPage<Reactor>>> {
         Box::pin(async move {
-            let scope = self.store.scope(tenant).named("reactors.page");
+            let scope = self.scope(tenant, "reactors.page");
             let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
             page.listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(page)
@@ -107,7 +101,7 @@ impl Reactors {
 
     /// Destroys what a field lists, and clears its cooldowns.
     async fn empty(&self, tenant: Tenant, field: Field, destroyed: &mut FieldDestruction) -> Result<()> {
-        let scope = self.store.scope(tenant).named("reactors.destroy_in_field");
+        let scope = self.scope(tenant, "reactors.destroy_in_field");
         let mut from = None;
         loop {
             let page = scope.members(&field_key(&field), from, DESTROYED_PER_TRANSACTION).await?;
@@ -137,8 +131,6 @@ impl Reactors {
         entries: Vec<Member<ReactorId>>,
     ) -> Result<FieldDestruction> {
         let ids: Vec<ReactorId> = entries.iter().filter_map(|entry| entry.clone().known()).collect();
-        let prefetched =
-            ids.iter().fold(scope.clone(), |scope, id| scope.prefetch(&REACTOR.key(id), Read::Get));
         let transaction = move |tx: &mut Tx<'_, Tenant>, guard| {
             for entry in &entries {
                 if let Member::External(bytes) = entry {
@@ -147,7 +139,7 @@ impl Reactors {
             }
             destroy_members(tx, &field, &ids, guard)
         };
-        Ok(type_guard::run(&prefetched, transaction).await?)
+        Ok(type_guard::run(scope, transaction).await?)
     }
 }
 

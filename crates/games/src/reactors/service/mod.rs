@@ -21,7 +21,7 @@ use super::rules::HitRules;
 use super::schema::REACTOR;
 use crate::world::Tenant;
 use emberkeep_hot::engine::Pending;
-use emberkeep_hot::{Store, Tx};
+use emberkeep_hot::{Scope, Store, Tx};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
@@ -81,6 +81,10 @@ impl Reactors {
     pub fn hit_rules(mut self, rules: HitRules) -> Reactors {
         self.hit_rules = rules;
         self
+    }
+
+    fn scope(&self, tenant: Tenant, operation: &'static str) -> Scope<Tenant> {
+        self.store.scope(tenant).named(operation)
     }
 
     /// Reads a reactor.

@@ -67,7 +67,7 @@ impl Reactors {
     /// # async fn main() -> Result<(), Error> {
     /// # let reactors = Reactors::new(Store::new(std::sync::Arc::new(Embedded::in_memory())));
     /// let report = reactors.sweep().run(std::time::Duration::from_millis(1)).await?;
-    /// assert_eq!(report.fields.ghosts, 0);
+    /// assert_eq!(report.fields.stale, 0);
     /// # Ok(())
     /// # }
     /// ```
@@ -144,7 +144,7 @@ async fn adopt(store: &Store, markers: Vec<(Option<Tenant>, Key<REACTOR_COOLDOWN
                     // Encoding a spot cannot fail. If it did, only the prefetch would be lost.
                     let _ = SpotText::encode(spot, &mut member);
                     scope
-                        .prefetch(&cooldown_key(field, spot), Read::Exists)
+                        .prefetch_exists(&cooldown_key(field, spot))
                         .prefetch(&cooldowns_key(field), Read::ZScore(member.into()))
                 });
             adopted += scope.transact(move |tx| adopt_some(tx, &places)).await?;
@@ -178,7 +178,6 @@ async fn correct_spots(store: &Store, fields: Vec<(Option<Tenant>, Key<REACTOR_S
 
 async fn correct_some(scope: &Scope<Tenant>, field: Field, hints: Vec<(ReactorId, Spot)>) -> Result<usize> {
     let keys: Vec<Key<REACTOR>> = hints.iter().map(|(id, _)| REACTOR.key(id)).collect();
-    let prefetched = keys.iter().fold(scope.clone(), |scope, key| scope.prefetch(key, Read::Get));
     let transaction = move |tx: &mut Tx<'_, Tenant>| {
         let mut corrected = 0;
         for ((id, hint), found) in hints.iter().zip(tx.get_each(&keys)?) {
@@ -197,5 +196,5 @@ async fn correct_some(scope: &Scope<Tenant>, field: Field, hints: Vec<(ReactorId
         }
         Ok::<_, hot::Error>(corrected)
     };
-    Ok(prefetched.transact(transaction).await?)
+    Ok(scope.transact(transaction).await?)
 }

@@ -14,7 +14,6 @@ use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::reactors::error::{Error, Result};
 use crate::reactors::indexes::{ANYWHERE, InAll};
 use crate::reactors::limits::TEARDOWN_KEYS;
-use crate::reactors::model::ReactorId;
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldown_parts,
     cooldowns_field, field_of, spots_field,
@@ -24,7 +23,7 @@ use crate::world::Tenant;
 use emberkeep_hot::engine::Pending;
 use emberkeep_hot::{self as hot, Scope, Tx};
 use emberkeep_primitives::index;
-use emberkeep_schema::{Family, Id, Key, Set};
+use emberkeep_schema::Key;
 
 /// What a teardown removed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,8 +73,10 @@ impl Reactors {
                     // A key of a wrong type: it lists nothing, and would prevent the removal of reactors that
                     // say that they are in the field.
                     Err(Error::Store(error @ hot::Error::WrongType { .. })) => {
-                        let scope = self.store.scope(tenant).named("reactors.teardown");
-                        report.discarded.extend(discard_index(&scope, &index).await?.then_some(error));
+                        let scope = self.scope(tenant, "reactors.teardown");
+                        report
+                            .discarded
+                            .extend(type_guard::discard_set(&scope, &index).await?.then_some(error));
                         continue;
                     }
                     destroyed => destroyed?,
@@ -96,12 +97,11 @@ impl Reactors {
         let mut corrupt = false;
         while let Some(page) = pages.next().await? {
             for (tenant, keys) in by_tenant(page) {
-                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE)).named("reactors.teardown");
+                let scope = self.scope(tenant.unwrap_or(ANYWHERE), "reactors.teardown");
                 for (key, found) in keys.iter().zip(scope.get_each(&keys).await?) {
                     match found {
                         Ok(Some(reactor)) if only.is_none_or(|tenant| reactor.is_of(&tenant)) => {
-                            let owner =
-                                self.store.scope(Tenant(reactor.tenant.id)).named("reactors.teardown");
+                            let owner = self.scope(Tenant(reactor.tenant.id), "reactors.teardown");
                             report.reactors += usize::from(remove_one(&owner, key).await?);
                         }
                         Ok(_) => {}
@@ -142,21 +142,19 @@ impl Reactors {
         while let Some(page) = pages.next().await? {
             for (tenant, key) in with_tenant(page) {
                 let field = spots_field(&key);
-                self.store
-                    .scope(tenant)
-                    .named("reactors.teardown")
-                    .transact(move |tx| forget_empty(tx, &field))
-                    .await?;
+                self.scope(tenant, "reactors.teardown").transact(move |tx| forget_empty(tx, &field)).await?;
             }
         }
         let mut pages = FamilyScan::<REACTORS_ALL>::new(&self.store, only, TEARDOWN_KEYS);
         while let Some(page) = pages.next().await? {
             // Where all tenants share the set, its stale entries do not belong to this tenant.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || only.is_none()) {
-                let scope = self.store.scope(tenant.unwrap_or(ANYWHERE)).named("reactors.teardown");
+                let scope = self.scope(tenant.unwrap_or(ANYWHERE), "reactors.teardown");
                 match index::list::<InAll>(&scope, &key).await {
                     Err(error @ hot::Error::WrongType { .. }) => {
-                        report.discarded.extend(discard_index(&scope, &key).await?.then_some(error));
+                        report
+                            .discarded
+                            .extend(type_guard::discard_set(&scope, &key).await?.then_some(error));
                     }
                     listed => drop(listed?),
                 }
@@ -184,20 +182,4 @@ async fn discard(scope: &Scope<Tenant>, key: &Key<REACTOR>) -> Result<()> {
         leave_all(tx, id, guard)
     };
     Ok(type_guard::run(scope, transaction).await?)
-}
-
-/// Deletes an index of a wrong type; `true` if it did.
-async fn discard_index<F>(scope: &Scope<Tenant>, index: &Key<F>) -> Result<bool>
-where
-    F: Family<Partition = Tenant, Kind = Set<Id<ReactorId>>>,
-{
-    let index = index.clone();
-    let transaction = move |tx: &mut Tx<'_, Tenant>| {
-        let corrupt = type_guard::is_wrong_type(tx.scard(&index))?;
-        if corrupt {
-            tx.del(&index)?;
-        }
-        Ok::<_, hot::Error>(corrupt)
-    };
-    Ok(scope.transact(transaction).await?)
 }

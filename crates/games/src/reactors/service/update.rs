@@ -8,7 +8,6 @@ use crate::reactors::schema::REACTOR;
 use crate::reactors::timestamp::Timestamp;
 use crate::world::Tenant;
 use emberkeep_hot::Tx;
-use emberkeep_hot::command::Read;
 use emberkeep_hot::engine::Pending;
 
 impl Reactors {
@@ -25,8 +24,7 @@ impl Reactors {
         Box::pin(async move {
             rules::check_change(read, &next)?;
             let (id, read) = (read.id, read.clone());
-            let scope =
-                self.store.scope(tenant).named("reactors.update").prefetch(&REACTOR.key(id), Read::Get);
+            let scope = self.scope(tenant, "reactors.update");
             scope
                 .transact(move |tx| {
                     let current = own(tx, id)?;
@@ -48,8 +46,7 @@ impl Reactors {
         F: FnMut(&mut Reactor) + Send + 'static,
     {
         Box::pin(async move {
-            let scope =
-                self.store.scope(tenant).named("reactors.update_with").prefetch(&REACTOR.key(id), Read::Get);
+            let scope = self.scope(tenant, "reactors.update_with");
             scope
                 .transact(move |tx| {
                     let before = own(tx, id)?;

@@ -58,7 +58,7 @@ pub(super) struct MonstersSwept {
     /// Whether the sweep is complete. The next call starts another one.
     over: bool,
     /// Removed index entries without a monster.
-    ghosts: usize,
+    stale: usize,
     /// Monsters that were missing in the index of their field and were added.
     orphans: usize,
     /// Removed drop timers of dead or missing monsters.
@@ -77,7 +77,7 @@ impl MonstersSwept {
     fn of(swept: monsters::SweepReport, over: bool) -> MonstersSwept {
         MonstersSwept {
             over,
-            ghosts: swept.ghosts,
+            stale: swept.stale,
             orphans: swept.orphans,
             timers: swept.timers,
             cooldowns: swept.cooldowns,

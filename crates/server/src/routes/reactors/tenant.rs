@@ -84,7 +84,7 @@ pub(super) struct ReactorsSwept {
     /// Whether the sweep is complete. The next call starts another one.
     over: bool,
     /// Removed index entries without a reactor.
-    ghosts: usize,
+    stale: usize,
     /// Reactors that were missing in an index and were added.
     orphans: usize,
     /// Cooldowns of external services that were added to the index of their field.
@@ -100,7 +100,7 @@ impl ReactorsSwept {
         let corrupt = [&swept.fields.corrupt[..], &swept.all.corrupt[..]].concat();
         ReactorsSwept {
             over,
-            ghosts: swept.fields.ghosts + swept.all.ghosts,
+            stale: swept.fields.stale + swept.all.stale,
             orphans: swept.fields.orphans + swept.all.orphans,
             cooldowns: swept.cooldowns,
             spots: swept.spots,

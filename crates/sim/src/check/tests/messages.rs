@@ -117,13 +117,15 @@ fn two_reactors_on_one_spot_are_reported() {
 }
 
 #[test]
-fn ghosts_are_reported() {
-    one("ghost: map 100000000 of tenant 0 lists monster 9, which has no record", |game| {
+fn stale_entries_are_reported() {
+    one("stale entry: map 100000000 of tenant 0 lists monster 9, which has no record", |game| {
         game.state.in_fields.push((0, field(), 9));
     });
     one("lists reactor 9, which has no record", |game| game.state.reactors_in_fields.push((0, field(), 9)));
-    one("ghost: the index of all reactors lists 9", |game| game.state.in_all.push((None, 9)));
-    one("ghost: the index of all reactors of tenant 0 lists 9", |game| game.state.in_all.push((Some(0), 9)));
+    one("stale entry: the index of all reactors lists 9", |game| game.state.in_all.push((None, 9)));
+    one("stale entry: the index of all reactors of tenant 0 lists 9", |game| {
+        game.state.in_all.push((Some(0), 9))
+    });
     let others = violations_after(|game| {
         game.state.alone = false;
         game.state.in_all.push((None, 9));

@@ -24,8 +24,7 @@ pub(super) async fn monsters(
     report: &mut SweepReport,
 ) -> Result<()> {
     let (found, outdated) = outdated::read_records(scope, ids).await?;
-    let record = |scope: Scope<Tenant>, id: &MonsterId| scope.prefetch_get(&MONSTER.key(id));
-    in_transactions(scope, &outdated, record, outdated::rewrite_transaction, report).await?;
+    in_transactions(scope, &outdated, |scope, _| scope, outdated::rewrite_transaction, report).await?;
     // Most monsters have no effects. Only the others need a transaction.
     let affected = found.iter().filter(|(_, monster)| rules::next_due_ms(monster).is_some());
     let affected: Vec<MonsterId> = affected.map(|(id, _)| *id).collect();
@@ -179,13 +178,10 @@ pub(super) async fn indexed_markers(
 
 /// Removes our due queues if they have a wrong type. The running sweep fills them again.
 fn delete_wrong_types(tx: &mut Tx<'_, Tenant>) -> hot::Result<()> {
-    if type_guard::is_wrong_type(tx.zcard(&MONSTER_EFFECTS.key()))? {
-        tx.del(&MONSTER_EFFECTS.key())?;
-    }
-    if type_guard::is_wrong_type(tx.zcard(&DROP_TIMERS.key()))? {
-        tx.del(&DROP_TIMERS.key())?;
-    }
-    Ok(())
+    let (effects, timers) = (MONSTER_EFFECTS.key(), DROP_TIMERS.key());
+    let (read_effects, read_timers) = (tx.zcard(&effects), tx.zcard(&timers));
+    type_guard::delete_if_wrong_type(tx, &effects, read_effects)?;
+    type_guard::delete_if_wrong_type(tx, &timers, read_timers).map(drop)
 }
 
 /// A read of a member's score.
