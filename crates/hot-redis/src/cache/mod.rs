@@ -8,6 +8,7 @@
 pub(crate) mod budget;
 mod derive;
 mod key;
+mod sorted_set;
 mod view;
 
 pub(crate) use derive::shows_absence;
@@ -52,11 +53,23 @@ impl Entry {
 
 impl ReadCache {
     /// A speculative reply. `None` = nothing is cached that is worth trying.
+    #[cfg(test)]
     pub(crate) fn get(&self, key: &RawKey, read: &Read, now: Instant) -> Option<Reply> {
         self.usable(key, now)?.get(read)
     }
 
-    /// Whether [`ReadCache::get`] has a reply.
+    /// A speculative reply and, if it follows from another cached reply alone, the read and the reply that the
+    /// commit compares in its place: one range of a sorted set instead of each read that was derived from it.
+    pub(crate) fn get_with_basis(
+        &self,
+        key: &RawKey,
+        read: &Read,
+        now: Instant,
+    ) -> Option<(Reply, Option<&(Read, Reply)>)> {
+        self.usable(key, now)?.get_with_basis(read)
+    }
+
+    /// Whether [`ReadCache::get_with_basis`] has a reply.
     pub(crate) fn can_answer(&self, key: &RawKey, read: &Read, now: Instant) -> bool {
         self.usable(key, now).is_some_and(|cached| cached.can_answer(read))
     }
