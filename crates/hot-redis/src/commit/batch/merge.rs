@@ -55,8 +55,12 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
             old.extend(new)
         }
         // Of a member that stands twice, the last score counts.
-        (ZAdd(new), Some(ZAdd(old))) if old.len() + new.len() <= COMMAND_ARGUMENTS_MAX => old.extend(new),
-        (HSet(new), Some(HSet(old))) if old.len() + new.len() <= COMMAND_ARGUMENTS_MAX => old.extend(new),
+        (ZAdd(new), Some(ZAdd(old))) if 2 * (old.len() + new.len()) <= COMMAND_ARGUMENTS_MAX => {
+            old.extend(new)
+        }
+        (HSet(new), Some(HSet(old))) if 2 * (old.len() + new.len()) <= COMMAND_ARGUMENTS_MAX => {
+            old.extend(new)
+        }
         (LPop(new), Some(LPop(old))) if old.checked_add(new).is_some_and(|n| n <= REPLY_ELEMENTS_MAX) => {
             *old += new
         }
