@@ -61,7 +61,7 @@ cases! {
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
         large_values_are_compared_whole, values_of_equal_digests_are_told_apart, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
-        deadlines_in_the_past, empty_transactions,
+        deadlines_in_the_past, empty_transactions, entries_of_logs_at_the_bounds,
         a_transaction_with_all_the_time_in_the_world,
     ],
     expiry: [

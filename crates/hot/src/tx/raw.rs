@@ -182,15 +182,19 @@ impl<'a> RawTx<'a> {
             // The server would refuse it after other writes of the transaction. The read is validated.
             return Err(Error::invalid("index", format!("{at}, the list {} is shorter", show(&key))));
         }
-        if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
-            return Err(Error::invalid(
-                "transaction",
-                format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions"),
-            ));
-        }
+        self.check_count()?;
         self.add_bytes(key.len() + write.bytes())?;
         self.effects.writes.push((key, write));
         Ok(())
+    }
+
+    /// Refuses one more write or entry of a log beyond the limit of a transaction.
+    fn check_count(&self) -> Result<()> {
+        if self.effects.writes.len() + self.effects.log.len() < TRANSACTION_WRITES_MAX {
+            return Ok(());
+        }
+        let problem = format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions");
+        Err(Error::invalid("transaction", problem))
     }
 
     /// Counts bytes against the limit of a transaction.
@@ -211,6 +215,7 @@ impl<'a> RawTx<'a> {
             Write::ExpireAt(at).check()?;
             self.check_not_passed(at)?;
         }
+        self.check_count()?;
         self.add_bytes(entry.log.len() + entry.entry.len())?;
         self.effects.log.push(entry);
         Ok(())
