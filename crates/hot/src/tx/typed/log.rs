@@ -164,8 +164,13 @@ impl<P: Partition> Tx<'_, P> {
     {
         let entry = self.marked_entry::<F, C>(event)?;
         raw::check_log_entry(entry.len(), B::KEEP.entries_max())?;
-        let sequence = self.log_last(log)?.sequence + 1;
         let raw = self.key(log);
+        if let Keep::RefuseAbove(_) = B::KEEP {
+            // Both reads that follow, together: on a remote engine they cost one round trip.
+            let ends = [(raw.clone(), LAST), (raw.clone(), Read::LLen)];
+            self.raw.read_many(&ends).map_err(with_family::<F>)?;
+        }
+        let sequence = self.log_last(log)?.sequence + 1;
         if let Keep::RefuseAbove(max) = B::KEEP
             && decode::count(self.read(log, Read::LLen)?.1)? + self.raw.appended_to(&raw) >= max
         {
