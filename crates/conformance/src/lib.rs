@@ -108,6 +108,10 @@ cases! {
         a_passed_deadline_of_an_entry_is_refused, corrupt_logs,
         a_removal_beside_appends_leaves_nothing,
     ],
+    log_removals: [
+        removals_and_entries_in_the_order_of_the_body, a_removal_that_is_undone_leaves_the_entries,
+        removals_of_a_log_that_drops,
+    ],
     follow: [
         old_and_new_entries, missed_entries, a_log_that_was_set_back, unreadable_entries, a_follower_beside_writers,
     ],

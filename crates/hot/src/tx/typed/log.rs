@@ -211,6 +211,7 @@ impl<P: Partition> Tx<'_, P> {
         B: LogBound,
     {
         let raw = self.key(log);
+        self.raw.number_appended(&raw).map_err(with_family::<F>)?;
         let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
         let Some(first) = entry_at(self, Read::LRange(0, 0))?.map(|entry| entry.sequence) else {
             return Ok(());
