@@ -114,6 +114,7 @@ cases! {
     ],
     follow: [
         old_and_new_entries, missed_entries, a_log_that_was_set_back, unreadable_entries, a_follower_beside_writers,
+        a_follower_of_a_full_log_beside_writers,
     ],
     messages: [
         messages_come_with_their_transaction, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,

@@ -3,7 +3,7 @@
 //! An entry exists exactly if its transaction committed. See [`LogPosition`] and [`LogPage`] for what readers
 //! learn, and `Scope::follow` for a stream of entries.
 
-use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::limits::{LOG_PAGE_ENTRIES, REPLY_ELEMENTS_MAX};
 use crate::tx::decode::with_family;
 use crate::tx::log::{
     LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
@@ -42,7 +42,7 @@ impl<P: Partition> ReadTx<'_, P> {
         B: LogBound,
     {
         let (raw, after) = (self.key(log), after.into());
-        let page = read_page(&mut self.raw, &raw, after, limit).map_err(with_family::<F>)?;
+        let page = read_page(&mut self.raw, &raw, after, limit, B::KEEP).map_err(with_family::<F>)?;
         let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
             let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
             LogEntry { sequence, mark, event }
@@ -228,7 +228,13 @@ impl<P: Partition> Tx<'_, P> {
 }
 
 /// A page of the list, with the bytes of each event.
-fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize) -> Result<LogPage<Bytes>> {
+fn read_page(
+    raw: &mut RawTx<'_>,
+    key: &RawKey,
+    after: LogPosition,
+    limit: usize,
+    keep: Keep,
+) -> Result<LogPage<Bytes>> {
     let ends = raw.read_many(&[(key.clone(), Read::LRange(0, 0)), (key.clone(), LAST)])?;
     let mut ends = ends.into_iter().map(|reply| only_entry(key, reply?));
     let (head, tail) = (ends.next().transpose()?.flatten(), ends.next().transpose()?.flatten());
@@ -251,8 +257,14 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
     if from > last {
         return Ok(page);
     }
-    // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one in every run.
-    let stored = read_entries(raw, key, from - first, limit, fewest)?;
+    let drops = matches!(keep, Keep::Newest(max) if last - first + 1 >= max as u64);
+    let moving = if drops { read_moving(raw, key, (first, last), from)? } else { None };
+    let stored = match moving {
+        Some(stored) => stored.into_iter().take(limit as usize).collect(),
+        // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one
+        // in every run.
+        None => read_entries(raw, key, from - first, limit, fewest)?,
+    };
     let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
@@ -261,6 +273,33 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
         }
     }
     Ok(LogPage { entries: entries.collect(), ..page })
+}
+
+/// Elements from a sequence on of a log that drops its oldest entry with each new one. Every index in it moves
+/// while entries are appended, and on a remote engine a range by index would be another read in every run of
+/// the body. So the range is wider than needed, and the same one after some more entries. `None` = it is too
+/// large for one reply.
+fn read_moving(
+    raw: &mut RawTx<'_>,
+    key: &RawKey,
+    (first, last): (u64, u64),
+    from: u64,
+) -> Result<Option<Vec<Bytes>>> {
+    let (index, needed) = ((from - first) as i64, last - from + 1);
+    let (range, skipped) = if needed <= REPLY_ELEMENTS_MAX as u64 {
+        // From the end: twice as many once it has grown by as many again.
+        let count = (needed + 1).next_power_of_two().min(REPLY_ELEMENTS_MAX as u64);
+        (Read::LRange(-(count as i64), -1), count.min(last - first + 1) - needed)
+    } else {
+        let begin = index - index % LOG_PAGE_ENTRIES as i64;
+        (Read::LRange(begin, begin + 2 * LOG_PAGE_ENTRIES as i64 - 1), (index - begin) as u64)
+    };
+    match raw.read(key, range) {
+        Ok(Reply::List(stored)) => Ok(Some(stored.into_iter().skip(skipped as usize).collect())),
+        Ok(_) => Ok(Some(vec![])),
+        Err(crate::error::Error::TooLarge { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// So many elements from an index on, or as many of them as one reply holds, but not fewer than that.
