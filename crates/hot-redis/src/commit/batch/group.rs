@@ -147,6 +147,11 @@ impl Group {
     pub(crate) fn leased(&self) -> Vec<RawKey> {
         let leased = self.transactions.iter().flat_map(QueuedTransaction::leased_keys);
         let mut keys: Vec<RawKey> = leased.cloned().collect();
+    /// The logs that it appends to without reading them, once for each entry.
+    pub(crate) fn appended(&self) -> impl Iterator<Item = &RawKey> {
+        self.effects.log.iter().map(|append| &append.log)
+    }
+
         keys.sort_unstable();
         keys.dedup();
         keys
