@@ -146,10 +146,19 @@ impl ReadCache {
     }
 
     /// A commit is sent that appends to this log: what the server makes of it is not known here.
-    pub(crate) fn forget(&mut self, log: &RawKey) {
+    pub(crate) fn record_append_sent(&mut self, log: &RawKey) {
+        let entry = self.keys.entry_ref(log).or_default();
+        self.bytes -= entry.cached.bytes();
+        entry.cached = CachedKey::default();
+        if entry.in_flight.iter().all(|(sent, _)| *sent != self.tick) {
+            entry.in_flight.push((self.tick, vec![]));
+        }
+    }
+
+    /// A commit of this tick that appended to the log was answered.
+    pub(crate) fn record_append_answered(&mut self, log: &RawKey, tick: u64) {
         if let Some(entry) = self.keys.get_mut(log) {
-            self.bytes -= entry.cached.bytes();
-            entry.cached = CachedKey::default();
+            entry.in_flight.retain(|(sent, _)| *sent != tick);
         }
     }
 

@@ -136,6 +136,10 @@ impl Group {
                 self.effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
             }
         }
+        if self.effects.writes.is_empty() {
+            // What was appended by a write was removed again: there is nothing to wake for.
+            self.effects.woken.clear();
+        }
     }
 
     /// The keys it writes, each once.
@@ -143,15 +147,15 @@ impl Group {
         self.effects.writes.chunk_by(|(key, _), (next, _)| key == next).map(|of_key| &of_key[0].0)
     }
 
-    /// The keys that its transactions may have leases on.
-    pub(crate) fn leased(&self) -> Vec<RawKey> {
-        let leased = self.transactions.iter().flat_map(QueuedTransaction::leased_keys);
-        let mut keys: Vec<RawKey> = leased.cloned().collect();
     /// The logs that it appends to without reading them, once for each entry.
     pub(crate) fn appended(&self) -> impl Iterator<Item = &RawKey> {
         self.effects.log.iter().map(|append| &append.log)
     }
 
+    /// The keys that its transactions may have leases on.
+    pub(crate) fn leased(&self) -> Vec<RawKey> {
+        let leased = self.transactions.iter().flat_map(QueuedTransaction::leased_keys);
+        let mut keys: Vec<RawKey> = leased.cloned().collect();
         keys.sort_unstable();
         keys.dedup();
         keys
