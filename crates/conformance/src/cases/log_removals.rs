@@ -16,6 +16,9 @@ enum Step {
     Del,
 }
 
+/// How many entries there are, what a body does, and the sequences that are left.
+type Case = (u64, &'static [Step], Result<Vec<u64>>);
+
 fn make(tx: &mut Tx<'_, World>, log: u32, steps: &[Step]) -> Result<()> {
     for step in steps {
         match step {
@@ -44,7 +47,7 @@ async fn outcome(context: &Context, log: u32, entries: u64, steps: &'static [Ste
 pub async fn removals_and_entries_in_the_order_of_the_body(context: &Context) {
     use Step::*;
     let full = || Err(Error::LogFull { key: String::new(), max: OUTBOX_MAX });
-    let cases: [(u64, &'static [Step], Result<Vec<u64>>); 17] = [
+    let cases: [Case; 17] = [
         // Of a log with room.
         (1, &[Append, Del], Ok(vec![])),
         (1, &[Numbered, Del], Ok(vec![])),

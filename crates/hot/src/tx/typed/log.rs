@@ -62,7 +62,9 @@ impl<P: Partition> Tx<'_, P> {
     /// It reads nothing, so transactions that only append to the same log do not conflict. The transaction
     /// itself cannot read the entry; see [`Tx::append_numbered`], whose entries come first. Otherwise events of one
     /// transaction keep their order.
-    /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`].
+    /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`], and so it
+    /// becomes if one follows: what the body does to a log counts in its order, and a full log refuses an entry
+    /// although a later removal would make room.
     ///
     /// Cost: local; sent with the commit.
     pub fn append<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<()>
