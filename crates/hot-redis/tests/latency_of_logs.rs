@@ -43,7 +43,8 @@ impl Appenders {
                     });
                     both.await.expect("it is near");
                     appended.fetch_add(1, Relaxed);
-                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    // So few that none is dropped before the far process has read it.
+                    tokio::time::sleep(Duration::from_millis(4)).await;
                 }
             })
         };
