@@ -61,7 +61,7 @@ cases! {
     bounds: [
         replies_of_too_many_elements, ranges_of_too_many_elements, replies_of_too_many_bytes,
         large_values_are_compared_whole, values_of_equal_digests_are_distinguished, writes_out_of_bounds, writes_at_the_bounds, keys_out_of_bounds,
-        deadlines_in_the_past, empty_transactions,
+        deadlines_in_the_past, empty_transactions, entries_of_logs_at_the_bounds,
         a_transaction_with_all_the_time_in_the_world,
     ],
     expiry: [
@@ -108,8 +108,13 @@ cases! {
         a_passed_deadline_of_an_entry_is_refused, corrupt_logs,
         a_removal_beside_appends_leaves_nothing,
     ],
+    log_removals: [
+        removals_and_entries_in_the_order_of_the_body, a_removal_that_is_undone_leaves_the_entries,
+        removals_of_a_log_that_drops,
+    ],
     follow: [
         old_and_new_entries, missed_entries, a_log_that_was_set_back, unreadable_entries, a_follower_beside_writers,
+        a_follower_of_a_full_log_beside_writers,
     ],
     messages: [
         messages_come_with_their_transaction, channels_and_patterns, order_is_the_order_of_commits, a_slow_subscriber,

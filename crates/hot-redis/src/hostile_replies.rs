@@ -22,7 +22,7 @@ fn number() -> impl Strategy<Value = i64> {
 }
 
 /// Any answer, often of a shape that is nearly right.
-fn answer() -> impl Strategy<Value = Value> {
+fn any_answer() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         number().prop_map(Value::Int),
         number().prop_map(|n| Value::BulkString(n.to_string().into_bytes())),
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn no_answer_panics(value in answer(), groups in 0..300_usize) {
+    fn no_answer_panics(value in any_answer(), groups in 0..300_usize) {
         let _ = (text(&value), time_ms(&value), parse_page(value.clone()));
         for read in reads() {
             let _ = reply(&read, value.clone());
@@ -81,7 +81,7 @@ proptest! {
 
     #[test]
     fn only_slots_that_exist_are_taken(
-        ranges in proptest::collection::vec((number(), number(), number()), 0..4), other in answer(),
+        ranges in proptest::collection::vec((number(), number(), number()), 0..4), other in any_answer(),
     ) {
         let range = |(from, to, port): &(i64, i64, i64)| {
             let primary = Value::Array(vec![Value::BulkString(b"h".to_vec()), Value::Int(*port)]);

@@ -3,7 +3,7 @@
 mod fault_harness;
 
 use emberkeep_hot::{Error, Scope};
-use emberkeep_schema::{Number, Text, family};
+use emberkeep_schema::{Log, Number, RefuseAbove, Text, Utf8, family};
 use fault_harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +15,13 @@ family! {
 family! {
     /// The last id.
     pub NEXT = "next:{arena}" { kind: Text<Number<i64>>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
+}
+
+family! {
+    /// Refuses what it has no room for.
+    pub OUTBOX = "log:outbox:{arena}" {
+        kind: Log<Utf8, RefuseAbove<100>>, partition: Arena, parts: (), ttl: persistent, owner: "test"
+    }
 }
 
 /// Commits and reads since the last look.
@@ -87,4 +94,37 @@ async fn next_id_then_put_shares_commits() {
     let ids: Vec<_> = (1..=TASKS * EACH).map(|id| LOT.key(id)).collect();
     let lots = scope.get_many(&ids).await.expect("a read");
     assert!(lots.iter().zip(1..).all(|(lot, id)| *lot == Some(id)));
+}
+
+/// An entry of a log that refuses depends on the last number and on the length: both are read in one call, or in
+/// none if they were prefetched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_numbered_entry_of_a_log_that_refuses_reads_once() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let (near, other) = (store_on(&server.url()).await, store_on(&server.url()).await);
+    let (scope, other) = (near.scope(arena("outbox")), other.scope(arena("outbox")));
+    scope.put(&NEXT.key(), 0).await.expect("the partition's task is running");
+    let append = |scope: Scope<Arena>| {
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = runs.clone();
+        async move {
+            let body = move |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                tx.append_numbered(&OUTBOX.key(), &"entry".to_owned())
+            };
+            let number = scope.transact(body).await.expect("there is room");
+            (number, runs.load(Ordering::Relaxed))
+        }
+    };
+    assert_eq!(append(other.clone()).await.0, 1);
+    let mut before = (0, 0);
+    calls(&scope, &mut before);
+    assert_eq!(append(scope.clone()).await, (2, 2), "the first run misses both reads");
+    assert_eq!(calls(&scope, &mut before), (1, 1));
+    assert_eq!(append(scope.clone()).await, (3, 1), "what it wrote is cached");
+    assert_eq!(calls(&scope, &mut before), (1, 0));
+    let fresh = store_on(&server.url()).await.scope(arena("outbox"));
+    let mut before = (0, 0);
+    assert_eq!(append(fresh.clone().prefetch_log(&OUTBOX.key())).await, (4, 1), "both were prefetched");
+    assert_eq!(calls(&fresh, &mut before), (1, 1));
 }

@@ -2,10 +2,11 @@
 
 use crate::builders::*;
 use crate::context::Context;
+use crate::families::*;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, LexBound, Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::limits::*;
-use emberkeep_hot::{Error, Result};
+use emberkeep_hot::{Error, Result, Tx};
 
 /// Fills a key with this many elements, in pieces that one command may carry.
 async fn fill(context: &Context, count: usize, write: impl Fn(Vec<Bytes>) -> Write) -> Bytes {
@@ -209,6 +210,47 @@ pub async fn writes_at_the_bounds(context: &Context) {
     let furthest = context.fresh();
     context.put(&furthest, set_at("x", DEADLINE_MS_MAX)).await;
     assert_eq!(context.read(&furthest, Read::ExpireTime).await, int(DEADLINE_MS_MAX));
+}
+
+/// Entries of logs count as writes do, in number and in bytes.
+pub async fn entries_of_logs_at_the_bounds(context: &Context) {
+    let scope = context.scope();
+    let entries = |log: u32, count: usize, bytes: usize| {
+        let (scope, text) = (scope.clone(), "x".repeat(bytes));
+        async move {
+            let body = move |tx: &mut Tx<'_, World>| {
+                tx.incr_by(&COUNT.key(log), 1)?;
+                (0..count).try_for_each(|_| tx.append(&EVENTS.key(log), &text))
+            };
+            scope.transact(body).await
+        }
+    };
+    let is_refused =
+        |refused: &Result<()>| matches!(refused, Err(Error::Invalid { what: "transaction", .. }));
+    assert_eq!(entries(1, TRANSACTION_WRITES_MAX - 1, 1).await, Ok(()));
+    assert_eq!(
+        scope.log_last(&EVENTS.key(1)).await.map(|last| last.sequence),
+        Ok(TRANSACTION_WRITES_MAX as u64 - 1)
+    );
+    let refused = entries(2, TRANSACTION_WRITES_MAX, 1).await;
+    assert!(is_refused(&refused), "{refused:?}");
+    const LONG: usize = LOG_ENTRY_BYTES_MAX - 64;
+    let refused = entries(2, TRANSACTION_BYTES_MAX / LONG + 1, LONG).await;
+    assert!(is_refused(&refused), "{refused:?}");
+    assert_eq!(scope.log_last(&EVENTS.key(2)).await.map(|last| last.sequence), Ok(0), "nothing was written");
+    assert_eq!(entries(3, TRANSACTION_BYTES_MAX / LONG - 1, LONG).await, Ok(()));
+    // More logs than one commit takes keys: transactions beside each other become several commits.
+    let many = (0..4u32).map(|task| {
+        let scope = scope.clone();
+        let body = move |tx: &mut Tx<'_, World>| {
+            (0..200).try_for_each(|n| tx.append(&EVENTS.key(1_000 + 200 * task + n), &"one".to_owned()))
+        };
+        tokio::spawn(async move { scope.transact(body).await })
+    });
+    for task in many.collect::<Vec<_>>() {
+        assert_eq!(task.await.expect("no task panics"), Ok(()));
+    }
+    assert_eq!(scope.log_last(&EVENTS.key(1_799)).await.map(|last| last.sequence), Ok(1));
 }
 
 /// What a transaction writes is bounded in sum, also where each value is not too long.

@@ -180,3 +180,60 @@ pub async fn a_follower_beside_writers(context: &Context) {
         task.await.expect("no writer panics");
     }
 }
+
+/// Many writers of a log that drops its oldest entries, and followers of both processes: each entry comes once and
+/// in order, or counts as missed.
+pub async fn a_follower_of_a_full_log_beside_writers(context: &Context) {
+    const WRITERS: u64 = 6;
+    const EACH: u64 = 60;
+    // Of both bounds: one is full at once, the other one after a while.
+    let small = context.other_scope().follow(&RECENT.key(1), 0);
+    let large = context.other_scope().follow(&REFRESHED_LOG.key(1), 0);
+    let tasks: Vec<_> = (0..WRITERS)
+        .map(|n| {
+            let scope = if n % 2 == 0 { context.scope() } else { context.other_scope() };
+            tokio::spawn(async move {
+                for entry in 0..EACH {
+                    let body = move |tx: &mut Tx<'_, World>| {
+                        let text = format!("{n}:{entry}");
+                        tx.append(&RECENT.key(1), &text)?;
+                        if entry % 2 == 0 {
+                            return tx.append(&REFRESHED_LOG.key(1), &text);
+                        }
+                        tx.append_numbered(&REFRESHED_LOG.key(1), &text).map(drop)
+                    };
+                    scope.transact(body).await.expect("a transaction");
+                }
+            })
+        })
+        .collect();
+    let (small, large) = tokio::join!(count_to(small, WRITERS * EACH), count_to(large, WRITERS * EACH));
+    assert!(small > 0 && large > 0, "{small} and {large} entries were read");
+    for task in tasks {
+        task.await.expect("no writer panics");
+    }
+}
+
+/// Follows a log to this sequence. Returns how many entries came; the others were missed.
+async fn count_to<F, B>(mut follower: Follower<F, Utf8>, last: u64) -> u64
+where
+    F: Family<Kind = Log<Utf8, B>>,
+    B: LogBound,
+{
+    let (mut entries, mut sequence) = (0, 0);
+    let mut texts = std::collections::BTreeSet::new();
+    while sequence < last {
+        match next(&mut follower).await {
+            Followed::Entry { position, event } => {
+                sequence += 1;
+                assert_eq!(position.sequence, sequence, "after {entries} entries");
+                assert!(texts.insert(event.clone()), "{event} came twice");
+                entries += 1;
+            }
+            Followed::Missed(count) => sequence += count,
+            other => panic!("{other:?} after {sequence}"),
+        }
+    }
+    assert_eq!(sequence, last);
+    entries
+}

@@ -15,6 +15,7 @@ pub mod isolation;
 pub mod linearizable_histories;
 pub mod list;
 pub mod log;
+pub mod log_removals;
 pub mod many_at_once;
 pub mod messages;
 pub mod model_comparison;

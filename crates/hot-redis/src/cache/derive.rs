@@ -1,8 +1,9 @@
 //! Derives replies from cached ones of the same key, also across our own pending writes. The commit validates
 //! every one of them.
 
+use super::sorted_set::WholeSet;
 use crate::limits::{CACHE_LIST_HEAD_MAX, CACHE_WRITTEN_TEXT_BYTES_MAX};
-use emberkeep_hot::command::{RawKey, Read, Reply, Write, ZSlice};
+use emberkeep_hot::command::{Kind, RawKey, Read, Reply, Write, ZSlice};
 use emberkeep_hot::tx::{ReadSource, absent, read_through};
 use emberkeep_hot::{Error, Result};
 
@@ -17,10 +18,22 @@ pub(super) fn derive(replies: &Replies, read: &Read) -> Option<Reply> {
         return Some(absent(read));
     }
     match read {
-        Read::Exists => is_string(replies).then_some(Reply::Int(1)),
+        Read::Exists if is_string(replies) => Some(Reply::Int(1)),
         Read::LRange(start, stop) => list_part(replies, *start, *stop),
-        _ => None,
+        _ => from_whole_set(replies, read).map(|(reply, _)| reply),
     }
+}
+
+/// The reply to a read of a sorted set of which all members are cached, and the cached reply that has them.
+pub(super) fn from_whole_set<'a>(replies: &'a Replies, read: &Read) -> Option<(Reply, &'a (Read, Reply))> {
+    if !matches!(read, Read::Exists) && read.kind() != Some(Kind::SortedSet) {
+        return None;
+    }
+    // The latest one.
+    replies.iter().rev().find_map(|cached| {
+        let reply = WholeSet::of(&cached.0, &cached.1)?.reply(read)?;
+        Some((reply, cached))
+    })
 }
 
 fn is_absent(replies: &Replies) -> bool {

@@ -1,6 +1,6 @@
 //! The cached replies of one key. A newer one drops those that it repeats or contradicts.
 
-use super::derive::{derive, shows_absence};
+use super::derive::{derive, from_whole_set, shows_absence};
 use crate::limits::CACHE_READS_PER_KEY_MAX;
 use emberkeep_hot::command::{Read, Reply};
 use emberkeep_hot::tx::absent;
@@ -30,6 +30,16 @@ impl CachedKey {
     /// The reply to this read, cached or derived from others.
     pub(crate) fn get(&self, read: &Read) -> Option<Reply> {
         derive(&self.replies, read)
+    }
+
+    /// The same, with the cached reply that it follows from, if it follows from one and is not that one.
+    pub(crate) fn get_with_basis(&self, read: &Read) -> Option<(Reply, Option<&(Read, Reply)>)> {
+        if !self.replies.iter().any(|(cached, _)| cached == read)
+            && let Some((reply, basis)) = from_whole_set(&self.replies, read)
+        {
+            return Some((reply, Some(basis)));
+        }
+        self.get(read).map(|reply| (reply, None))
     }
 
     /// Whether [`CachedKey::get`] has a reply; cheaper where the very read is cached.

@@ -8,6 +8,7 @@
 pub(crate) mod budget;
 mod derive;
 mod key;
+mod sorted_set;
 mod view;
 
 pub(crate) use derive::shows_absence;
@@ -52,11 +53,23 @@ impl Entry {
 
 impl ReadCache {
     /// A speculative reply. `None` = nothing is cached that is worth trying.
+    #[cfg(test)]
     pub(crate) fn get(&self, key: &RawKey, read: &Read, now: Instant) -> Option<Reply> {
         self.usable(key, now)?.get(read)
     }
 
-    /// Whether [`ReadCache::get`] has a reply.
+    /// A speculative reply and, if it follows from another cached reply alone, the read and the reply that the
+    /// commit compares in its place: one range of a sorted set instead of each read that was derived from it.
+    pub(crate) fn get_with_basis(
+        &self,
+        key: &RawKey,
+        read: &Read,
+        now: Instant,
+    ) -> Option<(Reply, Option<&(Read, Reply)>)> {
+        self.usable(key, now)?.get_with_basis(read)
+    }
+
+    /// Whether [`ReadCache::get_with_basis`] has a reply.
     pub(crate) fn can_answer(&self, key: &RawKey, read: &Read, now: Instant) -> bool {
         self.usable(key, now).is_some_and(|cached| cached.can_answer(read))
     }
@@ -133,10 +146,19 @@ impl ReadCache {
     }
 
     /// A commit is sent that appends to this log: what the server makes of it is not known here.
-    pub(crate) fn forget(&mut self, log: &RawKey) {
+    pub(crate) fn record_append_sent(&mut self, log: &RawKey) {
+        let entry = self.keys.entry_ref(log).or_default();
+        self.bytes -= entry.cached.bytes();
+        entry.cached = CachedKey::default();
+        if entry.in_flight.iter().all(|(sent, _)| *sent != self.tick) {
+            entry.in_flight.push((self.tick, vec![]));
+        }
+    }
+
+    /// A commit of this tick that appended to the log was answered.
+    pub(crate) fn record_append_answered(&mut self, log: &RawKey, tick: u64) {
         if let Some(entry) = self.keys.get_mut(log) {
-            self.bytes -= entry.cached.bytes();
-            entry.cached = CachedKey::default();
+            entry.in_flight.retain(|(sent, _)| *sent != tick);
         }
     }
 

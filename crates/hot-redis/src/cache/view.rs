@@ -73,9 +73,15 @@ impl<'a> View<'a> {
         if let Some(reply) = self.trace.reads.get(&ReadRef(key, read)) {
             return Ok(reply.clone());
         }
-        match self.cache.get(key, read, self.started) {
-            Some(reply) => {
+        match self.cache.get_with_basis(key, read, self.started) {
+            Some((reply, None)) => {
                 self.trace.reads.insert((key.clone(), read.clone()), reply.clone());
+                Ok(reply)
+            }
+            Some((reply, Some((basis, whole)))) => {
+                if !self.trace.reads.contains_key(&ReadRef(key, basis)) {
+                    self.trace.reads.insert((key.clone(), basis.clone()), whole.clone());
+                }
                 Ok(reply)
             }
             None => {

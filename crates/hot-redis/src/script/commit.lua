@@ -23,7 +23,7 @@
 --   written  key that the group writes
 --   lease    key that the group only reads and may have a lease on
 --   type     key, expected type, least and greatest number or '' twice, field of the number or 0 = the string
---   log      list, bound, LOG_… flags, deadline or '', entry
+--   log      list (with a lease key), bound, LOG_… flags, deadline or '', entry
 --   deletion key
 --   write    key, command, number of arguments, arguments; PEXPIREAT with more than two settles a postponed deadline
 --   message  channel, payload
@@ -313,7 +313,7 @@ local function last_number(key)
 end
 
 -- The logs that groups append to, by the number of their key: entries that are there, and that groups which
--- passed will add.
+-- passed will add, and whether another process has the lease.
 local logs_seen = {}
 
 -- Whether a group may append its entries, which begin at position q. Returns its refusal, or nil.
@@ -324,8 +324,12 @@ local function log_refusal(q, entries)
     local log = logs_seen[key]
     if not log then
       log = { length = call('LLEN', K[key]), added = 0, corrupt = last_number(K[key]) == nil }
+      -- An entry does not end a lease of our own: it is not the commit that the lease was granted for.
+      local owner = has_leases and call('GET', K[n + key])
+      log.leased = owner and owner ~= me
       logs_seen[key] = log
     end
+    if log.leased then return ANSWER_LEASED end
     if log.corrupt then return { ANSWER_LOG_CORRUPT, i } end
     own[key] = (own[key] or 0) + 1
     if N[q + 2] % 2 == LOG_REFUSE and log.length + log.added + own[key] > num(A[N[q + 1]]) then

@@ -86,7 +86,8 @@ impl CommitRequest {
             let written = group.effects.writes.iter().map(|(key, _)| key);
             // A lease is asked for on every key that changed, also if the group only reads it.
             let read = group.reads.iter().filter(|_| group.ask_lease).map(|(key, ..)| key);
-            for key in written.chain(read).chain(&group.leased) {
+            let appended = group.effects.log.iter().map(|append| &append.log);
+            for key in written.chain(appended).chain(read).chain(&group.leased) {
                 request.key(key);
             }
         }

@@ -52,8 +52,10 @@ pub struct LogAppend {
 }
 
 impl Effects {
-    /// Whether there are no writes, log entries or messages.
+    /// Whether there are no writes, log entries or messages. `woken` does not count: it names logs that the
+    /// writes append to, so it is never there without a write.
     pub fn is_empty(&self) -> bool {
+        debug_assert!(self.woken.is_empty() || !self.writes.is_empty(), "woken for what is not written");
         self.writes.is_empty() && self.log.is_empty() && self.messages.is_empty()
     }
 

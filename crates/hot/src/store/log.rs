@@ -2,9 +2,10 @@
 
 use super::follow::Follower;
 use super::{LogPage, LogPosition, Scope};
+use crate::command::Read;
 use crate::error::Result;
 use crate::tx::log::LAST;
-use emberkeep_schema::{Codec, Family, Key, Log, LogBound, Partition};
+use emberkeep_schema::{Codec, Family, Keep, Key, Log, LogBound, Partition};
 
 impl<P: Partition> Scope<P> {
     /// Up to `limit` entries after a position (0 = from the start), in a transaction of its own. See
@@ -107,13 +108,17 @@ impl<P: Partition> Scope<P> {
         Follower::new(self.clone(), log.clone(), self.raw(log), after.into())
     }
 
-    /// The same scope. Its transactions prefetch the last sequence of this log, see [`Scope::prefetch`].
+    /// The same scope. Its transactions prefetch what `Tx::append_numbered` reads of this log, see
+    /// [`Scope::prefetch`].
     pub fn prefetch_log<F, C, B>(self, log: &Key<F>) -> Self
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
         C: Codec,
         B: LogBound,
     {
-        self.prefetch(log, LAST)
+        match B::KEEP {
+            Keep::Newest(_) => self.prefetch(log, LAST),
+            Keep::RefuseAbove(_) => self.prefetch(log, LAST).prefetch(log, Read::LLen),
+        }
     }
 }

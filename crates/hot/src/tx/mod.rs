@@ -28,6 +28,8 @@ mod typed;
 pub(crate) use closure::{ClosureTransaction, Run};
 pub use combine::Together;
 pub use overlay::absent;
+#[doc(hidden)]
+pub use overlay::{in_lex, in_scores, resolve as resolve_range};
 pub use raw::{RawTx, read_through};
 pub use source::ReadSource;
 pub use transaction::{Event, Transaction, check_outside, run_once};

@@ -1,12 +1,13 @@
 //! One run of a transaction over raw keys: reads from a source, effects in a buffer.
 
 use super::decode::with_family_named;
+use super::log::{LAST, numbered, only_entry};
 use super::{ReadSource, overlay};
 use crate::command::*;
 use crate::error::{Error, Result, show};
 use crate::limits::{
-    LOG_ENTRY_BYTES_MAX, READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX, TRANSACTION_BYTES_MAX,
-    TRANSACTION_WRITES_MAX,
+    COMMAND_ARGUMENTS_MAX, LOG_ENTRY_BYTES_MAX, READS_TOGETHER_BYTES_MAX, READS_TOGETHER_MAX,
+    TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX,
 };
 use bytes::Bytes;
 
@@ -134,14 +135,14 @@ impl<'a> RawTx<'a> {
     /// What the body has written so far.
     pub(super) fn savepoint(&self) -> Savepoint {
         let Effects { writes, log, woken, messages } = &*self.effects;
-        let (writes, log, woken, messages) = (writes.len(), log.len(), woken.len(), messages.len());
-        Savepoint { writes, log, woken, messages, bytes: self.bytes }
+        let (writes, woken, messages) = (writes.len(), woken.len(), messages.len());
+        Savepoint { writes, log: log.clone(), woken, messages, bytes: self.bytes }
     }
 
     /// Undoes all effects since the savepoint. What was read stays read.
     pub(super) fn undo_to(&mut self, savepoint: Savepoint) {
         self.effects.writes.truncate(savepoint.writes);
-        self.effects.log.truncate(savepoint.log);
+        self.effects.log = savepoint.log;
         self.effects.woken.truncate(savepoint.woken);
         self.effects.messages.truncate(savepoint.messages);
         self.bytes = savepoint.bytes;
@@ -182,15 +183,22 @@ impl<'a> RawTx<'a> {
             // The server would refuse it after other writes of the transaction. The read is validated.
             return Err(Error::invalid("index", format!("{at}, the list {} is shorter", show(&key))));
         }
-        if self.effects.writes.len() >= TRANSACTION_WRITES_MAX {
-            return Err(Error::invalid(
-                "transaction",
-                format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions"),
-            ));
+        if matches!(write, Write::Del) {
+            self.number_appended(&key)?;
         }
+        self.check_count()?;
         self.add_bytes(key.len() + write.bytes())?;
         self.effects.writes.push((key, write));
         Ok(())
+    }
+
+    /// Refuses one more write or entry of a log beyond the limit of a transaction.
+    fn check_count(&self) -> Result<()> {
+        if self.effects.writes.len() + self.effects.log.len() < TRANSACTION_WRITES_MAX {
+            return Ok(());
+        }
+        let problem = format!("more than {TRANSACTION_WRITES_MAX} writes; loop over bounded transactions");
+        Err(Error::invalid("transaction", problem))
     }
 
     /// Counts bytes against the limit of a transaction.
@@ -211,6 +219,7 @@ impl<'a> RawTx<'a> {
             Write::ExpireAt(at).check()?;
             self.check_not_passed(at)?;
         }
+        self.check_count()?;
         self.add_bytes(entry.log.len() + entry.entry.len())?;
         self.effects.log.push(entry);
         Ok(())
@@ -219,6 +228,55 @@ impl<'a> RawTx<'a> {
     /// Entries that this run appends to a log without numbers of their own.
     pub(super) fn appended_to(&self, log: &RawKey) -> usize {
         self.effects.log.iter().filter(|append| append.log == *log).count()
+    }
+
+    /// Turns the entries that this run appends to a log without numbers into plain writes. A write that removes
+    /// entries comes after them, so they must stand before it: a full log refuses them although the removal
+    /// would make room.
+    pub(super) fn number_appended(&mut self, log: &RawKey) -> Result<()> {
+        if self.appended_to(log) == 0 {
+            return Ok(());
+        }
+        let savepoint = self.savepoint();
+        let numbered = self.write_appended(log);
+        if numbered.is_err() {
+            // A body that goes on after the error must not lose its entries.
+            self.undo_to(savepoint);
+        }
+        numbered
+    }
+
+    fn write_appended(&mut self, log: &RawKey) -> Result<()> {
+        let mut replies = self.read_many(&[(log.clone(), LAST), (log.clone(), Read::LLen)])?.into_iter();
+        let mut next = || replies.next().unwrap_or(Ok(Reply::Nil));
+        let mut last = only_entry(log, next()?)?.map_or(0, |entry| entry.sequence);
+        let mut length = if let Reply::Int(length) = next()? { length as usize } else { 0 };
+        let own: Vec<LogAppend> = self.effects.log.extract_if(.., |append| append.log == *log).collect();
+        self.bytes -= own.iter().map(|append| log.len() + append.entry.len()).sum::<usize>();
+        let mut lines = Vec::with_capacity(own.len());
+        for append in &own {
+            if append.overflow == Overflow::Refuse && length >= append.entries_max {
+                return Err(Error::LogFull { key: show(log), max: append.entries_max });
+            }
+            (length, last) = (length + 1, last + 1);
+            lines.push(numbered(last, &append.entry));
+        }
+        for lines in lines.chunks(COMMAND_ARGUMENTS_MAX) {
+            self.write(log.clone(), Write::RPush(lines.to_vec()))?;
+        }
+        // All of them are of one family: the last one speaks for all.
+        if let Some(LogAppend { entries_max, overflow, expiry, .. }) = own.last() {
+            if *overflow == Overflow::DropOldest && length > *entries_max {
+                self.write(log.clone(), Write::LTrim(-(*entries_max as i64), -1))?;
+            }
+            match expiry {
+                LogExpiry::At(at) => self.write(log.clone(), Write::ExpireAt(*at))?,
+                LogExpiry::IfNone(at) => self.write(log.clone(), Write::ExpireAtIfNone(*at))?,
+                LogExpiry::Keep => {}
+            }
+        }
+        self.wake(log.clone());
+        Ok(())
     }
 
     /// Refuses a deadline that would remove the key at once.
@@ -268,10 +326,11 @@ impl<'a> RawTx<'a> {
 }
 
 /// How much a body had written at some point of its run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Savepoint {
     writes: usize,
-    log: usize,
+    /// The entries themselves: a removal of their log turns them into writes.
+    log: Vec<LogAppend>,
     woken: usize,
     messages: usize,
     bytes: usize,

@@ -136,11 +136,20 @@ impl Group {
                 self.effects.writes.extend(writes.into_iter().map(|write| (key.clone(), write)));
             }
         }
+        if self.effects.writes.is_empty() {
+            // What was appended by a write was removed again: there is nothing to wake for.
+            self.effects.woken.clear();
+        }
     }
 
     /// The keys it writes, each once.
     pub(crate) fn written(&self) -> impl Iterator<Item = &RawKey> {
         self.effects.writes.chunk_by(|(key, _), (next, _)| key == next).map(|of_key| &of_key[0].0)
+    }
+
+    /// The logs that it appends to without reading them, once for each entry.
+    pub(crate) fn appended(&self) -> impl Iterator<Item = &RawKey> {
+        self.effects.log.iter().map(|append| &append.log)
     }
 
     /// The keys that its transactions may have leases on.

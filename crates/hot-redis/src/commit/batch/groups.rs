@@ -110,8 +110,15 @@ impl Groups {
         mut effects: Effects,
     ) -> Admission {
         let bytes = reads.values().map(Reply::bytes).sum::<usize>() + bytes_of(&effects);
-        let is_full =
-            self.bytes + bytes > BATCH_BYTES_MAX || self.by_key.len() + touched.new_keys > BATCH_KEYS_MAX;
+        let new_logs: Keys = effects
+            .log
+            .iter()
+            .map(|append| &append.log)
+            .filter(|log| !self.appended.contains(*log))
+            .cloned()
+            .collect();
+        let keys_after = self.by_key.len() + touched.new_keys + self.appended.len() + new_logs.len();
+        let is_full = self.bytes + bytes > BATCH_BYTES_MAX || keys_after > BATCH_KEYS_MAX;
         if is_full && self.transactions > 0 {
             return Admission::Full(Box::new(transaction));
         }
@@ -124,10 +131,8 @@ impl Groups {
         }
         self.transactions += 1;
         self.bytes += bytes;
-        for LogAppend { log, .. } in &effects.log {
-            if !self.appended.contains(log) {
-                self.appended.insert(log.clone());
-            }
+        if !effects.log.is_empty() {
+            self.appended.extend(new_logs);
         }
         let home = self.home_of(&touched.groups);
         for (key, write) in std::mem::take(&mut effects.writes) {
@@ -172,7 +177,7 @@ impl Groups {
 
 fn bytes_of(effects: &Effects) -> usize {
     let writes = effects.writes.iter().map(|(_, write)| write.bytes()).sum::<usize>();
-    let log = effects.log.iter().map(|append| append.entry.len()).sum::<usize>();
+    let log = effects.log.iter().map(|append| append.log.len() + append.entry.len()).sum::<usize>();
     writes
         + log
         + effects.messages.iter().map(|(channel, payload)| channel.len() + payload.len()).sum::<usize>()

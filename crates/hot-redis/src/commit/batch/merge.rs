@@ -54,6 +54,13 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         {
             old.extend(new)
         }
+        // Of a member that stands twice, the last score counts.
+        (ZAdd(new), Some(ZAdd(old))) if 2 * (old.len() + new.len()) <= COMMAND_ARGUMENTS_MAX => {
+            old.extend(new)
+        }
+        (HSet(new), Some(HSet(old))) if 2 * (old.len() + new.len()) <= COMMAND_ARGUMENTS_MAX => {
+            old.extend(new)
+        }
         (LPop(new), Some(LPop(old))) if old.checked_add(new).is_some_and(|n| n <= REPLY_ELEMENTS_MAX) => {
             *old += new
         }
@@ -139,6 +146,7 @@ mod model;
 mod tests {
     use super::*;
     use crate::script::{has_early_deadline, postponed};
+    use emberkeep_hot::command::Score;
 
     fn words(words: &[&'static str]) -> Vec<Bytes> {
         words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
@@ -157,6 +165,9 @@ mod tests {
         for make in [SAdd, SRem, ZRem, HDel, LPush, RPush] {
             assert_eq!(merged(two(make)), [make(words(&["a", "b"]))]);
         }
+        let scores = |score| ZAdd(vec![(Bytes::from_static(b"a"), Score::from_i64(score))]);
+        let ZAdd(both) = &merged([scores(1), scores(2)])[0] else { panic!("one command") };
+        assert_eq!(both.last().map(|(_, score)| *score), Some(Score::from_i64(2)), "the last one counts");
         assert_eq!(merged([SAdd(words(&["a"])), SRem(words(&["a"]))]).len(), 2, "their order matters");
         let long: Vec<Bytes> = (0..COMMAND_ARGUMENTS_MAX).map(|n| Bytes::from(n.to_string())).collect();
         assert_eq!(merged([SAdd(long), SAdd(words(&["a"]))]).len(), 2, "a command has its limit");

@@ -165,7 +165,7 @@ impl Batch {
         let keys = keys_of(&reads, layered, &effects);
         let touched = self.groups.touched_by(&keys);
         if !self.groups.may_share(transaction.combine(), &keys, &touched, &effects.log)
-            || self.must_wait(&mut transaction, &keys, cache)
+            || self.must_wait(&mut transaction, &keys, &effects.log, cache)
         {
             transaction.block_on(keys.into_iter().collect());
             self.deferred.push(transaction);
@@ -181,12 +181,20 @@ impl Batch {
         }
     }
 
-    /// Whether another process has the lease on a key, or speculation on a commit in flight is useless.
-    fn must_wait(&self, transaction: &mut QueuedTransaction, keys: &Keys, cache: &ReadCache) -> bool {
+    /// Whether another process has the lease on a key or a log, or speculation on a commit in flight is useless.
+    /// An entry of a log does not depend on a commit in flight.
+    fn must_wait(
+        &self,
+        transaction: &mut QueuedTransaction,
+        keys: &Keys,
+        appends: &[LogAppend],
+        cache: &ReadCache,
+    ) -> bool {
         if cache.is_uncontended(self.started) {
             return false;
         }
-        let leased_until = keys.iter().filter_map(|key| cache.leased_until(key, self.started)).max();
+        let leasable = keys.iter().chain(appends.iter().map(|append| &append.log));
+        let leased_until = leasable.filter_map(|key| cache.leased_until(key, self.started)).max();
         transaction.pause_until(leased_until);
         leased_until.is_some() || keys.iter().any(|key| cache.is_in_flight_contended(key, self.started))
     }

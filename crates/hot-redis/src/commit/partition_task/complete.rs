@@ -145,7 +145,8 @@ impl Completion<'_> {
                 let waits =
                     group.transactions().iter().map(QueuedTransaction::lease_waits).max().unwrap_or(0);
                 let until = Instant::now() + Backoff::LEASE.pause(waits);
-                group.written().for_each(|key| self.task.cache.mark_leased(key, until));
+                let keys = group.written().chain(group.appended());
+                keys.for_each(|key| self.task.cache.mark_leased(key, until));
                 group.transactions_mut().for_each(QueuedTransaction::record_lease_wait);
                 run_again(self.task, group, Some(until));
             }
@@ -270,6 +271,7 @@ fn committed(task: &mut PartitionTask, mut group: Group, unconfirmed: Option<&st
         group.transactions_mut().for_each(QueuedTransaction::end_leases);
     }
     group.written().for_each(|key| task.cache.record_answered(key, group.tick(), true));
+    group.appended().for_each(|log| task.cache.record_append_answered(log, group.tick()));
     match unconfirmed {
         Some(reason) if has_effects => {
             let error = Error::OutcomeUnknown { backend: task.shared.name.clone(), reason: reason.into() };
@@ -323,6 +325,7 @@ fn clear_cache(task: &mut PartitionTask) {
 /// The group's writes did not happen.
 fn void(task: &mut PartitionTask, group: &Group) {
     group.written().for_each(|key| task.cache.record_answered(key, group.tick(), false));
+    group.appended().for_each(|log| task.cache.record_append_answered(log, group.tick()));
 }
 
 fn void_all(

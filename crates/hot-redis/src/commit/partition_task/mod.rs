@@ -297,7 +297,7 @@ impl PartitionTask {
             for of_key in group.effects().writes.chunk_by(|(key, _), (next, _)| key == next) {
                 self.cache.record_sent(&of_key[0].0, of_key);
             }
-            group.effects().log.iter().for_each(|append| self.cache.forget(&append.log));
+            group.appended().for_each(|log| self.cache.record_append_sent(log));
         }
         self.cache.advance();
         tick

@@ -18,6 +18,7 @@ use lifetime::lifetime;
 use list::read_list;
 use members::{After, read_members};
 use scores::{ScoreAfter, read_scores};
+pub use scores::{in_lex, in_scores};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers `read` of `key` as if `writes` (all of that key, in order, not empty) had been applied to
@@ -224,8 +225,8 @@ impl View {
     }
 }
 
-/// Redis' positions, negative from the end, as a range of `0..len`. `None` = empty.
-pub(crate) fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize)> {
+/// Redis' positions, negative from the end, as a range of `0..len`. `None` = empty. For engines.
+pub fn resolve(start: i64, stop: i64, len: usize) -> Option<(usize, usize)> {
     let len = len as i64;
     let from = if start < 0 { (start.saturating_add(len)).max(0) } else { start };
     let to = if stop < 0 { stop.saturating_add(len) } else { stop }.min(len - 1);

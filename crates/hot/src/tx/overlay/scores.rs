@@ -266,8 +266,8 @@ impl KeySource<'_> {
     }
 }
 
-/// Whether a score lies in the range.
-pub(crate) fn in_scores(score: Score, min: &ScoreBound, max: &ScoreBound) -> bool {
+/// Whether a score lies in the range. For engines.
+pub fn in_scores(score: Score, min: &ScoreBound, max: &ScoreBound) -> bool {
     let above = match min {
         ScoreBound::Included(bound) => score >= *bound,
         ScoreBound::Excluded(bound) => score > *bound,
@@ -279,8 +279,8 @@ pub(crate) fn in_scores(score: Score, min: &ScoreBound, max: &ScoreBound) -> boo
         }
 }
 
-/// Whether a member lies in the byte range.
-pub(crate) fn in_lex(member: &[u8], min: &LexBound, max: &LexBound) -> bool {
+/// Whether a member lies in the byte range. For engines.
+pub fn in_lex(member: &[u8], min: &LexBound, max: &LexBound) -> bool {
     let above = match min {
         LexBound::Min => true,
         LexBound::Max => false,

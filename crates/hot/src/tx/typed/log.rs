@@ -3,7 +3,7 @@
 //! An entry exists exactly if its transaction committed. See [`LogPosition`] and [`LogPage`] for what readers
 //! learn, and `Scope::follow` for a stream of entries.
 
-use crate::limits::REPLY_ELEMENTS_MAX;
+use crate::limits::{LOG_PAGE_ENTRIES, REPLY_ELEMENTS_MAX};
 use crate::tx::decode::with_family;
 use crate::tx::log::{
     LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
@@ -42,7 +42,7 @@ impl<P: Partition> ReadTx<'_, P> {
         B: LogBound,
     {
         let (raw, after) = (self.key(log), after.into());
-        let page = read_page(&mut self.raw, &raw, after, limit).map_err(with_family::<F>)?;
+        let page = read_page(&mut self.raw, &raw, after, limit, B::KEEP).map_err(with_family::<F>)?;
         let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
             let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
             LogEntry { sequence, mark, event }
@@ -62,7 +62,9 @@ impl<P: Partition> Tx<'_, P> {
     /// It reads nothing, so transactions that only append to the same log do not conflict. The transaction
     /// itself cannot read the entry; see [`Tx::append_numbered`], whose entries come first. Otherwise events of one
     /// transaction keep their order.
-    /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`].
+    /// After a trim or a removal of the log by the same transaction it is an [`Tx::append_numbered`], and so it
+    /// becomes if one follows: what the body does to a log counts in its order, and a full log refuses an entry
+    /// although a later removal would make room.
     ///
     /// Cost: local; sent with the commit.
     pub fn append<F, C, B>(&mut self, log: &Key<F>, event: &C::Value) -> Result<()>
@@ -164,8 +166,13 @@ impl<P: Partition> Tx<'_, P> {
     {
         let entry = self.marked_entry::<F, C>(event)?;
         raw::check_log_entry(entry.len(), B::KEEP.entries_max())?;
-        let sequence = self.log_last(log)?.sequence + 1;
         let raw = self.key(log);
+        if let Keep::RefuseAbove(_) = B::KEEP {
+            // Both reads that follow, together: on a remote engine they cost one round trip.
+            let ends = [(raw.clone(), LAST), (raw.clone(), Read::LLen)];
+            self.raw.read_many(&ends).map_err(with_family::<F>)?;
+        }
+        let sequence = self.log_last(log)?.sequence + 1;
         if let Keep::RefuseAbove(max) = B::KEEP
             && decode::count(self.read(log, Read::LLen)?.1)? + self.raw.appended_to(&raw) >= max
         {
@@ -206,6 +213,7 @@ impl<P: Partition> Tx<'_, P> {
         B: LogBound,
     {
         let raw = self.key(log);
+        self.raw.number_appended(&raw).map_err(with_family::<F>)?;
         let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
         let Some(first) = entry_at(self, Read::LRange(0, 0))?.map(|entry| entry.sequence) else {
             return Ok(());
@@ -222,7 +230,13 @@ impl<P: Partition> Tx<'_, P> {
 }
 
 /// A page of the list, with the bytes of each event.
-fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize) -> Result<LogPage<Bytes>> {
+fn read_page(
+    raw: &mut RawTx<'_>,
+    key: &RawKey,
+    after: LogPosition,
+    limit: usize,
+    keep: Keep,
+) -> Result<LogPage<Bytes>> {
     let ends = raw.read_many(&[(key.clone(), Read::LRange(0, 0)), (key.clone(), LAST)])?;
     let mut ends = ends.into_iter().map(|reply| only_entry(key, reply?));
     let (head, tail) = (ends.next().transpose()?.flatten(), ends.next().transpose()?.flatten());
@@ -245,8 +259,14 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
     if from > last {
         return Ok(page);
     }
-    // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one in every run.
-    let stored = read_entries(raw, key, from - first, limit, fewest)?;
+    let drops = matches!(keep, Keep::Newest(max) if last - first + 1 >= max as u64);
+    let moving = if drops { read_moving(raw, key, (first, last), from)? } else { None };
+    let stored = match moving {
+        Some(stored) => stored.into_iter().take(limit as usize).collect(),
+        // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one
+        // in every run.
+        None => read_entries(raw, key, from - first, limit, fewest)?,
+    };
     let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
@@ -255,6 +275,33 @@ fn read_page(raw: &mut RawTx<'_>, key: &RawKey, after: LogPosition, limit: usize
         }
     }
     Ok(LogPage { entries: entries.collect(), ..page })
+}
+
+/// Elements from a sequence on of a log that drops its oldest entry with each new one. Every index in it moves
+/// while entries are appended, and on a remote engine a range by index would be another read in every run of
+/// the body. So the range is wider than needed, and the same one after some more entries. `None` = it is too
+/// large for one reply.
+fn read_moving(
+    raw: &mut RawTx<'_>,
+    key: &RawKey,
+    (first, last): (u64, u64),
+    from: u64,
+) -> Result<Option<Vec<Bytes>>> {
+    let (index, needed) = ((from - first) as i64, last - from + 1);
+    let (range, skipped) = if needed <= REPLY_ELEMENTS_MAX as u64 {
+        // From the end: twice as many once it has grown by as many again.
+        let count = (needed + 1).next_power_of_two().min(REPLY_ELEMENTS_MAX as u64);
+        (Read::LRange(-(count as i64), -1), count.min(last - first + 1) - needed)
+    } else {
+        let begin = index - index % LOG_PAGE_ENTRIES as i64;
+        (Read::LRange(begin, begin + 2 * LOG_PAGE_ENTRIES as i64 - 1), (index - begin) as u64)
+    };
+    match raw.read(key, range) {
+        Ok(Reply::List(stored)) => Ok(Some(stored.into_iter().skip(skipped as usize).collect())),
+        Ok(_) => Ok(Some(vec![])),
+        Err(crate::error::Error::TooLarge { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// So many elements from an index on, or as many of them as one reply holds, but not fewer than that.
