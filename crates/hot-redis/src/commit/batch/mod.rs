@@ -182,7 +182,8 @@ impl Batch {
     }
 
     /// Whether another process has the lease on a key or a log, or speculation on a commit in flight is useless.
-    /// An entry of a log does not depend on a commit in flight.
+    /// An entry of a log depends on no commit in flight, but if entries did not wait, one commit with entries would
+    /// follow the other, and a transaction that reads the log would never run between them.
     fn must_wait(
         &self,
         transaction: &mut QueuedTransaction,
@@ -193,10 +194,10 @@ impl Batch {
         if cache.is_uncontended(self.started) {
             return false;
         }
-        let leasable = keys.iter().chain(appends.iter().map(|append| &append.log));
-        let leased_until = leasable.filter_map(|key| cache.leased_until(key, self.started)).max();
+        let all = || keys.iter().chain(appends.iter().map(|append| &append.log));
+        let leased_until = all().filter_map(|key| cache.leased_until(key, self.started)).max();
         transaction.pause_until(leased_until);
-        leased_until.is_some() || keys.iter().any(|key| cache.is_in_flight_contended(key, self.started))
+        leased_until.is_some() || all().any(|key| cache.is_in_flight_contended(key, self.started))
     }
 
     /// Shows a transaction the time of its last run again, while that is not too old. Transactions that
