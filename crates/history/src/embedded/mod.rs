@@ -16,6 +16,7 @@ mod options;
 mod read;
 mod retention;
 mod row;
+mod store_files;
 mod table;
 mod totals;
 mod writer;

@@ -6,7 +6,7 @@ use super::ledger::{Batch, Ledger, damaged, folder_error};
 use super::options::Options;
 use super::table::{OpenTable, keyspace_name, open_keyspace};
 use super::totals::OpenTotals;
-use super::{Shared, folder_lock, store_error};
+use super::{Shared, folder_lock, store_error, store_files};
 use crate::error::{Error, Result};
 use crate::limits::{STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
@@ -83,6 +83,7 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
     let lock = folder_lock::take(folder)?;
     let store = folder.join(STORE_FOLDER);
     let copy = keep_journal(folder, &store)?;
+    store_files::check(&store)?;
     let database = open_database(folder, &store)?;
     let catalog = open_keyspace(&database, CATALOG)?;
     let stored = catalog.get(BATCH_KEY).map_err(|error| store_error(CATALOG, &error))?;
