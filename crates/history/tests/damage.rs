@@ -47,41 +47,50 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
+/// A file in memory: what was written, and its length with the reserved space of a journal.
+struct Image {
+    name: PathBuf,
+    written: Vec<u8>,
+    length: u64,
+}
+
+fn images(folder: &Path) -> Vec<Image> {
+    let mut all = Vec::new();
+    files(folder, &mut all);
+    let image = |path: PathBuf| {
+        let mut written = std::fs::read(&path).unwrap();
+        let length = written.len() as u64;
+        written.truncate(written.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+        Image { name: path.strip_prefix(folder).unwrap().to_owned(), written, length }
+    };
+    all.into_iter().map(image).collect()
+}
+
+fn write(folder: &Path, image: &Image) {
+    let path = folder.join(&image.name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, &image.written).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(image.length).unwrap();
 }
 
 /// Flips a byte at places of each file: what is read is everything, or an error.
 async fn flips(is_clean: bool, per_file: usize) {
     let original = Folder::new();
     fill(&original, is_clean).await;
-    let mut all = Vec::new();
-    files(original.path(), &mut all);
+    let images = images(original.path());
     let (mut noticed, mut harmless, mut silent) = (0, 0, Vec::new());
-    for file in all {
-        let name = file.strip_prefix(original.path()).unwrap().to_owned();
-        // Only what was written: a journal is followed by reserved space.
-        let bytes = std::fs::read(&file).unwrap();
-        let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    for image in &images {
+        let (name, written) = (&image.name, image.written.len());
         // The journal is the file that fjall repairs by itself.
         let is_journal = name.extension().is_some_and(|extension| extension == "jnl");
         let count = if is_journal { 6 * per_file } else { per_file }.min(written);
         for step in 0..count {
             let at = written * step / count;
             let damaged = Folder::new();
-            copy(original.path(), damaged.path());
-            let mut bytes = bytes.clone();
+            images.iter().for_each(|image| write(damaged.path(), image));
+            let mut bytes = image.written.clone();
             bytes[at] ^= 0x55;
-            std::fs::write(damaged.path().join(&name), &bytes).unwrap();
+            write(damaged.path(), &Image { name: name.clone(), written: bytes, length: image.length });
             match read_all(damaged.path(), options()).await {
                 Ok((table, lookup, kills)) if table == rows() && lookup == rows() && kills == 6 => {
                     harmless += 1

@@ -58,7 +58,7 @@ async fn what_a_killed_process_acknowledged_is_there() {
             last = number.unwrap_or(last);
             last
         };
-        while let Some(line) = lines.next() {
+        for line in lines.by_ref() {
             if note(line) >= kill_after {
                 break;
             }
