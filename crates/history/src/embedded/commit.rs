@@ -44,6 +44,12 @@ impl<'s> Commit<'s> {
         self.operations.is_empty()
     }
 
+    /// Bytes of its keys and values.
+    pub(super) fn bytes(&self) -> u64 {
+        let sizes = self.operations.iter().map(|o| o.key.len() + o.value.as_ref().map_or(0, Vec::len));
+        sizes.sum::<usize>() as u64
+    }
+
     pub(super) fn mark(&self) -> Mark {
         Mark { operations: self.operations.len(), rows: self.rows }
     }

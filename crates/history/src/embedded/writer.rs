@@ -16,7 +16,7 @@ use super::options::{Durability, Options};
 use super::{Shared, retention, store_error, totals};
 use crate::contract::{Fold, Folded, RawRow, Source, Stats, Write, Written};
 use crate::error::{Error, Result};
-use crate::limits::{COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, SYNC_EVERY};
+use crate::limits::{COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY};
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration};
 use fjall::{Keyspace, PersistMode};
 use parking_lot::Mutex;
@@ -100,6 +100,7 @@ impl WriterHandle {
             full: None,
             sweeps: retention::Sweeps::default(),
             unsynced: false,
+            bytes_since_rotation: 0,
             _lock: lock,
         };
         let thread =
@@ -210,6 +211,7 @@ struct Writer {
     full: Option<Error>,
     sweeps: retention::Sweeps,
     unsynced: bool,
+    bytes_since_rotation: u64,
     _lock: File,
 }
 
@@ -323,6 +325,7 @@ impl Writer {
             Durability::EverySec => PersistMode::Buffer,
         };
         let rows = commit.rows as u64;
+        self.bytes_since_rotation += commit.bytes();
         let finished = commit.finish(self.ledger.last(), mode);
         let batch = finished.map_err(|error| self.stop(store_error("a commit", &error)))?;
         let noted = match self.durability {
@@ -331,9 +334,22 @@ impl Writer {
         };
         noted.map_err(|error| self.stop(Error::Stopped { reason: format!("LEDGER: {error}") }))?;
         self.unsynced = true;
+        self.rotate_catalog();
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
         self.counters.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Every commit writes a few bytes of the catalog. Its memory would never be full, and would hold on to all of
+    /// the journal, until the store below makes writers wait.
+    fn rotate_catalog(&mut self) {
+        if self.bytes_since_rotation < STORE_MEMTABLE_BYTES {
+            return;
+        }
+        self.bytes_since_rotation = 0;
+        if let Err(error) = self.catalog.rotate_memtable() {
+            tracing::warn!(?error, "the catalog's memory was not written to a file; it stays in the journal");
+        }
     }
 
     /// Ends writing for good; the first error stays the reason.
