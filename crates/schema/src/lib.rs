@@ -2,7 +2,8 @@
 //!
 //! **Responsible for**: declaring key families ([`family!`]), building and parsing their keys
 //! ([`Key`], [`Schema`]), laying keys out for one server or for a Cluster ([`KeyLayout`]), the byte
-//! form of values ([`Codec`], [`record!`]), and printing what is declared ([`Schema::to_markdown`]).
+//! form of values ([`Codec`], [`record!`]), declaring history tables ([`table!`], [`totals!`]), and printing
+//! what is declared ([`Schema::to_markdown`], [`TableDeclaration::to_cql`]).
 //!
 //! **Not responsible for**: reading or writing any key, enforcing a TTL or an owner, and knowing
 //! any game. Engines do the first two with the [`Declaration`]; games are in their own crate.
@@ -28,6 +29,7 @@ mod quick_json;
 mod record;
 mod render;
 mod schema;
+mod table;
 mod ttl;
 mod value_error;
 
@@ -48,6 +50,11 @@ pub use partition::Partition;
 pub use pattern::Piece;
 pub use render::Row;
 pub use schema::{Schema, SchemaError};
+pub use table::{
+    Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, InvalidDay, Lookup, Order,
+    RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration, Timestamp, Totals,
+    TotalsDeclaration, Value,
+};
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;
 
@@ -58,6 +65,10 @@ pub mod macro_support {
     pub use crate::part::is_constant_part;
     pub use crate::pattern::{Problem, diagnose, is_log_name, key_bytes_max, piece_count, pieces};
     pub use crate::quick_json::{NAMES, PlainName};
+    pub use crate::table::{
+        ColumnNamed, DayBucket, PartitionValue, TableProblem, diagnose_table, diagnose_totals, length_ms,
+        name_number, order_of,
+    };
     pub use crate::ttl::Milliseconds;
     pub use serde;
     #[cfg(feature = "openapi")]

@@ -24,6 +24,12 @@ pub const KEY_BYTES_INLINE: usize = 64;
 /// Longest description of a problem that an error carries.
 pub const PROBLEM_BYTES_MAX: usize = 160;
 
+/// Longest name of a history table or column; Cassandra takes 48 characters for a table.
+pub const TABLE_NAME_BYTES_MAX: usize = 48;
+
+/// Most days that one query of a history table may span: a year and a day.
+pub const DAYS_MAX: usize = 366;
+
 const _: () = {
     // Key boundaries are kept as u16.
     assert!(PARTS_MAX * PART_BYTES_MAX <= u16::MAX as usize);

@@ -1,0 +1,208 @@
+//! The interface that every history store implements. Users call it through `History`.
+//!
+//! What a store promises:
+//! 1. A write that returned `Ok` is stored in all orders of its rows: the table and its lookups.
+//! 2. A write that returned an error may have stored some of its rows. Rows overwrite themselves by key, so it
+//!    can be repeated. (The embedded store writes all of a call or nothing.)
+//! 3. An expired row is never returned. The TTL of a row is counted from the time that its declaration names.
+//! 4. Rows of a range come in the declared order, partitions in the order of the request.
+//! 5. A fold of totals changes nothing for entries at or below the position that the source has reached.
+//!
+//! Calls get values that `History` has validated: every value is of its column's type, every key is complete.
+
+use crate::error::Result;
+use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
+use std::future::Future;
+use std::ops::Bound;
+use std::pin::Pin;
+
+/// A boxed future of a store.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The values of all columns of a row, in the order of the declaration.
+pub type RawRow = Vec<Option<Value>>;
+
+/// A change of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// Writes a row whose key decides its content, such as an event: cheap, nothing is read. If the key exists
+    /// with another content, the last write wins.
+    Insert(RawRow),
+    /// Writes a row whose content changes. Columns that the caller's declaration does not know are preserved.
+    Upsert(RawRow),
+    /// Removes the row of this primary key.
+    Delete(Vec<Value>),
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Rows that were written or removed.
+    pub rows: usize,
+    /// Rows that were not written, because their TTL had ended already.
+    pub expired: usize,
+}
+
+/// A position in a range: after a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Position {
+    /// Index of the partition in the request.
+    pub partition: usize,
+    /// The values of the row's key in the order of the range, without the partition's.
+    pub clustering: Vec<Value>,
+}
+
+/// A range of rows.
+#[derive(Debug, Clone)]
+pub struct RangeRequest {
+    /// The table.
+    pub table: &'static TableDeclaration,
+    /// Name of the lookup; `None` = the table's own order.
+    pub lookup: Option<&'static str>,
+    /// The partition keys, in the order in which their rows are returned.
+    pub partitions: Vec<Vec<Value>>,
+    /// Values that the first clustering columns must have.
+    pub equal: Vec<Value>,
+    /// Bounds of the clustering column after those, by value: low is the smaller one in any order.
+    pub low: Bound<Value>,
+    /// See `low`.
+    pub high: Bound<Value>,
+    /// Against the declared order.
+    pub reversed: bool,
+    /// Where an earlier page ended.
+    pub after: Option<Position>,
+    /// Most rows to return.
+    pub rows_max: usize,
+}
+
+/// A page of rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawPage {
+    /// The rows; possibly none although more follow.
+    pub rows: Vec<RawRow>,
+    /// Where the next page continues; `None` at the end.
+    pub next: Option<Position>,
+}
+
+/// Where the entries of a fold come from: a log with the incarnation that it had.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Source(String);
+
+impl Source {
+    /// The source of a log: partition, name of the log, and its random incarnation.
+    pub fn of_log(partition: &str, log: &str, incarnation: &str) -> Source {
+        Source(format!("{partition}/{log}/{incarnation}"))
+    }
+
+    /// Its text, as stored.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One entry of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoldEntry {
+    /// Its position in the source, from 1 on.
+    pub position: u64,
+    /// The key of the totals.
+    pub key: Value,
+    /// What is added to each sum.
+    pub amounts: Vec<i64>,
+}
+
+/// Entries of one source in ascending order. A caller delivers a source's entries in order and without gaps;
+/// it may deliver entries again, also beside another caller that does the same.
+#[derive(Debug, Clone)]
+pub struct Fold {
+    /// The totals.
+    pub totals: &'static TotalsDeclaration,
+    /// Where the entries come from.
+    pub source: Source,
+    /// The entries; several may have the same position if their keys differ.
+    pub entries: Vec<FoldEntry>,
+}
+
+/// What a fold did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// Entries that were added.
+    pub added: usize,
+    /// Entries that had been added before.
+    pub repeated: usize,
+}
+
+/// The totals of one key over all sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawTotals {
+    /// The recorded sums, in the order of the declaration.
+    pub sums: Vec<i64>,
+    /// When the last entry was added, in milliseconds since 1970.
+    pub last_updated: i64,
+}
+
+/// Counters of a store since it was opened, and what is in use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Rows that were written or removed.
+    pub rows_written: u64,
+    /// Commits to the backend.
+    pub commits: u64,
+    /// Rows that wait for the writer now.
+    pub queued_rows: usize,
+    /// Rows that may wait.
+    pub queue_rows_max: usize,
+    /// Calls that waited for a place in the queue.
+    pub waits: u64,
+    /// Calls that got `Busy`.
+    pub refused: u64,
+    /// Retention windows that exist (embedded).
+    pub windows: usize,
+    /// Retention windows that were dropped (embedded).
+    pub windows_dropped: u64,
+}
+
+/// A backend that stores history.
+pub trait HistoryStore: Send + Sync + 'static {
+    /// The store's name in messages, without credentials.
+    fn name(&self) -> String;
+
+    /// The store's time, in milliseconds since 1970.
+    fn now(&self) -> i64;
+
+    /// Changes rows of one table.
+    fn write(&self, table: &'static TableDeclaration, writes: Vec<Write>) -> Pending<'_, Result<Written>>;
+
+    /// Writes a row if its key does not exist. `None` = written; otherwise the row that exists. One of several
+    /// concurrent callers wins.
+    fn insert_if_absent(
+        &self,
+        table: &'static TableDeclaration,
+        row: RawRow,
+    ) -> Pending<'_, Result<Option<RawRow>>>;
+
+    /// The row of a primary key.
+    fn get(&self, table: &'static TableDeclaration, key: Vec<Value>) -> Pending<'_, Result<Option<RawRow>>>;
+
+    /// One page of a range.
+    fn range(&self, request: RangeRequest) -> Pending<'_, Result<RawPage>>;
+
+    /// Adds entries of a source to totals, each once.
+    fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>>;
+
+    /// The totals of a key; `None` if nothing was added.
+    fn totals(
+        &self,
+        totals: &'static TotalsDeclaration,
+        key: Value,
+    ) -> Pending<'_, Result<Option<RawTotals>>>;
+
+    /// Ends a source: later folds of it are refused with `SourceClosed`. Its sums stay.
+    fn close_source(&self, totals: &'static TotalsDeclaration, source: Source) -> Pending<'_, Result<()>>;
+
+    /// Counters.
+    fn stats(&self) -> Stats;
+
+    /// Waits for writes in progress, makes them durable and closes the store.
+    fn close(&self) -> Pending<'_, Result<()>>;
+}

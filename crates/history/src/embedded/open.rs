@@ -1,0 +1,248 @@
+//! Opening a folder: lock, store, ledger, catalog, windows. Any doubt ends it before a table can be read.
+
+use super::catalog::Entry;
+use super::clock::Ticker;
+use super::ledger::{Batch, Ledger, damaged, folder_error};
+use super::options::Options;
+use super::table::{OpenTable, keyspace_name, open_keyspace};
+use super::totals::OpenTotals;
+use super::{Shared, folder_lock, store_error, store_files};
+use crate::error::{Error, Result};
+use crate::limits::{STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
+use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
+use fjall::{Database, Keyspace};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+const STORE_FOLDER: &str = "store";
+const CATALOG: &str = "ember_catalog";
+const JOURNAL_COPY: &str = "journal-before-recovery";
+pub(super) const CLEAN_NAME: &str = "CLEAN";
+pub(super) const BATCH_KEY: &str = "batch";
+
+/// The tables and totals that a program uses.
+///
+/// ```
+/// # emberkeep_schema::totals! {
+/// #     /// Sums.
+/// #     pub struct Stats = "stats" by "stats_by_source" { key: id: i64, sums: { kills }, owner: "test" }
+/// # }
+/// use emberkeep_history::embedded::HistorySchema;
+///
+/// let schema = HistorySchema::new().totals::<Stats>();
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct HistorySchema {
+    tables: Vec<&'static TableDeclaration>,
+    totals: Vec<&'static TotalsDeclaration>,
+}
+
+impl HistorySchema {
+    /// None yet.
+    pub fn new() -> HistorySchema {
+        HistorySchema::default()
+    }
+
+    /// With this table.
+    pub fn table<T: Table>(mut self) -> HistorySchema {
+        self.tables.push(T::DECLARATION);
+        self
+    }
+
+    /// With these totals.
+    pub fn totals<T: Totals>(mut self) -> HistorySchema {
+        self.totals.push(T::DECLARATION);
+        self
+    }
+
+    fn check_names(&self) -> Result<()> {
+        let tables = self.tables.iter().map(|table| table.name);
+        let mut names: Vec<_> =
+            tables.chain(self.totals.iter().flat_map(|t| [t.name, t.by_source])).collect();
+        names.push(CATALOG);
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Error::invalid("schema", format!("two tables are named {}", pair[0]))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that the store is made of.
+pub(super) struct Opened {
+    pub(super) shared: Shared,
+    pub(super) ledger: Ledger,
+    pub(super) lock: File,
+    pub(super) catalog: Keyspace,
+}
+
+pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> Result<Opened> {
+    schema.check_names()?;
+    fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
+    let lock = folder_lock::take(folder)?;
+    let store = folder.join(STORE_FOLDER);
+    let copy = keep_journal(folder, &store)?;
+    store_files::check(&store)?;
+    let database = open_database(folder, &store)?;
+    let catalog = open_keyspace(&database, CATALOG)?;
+    let stored = catalog.get(BATCH_KEY).map_err(|error| store_error(CATALOG, &error))?;
+    let stored = match stored {
+        Some(bytes) => Some(
+            Batch::from_bytes(&bytes).ok_or_else(|| damaged(&store, "its batch number is not one".into()))?,
+        ),
+        None => None,
+    };
+    let ledger = Ledger::open(folder, stored, options.accept_loss)?;
+    let shared = Shared {
+        tables: open_tables(&database, &catalog, &schema)?,
+        totals: open_totals(&database, &catalog, &schema)?,
+        database,
+        folder: folder.to_owned(),
+        ticker: Ticker::new(options.clock.clone()),
+    };
+    if let Some(copy) = copy {
+        fs::remove_dir_all(&copy).map_err(|error| folder_error(&copy, &error))?;
+    }
+    let clean = folder.join(CLEAN_NAME);
+    if clean.exists() {
+        fs::remove_file(&clean).map_err(|error| folder_error(&clean, &error))?;
+    }
+    Ok(Opened { shared, ledger, lock, catalog })
+}
+
+/// After a crash the store below repairs its journal in place, and cuts it off at damage. A copy of its files
+/// is kept until the ledger has shown that nothing is missing. A copy of an earlier, failed open stays.
+fn keep_journal(folder: &Path, store: &Path) -> Result<Option<std::path::PathBuf>> {
+    let copy = folder.join(JOURNAL_COPY);
+    if copy.exists() {
+        return Ok(Some(copy));
+    }
+    if folder.join(CLEAN_NAME).exists() || !store.exists() {
+        return Ok(None);
+    }
+    let failed = |error: std::io::Error| folder_error(&copy, &error);
+    fs::create_dir(&copy).map_err(failed)?;
+    for entry in fs::read_dir(store).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "jnl")
+            && let Some(name) = path.file_name()
+        {
+            fs::copy(&path, copy.join(name)).map_err(failed)?;
+        }
+    }
+    Ok(Some(copy))
+}
+
+fn open_database(folder: &Path, store: &Path) -> Result<Database> {
+    let open = || {
+        Database::builder(store).cache_size(STORE_CACHE_BYTES).max_journaling_size(STORE_JOURNAL_BYTES).open()
+    };
+    // The store below panics on some kinds of damage.
+    match std::panic::catch_unwind(open) {
+        Ok(Ok(database)) => Ok(database),
+        Ok(Err(error)) => match store_error(&store.display().to_string(), &error) {
+            Error::Stopped { reason } => {
+                Err(Error::Folder { path: folder.display().to_string(), problem: reason })
+            }
+            other => Err(other),
+        },
+        Err(_) => Err(damaged(store, "its files cannot be read".into())),
+    }
+}
+
+fn entry(catalog: &Keyspace, name: &str) -> Result<Option<Entry>> {
+    let bytes = catalog.get(format!("table/{name}")).map_err(|error| store_error(CATALOG, &error))?;
+    let damaged = || damaged(Path::new(CATALOG), format!("the entry of {name} does not have its checksum"));
+    bytes.map(|bytes| Entry::from_bytes(&bytes).ok_or_else(damaged)).transpose()
+}
+
+/// The key of a window in the catalog.
+pub(super) fn window_key(table: &str, window: i64) -> String {
+    format!("window/{table}/{window}")
+}
+
+fn open_tables(
+    database: &Database,
+    catalog: &Keyspace,
+    schema: &HistorySchema,
+) -> Result<HashMap<&'static str, OpenTable>> {
+    let mut tables = HashMap::new();
+    for declaration in &schema.tables {
+        let stored = entry(catalog, declaration.name)?;
+        let (entry, missing) = Entry::with_table(stored.clone(), declaration)?;
+        let table = OpenTable::new(declaration, &entry);
+        open_windows(database, catalog, &table)?;
+        for lookup in missing {
+            super::retention::build_lookup(database, &table, lookup)?;
+        }
+        if stored.as_ref() != Some(&entry) {
+            put_entry(catalog, declaration.name, &entry)?;
+        }
+        tables.insert(declaration.name, table);
+    }
+    Ok(tables)
+}
+
+fn put_entry(catalog: &Keyspace, name: &str, entry: &Entry) -> Result<()> {
+    let put = catalog.insert(format!("table/{name}"), entry.to_bytes());
+    put.map_err(|error| store_error(CATALOG, &error))
+}
+
+/// Opens the windows that the catalog names. One that it does not name was created and never written, or was
+/// dropped; one that is missing is damage.
+fn open_windows(database: &Database, catalog: &Keyspace, table: &OpenTable) -> Result<()> {
+    let name = table.declaration.name;
+    let mut windows = table.windows.write();
+    let prefix = window_key(name, 0).trim_end_matches('0').to_owned();
+    for guard in catalog.prefix(&prefix) {
+        let key = guard.key().map_err(|error| store_error(CATALOG, &error))?;
+        let window = std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|text| text.parse().ok());
+        let window: i64 =
+            window.ok_or_else(|| damaged(Path::new(CATALOG), format!("a window of {name} has no number")))?;
+        let keyspace = keyspace_name(name, window);
+        if !database.keyspace_exists(&keyspace) {
+            return Err(damaged(
+                Path::new(&format!("table {name}")),
+                format!("its window {window} is missing"),
+            ));
+        }
+        windows.insert(window, open_keyspace(database, &keyspace)?);
+    }
+    let prefix = format!("{name}@");
+    for keyspace in database.list_keyspace_names() {
+        let number = keyspace.strip_prefix(&prefix).and_then(|text| text.parse::<i64>().ok());
+        if let Some(window) = number
+            && !windows.contains_key(&window)
+        {
+            let unused = open_keyspace(database, &keyspace)?;
+            database.delete_keyspace(unused).map_err(|error| store_error(&keyspace, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_totals(
+    database: &Database,
+    catalog: &Keyspace,
+    schema: &HistorySchema,
+) -> Result<HashMap<&'static str, OpenTotals>> {
+    let mut all = HashMap::new();
+    for declaration in &schema.totals {
+        let stored = entry(catalog, declaration.by_source)?;
+        let entry = Entry::with_totals(stored.clone(), declaration)?;
+        // The catalog's entry is written after the keyspace, so an entry without one is damage.
+        if stored.is_some() && !database.keyspace_exists(declaration.by_source) {
+            return Err(damaged(
+                Path::new(&format!("table {}", declaration.by_source)),
+                "it is missing".into(),
+            ));
+        }
+        let keyspace = open_keyspace(database, declaration.by_source)?;
+        if stored.as_ref() != Some(&entry) {
+            put_entry(catalog, declaration.by_source, &entry)?;
+        }
+        all.insert(declaration.name, OpenTotals::new(declaration, &entry, keyspace));
+    }
+    Ok(all)
+}

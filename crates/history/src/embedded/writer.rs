@@ -1,0 +1,448 @@
+//! The writer: one thread that makes every change, behind a queue that is bounded in rows.
+//!
+//! A call takes as many places of the queue as it has rows and gives them back when it is answered. A full queue
+//! makes callers wait, and after `queue_wait` they get `Busy`: the store never buffers without bound.
+//!
+//! The thread takes what waits, up to a number of rows, and commits it together. Calls that read before they
+//! write (upsert, delete, conditional insert, fold) get a commit of their own, after what came before them. After
+//! each commit it writes the ledger, then it answers. Once a second it syncs, looks at the free space, and once a
+//! minute it drops what has expired. It ends when the store is closed or dropped. An error of a commit or sync
+//! ends writing: what the store below has on disk is not certain then.
+
+use super::commit::Commit;
+use super::ledger::Ledger;
+use super::open::CLEAN_NAME;
+use super::options::{Durability, Options};
+use super::{Shared, retention, store_error, totals};
+use crate::contract::{Fold, Folded, RawRow, Source, Stats, Write, Written};
+use crate::error::{Error, Result};
+use crate::limits::{COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY};
+use emberkeep_schema::{TableDeclaration, TotalsDeclaration};
+use fjall::{Keyspace, PersistMode};
+use parking_lot::Mutex;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, oneshot};
+
+/// A change that the writer makes.
+pub(super) enum Change {
+    Write { table: &'static TableDeclaration, writes: Vec<Write> },
+    InsertIfAbsent { table: &'static TableDeclaration, row: RawRow },
+    Fold(Fold),
+    CloseSource { totals: &'static TotalsDeclaration, source: Source },
+    Retain,
+    Close,
+}
+
+impl Change {
+    /// Whether it needs nothing but its own rows.
+    fn is_blind(&self) -> bool {
+        matches!(self, Change::Write { writes, .. } if writes.iter().all(|write| matches!(write, Write::Insert(_))))
+    }
+}
+
+/// What a change led to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) written: Written,
+    pub(super) existing: Option<RawRow>,
+    pub(super) folded: Folded,
+}
+
+struct Request {
+    change: Change,
+    rows: usize,
+    reply: oneshot::Sender<Result<Outcome>>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    rows: AtomicU64,
+    commits: AtomicU64,
+    waits: AtomicU64,
+    refused: AtomicU64,
+    windows_dropped: AtomicU64,
+    queued: AtomicUsize,
+    closed: AtomicBool,
+}
+
+/// The callers' side of the writer.
+pub(super) struct WriterHandle {
+    requests: Mutex<Option<Sender<Request>>>,
+    places: Arc<Semaphore>,
+    counters: Arc<Counters>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    queue_rows_max: usize,
+    queue_wait: Duration,
+}
+
+impl WriterHandle {
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        ledger: Ledger,
+        lock: File,
+        catalog: Keyspace,
+        options: &Options,
+    ) -> Result<WriterHandle> {
+        let (sender, receiver) = channel();
+        let counters = Arc::new(Counters::default());
+        let writer = Writer {
+            shared,
+            ledger,
+            catalog,
+            counters: counters.clone(),
+            durability: options.durability,
+            free_bytes_min: options.free_bytes_min,
+            stopped: None,
+            full: None,
+            sweeps: retention::Sweeps::default(),
+            unsynced: false,
+            bytes_since_rotation: 0,
+            _lock: lock,
+        };
+        let thread =
+            std::thread::Builder::new().name("history-writer".into()).spawn(move || writer.run(receiver));
+        let thread = thread.map_err(|error| Error::Stopped { reason: error.to_string() })?;
+        Ok(WriterHandle {
+            requests: Mutex::new(Some(sender)),
+            places: Arc::new(Semaphore::new(options.queue_rows_max)),
+            counters,
+            thread: Mutex::new(Some(thread)),
+            queue_rows_max: options.queue_rows_max,
+            queue_wait: options.queue_wait,
+        })
+    }
+
+    /// Passes a change to the writer and waits until it is committed.
+    pub(super) async fn submit(&self, change: Change, rows: usize) -> Result<Outcome> {
+        let permits = rows.min(self.queue_rows_max) as u32;
+        let places = match self.places.clone().try_acquire_many_owned(permits) {
+            Ok(places) => places,
+            Err(_) => {
+                self.counters.waits.fetch_add(1, Ordering::Relaxed);
+                let waiting = self.places.clone().acquire_many_owned(permits);
+                match tokio::time::timeout(self.queue_wait, waiting).await {
+                    Ok(Ok(places)) => places,
+                    Ok(Err(_)) => return Err(Error::Closed),
+                    Err(_) => {
+                        self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                        let queued_rows = self.counters.queued.load(Ordering::Relaxed);
+                        return Err(Error::Busy { queued_rows, waited: self.queue_wait });
+                    }
+                }
+            }
+        };
+        let (reply, receive) = oneshot::channel();
+        let request = Request { change, rows, reply };
+        self.counters.queued.fetch_add(rows, Ordering::Relaxed);
+        let sent = self.requests.lock().as_ref().is_some_and(|requests| requests.send(request).is_ok());
+        if !sent {
+            self.counters.queued.fetch_sub(rows, Ordering::Relaxed);
+            return Err(Error::Closed);
+        }
+        // The places belong to the rows, not to the caller: a dropped future does not make the queue larger.
+        let held = tokio::spawn(async move {
+            let outcome = receive.await;
+            drop(places);
+            outcome
+        });
+        match held.await {
+            Ok(Ok(outcome)) => outcome,
+            _ => Err(Error::OutcomeUnknown { reason: "the writer ended".into() }),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.counters.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn close(&self) -> Result<()> {
+        if self.counters.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let closed = self.submit(Change::Close, 0).await.map(drop);
+        self.requests.lock().take();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                return Err(Error::Stopped { reason: "the writer panicked".into() });
+            }
+        }
+        closed
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Stats {
+            rows_written: read(&self.counters.rows),
+            commits: read(&self.counters.commits),
+            queued_rows: self.counters.queued.load(Ordering::Relaxed),
+            queue_rows_max: self.queue_rows_max,
+            waits: read(&self.counters.waits),
+            refused: read(&self.counters.refused),
+            windows: 0,
+            windows_dropped: read(&self.counters.windows_dropped),
+        }
+    }
+}
+
+impl Drop for WriterHandle {
+    /// Ends the writer without the work of a proper close. Every acknowledged row is in the journal.
+    fn drop(&mut self) {
+        self.requests.lock().take();
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    ledger: Ledger,
+    catalog: Keyspace,
+    counters: Arc<Counters>,
+    durability: Durability,
+    free_bytes_min: u64,
+    stopped: Option<Error>,
+    full: Option<Error>,
+    sweeps: retention::Sweeps,
+    unsynced: bool,
+    bytes_since_rotation: u64,
+    _lock: File,
+}
+
+impl Writer {
+    fn run(mut self, requests: Receiver<Request>) {
+        let (mut synced, mut retained) = (Instant::now(), Instant::now());
+        let mut checked = None;
+        loop {
+            if checked.is_none_or(|at: Instant| at.elapsed() >= FREE_CHECK_EVERY) {
+                self.full = self.check_free_space().err();
+                checked = Some(Instant::now());
+            }
+            let first = match requests.recv_timeout(SYNC_EVERY.saturating_sub(synced.elapsed())) {
+                Ok(request) => Some(request),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if let Some(first) = first
+                && self.serve(first, &requests)
+            {
+                return;
+            }
+            if synced.elapsed() >= SYNC_EVERY {
+                self.sync();
+                synced = Instant::now();
+            }
+            if retained.elapsed() >= RETENTION_EVERY {
+                if let Err(error) = self.retain() {
+                    tracing::warn!(%error, "retention failed");
+                }
+                retained = Instant::now();
+            }
+        }
+    }
+
+    /// Serves a request and what waits behind it. `true` = the store was closed.
+    fn serve(&mut self, first: Request, requests: &Receiver<Request>) -> bool {
+        let (mut next, mut group, mut rows) = (Some(first), Vec::new(), 0);
+        while let Some(request) = next.take() {
+            if matches!(request.change, Change::Close) {
+                self.commit_group(std::mem::take(&mut group));
+                let closed = self.shut_down();
+                self.counters.queued.fetch_sub(request.rows, Ordering::Relaxed);
+                let _ = request.reply.send(closed.map(|()| Outcome::default()));
+                return true;
+            }
+            if !request.change.is_blind() {
+                self.commit_group(std::mem::take(&mut group));
+                self.commit_group(vec![request]);
+                return false;
+            }
+            rows += request.rows;
+            group.push(request);
+            if rows < COMMIT_ROWS_MAX {
+                next = requests.try_recv().ok();
+            }
+        }
+        self.commit_group(group);
+        false
+    }
+
+    fn commit_group(&mut self, group: Vec<Request>) {
+        if group.is_empty() {
+            return;
+        }
+        let rows: usize = group.iter().map(|request| request.rows).sum();
+        let (changes, replies): (Vec<_>, Vec<_>) =
+            group.into_iter().map(|request| (request.change, request.reply)).unzip();
+        let results = self.commit(changes);
+        self.counters.queued.fetch_sub(rows, Ordering::Relaxed);
+        for (reply, result) in replies.into_iter().zip(results) {
+            // A caller that has left does not need the reply.
+            let _ = reply.send(result);
+        }
+    }
+
+    /// Makes the changes and commits them: one result for each.
+    fn commit(&mut self, changes: Vec<Change>) -> Vec<Result<Outcome>> {
+        let count = changes.len();
+        if let Some(error) = self.stopped.as_ref().or(self.full.as_ref()) {
+            return (0..count).map(|_| Err(error.clone())).collect();
+        }
+        if matches!(changes.first(), Some(Change::Retain)) {
+            return vec![self.retain().map(|()| Outcome::default())];
+        }
+        let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
+        let mut commit = Commit::new(&shared, &catalog);
+        let now = shared.ticker.now();
+        let mut results = Vec::with_capacity(count);
+        for change in changes {
+            let mark = commit.mark();
+            let result = make(&mut commit, &shared, change, now);
+            if result.is_err() {
+                commit.undo(mark);
+            }
+            results.push(result);
+        }
+        if commit.is_empty() {
+            return results;
+        }
+        match self.finish(commit) {
+            Ok(()) => results,
+            // Those that had failed before keep their own error.
+            Err(error) => results.into_iter().map(|result| result.and(Err(error.clone()))).collect(),
+        }
+    }
+
+    fn finish(&mut self, commit: Commit<'_>) -> Result<()> {
+        let mode = match self.durability {
+            Durability::Always => PersistMode::SyncData,
+            Durability::EverySec => PersistMode::Buffer,
+        };
+        let rows = commit.rows as u64;
+        self.bytes_since_rotation += commit.bytes();
+        let finished = commit.finish(self.ledger.last(), mode);
+        let batch = finished.map_err(|error| self.stop(store_error("a commit", &error)))?;
+        let noted = match self.durability {
+            Durability::Always => self.ledger.committed(batch).and_then(|()| self.ledger.synced()),
+            Durability::EverySec => self.ledger.committed(batch),
+        };
+        noted.map_err(|error| self.stop(Error::Stopped { reason: format!("LEDGER: {error}") }))?;
+        self.unsynced = true;
+        self.rotate_catalog();
+        self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+        self.counters.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Every commit writes a few bytes of the catalog. Its memory would never be full, and would hold on to all of
+    /// the journal, until the store below makes writers wait.
+    fn rotate_catalog(&mut self) {
+        if self.bytes_since_rotation < STORE_MEMTABLE_BYTES {
+            return;
+        }
+        self.bytes_since_rotation = 0;
+        if let Err(error) = self.catalog.rotate_memtable() {
+            tracing::warn!(?error, "the catalog's memory was not written to a file; it stays in the journal");
+        }
+    }
+
+    /// Ends writing for good; the first error stays the reason.
+    fn stop(&mut self, error: Error) -> Error {
+        tracing::error!(%error, "the history store takes no more writes");
+        self.stopped.get_or_insert(error).clone()
+    }
+
+    fn sync(&mut self) {
+        if !self.unsynced || self.stopped.is_some() {
+            return;
+        }
+        if let Err(error) = self.sync_all() {
+            self.stop(error);
+        }
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        let persisted = self.shared.database.persist(PersistMode::SyncData);
+        persisted.map_err(|error| store_error("a sync", &error))?;
+        let noted = self.ledger.synced();
+        noted.map_err(|error| Error::Stopped { reason: format!("LEDGER: {error}") })?;
+        self.unsynced = false;
+        Ok(())
+    }
+
+    fn retain(&mut self) -> Result<()> {
+        let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
+        let mut sweeps = std::mem::take(&mut self.sweeps);
+        let now = shared.ticker.now();
+        let mut commit = Commit::new(&shared, &catalog);
+        let found = retention::collect(&shared, &mut commit, &mut sweeps, now);
+        self.sweeps = sweeps;
+        let windows = found?;
+        if !commit.is_empty() {
+            self.finish(commit)?;
+        }
+        for keyspace in windows {
+            let name = keyspace.name().to_string();
+            let deleted = shared.database.delete_keyspace(keyspace);
+            deleted.map_err(|error| store_error(&name, &error))?;
+            self.counters.windows_dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Writes what is in memory to files, so that the next open has no journal to read.
+    fn shut_down(&mut self) -> Result<()> {
+        if let Some(error) = &self.stopped {
+            return Err(error.clone());
+        }
+        let windows = self.shared.tables.values().flat_map(|table| {
+            let windows = table.windows.read();
+            windows.values().cloned().collect::<Vec<_>>()
+        });
+        let totals = self.shared.totals.values().map(|totals| totals.keyspace.clone());
+        for keyspace in windows.chain(totals).chain([self.catalog.clone()]) {
+            let rotated = keyspace.rotate_memtable_and_wait();
+            rotated.map_err(|error| store_error(keyspace.name(), &error))?;
+        }
+        self.sync_all()?;
+        let clean = self.shared.folder.join(CLEAN_NAME);
+        std::fs::write(&clean, b"").map_err(|error| super::ledger::folder_error(&clean, &error))
+    }
+
+    fn check_free_space(&self) -> Result<()> {
+        let folder = &self.shared.folder;
+        let Ok(space) = rustix::fs::statvfs(folder) else { return Ok(()) };
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes >= self.free_bytes_min {
+            return Ok(());
+        }
+        Err(Error::DiskFull {
+            path: folder.display().to_string(),
+            free_bytes,
+            min_bytes: self.free_bytes_min,
+        })
+    }
+}
+
+fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    match change {
+        Change::Write { table, writes } => {
+            let reads = !writes.iter().all(|write| matches!(write, Write::Insert(_)));
+            outcome.written = commit.write(shared.table(table)?, writes, reads, now)?;
+        }
+        Change::InsertIfAbsent { table, row } => {
+            outcome.existing = commit.insert_if_absent(shared.table(table)?, &row, now)?;
+        }
+        Change::Fold(fold) => outcome.folded = totals::fold(commit, shared.totals(fold.totals)?, &fold, now)?,
+        Change::CloseSource { totals, source } => shared.totals(totals)?.close(commit, &source),
+        Change::Retain | Change::Close => {}
+    }
+    Ok(outcome)
+}

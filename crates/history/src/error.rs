@@ -1,0 +1,183 @@
+//! Errors, one variant per remedy. Each text says what to do.
+
+use std::time::Duration;
+
+/// The result of an operation on history.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The error of an operation on history.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument of the caller is not allowed. Nothing was written.
+    #[error("invalid {what}: {problem}; nothing was written")]
+    Invalid {
+        /// Which argument: a table and column, or a name.
+        what: String,
+        /// What is wrong with it, and what is expected.
+        problem: String,
+    },
+    /// A row, batch or range is larger than the limit. Nothing was written.
+    #[error("too large: {what} has {found} {unit}, at most {max} are allowed; nothing was written; split it")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// Its size.
+        found: usize,
+        /// Rows, bytes, partitions.
+        unit: &'static str,
+        /// The limit.
+        max: usize,
+    },
+    /// The text is not a cursor of this query.
+    #[error("invalid cursor: {problem}; start again without a cursor")]
+    InvalidCursor {
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A stored value cannot be read as its table declares. It was not changed.
+    #[error(
+        "corrupt value in {table}, column {column}: {reason}; it was not changed; add the value to the declaration, or delete the row"
+    )]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store has another declaration of the table, which cannot become this one. Nothing was changed.
+    #[error("{table} differs from what is stored: {problem}; {remedy}")]
+    SchemaMismatch {
+        /// The table.
+        table: String,
+        /// What differs.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The source was closed and takes no more entries. Nothing was written.
+    #[error(
+        "the source {name:?} of {table} is closed; nothing was written; deliver new entries under a new source"
+    )]
+    SourceClosed {
+        /// The totals.
+        table: &'static str,
+        /// The source.
+        name: String,
+    },
+    /// A sum would leave 64 bits. Nothing was written.
+    #[error(
+        "overflow: the sum {sum} of {table} leaves the range of a 64-bit integer; nothing was written; check the amount"
+    )]
+    Overflow {
+        /// The totals.
+        table: &'static str,
+        /// The sum.
+        sum: &'static str,
+    },
+    /// The writer's queue stayed full. Nothing was written.
+    #[error(
+        "busy: {queued_rows} rows wait for the writer, no place for {waited:?}; nothing was written; slow down and retry"
+    )]
+    Busy {
+        /// Rows in the queue.
+        queued_rows: usize,
+        /// How long the caller waited.
+        waited: Duration,
+    },
+    /// The disk has too little free space. Nothing was written; the store goes on by itself when there is space.
+    #[error(
+        "disk full: {path} has {free_bytes} bytes left, {min_bytes} are needed; nothing was written; free space and retry"
+    )]
+    DiskFull {
+        /// The folder.
+        path: String,
+        /// What is left.
+        free_bytes: u64,
+        /// What must be left.
+        min_bytes: u64,
+    },
+    /// The backend cannot be reached now. Nothing was written.
+    #[error("{backend} is unavailable: {reason}; nothing was written; retry")]
+    Unavailable {
+        /// Which backend, without credentials.
+        backend: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The write may or may not be stored. Rows overwrite themselves, so writing them again is safe.
+    #[error(
+        "outcome unknown: {reason}; some rows may be written; write them again, rows of the same key overwrite themselves"
+    )]
+    OutcomeUnknown {
+        /// What happened.
+        reason: String,
+    },
+    /// A file of the store is damaged. Nothing was loaded or changed.
+    #[error("damaged history: {place}: {problem}; {remedy}")]
+    Damaged {
+        /// The file, folder or table.
+        place: String,
+        /// What is wrong there.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The folder of the store cannot be used.
+    #[error("cannot use {path}: {problem}")]
+    Folder {
+        /// The folder or file.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A write or sync failed. The store takes no more writes until it is opened again.
+    #[error("the history store stopped: {reason}; what was not acknowledged may be lost; open it again")]
+    Stopped {
+        /// The first error.
+        reason: String,
+    },
+    /// The store was closed.
+    #[error("the history store is closed")]
+    Closed,
+}
+
+impl Error {
+    pub(crate) fn invalid(what: impl Into<String>, problem: impl Into<String>) -> Error {
+        Error::Invalid { what: what.into(), problem: problem.into() }
+    }
+
+    /// A stable word for logs, metrics and other programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Invalid { .. } => "invalid",
+            Error::TooLarge { .. } => "too_large",
+            Error::InvalidCursor { .. } => "invalid_cursor",
+            Error::Corrupt { .. } => "corrupt",
+            Error::SchemaMismatch { .. } => "schema_mismatch",
+            Error::SourceClosed { .. } => "source_closed",
+            Error::Overflow { .. } => "overflow",
+            Error::Busy { .. } => "busy",
+            Error::DiskFull { .. } => "disk_full",
+            Error::Unavailable { .. } => "unavailable",
+            Error::OutcomeUnknown { .. } => "outcome_unknown",
+            Error::Damaged { .. } => "damaged",
+            Error::Folder { .. } => "folder",
+            Error::Stopped { .. } => "stopped",
+            Error::Closed => "closed",
+        }
+    }
+
+    /// Whether the same call may succeed later without a repair.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Error::Busy { .. }
+                | Error::DiskFull { .. }
+                | Error::Unavailable { .. }
+                | Error::OutcomeUnknown { .. }
+        )
+    }
+}

@@ -1,0 +1,28 @@
+//! History: declared tables and exact totals behind one contract, and the store that runs in this process.
+//!
+//! Responsible for: the contract of a store (`contract`), its typed face ([`History`]), and the embedded
+//! store in one folder ([`Embedded`]).
+//! Not responsible for: any game, any network protocol, hot state.
+#![doc = include_str!("../docs/example.md")]
+
+mod contract;
+mod cursor;
+pub mod embedded;
+mod error;
+mod history;
+mod key_encoding;
+pub mod limits;
+mod query;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod validate;
+
+pub use contract::{
+    Fold, FoldEntry, Folded, HistoryStore, Pending, Position, RangeRequest, RawPage, RawRow, RawTotals,
+    Source, Stats, Write, Written,
+};
+pub use cursor::Cursor;
+pub use embedded::Embedded;
+pub use error::{Error, Result};
+pub use history::{History, Inserted, TotalsOf};
+pub use query::{Page, Query};

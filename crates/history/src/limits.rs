@@ -1,0 +1,67 @@
+//! Every limit of this crate. Units and qualifiers are last in the names. Relations between limits are
+//! asserted at compile time.
+
+use std::time::Duration;
+
+/// Most rows of one write call.
+pub const BATCH_ROWS_MAX: usize = 10_000;
+/// Most bytes of one write call.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most bytes of one row.
+pub const ROW_BYTES_MAX: usize = 1024 * 1024;
+/// Most bytes of the values of one row's key: a CQL server takes 64 KiB, and a lookup repeats the key.
+pub const KEY_BYTES_MAX: usize = 8 * 1024;
+/// Most rows of one page.
+pub const PAGE_ROWS_MAX: usize = 1_000;
+/// Rows of a page if the caller names no number.
+pub const PAGE_ROWS_DEFAULT: usize = 100;
+/// Most bytes of a page; a larger one ends early and has a cursor.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Entries that one page reads at most, expired ones included; it ends early then and has a cursor.
+pub const PAGE_ENTRIES_READ_MAX: usize = 50_000;
+/// Most partitions that one range reads: the days of a year and one.
+pub const PARTITIONS_MAX: usize = emberkeep_schema::limits::DAYS_MAX;
+/// How far in the future the time of a bucket or of a TTL may lie: clocks of servers differ, but a wrong unit
+/// must not make a row that never ends.
+pub const FUTURE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longest text of a cursor.
+pub const CURSOR_BYTES_MAX: usize = 16 * 1024;
+/// Longest name of a totals' source.
+pub const SOURCE_BYTES_MAX: usize = 200;
+/// Most entries of one fold of totals.
+pub const FOLD_ENTRIES_MAX: usize = 100_000;
+
+/// Rows that may wait for the embedded store's writer.
+pub const QUEUE_ROWS_MAX: usize = 50_000;
+/// How long a write waits for a place in the queue before the caller gets `Busy`.
+pub const QUEUE_WAIT_DEFAULT: Duration = Duration::from_secs(5);
+/// Rows that the writer of the embedded store commits at once.
+pub const COMMIT_ROWS_MAX: usize = 4_000;
+/// Time between two syncs of `Durability::EverySec`.
+pub const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long opening a folder waits for another process to release it.
+pub const LOCK_WAIT: Duration = Duration::from_millis(500);
+/// Free space below which the embedded store refuses writes: a failed write of the store below is final until
+/// it is opened again, so it must not come to that.
+pub const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+/// Time between two looks at the free space.
+pub const FREE_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// Journal of the store below. Measured: larger ones make opening slow, smaller ones stall writes.
+pub const STORE_JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+/// Memory of one table window before it is written to a file.
+pub const STORE_MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+/// Cache of the store below.
+pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// Retention windows that a TTL is divided into at most.
+pub const WINDOWS_PER_TTL_MAX: i64 = 32;
+/// Expired rows without a window that one pass of retention removes at most.
+pub const RETENTION_ROWS_PER_PASS_MAX: usize = 10_000;
+/// Time between two passes of retention.
+pub const RETENTION_EVERY: Duration = Duration::from_secs(60);
+
+const _: () = assert!(ROW_BYTES_MAX <= BATCH_BYTES_MAX);
+const _: () = assert!(ROW_BYTES_MAX <= PAGE_BYTES_MAX, "every row fits into a page");
+const _: () = assert!(BATCH_ROWS_MAX <= QUEUE_ROWS_MAX, "the largest batch fits into an empty queue");
+const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= PAGE_ENTRIES_READ_MAX);
+const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in base64");
+const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);

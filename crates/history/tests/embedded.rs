@@ -1,0 +1,250 @@
+//! The embedded store passes the suite, and does what only a store in a folder does: it is opened again, it is
+//! opened once, it refuses when it must, and it drops what has expired.
+
+mod folders;
+
+use emberkeep_history::embedded::{Clock, Durability, HistorySchema, ManualClock, Options};
+use emberkeep_history::testing::{CombatEvent, NOW, Name, PlayerStats, Profile, event, run_all, schema};
+use emberkeep_history::{Embedded, Error, History, Source};
+use emberkeep_schema::{Table, Timestamp};
+use folders::{Folder, options};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn open(folder: &Folder) -> History {
+    History::new(Arc::new(Embedded::open(folder.path(), schema(), options()).unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_the_suite() {
+    let folder = Folder::new();
+    run_all(&open(&folder)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_the_suite_when_every_write_is_synced() {
+    let folder = Folder::new();
+    let options = Options { durability: Durability::Always, ..options() };
+    run_all(&History::new(Arc::new(Embedded::open(folder.path(), schema(), options).unwrap()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_there_after_it_is_opened_again() {
+    let folder = Folder::new();
+    let rows: Vec<_> = (0..100).map(|n| event(1, n * 3_600_000, n as u128)).collect();
+    for round in 0..4 {
+        let history = open(&folder);
+        if round == 0 {
+            history.insert_many(rows.clone()).await.unwrap();
+            let source = Source::of_log("s", "l", "i");
+            history
+                .fold(&source, [(1, 7, PlayerStats { total_kills: 3, ..Default::default() })])
+                .await
+                .unwrap();
+        }
+        let days = rows[99].timestamp.day()..=Timestamp(NOW).day();
+        let found =
+            history.range(CombatEvent::by_attacker(1, days)).rows_max(1_000).page(None).await.unwrap();
+        assert_eq!(found.rows, rows, "round {round}");
+        assert_eq!(history.totals::<PlayerStats>(7).await.unwrap().unwrap().sums.total_kills, 3);
+        // With and without a proper stop.
+        if round % 2 == 0 {
+            history.close().await.unwrap();
+            assert_eq!(history.insert(event(1, 1, 1)).await, Err(Error::Closed));
+            assert_eq!(history.get(event(1, 1, 1).row_key()).await, Err(Error::Closed));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_has_one_user() {
+    let folder = Folder::new();
+    let history = open(&folder);
+    let error = Embedded::open(folder.path(), schema(), options()).err().unwrap();
+    assert!(
+        matches!(&error, Error::Folder { problem, .. } if problem.contains("in use by process")),
+        "{error}"
+    );
+    drop(history);
+    open(&folder);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_are_dropped_when_all_their_rows_have_expired() {
+    let folder = Folder::new();
+    let clock = ManualClock::at(NOW);
+    let options = Options { clock: Clock::Manual(clock.clone()), ..options() };
+    let store = Arc::new(Embedded::open(folder.path(), schema(), options).unwrap());
+    let history = History::new(store.clone());
+    let day = 86_400_000;
+    let rows: Vec<_> = (0..5).map(|n| event(1, n * day, n as u128)).collect();
+    history.insert_many(rows.clone()).await.unwrap();
+    history.insert(Name { name: "n".into(), player_id: 1 }).await.unwrap();
+    assert_eq!(history.stats().windows, 6);
+    // The last millisecond of the oldest row, and the one after it.
+    clock.advance(26 * day as u64 - 1);
+    assert_eq!(history.get(rows[4].row_key()).await.unwrap(), Some(rows[4].clone()));
+    clock.advance(1);
+    assert_eq!(history.get(rows[4].row_key()).await.unwrap(), None, "expired, although it is still stored");
+    let days = rows[4].timestamp.day()..=Timestamp(NOW).day();
+    let found = history.range(CombatEvent::by_attacker(1, days)).page(None).await.unwrap();
+    assert_eq!(found.rows, rows[..4]);
+    store.retain().await.unwrap();
+    assert_eq!(history.stats().windows_dropped, 0, "other rows of that day live on");
+    clock.advance(day as u64);
+    store.retain().await.unwrap();
+    assert_eq!((history.stats().windows, history.stats().windows_dropped), (5, 1));
+    assert_eq!(history.get(Name::key("n".into())).await.unwrap(), None);
+    drop((history, store));
+    let reopened = open(&folder);
+    assert_eq!(reopened.stats().windows, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_and_writes_nothing() {
+    let folder = Folder::new();
+    let options = Options { free_bytes_min: u64::MAX, ..options() };
+    let history = History::new(Arc::new(Embedded::open(folder.path(), schema(), options).unwrap()));
+    let error = history.insert(event(1, 1, 1)).await.unwrap_err();
+    assert!(matches!(error, Error::DiskFull { .. }) && error.is_transient(), "{error}");
+    assert_eq!(history.get(event(1, 1, 1).row_key()).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_is_visible_and_refuses_in_time() {
+    let folder = Folder::new();
+    let options = Options { queue_rows_max: 10_000, queue_wait: Duration::ZERO, ..options() };
+    let history = History::new(Arc::new(Embedded::open(folder.path(), schema(), options).unwrap()));
+    let calls: Vec<_> = (0..20)
+        .map(|call| {
+            let history = history.clone();
+            tokio::spawn(
+                async move { history.insert_many((0..5_000).map(|n| event(call, n, n as u128))).await },
+            )
+        })
+        .collect();
+    let (mut stored, mut busy) = (0, 0);
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(written) => stored += written.rows,
+            Err(Error::Busy { .. }) => busy += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let stats = history.stats();
+    assert_eq!(stats.queued_rows, 0);
+    assert_eq!((stats.refused, stats.rows_written), (busy, stored as u64));
+    assert_eq!(stored + 5_000 * busy as usize, 100_000);
+}
+
+mod older {
+    //! The profile as an older version declared it: fewer columns, another lookup.
+    use emberkeep_schema::table;
+
+    table! {
+        /// Persistent player data.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Profile = "player_profiles" {
+            /// The player.
+            pub player_id: i64,
+            /// The name.
+            pub username: String,
+            /// The level.
+            pub level: i16,
+            /// The class.
+            pub preferred_class: i8,
+            /// The skill rating.
+            pub rating: f32,
+            /// Settings, as the client wrote them.
+            pub settings: Vec<u8>,
+            /// Whether the player is banned.
+            pub is_banned: bool,
+            /// Best scores.
+            pub best: Vec<(i64, String, i64)>,
+        }
+        partition: (player_id),
+        clustering: (),
+        ttl: persistent,
+        owner: "accounts",
+    }
+
+    table! {
+        /// A column of another type.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct OtherType = "player_profiles" {
+            /// The player.
+            pub player_id: i64,
+            /// The name.
+            pub username: i64,
+        }
+        partition: (player_id),
+        clustering: (),
+        ttl: persistent,
+        owner: "accounts",
+    }
+
+    table! {
+        /// Another key.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct OtherKey = "player_profiles" {
+            /// The player.
+            pub player_id: i64,
+            /// The name.
+            pub username: String,
+        }
+        partition: (username),
+        clustering: (),
+        ttl: persistent,
+        owner: "accounts",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_an_older_declaration_stay_readable() {
+    let folder = Folder::new();
+    let old = older::Profile {
+        player_id: 1,
+        username: "ann".into(),
+        level: 3,
+        preferred_class: 1,
+        rating: 1.5,
+        settings: vec![1],
+        is_banned: false,
+        best: vec![],
+    };
+    let schema_of_old = || HistorySchema::new().table::<older::Profile>();
+    let open_old =
+        || History::new(Arc::new(Embedded::open(folder.path(), schema_of_old(), options()).unwrap()));
+    open_old().upsert(old.clone()).await.unwrap();
+    let history = open(&folder);
+    let mut new = history.get(Profile::key(1)).await.unwrap().unwrap();
+    assert_eq!((new.username.as_str(), new.last_known_ip), ("ann", None));
+    let found = history.range(Profile::by_username("ann")).page(None).await.unwrap();
+    assert_eq!(found.rows, [new.clone()], "a new lookup finds old rows");
+    new.last_known_ip = "10.0.0.1".parse().ok();
+    history.upsert(new.clone()).await.unwrap();
+    drop(history);
+    let history = open_old();
+    history.upsert(older::Profile { username: "bob".into(), ..old }).await.unwrap();
+    drop(history);
+    let history = open(&folder);
+    let found = history.get(Profile::key(1)).await.unwrap().unwrap();
+    assert_eq!(
+        found,
+        Profile { username: "bob".into(), ..new },
+        "a column of a newer declaration is preserved"
+    );
+    let found = history.range(Profile::by_username("bob")).page(None).await.unwrap();
+    assert_eq!(found.rows.len(), 1, "the lookup was not maintained by the older version, and is built anew");
+    let stale = history.range(Profile::by_username("ann")).page(None).await.unwrap();
+    assert_eq!(stale.rows, []);
+    drop(history);
+    for schema in
+        [HistorySchema::new().table::<older::OtherType>(), HistorySchema::new().table::<older::OtherKey>()]
+    {
+        let error = Embedded::open(folder.path(), schema, options()).err().unwrap();
+        assert_eq!(error.code(), "schema_mismatch", "{error}");
+    }
+    let twice = HistorySchema::new().table::<Profile>().table::<older::Profile>();
+    assert_eq!(Embedded::open(folder.path(), twice, options()).err().unwrap().code(), "invalid");
+}

@@ -1,0 +1,375 @@
+//! The checks of a table's declaration. They run at compile time, and their messages are what its author reads.
+
+use super::column::ColumnType;
+use super::declaration::{Compaction, Order, RowTtl, TableDeclaration};
+
+/// Longest message.
+const MESSAGE_BYTES_MAX: usize = 320;
+
+/// A message that is put together at compile time.
+pub struct TableProblem {
+    bytes: [u8; MESSAGE_BYTES_MAX],
+    length: usize,
+}
+
+impl TableProblem {
+    const fn of(parts: &[&str]) -> TableProblem {
+        let mut problem = TableProblem { bytes: [0; MESSAGE_BYTES_MAX], length: 0 };
+        let mut part = 0;
+        while part < parts.len() {
+            let text = parts[part].as_bytes();
+            let mut at = 0;
+            while at < text.len() && problem.length < MESSAGE_BYTES_MAX {
+                problem.bytes[problem.length] = text[at];
+                problem.length += 1;
+                at += 1;
+            }
+            part += 1;
+        }
+        problem
+    }
+
+    pub(crate) const fn new_totals(name: &str, problem: &str) -> Option<TableProblem> {
+        Some(TableProblem::of(&["totals: ", name, problem]))
+    }
+
+    /// The message.
+    pub const fn text(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
+            Ok(text) => text,
+            Err(_) => "the table's declaration is not valid",
+        }
+    }
+}
+
+pub(crate) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Lower case letters, digits and `_`, beginning with a letter: a name that CQL takes without quotes.
+pub(crate) const fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.len() > crate::limits::TABLE_NAME_BYTES_MAX || !bytes[0].is_ascii_lowercase()
+    {
+        return false;
+    }
+    let mut at = 0;
+    while at < bytes.len() {
+        if !(bytes[at].is_ascii_lowercase() || bytes[at].is_ascii_digit() || bytes[at] == b'_') {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+const fn has(names: &[&str], name: &str) -> bool {
+    let mut at = 0;
+    while at < names.len() {
+        if same(names[at], name) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn clusters(clustering: &[(&str, Order)], name: &str) -> bool {
+    let mut at = 0;
+    while at < clustering.len() {
+        if same(clustering[at].0, name) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn place(table: &TableDeclaration, name: &str) -> Option<usize> {
+    let mut at = 0;
+    while at < table.columns.len() {
+        if same(table.columns[at].name, name) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn is_time(table: &TableDeclaration, name: &str) -> bool {
+    match place(table, name) {
+        Some(at) => matches!(table.columns[at].kind, ColumnType::Timestamp) && !table.columns[at].optional,
+        None => false,
+    }
+}
+
+/// What is wrong with a declaration, if anything is.
+pub const fn diagnose_table(table: &TableDeclaration) -> Option<TableProblem> {
+    if !is_name(table.name) {
+        return Some(TableProblem::of(&[
+            "the table's name \"",
+            table.name,
+            "\" must be lower case letters, digits and `_`, at most 48 characters, beginning with a letter",
+        ]));
+    }
+    let problem = columns(table);
+    if problem.is_some() {
+        return problem;
+    }
+    let problem = key(table);
+    if problem.is_some() {
+        return problem;
+    }
+    let problem = times(table);
+    if problem.is_some() {
+        return problem;
+    }
+    lookups(table)
+}
+
+const fn columns(table: &TableDeclaration) -> Option<TableProblem> {
+    let mut at = 0;
+    while at < table.columns.len() {
+        let name = table.columns[at].name;
+        if !is_name(name) {
+            return Some(TableProblem::of(&[
+                "table ",
+                table.name,
+                ": the column `",
+                name,
+                "` must be lower case letters, digits and `_`, beginning with a letter",
+            ]));
+        }
+        match place(table, name) {
+            Some(first) if first < at => {
+                return Some(TableProblem::of(&[
+                    "table ",
+                    table.name,
+                    ": the column `",
+                    name,
+                    "` stands twice",
+                ]));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn key_column(table: &TableDeclaration, name: &str) -> Option<TableProblem> {
+    let Some(at) = place(table, name) else {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": its key names the column `",
+            name,
+            "`, which is not declared",
+        ]));
+    };
+    if table.columns[at].optional {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the key column `",
+            name,
+            "` must not be optional; every row has a key",
+        ]));
+    }
+    None
+}
+
+const fn key(table: &TableDeclaration) -> Option<TableProblem> {
+    if table.partition.is_empty() {
+        return Some(TableProblem::of(&["table ", table.name, ": the partition key needs a column"]));
+    }
+    let mut at = 0;
+    while at < table.partition.len() {
+        let name = table.partition[at];
+        let problem = key_column(table, name);
+        if problem.is_some() {
+            return problem;
+        }
+        if clusters(table.clustering, name) || has(table.partition.split_at(at).0, name) {
+            return Some(TableProblem::of(&["table ", table.name, ": `", name, "` stands twice in the key"]));
+        }
+        at += 1;
+    }
+    let mut at = 0;
+    while at < table.clustering.len() {
+        let name = table.clustering[at].0;
+        let problem = key_column(table, name);
+        if problem.is_some() {
+            return problem;
+        }
+        if clusters(table.clustering.split_at(at).0, name) {
+            return Some(TableProblem::of(&["table ", table.name, ": `", name, "` stands twice in the key"]));
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn times(table: &TableDeclaration) -> Option<TableProblem> {
+    if !table.columns.is_empty()
+        && let Some(source) = table.columns[0].day_of
+        && (table.clustering.is_empty() || !same(table.clustering[0].0, source) || !is_time(table, source))
+    {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the day bucket is of `",
+            source,
+            "`, which must be the first clustering column and a Timestamp, so that days follow each other in order",
+        ]));
+    }
+    let (ms, since) = match table.ttl {
+        RowTtl::Persistent => (1_000, None),
+        RowTtl::Written { ms } => (ms, None),
+        RowTtl::Since { ms, column } => (ms, Some(column)),
+    };
+    if ms < 1_000 {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the TTL must be at least one second; write `ttl: persistent` for none",
+        ]));
+    }
+    if let Some(column) = since
+        && !(is_time(table, column) && (clusters(table.clustering, column) || has(table.partition, column)))
+    {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the TTL is counted from `",
+            column,
+            "`, which must be a Timestamp of the key; leave `of …` out to count from the last write",
+        ]));
+    }
+    if let Compaction::TimeWindow { ms } = table.compaction
+        && (ms <= 0 || ms % 3_600_000 != 0)
+    {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": a compaction window is a number of whole hours or days",
+        ]));
+    }
+    if let Some(slices) = table.slices
+        && (slices.count == 0
+            || slices.bucket_ms <= 0
+            || 86_400_000 % slices.bucket_ms != 0
+            || table.columns[0].day_of.is_none())
+    {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": `slices:` needs a day bucket in the partition, a length that divides a day, and at least one slice",
+        ]));
+    }
+    None
+}
+
+const fn lookups(table: &TableDeclaration) -> Option<TableProblem> {
+    let mut at = 0;
+    while at < table.lookups.len() {
+        let lookup = table.lookups[at];
+        let (mut part, mut others) = (0, 0);
+        while part < lookup.partition.len() {
+            let name = lookup.partition[part];
+            let problem = key_column(table, name);
+            if problem.is_some() {
+                return problem;
+            }
+            if has(lookup.partition.split_at(part).0, name) {
+                return Some(TableProblem::of(&[
+                    "table ",
+                    table.name,
+                    ": `",
+                    name,
+                    "` stands twice in ",
+                    lookup.name,
+                ]));
+            }
+            others += !(has(table.partition, name) || clusters(table.clustering, name)) as usize;
+            part += 1;
+        }
+        if others != 1 {
+            return Some(TableProblem::of(&[
+                "table ",
+                table.name,
+                ": the lookup ",
+                lookup.name,
+                " must have exactly one column that is not part of the primary key, because a CQL index covers one",
+            ]));
+        }
+        let mut before = 0;
+        while before < at {
+            if same(table.lookups[before].name, lookup.name) {
+                return Some(TableProblem::of(&[
+                    "table ",
+                    table.name,
+                    ": the lookup ",
+                    lookup.name,
+                    " stands twice",
+                ]));
+            }
+            before += 1;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A number for a column's name, by which the macros find the type of a column.
+pub const fn name_number(name: &str) -> u64 {
+    // FNV-1a: two columns of one table with the same number do not compile.
+    let bytes = name.as_bytes();
+    let (mut number, mut at) = (0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < bytes.len() {
+        number = (number ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    number
+}
+
+/// The milliseconds of a length of time in a declaration.
+pub const fn length_ms(unit: &str, count: i64) -> i64 {
+    let unit_ms = if same(unit, "seconds") {
+        1_000
+    } else if same(unit, "minutes") {
+        60_000
+    } else if same(unit, "hours") {
+        3_600_000
+    } else if same(unit, "days") {
+        86_400_000
+    } else {
+        panic!("a length of time is seconds(n), minutes(n), hours(n) or days(n)")
+    };
+    match count.checked_mul(unit_ms) {
+        Some(ms) => ms,
+        None => panic!("this length of time is too large"),
+    }
+}
+
+/// The order that a word in a declaration stands for.
+pub const fn order_of(word: &str) -> Order {
+    if same(word, "asc") {
+        Order::Ascending
+    } else if same(word, "desc") {
+        Order::Descending
+    } else {
+        panic!("after a clustering column stands its order: `asc` or `desc`")
+    }
+}

@@ -1,0 +1,106 @@
+//! Tables as CQL: what `schema cql` prints.
+
+use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration};
+use std::fmt::Write as _;
+
+/// How tables are laid out on a CQL server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CqlLayout {
+    /// The tables and secondary indexes of the storage document.
+    Document,
+    /// Days divided into slices, and a query table for each lookup.
+    Scaled,
+}
+
+/// Names that the layout `scaled` adds to a partition key.
+const BUCKET_COLUMN: &str = "ember_bucket";
+const SLICE_COLUMN: &str = "ember_slice";
+
+impl TableDeclaration {
+    /// The statements that create the table with its lookups, each ending in `;` and a line break.
+    pub fn to_cql(&self, layout: CqlLayout) -> String {
+        let scaled = layout == CqlLayout::Scaled;
+        let slices = if scaled && self.slices.is_some() { vec![BUCKET_COLUMN, SLICE_COLUMN] } else { vec![] };
+        let mut out = self.create(self.name, self.partition, self.clustering, &slices);
+        for lookup in self.lookups {
+            out.push('\n');
+            match layout {
+                CqlLayout::Document => out.push_str(&self.index_statement(lookup)),
+                CqlLayout::Scaled => {
+                    let key = self.lookup_key(lookup);
+                    let clustering = &key[lookup.partition.len()..];
+                    out.push_str(&self.create(&self.query_table(lookup), lookup.partition, clustering, &[]));
+                }
+            }
+        }
+        out
+    }
+
+    /// Name of the query table that serves a lookup in the layout `scaled`.
+    pub fn query_table(&self, lookup: &Lookup) -> String {
+        format!("ember_{}_{}", self.name, lookup.name)
+    }
+
+    fn index_statement(&self, lookup: &Lookup) -> String {
+        let column =
+            lookup.partition.iter().find(|name| !self.is_key(name)).expect("checked when it was declared");
+        let (table, name) = (self.name, lookup.name);
+        format!("CREATE INDEX IF NOT EXISTS idx_{table}_{name} ON {table} ({column});\n")
+    }
+
+    fn create(
+        &self,
+        name: &str,
+        partition: &[&'static str],
+        clustering: &[(&'static str, Order)],
+        slices: &[&'static str],
+    ) -> String {
+        let mut out = format!("CREATE TABLE IF NOT EXISTS {name} (\n");
+        for column in self.columns {
+            writeln!(out, "    {} {},", column.name, column.kind).expect("a String takes it");
+        }
+        slices.iter().for_each(|slice| writeln!(out, "    {slice} int,").expect("a String takes it"));
+        let partition: Vec<_> = partition.iter().chain(slices).copied().collect();
+        let names: String = clustering.iter().map(|(name, _)| format!(", {name}")).collect();
+        writeln!(out, "    PRIMARY KEY (({}){names})\n)", partition.join(", ")).expect("a String takes it");
+        let options = self.options(clustering);
+        if !options.is_empty() {
+            out.truncate(out.len() - 1);
+            write!(out, " WITH {}", options.join("\n  AND ")).expect("a String takes it");
+            out.push('\n');
+        }
+        out.truncate(out.len() - 1);
+        out.push_str(";\n");
+        out
+    }
+
+    fn options(&self, clustering: &[(&'static str, Order)]) -> Vec<String> {
+        let mut options = Vec::new();
+        if !clustering.is_empty() {
+            let word = |order: &Order| if *order == Order::Ascending { "ASC" } else { "DESC" };
+            let columns: Vec<_> =
+                clustering.iter().map(|(name, order)| format!("{name} {}", word(order))).collect();
+            options.push(format!("CLUSTERING ORDER BY ({})", columns.join(", ")));
+        }
+        match self.compaction {
+            Compaction::SizeTiered => {}
+            Compaction::Leveled => {
+                options.push("compaction = {'class': 'LeveledCompactionStrategy'}".to_owned())
+            }
+            Compaction::TimeWindow { ms } => {
+                let (unit, size) =
+                    if ms % 86_400_000 == 0 { ("DAYS", ms / 86_400_000) } else { ("HOURS", ms / 3_600_000) };
+                options.push(format!(
+                    "compaction = {{'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': '{unit}', 'compaction_window_size': {size}}}"
+                ));
+            }
+        }
+        match self.ttl {
+            RowTtl::Persistent => {}
+            RowTtl::Written { ms } | RowTtl::Since { ms, .. } => {
+                options.push(format!("default_time_to_live = {}", ms / 1_000));
+            }
+        }
+        options
+    }
+}

@@ -1,0 +1,186 @@
+//! The tables of a storage document, declared as a game would: columns, keys and CQL derive from the declaration.
+
+#![allow(missing_docs)]
+
+use emberkeep_schema::{
+    CqlLayout, Day, Order, RowTtl, Table, Timestamp, Totals, Value, table, text_enum, totals,
+};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use uuid::Uuid;
+
+text_enum! {
+    /// How a hit landed.
+    pub enum HitType { Normal = "normal", Critical = "critical", Blocked = "blocked", Missed = "missed" }
+}
+
+table! {
+    /// All combat interactions, for analytics and replays.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CombatEvent = "combat_events" {
+        /// When it happened.
+        pub timestamp: Timestamp,
+        /// Its id; a replay has the same.
+        pub event_id: Uuid,
+        /// Who hit.
+        pub attacker_id: i64,
+        /// Who was hit.
+        pub target_id: i64,
+        /// Health taken.
+        pub damage: i32,
+        /// How it landed.
+        pub hit_type: HitType,
+        /// The ability, if one was used.
+        pub ability_name: Option<String>,
+        /// Where.
+        pub zone_id: i32,
+        /// Position.
+        pub position_x: f64,
+    }
+    partition: (day_bucket = day(timestamp)),
+    clustering: (timestamp desc, event_id asc),
+    ttl: days(30) of timestamp,
+    compaction: time_window(days(1)),
+    slices: (minutes(1), 16),
+    lookups: (
+        by_attacker(attacker_id, day_bucket),
+        by_target(target_id, day_bucket),
+        by_zone(zone_id, day_bucket),
+    ),
+    owner: "combat",
+}
+
+table! {
+    /// Persistent player data.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Profile = "player_profiles" {
+        pub player_id: i64,
+        pub username: String,
+        pub preferred_class: i8,
+        pub settings: Vec<u8>,
+        pub client_versions: BTreeSet<String>,
+        pub last_known_ip: Option<IpAddr>,
+        pub best: Vec<(i64, String, i64)>,
+    }
+    owner: "accounts",
+    ttl: persistent,
+    lookups: (by_username(username)),
+    clustering: (),
+    partition: (player_id),
+}
+
+totals! {
+    /// What a player did, ever.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PlayerStats = "player_stats" by "ember_stats_by_source" {
+        key: player_id: i64,
+        sums: { total_kills, total_playtime_minutes per 60_000 },
+        owner: "combat",
+    }
+}
+
+fn event() -> CombatEvent {
+    CombatEvent {
+        timestamp: Timestamp(1_704_103_200_000),
+        event_id: Uuid::from_u128(7),
+        attacker_id: 1,
+        target_id: 2,
+        damage: 30,
+        hit_type: HitType::Critical,
+        ability_name: None,
+        zone_id: 42,
+        position_x: 1.5,
+    }
+}
+
+#[test]
+fn a_row_is_its_values_and_the_bucket_is_derived() {
+    let values = event().into_values();
+    assert_eq!(values[0], Some(Value::Text("2024-01-01".into())));
+    assert_eq!(values[7], None, "an absent optional column");
+    assert_eq!(CombatEvent::from_values(values), Ok(event()));
+    let key = event().row_key();
+    assert_eq!(key, CombatEvent::key(Timestamp(1_704_103_200_000), Uuid::from_u128(7)));
+    assert_eq!(key.into_values().len(), 3);
+}
+
+#[test]
+fn a_value_that_does_not_fit_names_its_column() {
+    let mut values = event().into_values();
+    values[6] = Some(Value::Text("soft".into()));
+    let (column, problem) = CombatEvent::from_values(values).unwrap_err();
+    assert_eq!(column, "hit_type");
+    assert!(problem.contains("none of the texts of HitType: normal, critical"), "{problem}");
+}
+
+#[test]
+fn lookups_have_typed_functions_and_days_may_be_many() {
+    let day: Day = "2024-01-01".parse().unwrap();
+    let rows = CombatEvent::by_attacker(7, day..=day.next());
+    assert_eq!(rows.lookup(), Some("by_attacker"));
+    let partitions = rows.into_partitions();
+    assert_eq!(partitions.len(), 2);
+    assert_eq!(partitions[1], [Some(Value::BigInt(7)), Some(Value::Text("2024-01-02".into()))]);
+    assert_eq!(Profile::by_username("ann").into_partitions(), [[Some(Value::Text("ann".into()))]]);
+    let lookup = CombatEvent::DECLARATION.lookup("by_zone").unwrap();
+    let key = CombatEvent::DECLARATION.lookup_key(lookup);
+    assert_eq!(key[2], ("timestamp", Order::Descending));
+    let ttl = RowTtl::Since { ms: 2_592_000_000, column: "timestamp" };
+    assert_eq!(CombatEvent::DECLARATION.ttl, ttl);
+}
+
+#[test]
+fn the_document_layout_is_that_of_the_document() {
+    assert_eq!(
+        CombatEvent::DECLARATION.to_cql(CqlLayout::Document),
+        "CREATE TABLE IF NOT EXISTS combat_events (
+    day_bucket text,
+    timestamp timestamp,
+    event_id uuid,
+    attacker_id bigint,
+    target_id bigint,
+    damage int,
+    hit_type text,
+    ability_name text,
+    zone_id int,
+    position_x double,
+    PRIMARY KEY ((day_bucket), timestamp, event_id)
+) WITH CLUSTERING ORDER BY (timestamp DESC, event_id ASC)
+  AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}
+  AND default_time_to_live = 2592000;
+
+CREATE INDEX IF NOT EXISTS idx_combat_events_by_attacker ON combat_events (attacker_id);
+
+CREATE INDEX IF NOT EXISTS idx_combat_events_by_target ON combat_events (target_id);
+
+CREATE INDEX IF NOT EXISTS idx_combat_events_by_zone ON combat_events (zone_id);
+"
+    );
+    let profile = Profile::DECLARATION.to_cql(CqlLayout::Document);
+    assert!(profile.contains("    best frozen<list<frozen<tuple<bigint, text, bigint>>>>,\n"), "{profile}");
+    assert!(profile.contains("    PRIMARY KEY ((player_id))\n);\n"), "{profile}");
+}
+
+#[test]
+fn the_scaled_layout_has_slices_and_query_tables() {
+    let cql = CombatEvent::DECLARATION.to_cql(CqlLayout::Scaled);
+    assert!(
+        cql.contains("PRIMARY KEY ((day_bucket, ember_bucket, ember_slice), timestamp, event_id)"),
+        "{cql}"
+    );
+    assert!(cql.contains("CREATE TABLE IF NOT EXISTS ember_combat_events_by_zone ("), "{cql}");
+    assert!(cql.contains("PRIMARY KEY ((zone_id, day_bucket), timestamp, event_id)"), "{cql}");
+}
+
+#[test]
+fn totals_have_a_table_by_source() {
+    let cql = PlayerStats::DECLARATION.to_cql();
+    assert!(
+        cql.contains(
+            "CREATE TABLE IF NOT EXISTS player_stats (\n    player_id bigint,\n    total_kills bigint,"
+        ),
+        "{cql}"
+    );
+    assert!(cql.contains("PRIMARY KEY ((player_id), source)"), "{cql}");
+    assert_eq!(PlayerStats::from_amounts(&[3, 120_000]).total_kills, 3);
+}

@@ -1,0 +1,19 @@
+//! A lookup that has no column of its own.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub origin: Option<String>,
+    }
+    partition: (player_id),
+    clustering: (at desc),
+    ttl: days(30) of at,
+    lookups: (by_player(player_id)),
+    owner: "world",
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+//! A TTL that ends at once.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub origin: Option<String>,
+    }
+    partition: (player_id),
+    clustering: (at desc),
+    ttl: days(0),
+    owner: "world",
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+//! A key of a column that is not declared.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub origin: Option<String>,
+    }
+    partition: (player),
+    clustering: (at desc),
+    ttl: days(30) of at,
+    owner: "world",
+}
+
+fn main() {}

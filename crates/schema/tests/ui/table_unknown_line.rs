@@ -1,0 +1,19 @@
+//! A line that does not exist.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub origin: Option<String>,
+    }
+    partition: (player_id),
+    clustering: (at desc),
+    ttl: days(30) of at,
+    retention: 5,
+    owner: "world",
+}
+
+fn main() {}

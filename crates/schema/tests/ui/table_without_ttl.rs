@@ -1,0 +1,17 @@
+//! No TTL.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub origin: Option<String>,
+    }
+    partition: (player_id),
+    clustering: (at desc),
+    owner: "world",
+}
+
+fn main() {}
