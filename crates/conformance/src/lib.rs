@@ -110,7 +110,7 @@ cases! {
     ],
     log_removals: [
         removals_and_entries_in_the_order_of_the_body, a_removal_that_is_undone_leaves_the_entries,
-        removals_of_a_log_that_drops,
+        removals_of_a_log_that_drops, a_deadline_after_an_entry,
     ],
     follow: [
         old_and_new_entries, missed_entries, a_log_that_was_set_back, unreadable_entries, a_follower_beside_writers,

@@ -17,7 +17,7 @@ pub const READS_TOGETHER_MAX: usize = 1_000;
 pub const READS_TOGETHER_BYTES_MAX: usize = VALUE_BYTES_MAX;
 /// Most arguments of one write command (Lua's `unpack` fails near 8,000).
 pub const COMMAND_ARGUMENTS_MAX: usize = 1_000;
-/// Most write commands of one transaction.
+/// Most write commands and entries of logs of one transaction.
 pub const TRANSACTION_WRITES_MAX: usize = 4_096;
 /// Most bytes that one transaction writes, appends and publishes: while a server reads them, it serves no
 /// other client.
@@ -56,6 +56,9 @@ pub const LOG_ENTRY_BYTES_MAX: usize = 256 * 1024;
 pub const LOG_SEQUENCE_MAX: u64 = 999_999_999_999_999;
 /// Entries that a follower of a log reads at once.
 pub const LOG_PAGE_ENTRIES: usize = 256;
+/// Fewest and most entries of a block in which a log that drops its oldest entries is read.
+pub(crate) const LOG_BLOCK_ENTRIES_MIN: u64 = 16;
+pub(crate) const LOG_BLOCK_ENTRIES_MAX: u64 = 512;
 /// A follower of a log reads again after this time without a wake-up.
 pub const LOG_POLL_EVERY: Duration = Duration::from_secs(5);
 /// Pauses of a follower while the store is unavailable: doubled from the first to the last.

@@ -21,7 +21,7 @@
 //!     pub struct Table(Name) as "table";
 //! }
 //! family! {
-//!     /// What somebody ordered.
+//!     /// What a customer ordered.
 //!     pub ORDER = "order:{table}:{guest}" {
 //!         kind: Text<Utf8>, partition: Table, parts: (guest: u32), ttl: given, owner: "tavern"
 //!     }

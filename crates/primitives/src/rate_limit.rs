@@ -13,7 +13,8 @@
 //! that was set back leaves, counts as one of this millisecond. One that is more than a window ahead does not
 //! count, and is removed when the next event is admitted.
 //!
-//! Cost: one read of at most `limit` + 4 members, and no write if the event is refused.
+//! Cost: one read of at most `limit` + 4 members, more only behind events far ahead; no write if the event is
+//! refused.
 //!
 //! ```
 //! use emberkeep_hot::{Error, Store, embedded::{Clock, Embedded, ManualClock}};

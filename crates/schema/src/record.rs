@@ -16,7 +16,7 @@
 /// `or EXPR` for a value, `default` for the type's default, `optional` for an `Option` that is
 /// written only when it is there. Without, an absent field is an error.
 ///
-/// A field `pub extra: Extra` is added: what somebody else wrote. Use
+/// A field `pub extra: Extra` is added: what other programs wrote. Use
 /// [`Array`](crate::Array) for lists that a Lua script may touch. A record may hold records.
 ///
 /// A function `new` is added. It takes the fields that must not be absent, in their order; the others get
@@ -84,7 +84,7 @@ macro_rules! record {
         $(#[$attribute])*
         $vis struct $name {
             $($(#[$field_attribute])* $field_vis $field: $type,)*
-            /// Fields that somebody else wrote, kept as they are.
+            /// Fields that other programs wrote, kept as they are.
             pub extra: $crate::Extra,
         }
 

@@ -120,7 +120,7 @@ impl Ttl {
     }
 }
 
-/// A span in the largest unit that divides it, because nobody reads 86400000.
+/// A span in the largest unit that divides it, because 86400000 is hard to read.
 fn span_in_words(ms: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
     match UNITS.iter().find(|(unit, _)| ms % unit == 0) {

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// A value that is not what its family declares.
 ///
-/// The text never holds the value itself: values may be long, or somebody's secret.
+/// The text never holds the value itself: values may be long, or a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ValueError {
     /// Not the JSON that was expected.

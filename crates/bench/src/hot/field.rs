@@ -1,4 +1,4 @@
-//! Reading a field of 500 monsters on Redis: ours, without ghosts, beside SMEMBERS and MGET.
+//! Reading a field of 500 monsters on Redis: ours, without stale entries, beside SMEMBERS and MGET.
 //!
 //! Both decode every record by the same codec, so what differs is the way.
 

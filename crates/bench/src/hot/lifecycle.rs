@@ -2,7 +2,7 @@
 //!
 //! The peer does what the document's service does, in as few round trips as its commands allow: an id by its script, then
 //! record and index in one pipeline, damage by its script, then record, index, timer and id in one pipeline. Nothing
-//! of it is atomic; a crash or a neighbour in between leaves a ghost, an orphan or a lost id.
+//! of it is atomic; a crash or a neighbour in between leaves a stale entry, an orphan or a lost id.
 
 use crate::peer::connect;
 use crate::row::{Goal, Row};

@@ -117,3 +117,17 @@ pub async fn removals_of_a_log_that_drops(context: &Context) {
     };
     assert_eq!(context.scope().transact(deadline).await, Ok(Reply::Int(until)));
 }
+
+/// A deadline that the body sets after an entry is the one that stays, also of a log that did not exist.
+pub async fn a_deadline_after_an_entry(context: &Context) {
+    let (soon, later) = (context.far(0).await, context.far(0).await + 60_000);
+    let body = move |tx: &mut Tx<'_, World>| {
+        tx.append_until(&ROOM_LOG.key(1), &"x".to_owned(), soon)?;
+        tx.expire_at(&ROOM_LOG.key(1), later)
+    };
+    for _ in 0..2 {
+        context.scope().transact(body).await.expect("a transaction");
+        let deadline = context.scope().transact(|tx| tx.deadline(&ROOM_LOG.key(1))).await;
+        assert_eq!(deadline, Ok(Some(later)));
+    }
+}

@@ -39,11 +39,11 @@ impl<'a> WholeSet<'a> {
             Read::Exists => Reply::Int(1),
             Read::ZCard => Reply::Int(self.members.len() as i64),
             Read::ZScore(member) => {
-                let found = self.members.iter().find(|(held, _)| held == member);
+                let found = self.members.iter().find(|(one, _)| one == member);
                 found.map_or(Reply::Nil, |(_, score)| Reply::Score(*score))
             }
             Read::ZRank(member, reverse) => {
-                let found = self.in_order(*reverse).position(|(held, _)| held == member);
+                let found = self.in_order(*reverse).position(|(one, _)| one == member);
                 found.map_or(Reply::Nil, |rank| Reply::Int(rank as i64))
             }
             Read::ZCount(min, max) => self.count(|(_, score)| in_scores(*score, min, max)),

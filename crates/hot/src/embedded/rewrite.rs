@@ -7,7 +7,7 @@
 //! at the cut. Expired entries are left out: a later write of such a key begins with a DEL or replaces the
 //! value.
 //!
-//! Budget: the cut sets 64 numbers. After it a lock covers at most [`SWEEP_SLOTS_PER_LOCK`] entries or
+//! Budget: the cut sets a number in each shard. After it a lock covers at most [`SWEEP_SLOTS_PER_LOCK`] entries or
 //! [`BYTES_PER_LOCK`], but at least one entry. Every [`SWEEP_PAUSE`] the scan pauses for an expiry sweep,
 //! which runs on the same thread, and writes out all copies, which wait in memory.
 

@@ -139,14 +139,13 @@ pub struct ScanPage<F: Family> {
     pub next: Option<Cursor>,
 }
 
-/// The glob pattern of all keys of a family, in one partition or in all.
 /// The process's one copy of a layout. Every transaction needs it, on any thread: a reference count would move
-/// its cache line between all cores.
+/// its cache line between all cores. It stays until the process ends; layouts are few, one for each prefix.
 fn shared_layout(layout: &KeyLayout) -> &'static KeyLayout {
     static LAYOUTS: Mutex<Vec<&'static KeyLayout>> = Mutex::new(Vec::new());
     let mut layouts = LAYOUTS.lock();
-    match layouts.iter().find(|known| **known == layout) {
-        Some(known) => known,
+    match layouts.iter().find(|one| **one == layout) {
+        Some(one) => one,
         None => {
             let new = Box::leak(Box::new(layout.clone()));
             layouts.push(new);
@@ -155,6 +154,7 @@ fn shared_layout(layout: &KeyLayout) -> &'static KeyLayout {
     }
 }
 
+/// The glob pattern of all keys of a family, in one partition or in all.
 fn glob_of<F: Family>(layout: &KeyLayout, partition: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::new();
     let push_partition = |out: &mut Vec<u8>| match partition {

@@ -156,10 +156,10 @@ impl<P: Partition> ReadTx<'_, P> {
 impl<P: Partition> Tx<'_, P> {
     /// Removes the key.
     ///
-    /// Cost: local; sent with the commit.
+    /// Cost: local; sent with the commit. After an append to the same log two reads, made together.
     pub fn del<F: Family<Partition = P>>(&mut self, key: &Key<F>) -> Result<()> {
         let raw = self.key(key);
-        self.raw.write(raw, Write::Del)
+        self.raw.write(raw, Write::Del).map_err(decode::with_family::<F>)
     }
 
     /// Restarts the TTL of an existing key of a `refresh` family.

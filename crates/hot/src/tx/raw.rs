@@ -106,10 +106,15 @@ impl<'a> RawTx<'a> {
         text
     }
 
+    /// Whether a missing read costs a round trip.
+    pub(super) fn is_remote(&self) -> bool {
+        self.source.is_remote()
+    }
+
     /// Lets a suspended run on a remote engine read on: the engine fetches these reads too, and discards the
     /// effects of the run anyway. `false` = the run is not suspended, or a missing read costs no round trip.
     pub(super) fn begin_prefetch(&mut self) -> bool {
-        let useful = self.suspended && self.source.is_remote();
+        let useful = self.suspended && self.is_remote();
         self.suspended &= !useful;
         useful
     }
@@ -183,7 +188,7 @@ impl<'a> RawTx<'a> {
             // The server would refuse it after other writes of the transaction. The read is validated.
             return Err(Error::invalid("index", format!("{at}, the list {} is shorter", show(&key))));
         }
-        if matches!(write, Write::Del) {
+        if matches!(write, Write::Del) || write.is_of_deadline() {
             self.number_appended(&key)?;
         }
         self.check_count()?;
@@ -231,8 +236,8 @@ impl<'a> RawTx<'a> {
     }
 
     /// Turns the entries that this run appends to a log without numbers into plain writes. A write that removes
-    /// entries comes after them, so they must stand before it: a full log refuses them although the removal
-    /// would make room.
+    /// entries or moves the deadline comes after them, so they must stand before it: a full log refuses them
+    /// although the removal would make room.
     pub(super) fn number_appended(&mut self, log: &RawKey) -> Result<()> {
         if self.appended_to(log) == 0 {
             return Ok(());

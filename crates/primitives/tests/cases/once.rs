@@ -100,10 +100,10 @@ pub async fn a_refusal_is_stored_only_if_it_is_asked_for(store: Store) {
 pub async fn a_corrupt_receipt_stops_the_call(store: Store) {
     let scope = store.scope(Realm::new());
     let key = bytes::Bytes::from(REQUEST.key(1).to_text(store.key_layout(), scope.partition()));
-    let spoil = move |tx: &mut Tx<'_, Realm>| {
+    let corrupt = move |tx: &mut Tx<'_, Realm>| {
         tx.raw_write(key.clone(), Write::Set(bytes::Bytes::from_static(b"no receipt"), Expiry::Never))
     };
-    scope.transact(spoil).await.unwrap();
+    scope.transact(corrupt).await.unwrap();
     let error = call(&scope, 1, 5).await.unwrap_err();
     assert!(matches!(&error, Failure::Store(Error::Corrupt { .. })), "{error}");
     assert_eq!(sum(&scope).await, 0, "it may have had its effect");

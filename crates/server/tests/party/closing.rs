@@ -26,7 +26,7 @@ fn scope(store: &Store, code: &str) -> hot::Scope<Room> {
     store.scope(Room(RoomCode::new(code).unwrap()))
 }
 
-/// Gives whoever follows a room a reason to look.
+/// Gives the followers of a room a reason to look.
 async fn wake(store: &Store, code: &str) {
     let transaction = |tx: &mut Tx<'_, Room>| tx.publish(&ROOM_CHANNEL.key(), &Wakeup::Events { last: 0 });
     scope(store, code).transact::<(), hot::Error, _>(transaction).await.unwrap();

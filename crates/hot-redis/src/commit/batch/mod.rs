@@ -167,7 +167,8 @@ impl Batch {
         if !self.groups.may_share(transaction.combine(), &keys, &touched, &effects.log)
             || self.must_wait(&mut transaction, &keys, &effects.log, cache)
         {
-            transaction.block_on(keys.into_iter().collect());
+            let logs = effects.log.into_iter().map(|append| append.log);
+            transaction.block_on(keys.into_iter().chain(logs).collect());
             self.deferred.push(transaction);
             return None;
         }

@@ -3,7 +3,7 @@
 //! An entry exists exactly if its transaction committed. See [`LogPosition`] and [`LogPage`] for what readers
 //! learn, and `Scope::follow` for a stream of entries.
 
-use crate::limits::{LOG_PAGE_ENTRIES, REPLY_ELEMENTS_MAX};
+use crate::limits::{LOG_BLOCK_ENTRIES_MAX, LOG_BLOCK_ENTRIES_MIN, REPLY_ELEMENTS_MAX};
 use crate::tx::decode::with_family;
 use crate::tx::log::{
     LAST, LogEntry, LogPage, LogPosition, marked, not_an_entry, numbered, only_entry, parse_entry,
@@ -26,10 +26,12 @@ impl<P: Partition> ReadTx<'_, P> {
         Ok(only_entry(&raw, reply)?.map_or(LogPosition::START, |entry| entry.position()))
     }
 
-    /// Up to `limit` entries after a position (0 = from the start), fewer if they are large. An entry whose
+    /// Up to `limit` entries after a position (0 = from the start), fewer if they are large, or if the log drops
+    /// old entries while it is read: more follow while the last one is before [`LogPage::last`]. An entry whose
     /// event cannot be read has an error in its place.
     ///
-    /// Cost: three reads, of which two are made together. On a remote engine at most two round trips.
+    /// Cost: three reads, of which two are made together. On a remote engine two round trips, more if entries
+    /// are large.
     pub fn log_after<F, C, B>(
         &mut self,
         log: &Key<F>,
@@ -260,7 +262,8 @@ fn read_page(
         return Ok(page);
     }
     let drops = matches!(keep, Keep::Newest(max) if last - first + 1 >= max as u64);
-    let moving = if drops { read_moving(raw, key, (first, last), from)? } else { None };
+    let moving =
+        if drops && raw.is_remote() { read_moving(raw, key, (first, last), from, limit)? } else { None };
     let stored = match moving {
         Some(stored) => stored.into_iter().take(limit as usize).collect(),
         // The range does not depend on the last sequence: a log that grows meanwhile would ask for another one
@@ -286,15 +289,17 @@ fn read_moving(
     key: &RawKey,
     (first, last): (u64, u64),
     from: u64,
+    limit: u64,
 ) -> Result<Option<Vec<Bytes>>> {
     let (index, needed) = ((from - first) as i64, last - from + 1);
-    let (range, skipped) = if needed <= REPLY_ELEMENTS_MAX as u64 {
+    let block = limit.next_power_of_two().clamp(LOG_BLOCK_ENTRIES_MIN, LOG_BLOCK_ENTRIES_MAX);
+    let (range, skipped) = if needed <= 2 * block && needed <= REPLY_ELEMENTS_MAX as u64 {
         // From the end: twice as many once it has grown by as many again.
         let count = (needed + 1).next_power_of_two().min(REPLY_ELEMENTS_MAX as u64);
         (Read::LRange(-(count as i64), -1), count.min(last - first + 1) - needed)
     } else {
-        let begin = index - index % LOG_PAGE_ENTRIES as i64;
-        (Read::LRange(begin, begin + 2 * LOG_PAGE_ENTRIES as i64 - 1), (index - begin) as u64)
+        let (begin, count) = (index - index % block as i64, (2 * block).min(REPLY_ELEMENTS_MAX as u64));
+        (Read::LRange(begin, begin + count as i64 - 1), (index - begin) as u64)
     };
     match raw.read(key, range) {
         Ok(Reply::List(stored)) => Ok(Some(stored.into_iter().skip(skipped as usize).collect())),

@@ -1,4 +1,4 @@
-//! A hub that is in doubt hands out the state and goes on.
+//! A hub that is in doubt sends the state and goes on.
 
 use super::fixture::*;
 use crate::ws::close::CloseReason;
