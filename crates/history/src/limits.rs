@@ -40,6 +40,8 @@ pub const QUEUE_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 pub const COMMIT_ROWS_MAX: usize = 4_000;
 /// Time between two syncs of `Durability::EverySec`.
 pub const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long closing waits for memory to be written to files. The journal has everything before that.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(60);
 /// How long opening a folder waits for another process to release it.
 pub const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// Free space below which the embedded store refuses writes: a failed write of the store below is final until

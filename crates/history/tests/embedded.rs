@@ -167,6 +167,18 @@ async fn every_close_has_the_same_result_and_the_folder_stays_locked_until_the_e
     assert!(open(&folder).get(event(1, 1, 1).row_key()).await.unwrap().is_some());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_that_cannot_write_its_files_is_an_error_and_ends() {
+    let folder = Folder::new();
+    let history = open(&folder);
+    history.insert(event(1, 1, 1)).await.unwrap();
+    std::fs::remove_dir_all(folder.path().join("store/keyspaces")).unwrap();
+    let closed = tokio::time::timeout(Duration::from_secs(30), history.close()).await.unwrap();
+    assert!(closed.is_err(), "{closed:?}");
+    assert_eq!(history.close().await, closed, "the same result again");
+    assert!(!folder.path().join("CLEAN").exists());
+}
+
 totals! {
     /// Sums of a name.
     #[derive(Clone, Debug, PartialEq)]

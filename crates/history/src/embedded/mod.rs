@@ -9,7 +9,9 @@
 mod catalog;
 mod clock;
 mod commit;
+mod flush;
 mod folder_lock;
+mod journal_files;
 mod ledger;
 mod open;
 mod options;

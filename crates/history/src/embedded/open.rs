@@ -6,7 +6,7 @@ use super::ledger::{Batch, Ledger, damaged, folder_error};
 use super::options::Options;
 use super::table::{OpenTable, keyspace_name, open_keyspace};
 use super::totals::OpenTotals;
-use super::{Shared, folder_lock, store_error, store_files};
+use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
 use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
@@ -94,6 +94,9 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
     let store = folder.join(STORE_FOLDER);
     let copy = keep_journal(folder, &store)?;
     store_files::check(&store)?;
+    if !options.accept_loss {
+        journal_files::check(&store)?;
+    }
     let database = open_database(folder, &store)?;
     let catalog = open_keyspace(&database, CATALOG)?;
     let stored = catalog.get(BATCH_KEY).map_err(|error| store_error(CATALOG, &error))?;

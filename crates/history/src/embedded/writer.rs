@@ -10,6 +10,7 @@
 //! ends writing: what the store below has on disk is not certain then.
 
 use super::commit::Commit;
+use super::flush::flush;
 use super::ledger::Ledger;
 use super::open::CLEAN_NAME;
 use super::options::{Durability, Options};
@@ -423,15 +424,15 @@ impl Writer {
         if let Some(error) = &self.stopped {
             return Err(error.clone());
         }
+        // First, because it shows whether the store below has failed.
+        self.sync_all()?;
         let windows = self.shared.tables.values().flat_map(|table| {
             let windows = table.windows.read();
             windows.values().cloned().collect::<Vec<_>>()
         });
         let totals = self.shared.totals.values().map(|totals| totals.keyspace.clone());
-        for keyspace in windows.chain(totals).chain([self.catalog.clone()]) {
-            let rotated = keyspace.rotate_memtable_and_wait();
-            rotated.map_err(|error| store_error(keyspace.name(), &error))?;
-        }
+        let keyspaces: Vec<_> = windows.chain(totals).chain([self.catalog.clone()]).collect();
+        flush(&self.shared.database, &keyspaces)?;
         self.sync_all()?;
         let clean = self.shared.folder.join(CLEAN_NAME);
         std::fs::write(&clean, b"").map_err(|error| super::ledger::folder_error(&clean, &error))
