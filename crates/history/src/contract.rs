@@ -43,6 +43,17 @@ pub struct Written {
     pub expired: usize,
 }
 
+/// What became of a conditional insert.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inserted<T> {
+    /// The row was written.
+    Yes,
+    /// A row of this key exists; nothing was written.
+    No(T),
+    /// The row's TTL had ended already; nothing was written.
+    Expired,
+}
+
 /// A position in a range: after a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Position {
@@ -173,13 +184,12 @@ pub trait HistoryStore: Send + Sync + 'static {
     /// Changes rows of one table.
     fn write(&self, table: &'static TableDeclaration, writes: Vec<Write>) -> Pending<'_, Result<Written>>;
 
-    /// Writes a row if its key does not exist. `None` = written; otherwise the row that exists. One of several
-    /// concurrent callers wins.
+    /// Writes a row if its key does not exist. One of several concurrent callers wins.
     fn insert_if_absent(
         &self,
         table: &'static TableDeclaration,
         row: RawRow,
-    ) -> Pending<'_, Result<Option<RawRow>>>;
+    ) -> Pending<'_, Result<Inserted<RawRow>>>;
 
     /// The row of a primary key.
     fn get(&self, table: &'static TableDeclaration, key: Vec<Value>) -> Pending<'_, Result<Option<RawRow>>>;

@@ -47,7 +47,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The store has another declaration of the table, which cannot become this one. Nothing was changed.
+    /// The store has another declaration of the table, which cannot become this one. Its rows are as they were.
     #[error("{table} differs from what is stored: {problem}; {remedy}")]
     SchemaMismatch {
         /// The table.
@@ -67,9 +67,9 @@ pub enum Error {
         /// The source.
         name: String,
     },
-    /// A sum would leave 64 bits. Nothing was written.
+    /// A sum leaves 64 bits: of a fold, which is not written, or over all sources of a key that is read.
     #[error(
-        "overflow: the sum {sum} of {table} leaves the range of a 64-bit integer; nothing was written; check the amount"
+        "overflow: the sum {sum} of {table} leaves the range of a 64-bit integer; a fold is not written then; check the amounts"
     )]
     Overflow {
         /// The totals.
@@ -115,7 +115,8 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// A file of the store is damaged. Nothing was loaded or changed.
+    /// A file or a row of the store is damaged. The open or the call fails, and nothing of the damaged part is
+    /// returned.
     #[error("damaged history: {place}: {problem}; {remedy}")]
     Damaged {
         /// The file, folder or table.
@@ -137,6 +138,12 @@ pub enum Error {
     #[error("the history store stopped: {reason}; what was not acknowledged may be lost; open it again")]
     Stopped {
         /// The first error.
+        reason: String,
+    },
+    /// A defect of this library or of the store below. Nothing was written.
+    #[error("internal error: {reason}; nothing was written; please report it")]
+    Internal {
+        /// What happened.
         reason: String,
     },
     /// The store was closed.
@@ -166,6 +173,7 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::Folder { .. } => "folder",
             Error::Stopped { .. } => "stopped",
+            Error::Internal { .. } => "internal",
             Error::Closed => "closed",
         }
     }

@@ -1,26 +1,19 @@
 //! The history that a game uses: a store, and typed calls on its tables and totals.
 
-use crate::contract::{Fold, FoldEntry, Folded, HistoryStore, Source, Stats, Write, Written};
+use crate::contract::{Fold, FoldEntry, Folded, HistoryStore, Inserted, Source, Stats, Write, Written};
 use crate::error::{Error, Result};
+use crate::key_encoding;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX, SOURCE_BYTES_MAX};
 use crate::query::{Query, typed};
 use crate::validate;
 use emberkeep_schema::{Column, RowKey, Rows, Table, Timestamp, Totals};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// History on some store. Cheap to clone.
 #[derive(Clone)]
 pub struct History {
     store: Arc<dyn HistoryStore>,
-}
-
-/// What became of a conditional insert.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Inserted<T> {
-    /// The row was written.
-    Yes,
-    /// A row of this key exists; nothing was written.
-    No(T),
 }
 
 /// The totals of a key.
@@ -50,7 +43,9 @@ impl History {
         self.store.stats()
     }
 
-    /// Writes a row whose key decides its content, such as an event: writing it again changes nothing.
+    /// Writes a row whose key decides its content, such as an event: writing it again changes nothing. If the key
+    /// exists with another content, the last write wins, and lookups may keep entries of the former one, which
+    /// readers do not see.
     pub async fn insert<T: Table>(&self, row: T) -> Result<Written> {
         self.insert_many([row]).await
     }
@@ -102,8 +97,9 @@ impl History {
         let row = row.into_values();
         validate::row(T::DECLARATION, &row, self.store.now())?;
         Ok(match self.store.insert_if_absent(T::DECLARATION, row).await? {
-            None => Inserted::Yes,
-            Some(existing) => Inserted::No(typed(existing)?),
+            Inserted::Yes => Inserted::Yes,
+            Inserted::No(existing) => Inserted::No(typed(existing)?),
+            Inserted::Expired => Inserted::Expired,
         })
     }
 
@@ -135,13 +131,15 @@ impl History {
         let entries = entries.into_iter().map(entry).collect::<Result<Vec<_>>>()?;
         validate::limit(format!("a fold of {}", totals.name), entries.len(), "entries", FOLD_ENTRIES_MAX)?;
         let is_ordered = entries.is_sorted_by(|a, b| a.position <= b.position);
-        if !is_ordered || entries.first().is_some_and(|first| first.position == 0) {
-            let problem = "positions must begin at 1 and ascend";
+        let is_in_range = |entry: &FoldEntry| (1..=i64::MAX as u64).contains(&entry.position);
+        if !is_ordered || !entries.iter().all(is_in_range) {
+            let problem = "positions must begin at 1, ascend, and be below 2^63";
             return Err(Error::invalid(format!("entries of {}", source.text()), problem));
         }
         // A second amount of a key at one position would look like a replay of the first.
         let is_repeated = |run: &[FoldEntry]| {
-            run.iter().enumerate().any(|(at, entry)| run[..at].iter().any(|other| other.key == entry.key))
+            let mut keys = HashSet::with_capacity(run.len());
+            run.len() > 1 && !run.iter().all(|entry| keys.insert(key_encoding::encoded(&entry.key)))
         };
         if entries.chunk_by(|a, b| a.position == b.position).any(is_repeated) {
             let problem = "one key has two entries at one position; add their amounts up first";
@@ -185,7 +183,9 @@ fn check_source(source: &Source) -> Result<()> {
 
 fn checked_totals_key<T: Totals>(key: T::Key) -> Result<emberkeep_schema::Value> {
     let key = key.into_value().filter(|key| !key.is_non_finite());
-    key.ok_or_else(|| Error::invalid(T::DECLARATION.name, "a key that is absent or not finite"))
+    let key = key.ok_or_else(|| Error::invalid(T::DECLARATION.name, "a key that is absent or not finite"))?;
+    validate::key_limit(format!("the key of {}", T::DECLARATION.name), [&key])?;
+    Ok(key)
 }
 
 fn checked_key<T: Table>(key: RowKey<T>) -> Result<Vec<emberkeep_schema::Value>> {

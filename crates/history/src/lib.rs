@@ -18,11 +18,11 @@ pub mod testing;
 mod validate;
 
 pub use contract::{
-    Fold, FoldEntry, Folded, HistoryStore, Pending, Position, RangeRequest, RawPage, RawRow, RawTotals,
-    Source, Stats, Write, Written,
+    Fold, FoldEntry, Folded, HistoryStore, Inserted, Pending, Position, RangeRequest, RawPage, RawRow,
+    RawTotals, Source, Stats, Write, Written,
 };
 pub use cursor::Cursor;
 pub use embedded::Embedded;
 pub use error::{Error, Result};
-pub use history::{History, Inserted, TotalsOf};
+pub use history::{History, TotalsOf};
 pub use query::{Page, Query};

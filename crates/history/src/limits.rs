@@ -9,7 +9,8 @@ pub const BATCH_ROWS_MAX: usize = 10_000;
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most bytes of one row.
 pub const ROW_BYTES_MAX: usize = 1024 * 1024;
-/// Most bytes of the values of one row's key: a CQL server takes 64 KiB, and a lookup repeats the key.
+/// Most bytes of the encoded values of one row's key and its lookups; a zero byte counts twice. A CQL server takes
+/// 64 KiB.
 pub const KEY_BYTES_MAX: usize = 8 * 1024;
 /// Most rows of one page.
 pub const PAGE_ROWS_MAX: usize = 1_000;
@@ -39,6 +40,8 @@ pub const QUEUE_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 pub const COMMIT_ROWS_MAX: usize = 4_000;
 /// Time between two syncs of `Durability::EverySec`.
 pub const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long closing waits for memory to be written to files. The journal has everything before that.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(60);
 /// How long opening a folder waits for another process to release it.
 pub const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// Free space below which the embedded store refuses writes: a failed write of the store below is final until
@@ -50,6 +53,8 @@ pub const FREE_CHECK_EVERY: Duration = Duration::from_secs(1);
 pub const STORE_JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory of one table window before it is written to a file.
 pub const STORE_MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+/// Longest key of the store below.
+pub const STORE_KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// Cache of the store below.
 pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// Retention windows that a TTL is divided into at most.
@@ -64,4 +69,6 @@ const _: () = assert!(ROW_BYTES_MAX <= PAGE_BYTES_MAX, "every row fits into a pa
 const _: () = assert!(BATCH_ROWS_MAX <= QUEUE_ROWS_MAX, "the largest batch fits into an empty queue");
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= PAGE_ENTRIES_READ_MAX);
 const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in base64");
+const _: () =
+    assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);

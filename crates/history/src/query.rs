@@ -15,7 +15,8 @@ pub struct Query<T: Table> {
     store: Arc<dyn HistoryStore>,
     lookup: Option<&'static str>,
     partitions: Vec<Vec<Option<Value>>>,
-    equal: Vec<Value>,
+    /// `None` is refused when the page is read.
+    equal: Vec<Option<Value>>,
     low: Bound<Value>,
     high: Bound<Value>,
     reversed: bool,
@@ -66,9 +67,9 @@ impl<T: Table> Query<T> {
     }
 
     /// Only rows whose next clustering column has this value: the first call names the first one, and so on.
-    /// A value of another type is refused when the page is read.
+    /// A value of another type, and an absent one, are refused when the page is read.
     pub fn equal(mut self, value: impl Column) -> Self {
-        self.equal.extend(value.into_value());
+        self.equal.push(value.into_value());
         self
     }
 
@@ -117,12 +118,12 @@ impl<T: Table> Query<T> {
             return Err(Error::invalid(table.name, problem));
         }
         let bounds = [&self.low, &self.high].into_iter().filter_map(bound_value);
-        for ((name, _), value) in clustering.iter().zip(&self.equal) {
-            validate::column_value(table, name, value)?;
-        }
-        for value in bounds {
+        let equal_names = clustering.iter().map(|(name, _)| *name);
+        let equal = validate::key(table, equal_names, self.equal.clone())?;
+        for value in bounds.clone() {
             validate::column_value(table, clustering[0].0, value)?;
         }
+        validate::key_limit(format!("the bounds of a range of {}", table.name), bounds)?;
         let names = || key[..width].iter().map(|(name, _)| *name);
         let partitions = self.partitions.iter().map(|values| validate::key(table, names(), values.clone()));
         let mut partitions = partitions.collect::<Result<Vec<_>>>()?;
@@ -135,7 +136,7 @@ impl<T: Table> Query<T> {
             table,
             lookup: self.lookup,
             partitions,
-            equal: self.equal.clone(),
+            equal,
             low: self.low.clone(),
             high: self.high.clone(),
             reversed: self.reversed,

@@ -2,6 +2,7 @@
 
 use crate::contract::RawRow;
 use crate::error::{Error, Result};
+use crate::key_encoding;
 use crate::limits::{FUTURE_MAX, KEY_BYTES_MAX, ROW_BYTES_MAX};
 use emberkeep_schema::{ColumnDeclaration, TableDeclaration, Timestamp, Value};
 
@@ -53,15 +54,16 @@ pub(crate) fn row(table: &TableDeclaration, row: &RawRow, now: i64) -> Result<us
             return Err(Error::invalid(place(table, name), problem));
         }
     }
-    let sizes =
-        || table.columns.iter().zip(row).map(|(c, value)| (c, value.as_ref().map_or(0, Value::size_bytes)));
-    let key_bytes: usize =
-        sizes().filter(|(column, _)| table.is_key(column.name)).map(|(_, bytes)| bytes).sum();
-    let lookup_bytes =
-        sizes().filter(|(column, _)| table.lookups.iter().any(|l| l.partition.contains(&column.name)));
-    let key_bytes = key_bytes + lookup_bytes.map(|(_, bytes)| bytes).sum::<usize>();
-    limit(format!("the key of a row of {}", table.name), key_bytes, "bytes", KEY_BYTES_MAX)?;
-    let bytes = sizes().map(|(_, bytes)| bytes).sum();
+    // No lookup's key is longer than that of all its columns and the row's key together.
+    let is_in_a_key = |name: &str| {
+        table.is_key(name) || table.lookups.iter().any(|lookup| lookup.partition.contains(&name))
+    };
+    let in_keys = table.columns.iter().zip(row).filter(|(column, _)| is_in_a_key(column.name));
+    key_limit(
+        format!("the key of a row of {}", table.name),
+        in_keys.filter_map(|(_, value)| value.as_ref()),
+    )?;
+    let bytes = row.iter().flatten().map(Value::size_bytes).sum();
     limit(format!("a row of {}", table.name), bytes, "bytes", ROW_BYTES_MAX)?;
     Ok(bytes)
 }
@@ -80,8 +82,8 @@ pub(crate) fn key<'n>(
             return Err(Error::invalid(place(table, name), "no value, expected one"));
         };
         check_value(table, column, value)?;
-        limit(format!("the key of {}", table.name), value.size_bytes(), "bytes", KEY_BYTES_MAX)?;
     }
+    key_limit(format!("the key of {}", table.name), named.iter().filter_map(|(_, value)| value.as_ref()))?;
     checked.extend(named.into_iter().filter_map(|(_, value)| value));
     Ok(checked)
 }
@@ -90,6 +92,12 @@ pub(crate) fn key<'n>(
 pub(crate) fn column_value(table: &TableDeclaration, name: &str, value: &Value) -> Result<()> {
     let column = table.column(name).expect("keys name columns, checked at compile time");
     check_value(table, column, value)
+}
+
+/// Refuses the values of a key whose stored form would be too long.
+pub(crate) fn key_limit<'v>(what: String, values: impl IntoIterator<Item = &'v Value>) -> Result<()> {
+    let bytes = values.into_iter().map(key_encoding::encoded_bytes).sum();
+    limit(what, bytes, "bytes", KEY_BYTES_MAX)
 }
 
 /// Refuses what is larger than a limit.

@@ -5,8 +5,8 @@ mod folders;
 
 use emberkeep_history::embedded::{Clock, Durability, HistorySchema, ManualClock, Options};
 use emberkeep_history::testing::{CombatEvent, NOW, Name, PlayerStats, Profile, event, run_all, schema};
-use emberkeep_history::{Embedded, Error, History, Source};
-use emberkeep_schema::{Table, Timestamp};
+use emberkeep_history::{Embedded, Error, Fold, FoldEntry, History, Inserted, Source};
+use emberkeep_schema::{Table, Timestamp, Totals, Value, table, totals};
 use folders::{Folder, options};
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,6 +135,129 @@ async fn a_full_queue_is_visible_and_refuses_in_time() {
     assert_eq!(stats.queued_rows, 0);
     assert_eq!((stats.refused, stats.rows_written), (busy, stored as u64));
     assert_eq!(stored + 5_000 * busy as usize, 100_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_queue_is_refused() {
+    let folder = Folder::new();
+    let options = Options { queue_rows_max: 0, ..options() };
+    let error = Embedded::open(folder.path(), schema(), options).err().unwrap();
+    assert!(error.to_string().contains("queue_rows_max"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_close_has_the_same_result_and_the_folder_stays_locked_until_the_end() {
+    let folder = Folder::new();
+    let history = open(&folder);
+    history.insert(event(1, 1, 1)).await.unwrap();
+    let closes: Vec<_> = (0..8)
+        .map(|_| {
+            let history = history.clone();
+            tokio::spawn(async move { history.close().await })
+        })
+        .collect();
+    for close in closes {
+        close.await.unwrap().unwrap();
+    }
+    history.close().await.unwrap();
+    assert_eq!(history.insert(event(1, 2, 2)).await, Err(Error::Closed));
+    let error = Embedded::open(folder.path(), schema(), options()).err().unwrap();
+    assert!(error.to_string().contains("in use by process"), "{error}");
+    drop(history);
+    assert!(open(&folder).get(event(1, 1, 1).row_key()).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_that_cannot_write_its_files_is_an_error_and_ends() {
+    let folder = Folder::new();
+    let history = open(&folder);
+    history.insert(event(1, 1, 1)).await.unwrap();
+    std::fs::remove_dir_all(folder.path().join("store/keyspaces")).unwrap();
+    let closed = tokio::time::timeout(Duration::from_secs(30), history.close()).await.unwrap();
+    assert!(closed.is_err(), "{closed:?}");
+    assert_eq!(history.close().await, closed, "the same result again");
+    assert!(!folder.path().join("CLEAN").exists());
+}
+
+totals! {
+    /// Sums of a name.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ByName = "sums_by_name" by "sums_by_name_and_source" {
+        key: name: String,
+        sums: {
+            /// How many.
+            count,
+        },
+        owner: "test",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_too_long_is_refused_and_the_writer_goes_on() {
+    let folder = Folder::new();
+    let schema = HistorySchema::new().totals::<ByName>();
+    let history = History::new(Arc::new(Embedded::open(folder.path(), schema, options()).unwrap()));
+    let source = Source::of_log("s", "l", "i");
+    let long = "n".repeat(70_000);
+    let error = history.fold(&source, [(1, long.clone(), ByName { count: 1 })]).await.unwrap_err();
+    assert_eq!(error.code(), "too_large", "{error}");
+    assert_eq!(history.totals::<ByName>(long.clone()).await.unwrap_err().code(), "too_large");
+    // A caller of the store itself is not checked before the writer.
+    let entries = vec![FoldEntry { position: 1, key: Value::Text(long), amounts: vec![1] }];
+    let unchecked = Fold { totals: ByName::DECLARATION, source: source.clone(), entries };
+    let error = history.store().fold(unchecked).await.unwrap_err();
+    assert!(matches!(error.code(), "too_large" | "internal"), "{error}");
+    history.fold(&source, [(1, "n".to_owned(), ByName { count: 1 })]).await.unwrap();
+    assert_eq!(history.totals::<ByName>("n".to_owned()).await.unwrap().unwrap().sums.count, 1);
+    history.close().await.unwrap();
+}
+
+macro_rules! visits {
+    ($name:ident, $days:literal, ($($lookups:tt)*)) => {
+        table! {
+            /// Visits of players.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $name = "visits" {
+                /// The player.
+                pub player_id: i64,
+                /// When.
+                pub at: Timestamp,
+                /// Where.
+                pub zone_id: i32,
+            }
+            partition: (player_id),
+            clustering: (at desc),
+            ttl: days($days) of at,
+            lookups: ($($lookups)*),
+            owner: "test",
+        }
+    };
+}
+visits!(LongVisit, 30, (by_zone(zone_id)));
+visits!(ShortVisit, 10, (by_zone(zone_id)));
+visits!(PlainVisit, 10, ());
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_whose_ttl_has_ended_changes_nothing() {
+    let folder = Folder::new();
+    let open = |schema| History::new(Arc::new(Embedded::open(folder.path(), schema, options()).unwrap()));
+    let at = Timestamp(NOW - 20 * 86_400_000);
+    let history = open(HistorySchema::new().table::<LongVisit>());
+    history.upsert(LongVisit { player_id: 1, at, zone_id: 5 }).await.unwrap();
+    drop(history);
+    let history = open(HistorySchema::new().table::<ShortVisit>());
+    let written = history.upsert(ShortVisit { player_id: 1, at, zone_id: 6 }).await.unwrap();
+    assert_eq!((written.rows, written.expired), (0, 1));
+    let found = history.range(ShortVisit::by_zone(5)).page(None).await.unwrap();
+    assert_eq!(found.rows, [ShortVisit { player_id: 1, at, zone_id: 5 }], "it was written to live 30 days");
+    drop(history);
+    let history = open(HistorySchema::new().table::<PlainVisit>());
+    let visit = |player_id, at| PlainVisit { player_id, at, zone_id: 6 };
+    let exists = PlainVisit { player_id: 1, at, zone_id: 5 };
+    assert_eq!(history.insert_if_absent(visit(1, at)).await.unwrap(), Inserted::No(exists));
+    assert_eq!(history.insert_if_absent(visit(2, at)).await.unwrap(), Inserted::Expired);
+    assert_eq!(history.get(PlainVisit::key(2, at)).await.unwrap(), None);
+    assert_eq!(history.insert_if_absent(visit(2, Timestamp(NOW))).await.unwrap(), Inserted::Yes);
 }
 
 mod older {

@@ -9,9 +9,11 @@ use folders::{Folder, options};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const FOLDER_VARIABLE: &str = "EMBERKEEP_HISTORY_CHILD_FOLDER";
-const ROUNDS_MAX: i64 = 5_000;
+/// The child is killed long before.
+const CHILD_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A child that is killed and waited for at the end.
 struct Running(Child);
@@ -29,7 +31,8 @@ async fn child() {
     let Ok(folder) = std::env::var(FOLDER_VARIABLE) else { return };
     let history = History::new(Arc::new(Embedded::open(folder, schema(), options()).unwrap()));
     let source = Source::of_log("s", "l", "i");
-    for number in 0..ROUNDS_MAX {
+    let begun = Instant::now();
+    for number in (0..).take_while(|_| begun.elapsed() < CHILD_TIME_MAX) {
         history.insert_many((0..3).map(|n| event(number, n, (number * 10 + n) as u128))).await.unwrap();
         let one = PlayerStats { total_kills: 1, ..Default::default() };
         history.fold(&source, [(number as u64 + 1, 7, one)]).await.unwrap();

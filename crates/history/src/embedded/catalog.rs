@@ -6,12 +6,14 @@
 //! key (day_bucket text), timestamp timestamp desc, event_id uuid asc
 //! window 86400000
 //! ttl 2592000000
+//! ttl_column timestamp
 //! column 1 damage int
 //! lookup 1 by_attacker attacker_id,day_bucket
 //! ```
 //!
 //! Ids are given once and never again to another column or lookup. `ttl` is the longest TTL that rows of the
-//! table were written with.
+//! table were written with; `ttl_column` is the column that it is counted from, `-` if from none. Windows are
+//! made from that column, so another one would look for rows in the wrong windows.
 
 use crate::error::{Error, Result};
 use crate::limits::WINDOWS_PER_TTL_MAX;
@@ -26,16 +28,22 @@ pub(super) struct Entry {
     pub(super) key: String,
     pub(super) window_ms: i64,
     pub(super) ttl_ms: i64,
+    /// `-` = none; empty in entries that were written without it.
+    pub(super) ttl_column: String,
     /// Id, name, type.
     pub(super) columns: Vec<(u16, String, String)>,
-    /// Id, name, partition. An id of 0 = removed by a declaration.
+    /// Id, name, partition; only those that the last declaration had.
     pub(super) lookups: Vec<(u8, String, String)>,
+    /// The highest id that a lookup was given.
     pub(super) last_lookup: u8,
 }
 
 impl Entry {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!("key {}\nwindow {}\nttl {}\n", self.key, self.window_ms, self.ttl_ms);
+        if !self.ttl_column.is_empty() {
+            writeln!(text, "ttl_column {}", self.ttl_column).expect("a String takes it");
+        }
         for (id, name, kind) in &self.columns {
             writeln!(text, "column {id} {name} {kind}").expect("a String takes it");
         }
@@ -63,6 +71,7 @@ impl Entry {
                 "key" => entry.key = rest.to_owned(),
                 "window" => entry.window_ms = rest.parse().ok()?,
                 "ttl" => entry.ttl_ms = rest.parse().ok()?,
+                "ttl_column" => entry.ttl_column = rest.to_owned(),
                 "last_lookup" => entry.last_lookup = rest.parse().ok()?,
                 "column" => {
                     entry.columns.push((part()?.parse().ok()?, part()?.to_owned(), part()?.to_owned()))
@@ -114,17 +123,14 @@ impl Entry {
         if is_new {
             entry.key.clone_from(&key);
         }
-        let windowed = table.window_column().is_some();
-        if entry.key != key || windowed != (entry.window_ms != 0) {
+        if entry.key != key {
             return Err(Error::SchemaMismatch {
                 table: table.name.to_owned(),
-                problem: format!(
-                    "its key is ({}) in the folder and ({key}) in the declaration, or its TTL is counted from another time",
-                    entry.key
-                ),
+                problem: format!("its key is {} in the folder and {key} in the declaration", entry.key),
                 remedy: "a key cannot change; declare a new table and copy the rows",
             });
         }
+        entry.check_ttl_column(table)?;
         entry.ttl_ms = entry.ttl_ms.max(match table.ttl {
             RowTtl::Persistent => 0,
             RowTtl::Written { ms } | RowTtl::Since { ms, .. } => ms,
@@ -152,6 +158,25 @@ impl Entry {
             }
         }
         Ok((entry, if is_new { Vec::new() } else { missing }))
+    }
+
+    /// Compares the column that the TTL is counted from, and notes it.
+    fn check_ttl_column(&mut self, table: &TableDeclaration) -> Result<()> {
+        let declared = table.window_column().unwrap_or("-");
+        let is_windowed = declared != "-";
+        let is_known = !self.ttl_column.is_empty();
+        if is_windowed != (self.window_ms != 0) || is_known && self.ttl_column != declared {
+            let stored = if is_known { &self.ttl_column } else { "another one" };
+            return Err(Error::SchemaMismatch {
+                table: table.name.to_owned(),
+                problem: format!(
+                    "its TTL is counted from the column {stored} in the folder and {declared} in the declaration (- is none)"
+                ),
+                remedy: "this cannot change; declare a new table and copy the rows",
+            });
+        }
+        self.ttl_column = declared.to_owned();
+        Ok(())
     }
 
     /// The entry of totals after a declaration was applied.
@@ -196,6 +221,50 @@ fn window_ms(table: &TableDeclaration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use emberkeep_schema::{Table as _, Timestamp};
+
+    macro_rules! matches_with_ttl {
+        ($name:ident, $($ttl:tt)+) => {
+            emberkeep_schema::table! {
+                /// Matches.
+                #[derive(Clone, Debug, PartialEq)]
+                pub(crate) struct $name = "matches" {
+                    /// The map.
+                    pub map: String,
+                    /// When it began.
+                    pub begun: Timestamp,
+                    /// When it ended.
+                    pub ended: Timestamp,
+                }
+                partition: (map),
+                clustering: (begun desc, ended desc),
+                ttl: $($ttl)+,
+                owner: "arena",
+            }
+        };
+    }
+    matches_with_ttl!(SinceBegun, days(30) of begun);
+    matches_with_ttl!(SinceEnded, days(30) of ended);
+    matches_with_ttl!(Shorter, days(3) of begun);
+    matches_with_ttl!(SinceWritten, days(30));
+
+    #[test]
+    fn the_column_of_a_ttl_cannot_change() {
+        let (stored, _) = Entry::with_table(None, SinceBegun::DECLARATION).unwrap();
+        let stored = Entry::from_bytes(&stored.to_bytes()).unwrap();
+        let apply = |declaration| Entry::with_table(Some(stored.clone()), declaration);
+        for other in [SinceEnded::DECLARATION, SinceWritten::DECLARATION] {
+            let error = apply(other).unwrap_err();
+            assert!(
+                matches!(&error, Error::SchemaMismatch { problem, .. } if problem.contains("begun")),
+                "{error}"
+            );
+        }
+        assert_eq!(apply(Shorter::DECLARATION).unwrap().0, stored, "the longest TTL stays");
+        let without = Entry { ttl_column: String::new(), ..stored.clone() };
+        let (noted, _) = Entry::with_table(Some(without), SinceBegun::DECLARATION).unwrap();
+        assert_eq!(noted, stored);
+    }
 
     #[test]
     fn an_entry_is_read_as_it_was_written() {
@@ -203,6 +272,7 @@ mod tests {
             key: "(day text), at timestamp desc".into(),
             window_ms: HOUR_MS,
             ttl_ms: 5,
+            ttl_column: "at".into(),
             columns: vec![
                 (1, "name".into(), "text".into()),
                 (7, "best".into(), "frozen<list<frozen<tuple<int, text>>>>".into()),

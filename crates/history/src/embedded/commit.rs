@@ -5,8 +5,10 @@ use super::open::{BATCH_KEY, window_key};
 use super::row::{self, Stored};
 use super::table::{OpenTable, keyspace_name, open_keyspace};
 use super::{Shared, store_error};
-use crate::contract::{Write, Written};
+use crate::contract::{Inserted, RawRow, Write, Written};
 use crate::error::Result;
+use crate::limits::STORE_KEY_BYTES_MAX;
+use crate::validate;
 use emberkeep_schema::Value;
 use fjall::{Keyspace, PersistMode, Slice};
 use std::collections::HashMap;
@@ -60,6 +62,12 @@ impl<'s> Commit<'s> {
         self.operations.truncate(mark.operations);
         self.rows = mark.rows;
         self.changed.clear();
+    }
+
+    /// Refuses keys that the store below cannot hold. Its own check of them is a panic.
+    pub(super) fn check_keys(&self, since: Mark) -> Result<()> {
+        let longest = self.operations[since.operations..].iter().map(|operation| operation.key.len()).max();
+        validate::limit("a key".into(), longest.unwrap_or(0), "bytes", STORE_KEY_BYTES_MAX)
     }
 
     pub(super) fn put(&mut self, keyspace: &Keyspace, key: Vec<u8>, value: Vec<u8>) {
@@ -127,10 +135,7 @@ impl<'s> Commit<'s> {
         reads: bool,
         now: i64,
     ) -> Result<bool> {
-        let expires = table.expires(row, now);
-        if expires != 0 && expires <= now {
-            return Ok(false);
-        }
+        let Some(expires) = table.expires_after(row, now) else { return Ok(false) };
         let keyspace = self.window(table, table.window_of(row))?;
         let incomplete = || table.damaged("a row without its key reached the writer");
         let key = table.rows.key_of_row(row).ok_or_else(incomplete)?;
@@ -146,6 +151,10 @@ impl<'s> Commit<'s> {
     }
 
     fn upsert(&mut self, table: &OpenTable, row: &[Option<Value>], now: i64) -> Result<bool> {
+        // A row that is not written leaves the stored one as it is, with its lookup entries.
+        if table.expires_after(row, now).is_none() {
+            return Ok(false);
+        }
         let mut unknown = Vec::new();
         if let Some(keyspace) = table.existing(table.window_of(row))
             && let Some(key) = table.rows.key_of_row(row)
@@ -153,7 +162,9 @@ impl<'s> Commit<'s> {
         {
             let damaged = || table.damaged("a row does not have its checksum");
             let stored = Stored::read(&key, &bytes).ok_or_else(damaged)?;
-            unknown = stored.unknown(|id| table.knows(id)).ok_or_else(damaged)?;
+            if !stored.is_expired(now) {
+                unknown = stored.unknown(|id| table.knows(id)).ok_or_else(damaged)?;
+            }
             self.remove_lookups(table, &keyspace, &key, &bytes)?;
         }
         self.insert(table, row, &unknown, true, now)
@@ -208,16 +219,19 @@ impl<'s> Commit<'s> {
         table: &OpenTable,
         row: &[Option<Value>],
         now: i64,
-    ) -> Result<Option<Vec<Option<Value>>>> {
+    ) -> Result<Inserted<RawRow>> {
         if let Some(keyspace) = table.existing(table.window_of(row))
             && let Some(key) = table.rows.key_of_row(row)
             && let Some(bytes) = self.current(table, &keyspace, &key)?
             && let Some(existing) = table.read_row(&key, &bytes, now)?
         {
-            return Ok(Some(existing));
+            return Ok(Inserted::No(existing));
         }
-        self.rows += usize::from(self.insert(table, row, &[], true, now)?);
-        Ok(None)
+        if !self.insert(table, row, &[], true, now)? {
+            return Ok(Inserted::Expired);
+        }
+        self.rows += 1;
+        Ok(Inserted::Yes)
     }
 
     /// Commits under the number after `last`, which it returns.

@@ -44,6 +44,11 @@ fn busy(folder: &Path, file: &mut File) -> Error {
         Some(pid) => format!("process {pid}"),
         None => "another process".to_owned(),
     };
+    in_use(folder, &holder)
+}
+
+/// The error of a folder that another one uses.
+pub(super) fn in_use(folder: &Path, holder: &str) -> Error {
     let problem =
         format!("it is in use by {holder}; a folder has one writer, stop that one or choose another folder");
     Error::Folder { path: folder.display().to_string(), problem }

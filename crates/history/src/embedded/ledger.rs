@@ -71,16 +71,17 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger of a folder and compares it with `stored`, the last batch of the store below.
+    /// Opens the ledger of a folder and compares it with `stored`, the last batch of the store below, which is
+    /// synced.
     pub(super) fn open(folder: &Path, stored: Option<Batch>, accept_loss: bool) -> Result<Ledger> {
         let path = folder.join(LEDGER_NAME);
         let boot = boot_id();
         let stored_batch = stored.unwrap_or_default();
-        let fresh = Slot { batch: stored_batch, synced: 0, boot };
+        let fresh = Slot { batch: stored_batch, synced: stored_batch.number, boot };
         if !accept_loss {
             match read(&path)? {
                 Some(slot) => compare(folder, slot, stored_batch, boot)?,
-                None if stored.is_some() => return Err(damaged(&path, "it is missing".into())),
+                None if stored.is_some() => return Err(lost(&path, "it is missing".into())),
                 None => {}
             }
         }
@@ -133,7 +134,7 @@ fn read(path: &PathBuf) -> Result<Option<Slot>> {
     };
     let slots = bytes.chunks(SLOT_BYTES).take(2).filter_map(parse);
     let newest = slots.max_by_key(|slot| (slot.batch.number, slot.synced));
-    newest.map(Some).ok_or_else(|| damaged(path, "no entry of it has its checksum".into()))
+    newest.map(Some).ok_or_else(|| lost(path, "no entry of it has its checksum".into()))
 }
 
 fn parse(bytes: &[u8]) -> Option<Slot> {
@@ -152,19 +153,19 @@ fn parse(bytes: &[u8]) -> Option<Slot> {
 fn compare(folder: &Path, slot: Slot, stored: Batch, boot: Uuid) -> Result<()> {
     let required = if slot.boot == boot { slot.batch.number } else { slot.synced };
     if stored.number < required {
-        let lost = required - stored.number;
+        let missing = required - stored.number;
         let problem = format!(
-            "its journal (*.jnl) ends at batch {}, but batch {required} was acknowledged: {lost} batches are missing",
+            "its journal (*.jnl) ends at batch {}, but batch {required} was acknowledged: {missing} batches are missing",
             stored.number
         );
-        return Err(damaged(folder, problem));
+        return Err(lost(folder, problem));
     }
     if stored.number < slot.batch.number {
         let lost = slot.batch.number - stored.number;
         tracing::warn!(folder = %folder.display(), lost, "the last batches before the machine stopped were not synced and are lost");
     }
     if stored.number == slot.batch.number && stored.chain != slot.batch.chain {
-        return Err(damaged(
+        return Err(lost(
             folder,
             "the checksum over its batches differs: files of two folders were mixed".into(),
         ));
@@ -179,8 +180,15 @@ fn boot_id() -> Uuid {
 }
 
 /// What to do about damage.
-pub(super) const REMEDY: &str =
+pub(super) const REMEDY: &str = "restore the folder from a copy";
+/// What to do about missing batches: the rest of the store is sound.
+const REMEDY_OF_LOSS: &str =
     "restore the folder from a copy, or open it with `accept_loss` to go on with what is left";
+
+/// Batches are missing, or it cannot be shown that none is.
+pub(super) fn lost(place: &Path, problem: String) -> Error {
+    Error::Damaged { place: place.display().to_string(), problem, remedy: REMEDY_OF_LOSS }
+}
 
 pub(super) fn damaged(place: &Path, problem: String) -> Error {
     Error::Damaged { place: place.display().to_string(), problem, remedy: REMEDY }
@@ -213,7 +221,8 @@ mod tests {
         assert!(error.to_string().contains("1 batches are missing"), "{error}");
         let mixed = Batch { chain: 7, ..second };
         assert!(matches!(Ledger::open(&folder, Some(mixed), false), Err(Error::Damaged { .. })));
-        assert_eq!(Ledger::open(&folder, Some(second), false).unwrap().last(), second);
+        let ledger = Ledger::open(&folder, Some(second), false).unwrap();
+        assert_eq!((ledger.last(), ledger.slot.synced), (second, 2), "what was synced stays synced");
         assert_eq!(Ledger::open(&folder, Some(first), true).unwrap().last(), first);
         Ledger::open(&folder, Some(first), false).unwrap();
         std::fs::remove_dir_all(folder).unwrap();

@@ -9,7 +9,9 @@
 mod catalog;
 mod clock;
 mod commit;
+mod flush;
 mod folder_lock;
+mod journal_files;
 mod ledger;
 mod open;
 mod options;
@@ -26,14 +28,15 @@ pub use open::HistorySchema;
 pub use options::{Durability, Options};
 
 use crate::contract::{
-    Fold, Folded, HistoryStore, Pending, RangeRequest, RawPage, RawRow, RawTotals, Source, Stats, Write,
-    Written,
+    Fold, Folded, HistoryStore, Inserted, Pending, RangeRequest, RawPage, RawRow, RawTotals, Source, Stats,
+    Write, Written,
 };
 use crate::error::{Error, Result};
 use clock::Ticker;
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use fjall::Database;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use table::OpenTable;
@@ -53,6 +56,8 @@ struct Shared {
     tables: HashMap<&'static str, OpenTable>,
     totals: HashMap<&'static str, OpenTotals>,
     ticker: Ticker,
+    /// The lock of the folder. Last, because the fields above have the files of the store below open.
+    _lock: File,
 }
 
 impl Shared {
@@ -93,8 +98,7 @@ impl Embedded {
     pub fn open(folder: impl AsRef<Path>, schema: HistorySchema, options: Options) -> Result<Embedded> {
         let opened = open::open(folder.as_ref(), schema, &options)?;
         let shared = Arc::new(opened.shared);
-        let writer =
-            WriterHandle::start(shared.clone(), opened.ledger, opened.lock, opened.catalog, &options)?;
+        let writer = WriterHandle::start(shared.clone(), opened.ledger, opened.catalog, &options)?;
         Ok(Embedded { shared, writer })
     }
 
@@ -144,10 +148,12 @@ impl HistoryStore for Embedded {
         &self,
         table: &'static TableDeclaration,
         row: RawRow,
-    ) -> Pending<'_, Result<Option<RawRow>>> {
+    ) -> Pending<'_, Result<Inserted<RawRow>>> {
         Box::pin(async move {
             self.shared.table(table)?;
-            Ok(self.writer.submit(Change::InsertIfAbsent { table, row }, 1).await?.existing)
+            let outcome = self.writer.submit(Change::InsertIfAbsent { table, row }, 1).await?;
+            let missing = || Error::Internal { reason: "a conditional insert without a result".into() };
+            outcome.inserted.ok_or_else(missing)
         })
     }
 

@@ -6,18 +6,25 @@ use super::ledger::{Batch, Ledger, damaged, folder_error};
 use super::options::Options;
 use super::table::{OpenTable, keyspace_name, open_keyspace};
 use super::totals::OpenTotals;
-use super::{Shared, folder_lock, store_error, store_files};
+use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
-use crate::limits::{STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
+use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
-use fjall::{Database, Keyspace};
+use fjall::{Database, Keyspace, PersistMode};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::path::Path;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const STORE_FOLDER: &str = "store";
 const CATALOG: &str = "ember_catalog";
 const JOURNAL_COPY: &str = "journal-before-recovery";
+const UNFINISHED_COPY: &str = "journal-before-recovery.unfinished";
+const COPY_BLOCK_BYTES: usize = 64 * 1024;
+/// Between two tries to open a store that is still being closed.
+const OPEN_POLL: Duration = Duration::from_millis(10);
 pub(super) const CLEAN_NAME: &str = "CLEAN";
 pub(super) const BATCH_KEY: &str = "batch";
 
@@ -73,17 +80,23 @@ impl HistorySchema {
 pub(super) struct Opened {
     pub(super) shared: Shared,
     pub(super) ledger: Ledger,
-    pub(super) lock: File,
     pub(super) catalog: Keyspace,
 }
 
 pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> Result<Opened> {
     schema.check_names()?;
+    if !(1..=u32::MAX as usize).contains(&options.queue_rows_max) {
+        let problem = format!("{}, expected 1 to {}", options.queue_rows_max, u32::MAX);
+        return Err(Error::invalid("queue_rows_max", problem));
+    }
     fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let lock = folder_lock::take(folder)?;
     let store = folder.join(STORE_FOLDER);
     let copy = keep_journal(folder, &store)?;
     store_files::check(&store)?;
+    if !options.accept_loss {
+        journal_files::check(&store)?;
+    }
     let database = open_database(folder, &store)?;
     let catalog = open_keyspace(&database, CATALOG)?;
     let stored = catalog.get(BATCH_KEY).map_err(|error| store_error(CATALOG, &error))?;
@@ -93,6 +106,8 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
         ),
         None => None,
     };
+    // The ledger will say that all of it is on disk. What a killed process wrote may not be there yet.
+    database.persist(PersistMode::SyncAll).map_err(|error| store_error("a sync", &error))?;
     let ledger = Ledger::open(folder, stored, options.accept_loss)?;
     let shared = Shared {
         tables: open_tables(&database, &catalog, &schema)?,
@@ -100,6 +115,7 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
         database,
         folder: folder.to_owned(),
         ticker: Ticker::new(options.clock.clone()),
+        _lock: lock,
     };
     if let Some(copy) = copy {
         fs::remove_dir_all(&copy).map_err(|error| folder_error(&copy, &error))?;
@@ -108,12 +124,12 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
     if clean.exists() {
         fs::remove_file(&clean).map_err(|error| folder_error(&clean, &error))?;
     }
-    Ok(Opened { shared, ledger, lock, catalog })
+    Ok(Opened { shared, ledger, catalog })
 }
 
 /// After a crash the store below repairs its journal in place, and cuts it off at damage. A copy of its files
 /// is kept until the ledger has shown that nothing is missing. A copy of an earlier, failed open stays.
-fn keep_journal(folder: &Path, store: &Path) -> Result<Option<std::path::PathBuf>> {
+fn keep_journal(folder: &Path, store: &Path) -> Result<Option<PathBuf>> {
     let copy = folder.join(JOURNAL_COPY);
     if copy.exists() {
         return Ok(Some(copy));
@@ -122,25 +138,57 @@ fn keep_journal(folder: &Path, store: &Path) -> Result<Option<std::path::PathBuf
         return Ok(None);
     }
     let failed = |error: std::io::Error| folder_error(&copy, &error);
-    fs::create_dir(&copy).map_err(failed)?;
+    // Under its own name only when it is complete.
+    let unfinished = folder.join(UNFINISHED_COPY);
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).map_err(failed)?;
+    }
+    fs::create_dir(&unfinished).map_err(failed)?;
     for entry in fs::read_dir(store).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|extension| extension == "jnl")
             && let Some(name) = path.file_name()
         {
-            fs::copy(&path, copy.join(name)).map_err(failed)?;
+            copy_written(&path, &unfinished.join(name)).map_err(failed)?;
         }
     }
+    fs::rename(&unfinished, &copy).map_err(failed)?;
     Ok(Some(copy))
+}
+
+/// Copies a file without its zeros: a journal has 64 MB reserved and is mostly empty.
+fn copy_written(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (mut source, target) = (File::open(from)?, File::create(to)?);
+    let (mut block, zeros, mut at) = (vec![0; COPY_BLOCK_BYTES], vec![0; COPY_BLOCK_BYTES], 0);
+    loop {
+        let count = source.read(&mut block)?;
+        if count == 0 {
+            break;
+        }
+        if block[..count] != zeros[..count] {
+            target.write_all_at(&block[..count], at)?;
+        }
+        at += count as u64;
+    }
+    target.set_len(at)?;
+    target.sync_all()
 }
 
 fn open_database(folder: &Path, store: &Path) -> Result<Database> {
     let open = || {
         Database::builder(store).cache_size(STORE_CACHE_BYTES).max_journaling_size(STORE_JOURNAL_BYTES).open()
     };
+    let begun = Instant::now();
     // The store below panics on some kinds of damage.
-    match std::panic::catch_unwind(open) {
+    let mut opened = std::panic::catch_unwind(open);
+    // It has a lock of its own, which the kernel may free after ours.
+    while matches!(opened, Ok(Err(fjall::Error::Locked))) && begun.elapsed() < LOCK_WAIT {
+        std::thread::sleep(OPEN_POLL);
+        opened = std::panic::catch_unwind(open);
+    }
+    match opened {
         Ok(Ok(database)) => Ok(database),
+        Ok(Err(fjall::Error::Locked)) => Err(folder_lock::in_use(folder, "another process")),
         Ok(Err(error)) => match store_error(&store.display().to_string(), &error) {
             Error::Stopped { reason } => {
                 Err(Error::Folder { path: folder.display().to_string(), problem: reason })

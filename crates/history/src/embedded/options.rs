@@ -28,7 +28,8 @@ pub struct Options {
     pub queue_wait: Duration,
     /// Free space below which writes are refused.
     pub free_bytes_min: u64,
-    /// Opens a damaged folder with what is left of it. What is lost stays lost: restore a copy instead if there is one.
+    /// Opens a folder although batches are missing from its journal, with what is left. What is lost stays lost:
+    /// restore a copy instead if there is one. Other damage is an error all the same.
     pub accept_loss: bool,
 }
 

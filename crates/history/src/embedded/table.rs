@@ -127,8 +127,12 @@ impl OpenTable {
         row
     }
 
-    /// When a row expires if it is written now; 0 = never.
-    pub(super) fn expires(&self, row: &[Option<Value>], now: i64) -> i64 {
+    /// When a row expires if it is written now, 0 = never; `None` if its TTL has ended already.
+    pub(super) fn expires_after(&self, row: &[Option<Value>], now: i64) -> Option<i64> {
+        Some(self.expires(row, now)).filter(|expires| *expires == 0 || *expires > now)
+    }
+
+    fn expires(&self, row: &[Option<Value>], now: i64) -> i64 {
         match self.declaration.ttl {
             RowTtl::Persistent => 0,
             RowTtl::Written { ms } => now.saturating_add(ms),

@@ -10,22 +10,23 @@
 //! ends writing: what the store below has on disk is not certain then.
 
 use super::commit::Commit;
+use super::flush::flush;
 use super::ledger::Ledger;
 use super::open::CLEAN_NAME;
 use super::options::{Durability, Options};
 use super::{Shared, retention, store_error, totals};
-use crate::contract::{Fold, Folded, RawRow, Source, Stats, Write, Written};
+use crate::contract::{Fold, Folded, Inserted, RawRow, Source, Stats, Write, Written};
 use crate::error::{Error, Result};
 use crate::limits::{COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY};
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration};
 use fjall::{Keyspace, PersistMode};
 use parking_lot::Mutex;
-use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// A change that the writer makes.
 pub(super) enum Change {
@@ -48,7 +49,7 @@ impl Change {
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) written: Written,
-    pub(super) existing: Option<RawRow>,
+    pub(super) inserted: Option<Inserted<RawRow>>,
     pub(super) folded: Folded,
 }
 
@@ -75,6 +76,8 @@ pub(super) struct WriterHandle {
     places: Arc<Semaphore>,
     counters: Arc<Counters>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// How the writer ended; set after everything that it held was released.
+    ended: watch::Receiver<Option<Result<()>>>,
     queue_rows_max: usize,
     queue_wait: Duration,
 }
@@ -83,14 +86,12 @@ impl WriterHandle {
     pub(super) fn start(
         shared: Arc<Shared>,
         ledger: Ledger,
-        lock: File,
         catalog: Keyspace,
         options: &Options,
     ) -> Result<WriterHandle> {
         let (sender, receiver) = channel();
         let counters = Arc::new(Counters::default());
         let writer = Writer {
-            shared,
             ledger,
             catalog,
             counters: counters.clone(),
@@ -101,16 +102,21 @@ impl WriterHandle {
             sweeps: retention::Sweeps::default(),
             unsynced: false,
             bytes_since_rotation: 0,
-            _lock: lock,
+            shared,
         };
-        let thread =
-            std::thread::Builder::new().name("history-writer".into()).spawn(move || writer.run(receiver));
+        let (end, ended) = watch::channel(None);
+        let run = move || {
+            let result = writer.run(&receiver);
+            let _ = end.send(Some(result));
+        };
+        let thread = std::thread::Builder::new().name("history-writer".into()).spawn(run);
         let thread = thread.map_err(|error| Error::Stopped { reason: error.to_string() })?;
         Ok(WriterHandle {
             requests: Mutex::new(Some(sender)),
             places: Arc::new(Semaphore::new(options.queue_rows_max)),
             counters,
             thread: Mutex::new(Some(thread)),
+            ended,
             queue_rows_max: options.queue_rows_max,
             queue_wait: options.queue_wait,
         })
@@ -118,6 +124,9 @@ impl WriterHandle {
 
     /// Passes a change to the writer and waits until it is committed.
     pub(super) async fn submit(&self, change: Change, rows: usize) -> Result<Outcome> {
+        if self.is_closed() {
+            return Err(Error::Closed);
+        }
         let permits = rows.min(self.queue_rows_max) as u32;
         let places = match self.places.clone().try_acquire_many_owned(permits) {
             Ok(places) => places,
@@ -159,20 +168,19 @@ impl WriterHandle {
         self.counters.closed.load(Ordering::Acquire)
     }
 
+    /// Ends the writer. All callers get the same result, also those that come later or whose call was dropped.
     pub(super) async fn close(&self) -> Result<()> {
-        if self.counters.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
+        self.counters.closed.store(true, Ordering::Release);
+        // The sender is taken before the last request is sent, so nothing can stand behind it in the queue.
+        let requests = self.requests.lock().take();
+        if let Some(requests) = requests {
+            let request = Request { change: Change::Close, rows: 0, reply: oneshot::channel().0 };
+            let _ = requests.send(request);
         }
-        let closed = self.submit(Change::Close, 0).await.map(drop);
-        self.requests.lock().take();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
-            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-            if !matches!(joined, Ok(Ok(()))) {
-                return Err(Error::Stopped { reason: "the writer panicked".into() });
-            }
+        match self.ended.clone().wait_for(Option::is_some).await {
+            Ok(ended) => ended.clone().unwrap_or(Ok(())),
+            Err(_) => Err(Error::Stopped { reason: "the writer panicked".into() }),
         }
-        closed
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -201,7 +209,6 @@ impl Drop for WriterHandle {
 }
 
 struct Writer {
-    shared: Arc<Shared>,
     ledger: Ledger,
     catalog: Keyspace,
     counters: Arc<Counters>,
@@ -212,11 +219,12 @@ struct Writer {
     sweeps: retention::Sweeps,
     unsynced: bool,
     bytes_since_rotation: u64,
-    _lock: File,
+    /// Has the folder's lock, so it is released last.
+    shared: Arc<Shared>,
 }
 
 impl Writer {
-    fn run(mut self, requests: Receiver<Request>) {
+    fn run(mut self, requests: &Receiver<Request>) -> Result<()> {
         let (mut synced, mut retained) = (Instant::now(), Instant::now());
         let mut checked = None;
         loop {
@@ -227,18 +235,18 @@ impl Writer {
             let first = match requests.recv_timeout(SYNC_EVERY.saturating_sub(synced.elapsed())) {
                 Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             if let Some(first) = first
-                && self.serve(first, &requests)
+                && let Some(closed) = self.serve(first, requests)
             {
-                return;
+                return closed;
             }
             if synced.elapsed() >= SYNC_EVERY {
                 self.sync();
                 synced = Instant::now();
             }
-            if retained.elapsed() >= RETENTION_EVERY {
+            if retained.elapsed() >= RETENTION_EVERY && self.stopped.is_none() {
                 if let Err(error) = self.retain() {
                     tracing::warn!(%error, "retention failed");
                 }
@@ -247,21 +255,18 @@ impl Writer {
         }
     }
 
-    /// Serves a request and what waits behind it. `true` = the store was closed.
-    fn serve(&mut self, first: Request, requests: &Receiver<Request>) -> bool {
+    /// Serves a request and what waits behind it. `Some` = the store was closed.
+    fn serve(&mut self, first: Request, requests: &Receiver<Request>) -> Option<Result<()>> {
         let (mut next, mut group, mut rows) = (Some(first), Vec::new(), 0);
         while let Some(request) = next.take() {
             if matches!(request.change, Change::Close) {
                 self.commit_group(std::mem::take(&mut group));
-                let closed = self.shut_down();
-                self.counters.queued.fetch_sub(request.rows, Ordering::Relaxed);
-                let _ = request.reply.send(closed.map(|()| Outcome::default()));
-                return true;
+                return Some(self.shut_down());
             }
             if !request.change.is_blind() {
                 self.commit_group(std::mem::take(&mut group));
                 self.commit_group(vec![request]);
-                return false;
+                return None;
             }
             rows += request.rows;
             group.push(request);
@@ -270,7 +275,7 @@ impl Writer {
             }
         }
         self.commit_group(group);
-        false
+        None
     }
 
     fn commit_group(&mut self, group: Vec<Request>) {
@@ -303,7 +308,8 @@ impl Writer {
         let mut results = Vec::with_capacity(count);
         for change in changes {
             let mark = commit.mark();
-            let result = make(&mut commit, &shared, change, now);
+            let result = guarded(|| make(&mut commit, &shared, change, now));
+            let result = result.and_then(|outcome| commit.check_keys(mark).map(|()| outcome));
             if result.is_err() {
                 commit.undo(mark);
             }
@@ -326,8 +332,13 @@ impl Writer {
         };
         let rows = commit.rows as u64;
         self.bytes_since_rotation += commit.bytes();
-        let finished = commit.finish(self.ledger.last(), mode);
-        let batch = finished.map_err(|error| self.stop(store_error("a commit", &error)))?;
+        let last = self.ledger.last();
+        // What a commit that panicked has written is not certain.
+        let finished = catch_unwind(AssertUnwindSafe(|| commit.finish(last, mode))).map_err(|panic| {
+            Error::Stopped { reason: format!("a commit panicked: {}", panic_text(&*panic)) }
+        });
+        let finished = finished.and_then(|result| result.map_err(|error| store_error("a commit", &error)));
+        let batch = finished.map_err(|error| self.stop(error))?;
         let noted = match self.durability {
             Durability::Always => self.ledger.committed(batch).and_then(|()| self.ledger.synced()),
             Durability::EverySec => self.ledger.committed(batch),
@@ -377,6 +388,10 @@ impl Writer {
     }
 
     fn retain(&mut self) -> Result<()> {
+        guarded(|| self.drop_expired())
+    }
+
+    fn drop_expired(&mut self) -> Result<()> {
         let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
         let mut sweeps = std::mem::take(&mut self.sweeps);
         let now = shared.ticker.now();
@@ -387,6 +402,10 @@ impl Writer {
         if !commit.is_empty() {
             self.finish(commit)?;
         }
+        // The files of a window are removed at once: a power failure must not leave a catalog that still names it.
+        if !windows.is_empty() {
+            self.sync_all().map_err(|error| self.stop(error))?;
+        }
         for keyspace in windows {
             let name = keyspace.name().to_string();
             let deleted = shared.database.delete_keyspace(keyspace);
@@ -396,20 +415,24 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is in memory to files, so that the next open has no journal to read.
     fn shut_down(&mut self) -> Result<()> {
+        guarded(|| self.write_everything())
+    }
+
+    /// Writes what is in memory to files, so that the next open has no journal to read.
+    fn write_everything(&mut self) -> Result<()> {
         if let Some(error) = &self.stopped {
             return Err(error.clone());
         }
+        // First, because it shows whether the store below has failed.
+        self.sync_all()?;
         let windows = self.shared.tables.values().flat_map(|table| {
             let windows = table.windows.read();
             windows.values().cloned().collect::<Vec<_>>()
         });
         let totals = self.shared.totals.values().map(|totals| totals.keyspace.clone());
-        for keyspace in windows.chain(totals).chain([self.catalog.clone()]) {
-            let rotated = keyspace.rotate_memtable_and_wait();
-            rotated.map_err(|error| store_error(keyspace.name(), &error))?;
-        }
+        let keyspaces: Vec<_> = windows.chain(totals).chain([self.catalog.clone()]).collect();
+        flush(&self.shared.database, &keyspaces)?;
         self.sync_all()?;
         let clean = self.shared.folder.join(CLEAN_NAME);
         std::fs::write(&clean, b"").map_err(|error| super::ledger::folder_error(&clean, &error))
@@ -430,6 +453,18 @@ impl Writer {
     }
 }
 
+/// Runs a part of the writer's work whose panic leaves nothing behind.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|panic| Err(Error::Internal { reason: panic_text(&*panic) }))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a text").to_owned()
+}
+
 fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     match change {
@@ -438,7 +473,7 @@ fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> R
             outcome.written = commit.write(shared.table(table)?, writes, reads, now)?;
         }
         Change::InsertIfAbsent { table, row } => {
-            outcome.existing = commit.insert_if_absent(shared.table(table)?, &row, now)?;
+            outcome.inserted = Some(commit.insert_if_absent(shared.table(table)?, &row, now)?);
         }
         Change::Fold(fold) => outcome.folded = totals::fold(commit, shared.totals(fold.totals)?, &fold, now)?,
         Change::CloseSource { totals, source } => shared.totals(totals)?.close(commit, &source),

@@ -44,6 +44,9 @@ pub(super) async fn rows_over_the_limits(history: &History) {
     assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
     let error = history.insert(Name { name: "n".repeat(9_000), player_id: 1 }).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
+    // Zero bytes stand doubled in a key.
+    let error = history.insert(Name { name: "\0".repeat(5_000), player_id: 1 }).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
 }
 
 pub(super) async fn cursors_that_were_changed(history: &History) {
@@ -85,6 +88,11 @@ pub(super) async fn ranges_out_of_bounds(history: &History) {
     }
     let error = history.range(CombatEvent::partition(day)).equal(7_i64).page(None).await.unwrap_err();
     assert!(error.to_string().contains("expected timestamp"), "{error}");
+    let absent = history.range(CombatEvent::partition(day)).equal(None::<Timestamp>);
+    let error = absent.page(None).await.unwrap_err();
+    assert!(error.to_string().contains("combat_events.timestamp"), "{error}");
+    let error = history.range(Name::partition("n".repeat(9_000))).page(None).await.unwrap_err();
+    assert_eq!(error.code(), "too_large", "{error}");
     let error = history.range(Name::partition("n")).equal(7_i64).page(None).await.unwrap_err();
     assert_eq!(error.code(), "invalid", "{error}");
 }
@@ -106,6 +114,8 @@ pub(super) async fn entries_out_of_order(history: &History) {
         vec![(2, 330, stats()), (1, 330, stats())],
         vec![(0, 330, stats())],
         vec![(1, 330, stats()), (1, 330, stats())],
+        vec![(1 << 63, 330, stats())],
+        vec![(1, 330, stats()), (u64::MAX, 330, stats())],
     ];
     for entries in entries {
         let error = history.fold(&source, entries).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! What every store does with sound input.
 
-use super::{CombatEvent, HitType, NOW, Name, PlayerStats, Profile, event};
+use super::{CombatEvent, NOW, Name, PlayerStats, Profile, event};
 use crate::{History, Inserted, Query, Source};
 use emberkeep_schema::{Day, Table, Timestamp};
 use std::collections::BTreeSet;
@@ -264,5 +264,4 @@ pub(super) async fn closed_sources(history: &History) {
     let error = history.fold(&source, [(2, 240, kills(1))]).await.unwrap_err();
     assert_eq!(error.code(), "source_closed");
     assert_eq!(kills_of(history, 240).await, 1);
-    assert_eq!(event(1, 1, 1).hit_type, HitType::Critical);
 }
