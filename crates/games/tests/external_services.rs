@@ -17,9 +17,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// How far the engine's estimate of the server's time may be off here: both run on one machine. The commit
-/// allows for 100 ms.
-const CLOCK_ERROR_MAX: Duration = Duration::from_millis(10);
 const FIELD: Field = Field { world: 0, channel: 1, map: 1, instance: Uuid::nil() };
 
 /// A server, our store on it and a tenant.
@@ -220,8 +217,7 @@ async fn both_reactor_services_see_each_others_reactors() {
     // Theirs goes, and its spot cools down for us too.
     assert!(theirs.destroy(external));
     let cooling = ours.create(stage.tenant, CreateRequest::new(FIELD, 2_000, -7, 30)).await.unwrap_err();
-    // The engine's time is an estimate of the server's, which may be a little behind.
-    let longest = Duration::from_secs(60) + CLOCK_ERROR_MAX;
+    let longest = Duration::from_secs(60);
     let is_theirs = matches!(cooling, ReactorError::OnCooldown { remaining } if remaining <= longest);
     assert!(is_theirs, "{cooling:?}");
     let spot = Spot { classification: 2_000, x: -7, y: 30 };
