@@ -5,6 +5,7 @@ use super::{LogPage, LogPosition, Scope};
 use crate::command::Read;
 use crate::error::Result;
 use crate::tx::log::LAST;
+use bytes::Bytes;
 use emberkeep_schema::{Codec, Family, Keep, Key, Log, LogBound, Partition};
 
 impl<P: Partition> Scope<P> {
@@ -26,6 +27,22 @@ impl<P: Partition> Scope<P> {
         self.transact(move |tx| tx.log_after(&log, after, limit)).await
     }
 
+    /// The same with the bytes of each event, in a transaction of its own. See `Tx::log_after_encoded`.
+    pub async fn log_after_encoded<F, C, B>(
+        &self,
+        log: &Key<F>,
+        after: impl Into<LogPosition>,
+        limit: usize,
+    ) -> Result<LogPage<Bytes>>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let (log, after) = (log.clone(), after.into());
+        self.transact(move |tx| tx.log_after_encoded(&log, after, limit)).await
+    }
+
     /// The position of the newest entry; sequence 0 = there is no log.
     pub async fn log_last<F, C, B>(&self, log: &Key<F>) -> Result<LogPosition>
     where
@@ -38,13 +55,13 @@ impl<P: Partition> Scope<P> {
     }
 
     /// Removes the entries before `through`, in a transaction of its own. See `Tx::log_trim`.
-    pub async fn log_trim<F, C, B>(&self, log: &Key<F>, through: u64) -> Result<()>
+    pub async fn log_trim<F, C, B>(&self, log: &Key<F>, through: impl Into<LogPosition>) -> Result<()>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
         C: Codec,
         B: LogBound,
     {
-        let log = log.clone();
+        let (log, through) = (log.clone(), through.into());
         self.transact(move |tx| tx.log_trim(&log, through)).await
     }
 

@@ -43,18 +43,36 @@ impl<P: Partition> ReadTx<'_, P> {
         C: Codec,
         B: LogBound,
     {
-        let (raw, after) = (self.key(log), after.into());
-        let page = read_page(&mut self.raw, &raw, after, limit, B::KEEP).map_err(with_family::<F>)?;
-        let entries = page.entries.into_iter().map(|LogEntry { sequence, mark, event }| {
-            let event = event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes));
+        let raw = self.key(log);
+        let LogPage { entries, last, missed, is_reset } = self.log_after_encoded(log, after, limit)?;
+        let entries = entries.into_iter().map(|LogEntry { sequence, mark, event }| {
+            let event = match mark {
+                Some(_) => event.and_then(|bytes| decode::decoded::<F, C>(&raw, &bytes)),
+                None => Err(with_family::<F>(not_an_entry(&raw))),
+            };
             LogEntry { sequence, mark, event }
         });
-        Ok(LogPage {
-            entries: entries.collect(),
-            last: page.last,
-            missed: page.missed,
-            is_reset: page.is_reset,
-        })
+        Ok(LogPage { entries: entries.collect(), last, missed, is_reset })
+    }
+
+    /// The same with the bytes of each event, as the log's codec encoded it: for a consumer that stores entries
+    /// elsewhere, also those that it cannot decode. An entry without a mark was overwritten by an external client;
+    /// its bytes are all that stands in its place.
+    ///
+    /// Cost: as [`log_after`](Self::log_after).
+    pub fn log_after_encoded<F, C, B>(
+        &mut self,
+        log: &Key<F>,
+        after: impl Into<LogPosition>,
+        limit: usize,
+    ) -> Result<LogPage<Bytes>>
+    where
+        F: Family<Partition = P, Kind = Log<C, B>>,
+        C: Codec,
+        B: LogBound,
+    {
+        let raw = self.key(log);
+        read_page(&mut self.raw, &raw, after.into(), limit, B::KEEP).map_err(with_family::<F>)
     }
 }
 
@@ -207,25 +225,33 @@ impl<P: Partition> Tx<'_, P> {
     /// comes back whether the log was set back. Only the head of the log is read, so appending does not
     /// conflict with it.
     ///
+    /// A position with a mark removes nothing unless that very entry is in the log: a consumer that was paused
+    /// while the log was set back does not remove entries that it has never read.
+    ///
     /// Cost: two reads. On a remote engine at most two round trips.
-    pub fn log_trim<F, C, B>(&mut self, log: &Key<F>, through: u64) -> Result<()>
+    pub fn log_trim<F, C, B>(&mut self, log: &Key<F>, through: impl Into<LogPosition>) -> Result<()>
     where
         F: Family<Partition = P, Kind = Log<C, B>>,
         C: Codec,
         B: LogBound,
     {
-        let raw = self.key(log);
+        let (raw, through) = (self.key(log), through.into());
         self.raw.number_appended(&raw).map_err(with_family::<F>)?;
         let entry_at = |tx: &mut Self, place: Read| only_entry(&raw, tx.read(log, place)?.1);
         let Some(first) = entry_at(self, Read::LRange(0, 0))?.map(|entry| entry.sequence) else {
             return Ok(());
         };
-        let Some(surplus) = through.checked_sub(first).filter(|surplus| *surplus > 0) else { return Ok(()) };
-        let surplus = i64::try_from(surplus).unwrap_or(i64::MAX);
-        let kept = match entry_at(self, Read::LRange(surplus, surplus))? {
-            Some(_) => surplus,
+        let surplus = through.sequence.checked_sub(first).filter(|surplus| *surplus > 0);
+        let Some(surplus) = surplus.map(|surplus| i64::try_from(surplus).unwrap_or(i64::MAX)) else {
+            return Ok(());
+        };
+        let found = entry_at(self, Read::LRange(surplus, surplus))?;
+        let kept = match (found, through.mark) {
+            (Some(entry), Some(mark)) if entry.mark != mark => return Ok(()),
+            (Some(_), _) => surplus,
+            (None, Some(_)) => return Ok(()),
             // Beyond the end: the last one stays.
-            None => -1,
+            (None, None) => -1,
         };
         self.raw.write(raw.clone(), Write::LTrim(kept, -1))
     }
@@ -270,7 +296,7 @@ fn read_page(
         // in every run.
         None => read_entries(raw, key, from - first, limit, fewest)?,
     };
-    let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(key, place, stored));
+    let mut entries = (from..=last).zip(&stored).map(|(place, stored)| entry_of(place, stored));
     if let Some(mark) = compared {
         let stands = entries.next();
         if stands.is_some_and(|entry| entry.mark.is_some_and(|found| found != mark)) {
@@ -323,10 +349,10 @@ fn read_entries(raw: &mut RawTx<'_>, key: &RawKey, from: u64, count: u64, fewest
     }
 }
 
-/// The entry at a place, which must have that sequence.
-fn entry_of(key: &RawKey, place: u64, stored: &Bytes) -> LogEntry<Bytes> {
+/// The entry at a place. Without a mark if it does not have that sequence.
+fn entry_of(place: u64, stored: &Bytes) -> LogEntry<Bytes> {
     match parse_entry(stored).filter(|entry| entry.sequence == place) {
         Some(entry) => LogEntry { sequence: place, mark: Some(entry.mark), event: Ok(entry.event) },
-        None => LogEntry { sequence: place, mark: None, event: Err(not_an_entry(key)) },
+        None => LogEntry { sequence: place, mark: None, event: Ok(stored.clone()) },
     }
 }
