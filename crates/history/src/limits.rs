@@ -20,6 +20,9 @@ pub const PAGE_ROWS_DEFAULT: usize = 100;
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Entries that one page reads at most, expired ones included; it ends early then and has a cursor.
 pub const PAGE_ENTRIES_READ_MAX: usize = 50_000;
+/// Rows that a store reads at most to return a lookup against its order, if its backend has one order only: a secondary
+/// index on CQL. Beyond them the range is `TooLarge`.
+pub const REVERSED_INDEX_ROWS_MAX: usize = 10_000;
 /// Most partitions that one range reads: the days of a year and one.
 pub const PARTITIONS_MAX: usize = emberkeep_schema::limits::DAYS_MAX;
 /// How far in the future the time of a bucket or of a TTL may lie: clocks of servers differ, but a wrong unit
@@ -29,6 +32,12 @@ pub const FUTURE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub const CURSOR_BYTES_MAX: usize = 16 * 1024;
 /// Longest name of a totals' source.
 pub const SOURCE_BYTES_MAX: usize = 200;
+/// Longest name of a log, incarnation and mark in the state of a log.
+pub const LOG_TEXT_BYTES_MAX: usize = 200;
+/// Most sequences that the marks of one advance of a log span.
+pub const DRAINED_SEQUENCES_MAX: u64 = 10_000;
+/// Most bytes of the marks of one advance.
+pub const DRAINED_BYTES_MAX: usize = 512 * 1024;
 /// Most entries of one fold of totals.
 pub const FOLD_ENTRIES_MAX: usize = 100_000;
 
@@ -72,3 +81,4 @@ const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in
 const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
+const _: () = assert!(DRAINED_BYTES_MAX < ROW_BYTES_MAX, "the marks of an advance are a row");
