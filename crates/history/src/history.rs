@@ -232,7 +232,8 @@ impl History {
         let entry = |TotalsEntry { position, key, at, amounts }: TotalsEntry<T>| {
             let key = checked_totals_key::<T>(key)?;
             if !at.is_valid() {
-                let problem = format!("the time {}, expected milliseconds from 1970 to the end of 9999", at.0);
+                let problem =
+                    format!("the time {}, expected milliseconds from 1970 to the end of 9999", at.0);
                 return Err(Error::invalid(format!("entries of {}", source.text()), problem));
             }
             Ok(FoldEntry { position, key, amounts: amounts.amounts(), at_ms: at.0 })

@@ -21,8 +21,8 @@ pub mod testing;
 mod validate;
 
 pub use contract::{
-    Applied, ConditionalWrite, Fold, FoldEntry, Folded, HistoryStore, Pending, Position, RangeRequest, RawPage,
-    RawRow, RawTotals, Source, Stats, UnreadableRow, Write, Written,
+    Applied, ConditionalWrite, Fold, FoldEntry, Folded, HistoryStore, Pending, Position, RangeRequest,
+    RawPage, RawRow, RawTotals, Source, Stats, UnreadableRow, Write, Written,
 };
 pub use cursor::Cursor;
 pub use embedded::Embedded;

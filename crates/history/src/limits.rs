@@ -43,6 +43,8 @@ pub const FOLD_ENTRIES_MAX: usize = 100_000;
 
 /// Rows that may wait for the embedded store's writer.
 pub const QUEUE_ROWS_MAX: usize = 50_000;
+/// Bytes of rows that may wait for the embedded store's writer.
+pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a write waits for a place in the queue before the caller gets `Busy`.
 pub const QUEUE_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 /// Rows that the writer of the embedded store commits at once.
@@ -70,12 +72,16 @@ pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 pub const WINDOWS_PER_TTL_MAX: i64 = 32;
 /// Expired rows without a window that one pass of retention removes at most.
 pub const RETENTION_ROWS_PER_PASS_MAX: usize = 10_000;
+/// How long the embedded store remembers at least that a versioned row was removed: a write of a lower version that
+/// arrives within this time does not bring it back.
+pub const REMOVED_FOR_MS_MIN: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Time between two passes of retention.
 pub const RETENTION_EVERY: Duration = Duration::from_secs(60);
 
 const _: () = assert!(ROW_BYTES_MAX <= BATCH_BYTES_MAX);
 const _: () = assert!(ROW_BYTES_MAX <= PAGE_BYTES_MAX, "every row fits into a page");
 const _: () = assert!(BATCH_ROWS_MAX <= QUEUE_ROWS_MAX, "the largest batch fits into an empty queue");
+const _: () = assert!(BATCH_BYTES_MAX <= QUEUE_BYTES_MAX && QUEUE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= PAGE_ENTRIES_READ_MAX);
 const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in base64");
 const _: () =

@@ -122,8 +122,7 @@ impl History {
         let (first, last) = (signed(*sequences.start())?, signed(*sequences.end())?);
         // A part that begins before the range may reach into it.
         let from = first.saturating_sub(DRAINED_SEQUENCES_MAX as i64 - 1).max(0);
-        let query =
-            self.range(DrainedMarksRow::partition(log)).between(from..=last).rows_max(PAGE_ROWS_MAX);
+        let query = self.range(DrainedMarksRow::partition(log)).between(from..=last).rows_max(PAGE_ROWS_MAX);
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = query.page(after.as_ref()).await?;

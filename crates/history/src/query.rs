@@ -102,8 +102,11 @@ impl<T: Table> Query<T> {
         request.after = after.map(|cursor| cursor.position(&request)).transpose()?;
         let page = self.store.range(request.clone()).await?;
         let (mut rows, mut unreadable) = (Vec::with_capacity(page.rows.len()), page.unreadable);
+        let key_places =
+            T::DECLARATION.primary_key().into_iter().filter_map(|(name, _)| T::DECLARATION.index(name));
+        let key_places: Vec<_> = key_places.collect();
         for row in page.rows {
-            match read_or_name(row) {
+            match read_or_name(&key_places, row) {
                 Ok(row) => rows.push(row),
                 Err(found) => unreadable.push(found),
             }
@@ -197,11 +200,8 @@ fn bound_value(bound: &Bound<Value>) -> Option<&Value> {
 }
 
 /// A row of the table's type, or its key and what is wrong with it.
-fn read_or_name<T: Table>(row: RawRow) -> std::result::Result<T, UnreadableRow> {
-    let table = T::DECLARATION;
-    let place = |(name, _)| table.index(name);
-    let places: Vec<_> = table.primary_key().into_iter().filter_map(place).collect();
-    let key: Vec<_> = places.into_iter().filter_map(|place| row[place].clone()).collect();
+fn read_or_name<T: Table>(key_places: &[usize], row: RawRow) -> std::result::Result<T, UnreadableRow> {
+    let key: Vec<_> = key_places.iter().filter_map(|place| row[*place].clone()).collect();
     typed(row).map_err(|error| UnreadableRow { key, error })
 }
 

@@ -73,7 +73,8 @@ impl HistorySchema {
             names.extend(table.lookups.iter().map(|lookup| table.query_table(lookup)));
             names.extend(table.lookups.iter().filter_map(|lookup| lookup.index).map(str::to_owned));
         }
-        names.extend(self.totals.iter().flat_map(|totals| [totals.name, totals.by_source]).map(str::to_owned));
+        names
+            .extend(self.totals.iter().flat_map(|totals| [totals.name, totals.by_source]).map(str::to_owned));
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(Error::invalid("schema", format!("two tables are named {}", pair[0]))),

@@ -174,7 +174,8 @@ const fn has_required(table: &TableDeclaration) -> bool {
     let mut at = 0;
     while at < table.columns.len() {
         let column = &table.columns[at];
-        if !column.optional && !has(table.partition, column.name) && !clusters(table.clustering, column.name) {
+        if !column.optional && !has(table.partition, column.name) && !clusters(table.clustering, column.name)
+        {
             return true;
         }
         at += 1;
@@ -429,7 +430,11 @@ const fn lookup_names(table: &TableDeclaration, lookup: &Lookup) -> Option<Table
     if let Some(index) = lookup.index
         && !is_name(index)
     {
-        return of_lookup(table, lookup, ": the name of its index must be lower case letters, digits and `_`");
+        return of_lookup(
+            table,
+            lookup,
+            ": the name of its index must be lower case letters, digits and `_`",
+        );
     }
     match lookup.table {
         Some(name) if !is_name(name) || same(name, table.name) => of_lookup(

@@ -10,7 +10,9 @@ mod totals;
 pub use check::{TableProblem, diagnose_table, length_ms, name_number, order_of, writes_of};
 pub use column::{Column, ColumnType, Value};
 pub use cql::CqlLayout;
-pub use declaration::{ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes};
+pub use declaration::{
+    ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes,
+};
 pub use time::{Day, InvalidDay, Timestamp};
 pub use totals::{SumDeclaration, Totals, TotalsDeclaration, diagnose_totals};
 
