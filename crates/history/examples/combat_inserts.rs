@@ -3,7 +3,7 @@
 //! `cargo run --release -p emberkeep-history --features testing --example combat_inserts -- 1000000`
 
 use emberkeep_history::embedded::Options;
-use emberkeep_history::testing::{CombatEvent, PlayerStats, event, schema};
+use emberkeep_history::testing::{CombatEvent, event, kills, schema};
 use emberkeep_history::{Embedded, History, Source};
 use emberkeep_schema::Timestamp;
 use std::sync::Arc;
@@ -52,8 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     for batch in 0..count / 10_000 {
         let first = batch as u64 * 10_000 + 1;
-        let one = || PlayerStats { total_kills: 1, ..PlayerStats::default() };
-        let entries: Vec<_> = (first..first + 10_000).map(|p| (p, numbers.i64(0..PLAYERS), one())).collect();
+        let entries: Vec<_> = (first..first + 10_000).map(|p| kills(p, numbers.i64(0..PLAYERS), 1)).collect();
         history.fold(&source, entries).await?;
     }
     println!(

@@ -3,14 +3,18 @@
 //! What a store promises:
 //! 1. A write that returned `Ok` is stored in all orders of its rows: the table and its lookups.
 //! 2. A write that returned an error may have stored some of its rows. Rows overwrite themselves by key, so it
-//!    can be repeated. (The embedded store writes all of a call or nothing.)
+//!    can be repeated. (The embedded store writes all of a call or nothing.) A conditional write whose outcome
+//!    cannot be found out is `OutcomeUnknown`: read the row.
 //! 3. An expired row is never returned. The TTL of a row is counted from the time that its declaration names.
-//! 4. Rows of a range come in the declared order, partitions in the order of the request.
-//! 5. A fold of totals changes nothing for entries at or below the position that the source has reached.
+//! 4. Rows of a range come in the declared order, partitions in the order of the request. Values compare as in CQL.
+//! 5. One row that cannot be read does not hide the rest of its range: the page names its key.
+//! 6. A fold of totals changes nothing for entries at or below the position that the source has reached.
+//! 7. Only conditional writes are linearizable; other reads may be older than a concurrent write.
 //!
-//! Calls get values that `History` has validated: every value is of its column's type, every key is complete.
+//! Calls get values that `History` has validated: every value is of its column's type, every key is complete, and
+//! the write is of the kind that the table declares.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use std::future::Future;
 use std::ops::Bound;
@@ -22,36 +26,61 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The values of all columns of a row, in the order of the declaration.
 pub type RawRow = Vec<Option<Value>>;
 
-/// A change of one row.
+/// A change of rows of one table. Which of them a table takes is declared by `writes:`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Writes a row whose key decides its content, such as an event: cheap, nothing is read. If the key exists
-    /// with another content, the last write wins.
-    Insert(RawRow),
-    /// Writes a row whose content changes. Columns that the caller's declaration does not know are preserved.
-    Upsert(RawRow),
-    /// Removes the row of this primary key.
+    /// `events`: rows whose key decides their content. Nothing is read. Rows of one key are identical.
+    Insert(Vec<RawRow>),
+    /// `rows`: all declared columns are replaced, an absent value removes the stored one, and the last write wins.
+    /// Columns that the caller's declaration does not know are preserved. Each key stands once.
+    Upsert(Vec<RawRow>),
+    /// `rows`: removes the row of this primary key, if there is one.
     Delete(Vec<Value>),
+    /// `versioned`: removes and writes rows of one partition together, as of a version. For each key the highest
+    /// version wins, in whatever order the writes arrive; at equal versions a removal wins. Each key stands once.
+    Replace {
+        /// Above 0.
+        version: i64,
+        /// Primary keys of rows to remove.
+        removed: Vec<Vec<Value>>,
+        /// Rows to write.
+        rows: Vec<RawRow>,
+    },
+}
+
+/// A change of one row of a table of `writes: conditional`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConditionalWrite {
+    /// Writes the row if its key does not exist.
+    InsertIfAbsent(RawRow),
+    /// Writes `row` if the row of its key has the values of `expected` in all declared columns.
+    ReplaceIf {
+        /// The row as it must be. It has the same key.
+        expected: RawRow,
+        /// The row as it shall be.
+        row: RawRow,
+    },
+    /// Removes the row if it has these values in all declared columns.
+    DeleteIf(RawRow),
 }
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Rows that were written or removed.
+    /// Rows that were written or removed. Those that a higher version had replaced already are counted, too: a
+    /// store may not know.
     pub rows: usize,
     /// Rows that were not written, because their TTL had ended already.
     pub expired: usize,
 }
 
-/// What became of a conditional insert.
+/// What became of a conditional write.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Inserted<T> {
-    /// The row was written.
+pub enum Applied<T> {
+    /// The condition held, and the row is written or removed.
     Yes,
-    /// A row of this key exists; nothing was written.
-    No(T),
-    /// The row's TTL had ended already; nothing was written.
-    Expired,
+    /// The condition did not hold, and nothing was written: the row as it is, `None` if there is none.
+    No(Option<T>),
 }
 
 /// A position in a range: after a row.
@@ -91,8 +120,19 @@ pub struct RangeRequest {
 pub struct RawPage {
     /// The rows; possibly none although more follow.
     pub rows: Vec<RawRow>,
+    /// Rows that are there and cannot be read. They do not hide the others.
+    pub unreadable: Vec<UnreadableRow>,
     /// Where the next page continues; `None` at the end.
     pub next: Option<Position>,
+}
+
+/// A row of a range that is stored and cannot be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnreadableRow {
+    /// The values of its primary key.
+    pub key: Vec<Value>,
+    /// What is wrong with it: `Corrupt` or `Damaged`.
+    pub error: Error,
 }
 
 /// Where the entries of a fold come from: a log with the incarnation that it had.
@@ -120,6 +160,8 @@ pub struct FoldEntry {
     pub key: Value,
     /// What is added to each sum.
     pub amounts: Vec<i64>,
+    /// When it happened, in milliseconds since 1970.
+    pub at_ms: i64,
 }
 
 /// Entries of one source in ascending order. A caller delivers a source's entries in order and without gaps;
@@ -148,7 +190,7 @@ pub struct Folded {
 pub struct RawTotals {
     /// The recorded sums, in the order of the declaration.
     pub sums: Vec<i64>,
-    /// When the last entry was added, in milliseconds since 1970.
+    /// The latest time of an entry, in milliseconds since 1970. A replay gives the same.
     pub last_updated: i64,
 }
 
@@ -163,6 +205,10 @@ pub struct Stats {
     pub queued_rows: usize,
     /// Rows that may wait.
     pub queue_rows_max: usize,
+    /// Bytes of the rows that wait.
+    pub queued_bytes: usize,
+    /// Bytes that may wait.
+    pub queue_bytes_max: usize,
     /// Calls that waited for a place in the queue.
     pub waits: u64,
     /// Calls that got `Busy`.
@@ -182,14 +228,14 @@ pub trait HistoryStore: Send + Sync + 'static {
     fn now(&self) -> i64;
 
     /// Changes rows of one table.
-    fn write(&self, table: &'static TableDeclaration, writes: Vec<Write>) -> Pending<'_, Result<Written>>;
+    fn write(&self, table: &'static TableDeclaration, write: Write) -> Pending<'_, Result<Written>>;
 
-    /// Writes a row if its key does not exist. One of several concurrent callers wins.
-    fn insert_if_absent(
+    /// Changes a row if it is as expected. One of several concurrent callers wins.
+    fn write_if(
         &self,
         table: &'static TableDeclaration,
-        row: RawRow,
-    ) -> Pending<'_, Result<Inserted<RawRow>>>;
+        write: ConditionalWrite,
+    ) -> Pending<'_, Result<Applied<RawRow>>>;
 
     /// The row of a primary key.
     fn get(&self, table: &'static TableDeclaration, key: Vec<Value>) -> Pending<'_, Result<Option<RawRow>>>;
@@ -207,7 +253,8 @@ pub trait HistoryStore: Send + Sync + 'static {
         key: Value,
     ) -> Pending<'_, Result<Option<RawTotals>>>;
 
-    /// Ends a source: later folds of it are refused with `SourceClosed`. Its sums stay.
+    /// Ends a source: later folds of it are refused with `SourceClosed`, for ever. Its sums stay. The store may
+    /// merge its rows into the key's base row (source `""`), whose position is the sum of those merged.
     fn close_source(&self, totals: &'static TotalsDeclaration, source: Source) -> Pending<'_, Result<()>>;
 
     /// Counters.

@@ -18,7 +18,7 @@ pub enum Error {
         problem: String,
     },
     /// A row, batch or range is larger than the limit. Nothing was written.
-    #[error("too large: {what} has {found} {unit}, at most {max} are allowed; nothing was written; split it")]
+    #[error("too large: {what} has {found} {unit}, at most {max} are allowed; nothing was written; {remedy}")]
     TooLarge {
         /// What is too large.
         what: String,
@@ -28,6 +28,8 @@ pub enum Error {
         unit: &'static str,
         /// The limit.
         max: usize,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The text is not a cursor of this query.
     #[error("invalid cursor: {problem}; start again without a cursor")]
@@ -107,9 +109,10 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
-    /// The write may or may not be stored. Rows overwrite themselves, so writing them again is safe.
+    /// The write may or may not be stored. Rows overwrite themselves, so writing them again is safe; after a
+    /// conditional write read the row instead.
     #[error(
-        "outcome unknown: {reason}; some rows may be written; write them again, rows of the same key overwrite themselves"
+        "outcome unknown: {reason}; some rows may be written; write them again (rows of the same key overwrite themselves), or read the row of a conditional write"
     )]
     OutcomeUnknown {
         /// What happened.

@@ -1,12 +1,14 @@
 //! The history that a game uses: a store, and typed calls on its tables and totals.
 
-use crate::contract::{Fold, FoldEntry, Folded, HistoryStore, Inserted, Source, Stats, Write, Written};
+use crate::contract::{
+    Applied, ConditionalWrite, Fold, FoldEntry, Folded, HistoryStore, RawRow, Source, Stats, Write, Written,
+};
 use crate::error::{Error, Result};
 use crate::key_encoding;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX, SOURCE_BYTES_MAX};
 use crate::query::{Query, typed};
-use crate::validate;
-use emberkeep_schema::{Column, RowKey, Rows, Table, Timestamp, Totals};
+use crate::validate::{self, distinct_keys};
+use emberkeep_schema::{Column, RowKey, Rows, Table, Timestamp, Totals, Writes};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -23,8 +25,21 @@ pub struct TotalsOf<T> {
     pub sums: T,
     /// The sums as recorded.
     pub recorded: T,
-    /// When the last entry was added.
+    /// The latest time of an entry.
     pub last_updated: Timestamp,
+}
+
+/// An entry of a source, to be added to totals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TotalsEntry<T: Totals> {
+    /// Its position in the source, from 1 on. Several entries may have the same one if their keys differ.
+    pub position: u64,
+    /// The key of the totals.
+    pub key: T::Key,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What is added to each sum.
+    pub amounts: T,
 }
 
 impl History {
@@ -43,64 +58,155 @@ impl History {
         self.store.stats()
     }
 
-    /// Writes a row whose key decides its content, such as an event: writing it again changes nothing. If the key
-    /// exists with another content, the last write wins, and lookups may keep entries of the former one, which
-    /// readers do not see.
+    /// Writes an event: its key decides its content, so writing it again changes nothing.
+    ///
+    /// Each kind of table has its own calls. This does not compile, because a visit is declared as an event:
+    ///
+    /// ```compile_fail
+    /// # use emberkeep_history::*;
+    /// # emberkeep_schema::table! {
+    /// #     /// Visits.
+    /// #     pub struct Visit = "visits" { pub player: i64, pub at: emberkeep_schema::Timestamp }
+    /// #     partition: (player), clustering: (at desc), ttl: days(3) of at, writes: events, owner: "test",
+    /// # }
+    /// async fn change(history: History, visit: Visit) {
+    ///     history.upsert(visit).await.unwrap();
+    /// }
+    /// # let _ = change;
+    /// ```
     pub async fn insert<T: Table>(&self, row: T) -> Result<Written> {
         self.insert_many([row]).await
     }
 
-    /// Writes rows as [`insert`](Self::insert) does, by one call of the store.
+    /// Writes events as [`insert`](Self::insert) does, by one call of the store. Rows of one key must be identical.
     pub async fn insert_many<T: Table>(&self, rows: impl IntoIterator<Item = T>) -> Result<Written> {
-        self.write::<T>(rows.into_iter().map(|row| Write::Insert(row.into_values())).collect()).await
+        const {
+            assert!(
+                matches!(T::DECLARATION.writes, Writes::Events),
+                "`insert` is for tables declared `writes: events`; use `upsert` for `rows`, `upsert_at` for `versioned`, `insert_if_absent` for `conditional`"
+            );
+        }
+        let rows = self.checked_rows(rows)?;
+        if rows.is_empty() {
+            return Ok(Written::default());
+        }
+        self.store.write(T::DECLARATION, Write::Insert(rows)).await
     }
 
-    /// Writes a row whose content changes: all declared columns are replaced, and lookups follow.
+    /// Writes a row that changes: all declared columns are replaced, lookups follow, and the last write wins.
     pub async fn upsert<T: Table>(&self, row: T) -> Result<Written> {
         self.upsert_many([row]).await
     }
 
-    /// Writes rows as [`upsert`](Self::upsert) does, by one call of the store.
+    /// Writes rows as [`upsert`](Self::upsert) does, by one call of the store. Each key may stand once.
     pub async fn upsert_many<T: Table>(&self, rows: impl IntoIterator<Item = T>) -> Result<Written> {
-        self.write::<T>(rows.into_iter().map(|row| Write::Upsert(row.into_values())).collect()).await
+        const { assert_rows::<T>() }
+        let rows = self.checked_rows(rows)?;
+        distinct_keys(T::DECLARATION, &rows)?;
+        if rows.is_empty() {
+            return Ok(Written::default());
+        }
+        self.store.write(T::DECLARATION, Write::Upsert(rows)).await
     }
 
     /// Removes a row; an absent one is not an error.
     pub async fn delete<T: Table>(&self, key: RowKey<T>) -> Result<()> {
-        let key = checked_key(key)?;
-        self.store.write(T::DECLARATION, vec![Write::Delete(key)]).await.map(drop)
+        const { assert_rows::<T>() }
+        self.store.write(T::DECLARATION, Write::Delete(checked_key(key)?)).await.map(drop)
     }
 
-    async fn write<T: Table>(&self, writes: Vec<Write>) -> Result<Written> {
-        let (table, now) = (T::DECLARATION, self.store.now());
-        let what = || format!("a batch of {}", table.name);
-        validate::limit(what(), writes.len(), "rows", BATCH_ROWS_MAX)?;
-        let mut bytes = 0;
-        for write in &writes {
-            if let Write::Insert(row) | Write::Upsert(row) = write {
-                bytes += validate::row(table, row, now)?;
-            }
+    /// Writes a row as of a version above 0. The highest version of a key wins, in whatever order they arrive.
+    /// Writes of one key and version must have the same content.
+    pub async fn upsert_at<T: Table>(&self, row: T, version: i64) -> Result<Written> {
+        self.replace_at([], [row], version).await
+    }
+
+    /// Removes a row as of a version; a row of a higher version stays. At equal versions the removal wins.
+    pub async fn delete_at<T: Table>(&self, key: RowKey<T>, version: i64) -> Result<()> {
+        self.replace_at([key], [], version).await.map(drop)
+    }
+
+    /// Removes and writes rows of one partition together, as of a version. A key that is removed and written is
+    /// only written. Each key may stand once among those removed and once among the rows.
+    pub async fn replace_at<T: Table>(
+        &self,
+        removed: impl IntoIterator<Item = RowKey<T>>,
+        rows: impl IntoIterator<Item = T>,
+        version: i64,
+    ) -> Result<Written> {
+        const {
+            assert!(
+                matches!(T::DECLARATION.writes, Writes::Versioned),
+                "`upsert_at`, `delete_at` and `replace_at` are for tables declared `writes: versioned`"
+            );
         }
-        validate::limit(what(), bytes, "bytes", BATCH_BYTES_MAX)?;
-        if writes.is_empty() {
+        let table = T::DECLARATION;
+        if version <= 0 {
+            return Err(Error::invalid(format!("version of {}", table.name), "it must be above 0"));
+        }
+        let rows = self.checked_rows(rows)?;
+        let removed = removed.into_iter().map(checked_key).collect::<Result<Vec<_>>>()?;
+        validate::limit(format!("a batch of {}", table.name), removed.len(), "rows", BATCH_ROWS_MAX)?;
+        let written = distinct_keys(table, &rows)?;
+        let removed = validate::removed_keys(table, removed, &written)?;
+        validate::one_partition(table, &rows, &removed)?;
+        if rows.is_empty() && removed.is_empty() {
             return Ok(Written::default());
         }
-        self.store.write(table, writes).await
+        self.store.write(table, Write::Replace { version, removed, rows }).await
     }
 
-    /// Writes a row if its key does not exist; one of several concurrent callers wins. For tables without
-    /// lookups: on CQL a condition covers one table.
-    pub async fn insert_if_absent<T: Table>(&self, row: T) -> Result<Inserted<T>> {
-        const {
-            assert!(T::DECLARATION.lookups.is_empty(), "a conditional insert needs a table without lookups");
+    /// Writes a row if its key does not exist; one of several concurrent callers wins.
+    pub async fn insert_if_absent<T: Table>(&self, row: T) -> Result<Applied<T>> {
+        self.write_if(ConditionalWrite::InsertIfAbsent(self.checked_row(row)?)).await
+    }
+
+    /// Writes `row` if the stored row of its key is `expected` in all declared columns; one of several concurrent
+    /// callers wins.
+    pub async fn replace_if<T: Table>(&self, expected: T, row: T) -> Result<Applied<T>> {
+        let (expected, row) = (self.checked_row(expected)?, self.checked_row(row)?);
+        if validate::encoded_key(T::DECLARATION, &expected) != validate::encoded_key(T::DECLARATION, &row) {
+            let problem = "the expected row has another key than the new one";
+            return Err(Error::invalid(T::DECLARATION.name, problem));
         }
+        self.write_if(ConditionalWrite::ReplaceIf { expected, row }).await
+    }
+
+    /// Removes the row if it is `expected` in all declared columns.
+    pub async fn delete_if<T: Table>(&self, expected: T) -> Result<Applied<T>> {
+        self.write_if(ConditionalWrite::DeleteIf(self.checked_row(expected)?)).await
+    }
+
+    async fn write_if<T: Table>(&self, write: ConditionalWrite) -> Result<Applied<T>> {
+        const {
+            assert!(
+                matches!(T::DECLARATION.writes, Writes::Conditional),
+                "`insert_if_absent`, `replace_if` and `delete_if` are for tables declared `writes: conditional`"
+            );
+        }
+        Ok(match self.store.write_if(T::DECLARATION, write).await? {
+            Applied::Yes => Applied::Yes,
+            Applied::No(current) => Applied::No(current.map(typed).transpose()?),
+        })
+    }
+
+    fn checked_row<T: Table>(&self, row: T) -> Result<RawRow> {
         let row = row.into_values();
         validate::row(T::DECLARATION, &row, self.store.now())?;
-        Ok(match self.store.insert_if_absent(T::DECLARATION, row).await? {
-            Inserted::Yes => Inserted::Yes,
-            Inserted::No(existing) => Inserted::No(typed(existing)?),
-            Inserted::Expired => Inserted::Expired,
-        })
+        Ok(row)
+    }
+
+    fn checked_rows<T: Table>(&self, rows: impl IntoIterator<Item = T>) -> Result<Vec<RawRow>> {
+        let (table, now) = (T::DECLARATION, self.store.now());
+        let rows: Vec<RawRow> = rows.into_iter().map(Table::into_values).collect();
+        let what = || format!("a batch of {}", table.name);
+        validate::limit(what(), rows.len(), "rows", BATCH_ROWS_MAX)?;
+        let mut bytes = 0;
+        for row in &rows {
+            bytes += validate::row(table, row, now)?;
+        }
+        validate::limit(what(), bytes, "bytes", BATCH_BYTES_MAX)?;
+        Ok(rows)
     }
 
     /// The row of a key.
@@ -114,19 +220,23 @@ impl History {
         Query::new(self.store.clone(), rows)
     }
 
-    /// Adds entries of a source to totals, each once: position, key and amounts, positions ascending. Entries
-    /// that were added before change nothing, so a source may be delivered again after a crash, and by two
-    /// callers at once.
+    /// Adds entries of a source to totals, each once, positions ascending. Entries that were added before change
+    /// nothing, so a source may be delivered again after a crash, and by two callers at once.
     pub async fn fold<T: Totals>(
         &self,
         source: &Source,
-        entries: impl IntoIterator<Item = (u64, T::Key, T)>,
+        entries: impl IntoIterator<Item = TotalsEntry<T>>,
     ) -> Result<Folded> {
         let totals = T::DECLARATION;
         check_source(source)?;
-        let entry = |(position, key, amounts): (u64, T::Key, T)| {
+        let entry = |TotalsEntry { position, key, at, amounts }: TotalsEntry<T>| {
             let key = checked_totals_key::<T>(key)?;
-            Ok(FoldEntry { position, key, amounts: amounts.amounts() })
+            if !at.is_valid() {
+                let problem =
+                    format!("the time {}, expected milliseconds from 1970 to the end of 9999", at.0);
+                return Err(Error::invalid(format!("entries of {}", source.text()), problem));
+            }
+            Ok(FoldEntry { position, key, amounts: amounts.amounts(), at_ms: at.0 })
         };
         let entries = entries.into_iter().map(entry).collect::<Result<Vec<_>>>()?;
         validate::limit(format!("a fold of {}", totals.name), entries.len(), "entries", FOLD_ENTRIES_MAX)?;
@@ -175,6 +285,13 @@ impl History {
     pub async fn close(&self) -> Result<()> {
         self.store.close().await
     }
+}
+
+const fn assert_rows<T: Table>() {
+    assert!(
+        matches!(T::DECLARATION.writes, Writes::Rows),
+        "`upsert` and `delete` are for tables declared `writes: rows`; use `insert` for `events`, `upsert_at` for `versioned`, `replace_if` for `conditional`"
+    );
 }
 
 fn check_source(source: &Source) -> Result<()> {

@@ -5,7 +5,7 @@
 //! | integers, timestamp | big endian with the sign bit flipped |
 //! | float, double | the bits; negative ones inverted, positive ones with the sign bit set (so -0 is before 0) |
 //! | boolean | 0 or 1 |
-//! | uuid | its 16 bytes |
+//! | uuid | its 16 bytes with the version in front, then the time of a version 1: the order of CQL |
 //! | inet | 4 or 6, then the octets |
 //! | text, blob | the bytes with 0 as `00 FF`, then `00 00` |
 //! | set, tuples | `01` before each element, `00` at the end |
@@ -45,7 +45,7 @@ fn push_ascending(out: &mut Vec<u8>, value: &Value) {
             out.extend((if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 }).to_be_bytes());
         }
         Value::Boolean(truth) => out.push(u8::from(*truth)),
-        Value::Uuid(uuid) => out.extend(uuid.as_bytes()),
+        Value::Uuid(uuid) => out.extend(uuid_in_order(*uuid).to_be_bytes()),
         Value::Inet(IpAddr::V4(address)) => {
             out.push(4);
             out.extend(address.octets());
@@ -71,6 +71,29 @@ fn push_ascending(out: &mut Vec<u8>, value: &Value) {
         // The enum may grow in its crate; a new type has no key form until it is written here.
         other => unreachable!("a column type without a key form: {other:?}"),
     }
+}
+
+/// A number that orders UUIDs as Cassandra's `UUIDType` does: by version, those of version 1 by time, then by bytes.
+/// Every bit is kept: the upper half begins with the version, and the other 60 bits follow in the order that compares.
+fn uuid_in_order(uuid: Uuid) -> u128 {
+    let (upper, lower) = uuid.as_u64_pair();
+    let version = upper >> 12 & 0xF;
+    let rest = match version {
+        // Stored as the low, middle and high part of the time.
+        1 => (upper & 0xFFF) << 48 | (upper >> 16 & 0xFFFF) << 32 | upper >> 32,
+        _ => upper >> 16 << 12 | upper & 0xFFF,
+    };
+    u128::from(version << 60 | rest) << 64 | u128::from(lower)
+}
+
+fn uuid_from_order(number: u128) -> Uuid {
+    let (upper, lower) = ((number >> 64) as u64, number as u64);
+    let (version, rest) = (upper >> 60, upper & (u64::MAX >> 4));
+    let upper = match version {
+        1 => rest << 32 | (rest >> 32 & 0xFFFF) << 16 | rest >> 48,
+        _ => rest >> 12 << 16 | rest & 0xFFF,
+    };
+    Uuid::from_u64_pair(upper | version << 12, lower)
 }
 
 fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -170,7 +193,7 @@ impl Reader<'_> {
                 1 => Value::Boolean(true),
                 _ => return None,
             },
-            ColumnType::Uuid => Value::Uuid(Uuid::from_bytes(self.array()?)),
+            ColumnType::Uuid => Value::Uuid(uuid_from_order(u128::from_be_bytes(self.array()?))),
             ColumnType::Inet => match self.byte()? {
                 4 => Value::Inet(IpAddr::V4(Ipv4Addr::from(self.array::<4>()?))),
                 6 => Value::Inet(IpAddr::V6(Ipv6Addr::from(self.array::<16>()?))),
@@ -254,7 +277,14 @@ mod tests {
             ColumnType::Double => finite().prop_map(Value::Double).boxed(),
             ColumnType::Boolean => any::<bool>().prop_map(Value::Boolean).boxed(),
             ColumnType::Timestamp => any::<i64>().prop_map(Value::Timestamp).boxed(),
-            ColumnType::Uuid => any::<u128>().prop_map(|id| Value::Uuid(Uuid::from_u128(id))).boxed(),
+            // Mostly of one version, and often of version 1.
+            ColumnType::Uuid => (any::<u128>(), 0..3_u128)
+                .prop_map(|(id, version)| match version {
+                    0 => id,
+                    _ => id & !(0xF << 76) | version << 76,
+                })
+                .prop_map(|id| Value::Uuid(Uuid::from_u128(id)))
+                .boxed(),
             ColumnType::Inet => any::<IpAddr>().prop_map(Value::Inet).boxed(),
             ColumnType::Blob => proptest::collection::vec(prop_oneof![Just(0), Just(255), any::<u8>()], 0..5)
                 .prop_map(Value::Blob)
@@ -277,9 +307,19 @@ mod tests {
         out
     }
 
+    /// UUIDs as Cassandra compares them, byte by byte.
+    fn compared_uuids(a: &Uuid, b: &Uuid) -> Ordering {
+        let (a, b) = (a.as_bytes(), b.as_bytes());
+        let version = |bytes: &[u8; 16]| bytes[6] >> 4;
+        let time = |bytes: &[u8; 16]| [6, 7, 4, 5, 0, 1, 2, 3].map(|at: usize| bytes[at]);
+        let by_time = if version(a) == 1 { time(a).cmp(&time(b)) } else { Ordering::Equal };
+        version(a).cmp(&version(b)).then(by_time).then(a.cmp(b))
+    }
+
     /// The order of values; zeros of both signs are apart, as in CQL.
     fn compared(a: &Value, b: &Value) -> Ordering {
         match (a, b) {
+            (Value::Uuid(a), Value::Uuid(b)) => compared_uuids(a, b),
             (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
             (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
             (Value::Tuples(a), Value::Tuples(b)) => {

@@ -12,17 +12,24 @@ mod error;
 mod history;
 mod key_encoding;
 pub mod limits;
+mod log_tables;
+mod logs;
 mod query;
+mod schema;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod validate;
 
 pub use contract::{
-    Fold, FoldEntry, Folded, HistoryStore, Inserted, Pending, Position, RangeRequest, RawPage, RawRow,
-    RawTotals, Source, Stats, Write, Written,
+    Applied, ConditionalWrite, Fold, FoldEntry, Folded, HistoryStore, Pending, Position, RangeRequest,
+    RawPage, RawRow, RawTotals, Source, Stats, UnreadableRow, Write, Written,
 };
 pub use cursor::Cursor;
 pub use embedded::Embedded;
+pub use emberkeep_hot::embedded::{Clock, ManualClock};
 pub use error::{Error, Result};
-pub use history::{History, TotalsOf};
+pub use history::{History, TotalsEntry, TotalsOf};
+pub use log_tables::{ClosedSource, DeadLetter, DrainedMarksRow, LogPosition};
+pub use logs::{DrainedMarks, LogState};
 pub use query::{Page, Query};
+pub use schema::HistorySchema;

@@ -20,6 +20,9 @@ pub const PAGE_ROWS_DEFAULT: usize = 100;
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Entries that one page reads at most, expired ones included; it ends early then and has a cursor.
 pub const PAGE_ENTRIES_READ_MAX: usize = 50_000;
+/// Rows that a store reads at most to return a lookup against its order, if its backend has one order only: a secondary
+/// index on CQL. Beyond them the range is `TooLarge`.
+pub const REVERSED_INDEX_ROWS_MAX: usize = 10_000;
 /// Most partitions that one range reads: the days of a year and one.
 pub const PARTITIONS_MAX: usize = emberkeep_schema::limits::DAYS_MAX;
 /// How far in the future the time of a bucket or of a TTL may lie: clocks of servers differ, but a wrong unit
@@ -29,11 +32,19 @@ pub const FUTURE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub const CURSOR_BYTES_MAX: usize = 16 * 1024;
 /// Longest name of a totals' source.
 pub const SOURCE_BYTES_MAX: usize = 200;
+/// Longest name of a log, incarnation and mark in the state of a log.
+pub const LOG_TEXT_BYTES_MAX: usize = 200;
+/// Most sequences that the marks of one advance of a log span.
+pub const DRAINED_SEQUENCES_MAX: u64 = 10_000;
+/// Most bytes of the marks of one advance.
+pub const DRAINED_BYTES_MAX: usize = 512 * 1024;
 /// Most entries of one fold of totals.
 pub const FOLD_ENTRIES_MAX: usize = 100_000;
 
 /// Rows that may wait for the embedded store's writer.
 pub const QUEUE_ROWS_MAX: usize = 50_000;
+/// Bytes of rows that may wait for the embedded store's writer.
+pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a write waits for a place in the queue before the caller gets `Busy`.
 pub const QUEUE_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 /// Rows that the writer of the embedded store commits at once.
@@ -61,14 +72,19 @@ pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 pub const WINDOWS_PER_TTL_MAX: i64 = 32;
 /// Expired rows without a window that one pass of retention removes at most.
 pub const RETENTION_ROWS_PER_PASS_MAX: usize = 10_000;
+/// How long the embedded store remembers at least that a versioned row was removed: a write of a lower version that
+/// arrives within this time does not bring it back.
+pub const REMOVED_FOR_MS_MIN: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Time between two passes of retention.
 pub const RETENTION_EVERY: Duration = Duration::from_secs(60);
 
 const _: () = assert!(ROW_BYTES_MAX <= BATCH_BYTES_MAX);
 const _: () = assert!(ROW_BYTES_MAX <= PAGE_BYTES_MAX, "every row fits into a page");
 const _: () = assert!(BATCH_ROWS_MAX <= QUEUE_ROWS_MAX, "the largest batch fits into an empty queue");
+const _: () = assert!(BATCH_BYTES_MAX <= QUEUE_BYTES_MAX && QUEUE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= PAGE_ENTRIES_READ_MAX);
 const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in base64");
 const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
+const _: () = assert!(DRAINED_BYTES_MAX < ROW_BYTES_MAX, "the marks of an advance are a row");

@@ -1,6 +1,6 @@
 //! A range of rows, put together by the caller and read page by page.
 
-use crate::contract::{HistoryStore, RangeRequest};
+use crate::contract::{HistoryStore, RangeRequest, RawRow, UnreadableRow};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PARTITIONS_MAX};
@@ -29,8 +29,21 @@ pub struct Query<T: Table> {
 pub struct Page<T> {
     /// The rows, possibly fewer than asked for although more follow.
     pub rows: Vec<T>,
+    /// Rows that are there and cannot be read, such as one with a text that its enum does not have. They do not hide
+    /// the others, and are among those that the page was asked for.
+    pub unreadable: Vec<UnreadableRow>,
     /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
+}
+
+impl<T> Page<T> {
+    /// The rows, if all of the page could be read; otherwise the error of the first that could not.
+    pub fn into_rows(self) -> Result<Vec<T>> {
+        match self.unreadable.into_iter().next() {
+            None => Ok(self.rows),
+            Some(first) => Err(first.error),
+        }
+    }
 }
 
 impl<T: Table> Query<T> {
@@ -88,8 +101,17 @@ impl<T: Table> Query<T> {
         let mut request = self.request()?;
         request.after = after.map(|cursor| cursor.position(&request)).transpose()?;
         let page = self.store.range(request.clone()).await?;
-        let rows = page.rows.into_iter().map(typed).collect::<Result<_>>()?;
-        Ok(Page { rows, next: page.next.map(|position| Cursor::new(&request, &position)) })
+        let (mut rows, mut unreadable) = (Vec::with_capacity(page.rows.len()), page.unreadable);
+        let key_places =
+            T::DECLARATION.primary_key().into_iter().filter_map(|(name, _)| T::DECLARATION.index(name));
+        let key_places: Vec<_> = key_places.collect();
+        for row in page.rows {
+            match read_or_name(&key_places, row) {
+                Ok(row) => rows.push(row),
+                Err(found) => unreadable.push(found),
+            }
+        }
+        Ok(Page { rows, unreadable, next: page.next.map(|position| Cursor::new(&request, &position)) })
     }
 
     fn request(&self) -> Result<RangeRequest> {
@@ -175,6 +197,12 @@ fn bound_value(bound: &Bound<Value>) -> Option<&Value> {
         Bound::Included(value) | Bound::Excluded(value) => Some(value),
         Bound::Unbounded => None,
     }
+}
+
+/// A row of the table's type, or its key and what is wrong with it.
+fn read_or_name<T: Table>(key_places: &[usize], row: RawRow) -> std::result::Result<T, UnreadableRow> {
+    let key: Vec<_> = key_places.iter().filter_map(|place| row[*place].clone()).collect();
+    typed(row).map_err(|error| UnreadableRow { key, error })
 }
 
 /// A row of the table's type.

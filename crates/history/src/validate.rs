@@ -4,7 +4,8 @@ use crate::contract::RawRow;
 use crate::error::{Error, Result};
 use crate::key_encoding;
 use crate::limits::{FUTURE_MAX, KEY_BYTES_MAX, ROW_BYTES_MAX};
-use emberkeep_schema::{ColumnDeclaration, TableDeclaration, Timestamp, Value};
+use emberkeep_schema::{ColumnDeclaration, Order, TableDeclaration, Timestamp, Value};
+use std::collections::HashSet;
 
 fn place(table: &TableDeclaration, column: &str) -> String {
     format!("{}.{column}", table.name)
@@ -102,5 +103,60 @@ pub(crate) fn key_limit<'v>(what: String, values: impl IntoIterator<Item = &'v V
 
 /// Refuses what is larger than a limit.
 pub(crate) fn limit(what: String, found: usize, unit: &'static str, max: usize) -> Result<()> {
-    if found > max { Err(Error::TooLarge { what, found, unit, max }) } else { Ok(()) }
+    if found > max { Err(Error::TooLarge { what, found, unit, max, remedy: "split it" }) } else { Ok(()) }
+}
+
+/// The primary key of a row that was checked, as bytes.
+pub(crate) fn encoded_key(table: &TableDeclaration, row: &RawRow) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, _) in table.primary_key() {
+        if let Some(value) = table.index(name).and_then(|place| row[place].as_ref()) {
+            key_encoding::push(&mut out, value, Order::Ascending);
+        }
+    }
+    out
+}
+
+fn encoded_values(values: &[Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    values.iter().for_each(|value| key_encoding::push(&mut out, value, Order::Ascending));
+    out
+}
+
+/// The keys of rows, if each stands once: on CQL two writes of one key and timestamp would mix their columns.
+pub(crate) fn distinct_keys(table: &TableDeclaration, rows: &[RawRow]) -> Result<HashSet<Vec<u8>>> {
+    let keys: HashSet<_> = rows.iter().map(|row| encoded_key(table, row)).collect();
+    if keys.len() == rows.len() { Ok(keys) } else { Err(twice(table)) }
+}
+
+fn twice(table: &TableDeclaration) -> Error {
+    Error::invalid(format!("batch of {}", table.name), "one key stands twice; keep one of its rows")
+}
+
+/// The keys to remove without those that are written.
+pub(crate) fn removed_keys(
+    table: &TableDeclaration,
+    removed: Vec<Vec<Value>>,
+    written: &HashSet<Vec<u8>>,
+) -> Result<Vec<Vec<Value>>> {
+    let mut seen = HashSet::new();
+    if !removed.iter().all(|key| seen.insert(encoded_values(key))) {
+        return Err(twice(table));
+    }
+    Ok(removed.into_iter().filter(|key| !written.contains(&encoded_values(key))).collect())
+}
+
+/// Refuses rows and keys of several partitions: only those of one are written together on CQL.
+pub(crate) fn one_partition(table: &TableDeclaration, rows: &[RawRow], keys: &[Vec<Value>]) -> Result<()> {
+    let place = |name: &&'static str| table.index(name).expect("keys name columns, checked at compile time");
+    let places: Vec<usize> = table.partition.iter().map(place).collect();
+    let of_rows = rows.iter().map(|row| places.iter().map(|place| row[*place].as_ref()).collect::<Vec<_>>());
+    let of_keys = keys.iter().map(|key| key[..places.len()].iter().map(Some).collect());
+    let mut partitions = of_rows.chain(of_keys);
+    let Some(first) = partitions.next() else { return Ok(()) };
+    if partitions.all(|partition| partition == first) {
+        return Ok(());
+    }
+    let problem = "rows of several partitions, expected those of one; make a call for each partition";
+    Err(Error::invalid(format!("batch of {}", table.name), problem))
 }

@@ -3,7 +3,7 @@
 mod folders;
 
 use emberkeep_history::embedded::Options;
-use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, event, schema};
+use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, event, kills, schema};
 use emberkeep_history::{Embedded, Error, History, Source};
 use emberkeep_schema::Timestamp;
 use folders::{Folder, options};
@@ -22,8 +22,7 @@ async fn fill(folder: &Folder, is_clean: bool) {
     let source = Source::of_log("s", "l", "i");
     for (number, chunk) in rows().chunks(10).enumerate() {
         history.insert_many(chunk.to_vec()).await.unwrap();
-        let stats = PlayerStats { total_kills: 1, ..Default::default() };
-        history.fold(&source, [(number as u64 + 1, 7, stats)]).await.unwrap();
+        history.fold(&source, [kills(number as u64 + 1, 7, 1)]).await.unwrap();
     }
     if is_clean {
         history.close().await.unwrap();
@@ -37,7 +36,7 @@ async fn read_all(path: &Path, options: Options) -> Result<(Vec<CombatEvent>, Ve
     let table = history.range(CombatEvent::partition(days())).rows_max(1_000).page(None).await?;
     let lookup = history.range(CombatEvent::by_attacker(1, days())).rows_max(1_000).page(None).await?;
     let totals = history.totals::<PlayerStats>(7).await?;
-    Ok((table.rows, lookup.rows, totals.map_or(0, |totals| totals.sums.total_kills)))
+    Ok((table.into_rows()?, lookup.into_rows()?, totals.map_or(0, |totals| totals.sums.total_kills)))
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -3,9 +3,13 @@
 
 mod folders;
 
-use emberkeep_history::embedded::{Clock, Durability, HistorySchema, ManualClock, Options};
-use emberkeep_history::testing::{CombatEvent, NOW, Name, PlayerStats, Profile, event, run_all, schema};
-use emberkeep_history::{Embedded, Error, Fold, FoldEntry, History, Inserted, Source};
+use emberkeep_history::embedded::{Durability, Options};
+use emberkeep_history::testing::{
+    AllTimeBoard, CombatEvent, NOW, Name, PlayerStats, Profile, event, kills, run_all, schema,
+};
+use emberkeep_history::{
+    Clock, Embedded, Error, Fold, FoldEntry, History, HistorySchema, ManualClock, Source, TotalsEntry,
+};
 use emberkeep_schema::{Table, Timestamp, Totals, Value, table, totals};
 use folders::{Folder, options};
 use std::sync::Arc;
@@ -37,10 +41,7 @@ async fn everything_is_there_after_it_is_opened_again() {
         if round == 0 {
             history.insert_many(rows.clone()).await.unwrap();
             let source = Source::of_log("s", "l", "i");
-            history
-                .fold(&source, [(1, 7, PlayerStats { total_kills: 3, ..Default::default() })])
-                .await
-                .unwrap();
+            history.fold(&source, [kills(1, 7, 3)]).await.unwrap();
         }
         let days = rows[99].timestamp.day()..=Timestamp(NOW).day();
         let found =
@@ -79,7 +80,7 @@ async fn windows_are_dropped_when_all_their_rows_have_expired() {
     let day = 86_400_000;
     let rows: Vec<_> = (0..5).map(|n| event(1, n * day, n as u128)).collect();
     history.insert_many(rows.clone()).await.unwrap();
-    history.insert(Name { name: "n".into(), player_id: 1 }).await.unwrap();
+    history.insert_if_absent(Name { name: "n".into(), player_id: 1, token: None }).await.unwrap();
     assert_eq!(history.stats().windows, 6);
     // The last millisecond of the oldest row, and the one after it.
     clock.advance(26 * day as u64 - 1);
@@ -200,21 +201,27 @@ async fn a_key_that_is_too_long_is_refused_and_the_writer_goes_on() {
     let history = History::new(Arc::new(Embedded::open(folder.path(), schema, options()).unwrap()));
     let source = Source::of_log("s", "l", "i");
     let long = "n".repeat(70_000);
-    let error = history.fold(&source, [(1, long.clone(), ByName { count: 1 })]).await.unwrap_err();
+    let entry = |name: &str| TotalsEntry {
+        position: 1,
+        key: name.to_owned(),
+        at: Timestamp(NOW),
+        amounts: ByName { count: 1 },
+    };
+    let error = history.fold(&source, [entry(&long)]).await.unwrap_err();
     assert_eq!(error.code(), "too_large", "{error}");
     assert_eq!(history.totals::<ByName>(long.clone()).await.unwrap_err().code(), "too_large");
     // A caller of the store itself is not checked before the writer.
-    let entries = vec![FoldEntry { position: 1, key: Value::Text(long), amounts: vec![1] }];
+    let entries = vec![FoldEntry { position: 1, key: Value::Text(long), amounts: vec![1], at_ms: 0 }];
     let unchecked = Fold { totals: ByName::DECLARATION, source: source.clone(), entries };
     let error = history.store().fold(unchecked).await.unwrap_err();
     assert!(matches!(error.code(), "too_large" | "internal"), "{error}");
-    history.fold(&source, [(1, "n".to_owned(), ByName { count: 1 })]).await.unwrap();
+    history.fold(&source, [entry("n")]).await.unwrap();
     assert_eq!(history.totals::<ByName>("n".to_owned()).await.unwrap().unwrap().sums.count, 1);
     history.close().await.unwrap();
 }
 
 macro_rules! visits {
-    ($name:ident, $days:literal, ($($lookups:tt)*)) => {
+    ($name:ident, $days:literal) => {
         table! {
             /// Visits of players.
             #[derive(Clone, Debug, PartialEq)]
@@ -229,14 +236,14 @@ macro_rules! visits {
             partition: (player_id),
             clustering: (at desc),
             ttl: days($days) of at,
-            lookups: ($($lookups)*),
+            lookups: (by_zone(zone_id)),
+            writes: rows,
             owner: "test",
         }
     };
 }
-visits!(LongVisit, 30, (by_zone(zone_id)));
-visits!(ShortVisit, 10, (by_zone(zone_id)));
-visits!(PlainVisit, 10, ());
+visits!(LongVisit, 30);
+visits!(ShortVisit, 10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_whose_ttl_has_ended_changes_nothing() {
@@ -251,19 +258,11 @@ async fn a_row_whose_ttl_has_ended_changes_nothing() {
     assert_eq!((written.rows, written.expired), (0, 1));
     let found = history.range(ShortVisit::by_zone(5)).page(None).await.unwrap();
     assert_eq!(found.rows, [ShortVisit { player_id: 1, at, zone_id: 5 }], "it was written to live 30 days");
-    drop(history);
-    let history = open(HistorySchema::new().table::<PlainVisit>());
-    let visit = |player_id, at| PlainVisit { player_id, at, zone_id: 6 };
-    let exists = PlainVisit { player_id: 1, at, zone_id: 5 };
-    assert_eq!(history.insert_if_absent(visit(1, at)).await.unwrap(), Inserted::No(exists));
-    assert_eq!(history.insert_if_absent(visit(2, at)).await.unwrap(), Inserted::Expired);
-    assert_eq!(history.get(PlainVisit::key(2, at)).await.unwrap(), None);
-    assert_eq!(history.insert_if_absent(visit(2, Timestamp(NOW))).await.unwrap(), Inserted::Yes);
 }
 
 mod older {
     //! The profile as an older version declared it: fewer columns, another lookup.
-    use emberkeep_schema::table;
+    use emberkeep_schema::{Timestamp, table};
 
     table! {
         /// Persistent player data.
@@ -273,22 +272,23 @@ mod older {
             pub player_id: i64,
             /// The name.
             pub username: String,
+            /// The address of the account.
+            pub email: String,
+            /// When the account was made.
+            pub created_at: Timestamp,
             /// The level.
-            pub level: i16,
-            /// The class.
-            pub preferred_class: i8,
-            /// The skill rating.
-            pub rating: f32,
-            /// Settings, as the client wrote them.
-            pub settings: Vec<u8>,
+            pub level: i32,
+            /// The experience.
+            pub experience: i64,
+            /// Minutes played.
+            pub total_playtime_minutes: i64,
             /// Whether the player is banned.
             pub is_banned: bool,
-            /// Best scores.
-            pub best: Vec<(i64, String, i64)>,
         }
         partition: (player_id),
         clustering: (),
         ttl: persistent,
+        writes: rows,
         owner: "accounts",
     }
 
@@ -304,6 +304,7 @@ mod older {
         partition: (player_id),
         clustering: (),
         ttl: persistent,
+        writes: rows,
         owner: "accounts",
     }
 
@@ -319,6 +320,7 @@ mod older {
         partition: (username),
         clustering: (),
         ttl: persistent,
+        writes: rows,
         owner: "accounts",
     }
 }
@@ -329,12 +331,12 @@ async fn rows_of_an_older_declaration_stay_readable() {
     let old = older::Profile {
         player_id: 1,
         username: "ann".into(),
+        email: "ann@example.org".into(),
+        created_at: Timestamp(1),
         level: 3,
-        preferred_class: 1,
-        rating: 1.5,
-        settings: vec![1],
+        experience: 4,
+        total_playtime_minutes: 5,
         is_banned: false,
-        best: vec![],
     };
     let schema_of_old = || HistorySchema::new().table::<older::Profile>();
     let open_old =
@@ -371,4 +373,53 @@ async fn rows_of_an_older_declaration_stay_readable() {
     }
     let twice = HistorySchema::new().table::<Profile>().table::<older::Profile>();
     assert_eq!(Embedded::open(folder.path(), twice, options()).err().unwrap().code(), "invalid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_is_remembered_for_a_week_and_then_swept() {
+    let folder = Folder::new();
+    let clock = ManualClock::at(NOW);
+    let options = Options { clock: Clock::Manual(clock.clone()), ..options() };
+    let store = Arc::new(Embedded::open(folder.path(), schema(), options).unwrap());
+    let history = History::new(store.clone());
+    let board = AllTimeBoard { category: "kills".into(), entries: vec![] };
+    history.upsert_at(board.clone(), 5).await.unwrap();
+    history.delete_at(board.row_key(), 7).await.unwrap();
+    clock.advance(7 * 86_400_000 - 1);
+    store.retain().await.unwrap();
+    history.upsert_at(board.clone(), 6).await.unwrap();
+    assert_eq!(history.get(board.row_key()).await.unwrap(), None);
+    clock.advance(1);
+    store.retain().await.unwrap();
+    history.upsert_at(board.clone(), 6).await.unwrap();
+    assert_eq!(history.get(board.row_key()).await.unwrap(), Some(board));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_is_full_of_bytes_refuses_too() {
+    let folder = Folder::new();
+    let options = Options { queue_bytes_max: 1_000_000, queue_wait: Duration::ZERO, ..options() };
+    let history = History::new(Arc::new(Embedded::open(folder.path(), schema(), options).unwrap()));
+    let calls: Vec<_> = (0..20)
+        .map(|call| {
+            let history = history.clone();
+            let large =
+                CombatEvent { server_instance: "x".repeat(700_000), ..event(call, call, call as u128) };
+            tokio::spawn(async move { history.insert(large).await })
+        })
+        .collect();
+    let mut busy = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(_) => {}
+            Err(Error::Busy { .. }) => busy += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let stats = history.stats();
+    assert_eq!((stats.queued_bytes, stats.queue_bytes_max, stats.refused), (0, 1_000_000, busy));
+    assert_eq!(stats.rows_written, 20 - busy);
+    assert!(busy > 0);
+    // One that is larger than the queue is written when the queue is empty.
+    history.insert_many((0..4_000).map(|n| event(50, n, n as u128))).await.unwrap();
 }

@@ -1,10 +1,10 @@
-//! Random inserts, upserts, deletes, ranges and pages beside a plain map.
+//! Random upserts, deletes, ranges and pages beside a plain map.
 
 mod folders;
 
-use emberkeep_history::testing::{CombatEvent, NOW, event, schema};
-use emberkeep_history::{Embedded, History, Query};
-use emberkeep_schema::{Day, Table as _, Timestamp};
+use emberkeep_history::testing::NOW;
+use emberkeep_history::{Embedded, History, HistorySchema, Query};
+use emberkeep_schema::{Day, Table as _, Timestamp, table};
 use folders::{Folder, options};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,18 +15,48 @@ const PROGRAMS: u64 = 12;
 const STEPS: usize = 150;
 
 /// The rows in the table's order: newest first, then by id.
-type Model = BTreeMap<(Reverse<Timestamp>, Uuid), CombatEvent>;
+type Model = BTreeMap<(Reverse<Timestamp>, Uuid), Hit>;
 
-fn random_event(rng: &mut fastrand::Rng) -> CombatEvent {
-    // Few keys, so that most of them are written several times, over four days.
-    let ago = rng.i64(0..12) * 8 * 3_600_000 + rng.i64(0..2);
-    let mut row = event(rng.i64(0..4), ago, rng.u128(0..3));
-    (row.zone_id, row.damage) = (rng.i32(0..3), rng.i32(..));
-    row.ability_name = rng.bool().then(|| "x".repeat(rng.usize(0..3)));
-    row
+table! {
+    /// Hits that may be corrected and removed: rows with a bucket and lookups.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Hit = "hits" {
+        /// When it happened.
+        pub timestamp: Timestamp,
+        /// Its id.
+        pub event_id: Uuid,
+        /// The attacker.
+        pub attacker_id: i64,
+        /// The zone.
+        pub zone_id: i32,
+        /// Health taken.
+        pub damage: i32,
+        /// The ability, if one was used.
+        pub ability_name: Option<String>,
+    }
+    partition: (day_bucket = day(timestamp)),
+    clustering: (timestamp desc, event_id asc),
+    ttl: days(30) of timestamp,
+    compaction: time_window(days(1)),
+    lookups: (by_attacker(attacker_id, day_bucket), by_zone(zone_id, day_bucket)),
+    writes: rows,
+    owner: "test",
 }
 
-async fn all(query: Query<CombatEvent>, rows_max: usize) -> Vec<CombatEvent> {
+fn random_hit(rng: &mut fastrand::Rng) -> Hit {
+    // Few keys, so that most of them are written several times, over four days.
+    let ago = rng.i64(0..12) * 8 * 3_600_000 + rng.i64(0..2);
+    Hit {
+        timestamp: Timestamp(NOW - ago),
+        event_id: Uuid::from_u128(rng.u128(0..3)),
+        attacker_id: rng.i64(0..4),
+        zone_id: rng.i32(0..3),
+        damage: rng.i32(..),
+        ability_name: rng.bool().then(|| "x".repeat(rng.usize(0..3))),
+    }
+}
+
+async fn all(query: Query<Hit>, rows_max: usize) -> Vec<Hit> {
     let query = query.rows_max(rows_max);
     let (mut rows, mut after) = (Vec::new(), None);
     for _ in 0..500 {
@@ -48,12 +78,12 @@ async fn compare(history: &History, model: &Model, rng: &mut fastrand::Rng) {
     let (attacker, zone) = (rng.i64(0..4), rng.i32(0..3));
     let choice = rng.u8(0..3);
     let rows = match choice {
-        0 => CombatEvent::partition(days.clone()),
-        1 => CombatEvent::by_attacker(attacker, days.clone()),
-        _ => CombatEvent::by_zone(zone, days.clone()),
+        0 => Hit::partition(days.clone()),
+        1 => Hit::by_attacker(attacker, days.clone()),
+        _ => Hit::by_zone(zone, days.clone()),
     };
     let in_days = |day: Day| days.contains(&day);
-    let is_wanted = |row: &&CombatEvent| match choice {
+    let is_wanted = |row: &&Hit| match choice {
         0 => true,
         1 => row.attacker_id == attacker,
         _ => row.zone_id == zone,
@@ -76,25 +106,24 @@ async fn compare(history: &History, model: &Model, rng: &mut fastrand::Rng) {
 async fn program(number: u64) {
     let mut rng = fastrand::Rng::with_seed(number);
     let folder = Folder::new();
+    let schema = || HistorySchema::new().table::<Hit>();
     let open = || History::new(Arc::new(Embedded::open(folder.path(), schema(), options()).unwrap()));
     let (mut history, mut model) = (open(), Model::new());
     for _ in 0..STEPS {
         match rng.u8(0..12) {
             0..=3 => {
-                let rows: Vec<_> = (0..rng.usize(0..6)).map(|_| random_event(&mut rng)).collect();
-                model.extend(rows.iter().map(|row| ((Reverse(row.timestamp), row.event_id), row.clone())));
-                match rng.bool() {
-                    true => history.insert_many(rows).await.unwrap(),
-                    false => history.upsert_many(rows).await.unwrap(),
-                };
+                let key = |row: Hit| ((Reverse(row.timestamp), row.event_id), row);
+                let rows: Model = (0..rng.usize(0..6)).map(|_| key(random_hit(&mut rng))).collect();
+                history.upsert_many(rows.values().cloned()).await.unwrap();
+                model.extend(rows);
             }
             4 => {
-                let row = random_event(&mut rng);
+                let row = random_hit(&mut rng);
                 model.remove(&(Reverse(row.timestamp), row.event_id));
                 history.delete(row.row_key()).await.unwrap();
             }
             5 => {
-                let row = random_event(&mut rng);
+                let row = random_hit(&mut rng);
                 let expected = model.get(&(Reverse(row.timestamp), row.event_id));
                 assert_eq!(history.get(row.row_key()).await.unwrap().as_ref(), expected);
             }
@@ -110,7 +139,7 @@ async fn program(number: u64) {
     }
     let everything = Timestamp(NOW - 5 * 86_400_000).day()..=Timestamp(NOW).day();
     assert_eq!(
-        all(history.range(CombatEvent::partition(everything)), 7).await,
+        all(history.range(Hit::partition(everything)), 7).await,
         model.into_values().collect::<Vec<_>>()
     );
 }

@@ -2,7 +2,7 @@
 
 mod folders;
 
-use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, event, schema};
+use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, event, kills, schema};
 use emberkeep_history::{Embedded, History, Source};
 use emberkeep_schema::Timestamp;
 use folders::{Folder, options};
@@ -34,8 +34,7 @@ async fn child() {
     let begun = Instant::now();
     for number in (0..).take_while(|_| begun.elapsed() < CHILD_TIME_MAX) {
         history.insert_many((0..3).map(|n| event(number, n, (number * 10 + n) as u128))).await.unwrap();
-        let one = PlayerStats { total_kills: 1, ..Default::default() };
-        history.fold(&source, [(number as u64 + 1, 7, one)]).await.unwrap();
+        history.fold(&source, [kills(number as u64 + 1, 7, 1)]).await.unwrap();
         println!("acknowledged {number}");
     }
 }

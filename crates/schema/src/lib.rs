@@ -53,7 +53,7 @@ pub use schema::{Schema, SchemaError};
 pub use table::{
     Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, InvalidDay, Lookup, Order,
     RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration, Timestamp, Totals,
-    TotalsDeclaration, Value,
+    TotalsDeclaration, Value, Writes,
 };
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;
@@ -67,7 +67,7 @@ pub mod macro_support {
     pub use crate::quick_json::{NAMES, PlainName};
     pub use crate::table::{
         ColumnNamed, DayBucket, PartitionValue, TableProblem, diagnose_table, diagnose_totals, length_ms,
-        name_number, order_of,
+        name_number, order_of, writes_of,
     };
     pub use crate::ttl::Milliseconds;
     pub use serde;

@@ -27,6 +27,9 @@ pub const PROBLEM_BYTES_MAX: usize = 160;
 /// Longest name of a history table or column; Cassandra takes 48 characters for a table.
 pub const TABLE_NAME_BYTES_MAX: usize = 48;
 
+/// Longest TTL of a history table: 20 years of 365 days, the limit of CQL.
+pub const TTL_MS_MAX: i64 = 630_720_000_000;
+
 /// Most days that one query of a history table may span: a year and a day.
 pub const DAYS_MAX: usize = 366;
 

@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use emberkeep_schema::{
-    CqlLayout, Day, Order, RowTtl, Table, Timestamp, Totals, Value, table, text_enum, totals,
+    CqlLayout, Day, Order, RowTtl, Table, Timestamp, Totals, Value, Writes, table, text_enum, totals,
 };
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -43,10 +43,12 @@ table! {
     compaction: time_window(days(1)),
     slices: (minutes(1), 16),
     lookups: (
-        by_attacker(attacker_id, day_bucket),
-        by_target(target_id, day_bucket),
-        by_zone(zone_id, day_bucket),
+        by_attacker(attacker_id, day_bucket) index "idx_combat_attacker",
+        by_target(target_id, day_bucket) index "idx_combat_target" table "ember_hits_by_target",
+        by_zone(zone_id, day_bucket) table "ember_events_by_zone",
+        by_damage(damage, day_bucket),
     ),
+    writes: events,
     owner: "combat",
 }
 
@@ -63,6 +65,7 @@ table! {
         pub best: Vec<(i64, String, i64)>,
     }
     owner: "accounts",
+    writes: rows,
     ttl: persistent,
     lookups: (by_username(username)),
     clustering: (),
@@ -127,14 +130,16 @@ fn lookups_have_typed_functions_and_days_may_be_many() {
     assert_eq!(key[2], ("timestamp", Order::Descending));
     let ttl = RowTtl::Since { ms: 2_592_000_000, column: "timestamp" };
     assert_eq!(CombatEvent::DECLARATION.ttl, ttl);
+    assert_eq!(CombatEvent::DECLARATION.time_column(), Some("timestamp"));
+    assert_eq!(
+        (CombatEvent::DECLARATION.writes, Profile::DECLARATION.writes),
+        (Writes::Events, Writes::Rows)
+    );
 }
 
 #[test]
 fn the_document_layout_is_that_of_the_document() {
-    assert_eq!(
-        CombatEvent::DECLARATION.to_cql(CqlLayout::Document),
-        "CREATE TABLE IF NOT EXISTS combat_events (
-    day_bucket text,
+    let columns = "    day_bucket text,
     timestamp timestamp,
     event_id uuid,
     attacker_id bigint,
@@ -144,18 +149,27 @@ fn the_document_layout_is_that_of_the_document() {
     ability_name text,
     zone_id int,
     position_x double,
-    PRIMARY KEY ((day_bucket), timestamp, event_id)
-) WITH CLUSTERING ORDER BY (timestamp DESC, event_id ASC)
+";
+    let options = "CLUSTERING ORDER BY (timestamp DESC, event_id ASC)
   AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}
   AND default_time_to_live = 2592000;
+";
+    let expected = format!(
+        "CREATE TABLE IF NOT EXISTS combat_events (
+{columns}    PRIMARY KEY ((day_bucket), timestamp, event_id)
+) WITH {options}
+CREATE INDEX IF NOT EXISTS idx_combat_attacker ON combat_events (attacker_id);
 
-CREATE INDEX IF NOT EXISTS idx_combat_events_by_attacker ON combat_events (attacker_id);
+CREATE INDEX IF NOT EXISTS idx_combat_target ON combat_events (target_id);
 
-CREATE INDEX IF NOT EXISTS idx_combat_events_by_target ON combat_events (target_id);
-
-CREATE INDEX IF NOT EXISTS idx_combat_events_by_zone ON combat_events (zone_id);
-"
+CREATE TABLE IF NOT EXISTS ember_events_by_zone (
+{columns}    PRIMARY KEY ((zone_id, day_bucket), timestamp, event_id)
+) WITH {options}
+CREATE TABLE IF NOT EXISTS ember_combat_events_by_damage (
+{columns}    PRIMARY KEY ((damage, day_bucket), timestamp, event_id)
+) WITH {options}"
     );
+    assert_eq!(CombatEvent::DECLARATION.to_cql(CqlLayout::Document), expected);
     let profile = Profile::DECLARATION.to_cql(CqlLayout::Document);
     assert!(profile.contains("    best frozen<list<frozen<tuple<bigint, text, bigint>>>>,\n"), "{profile}");
     assert!(profile.contains("    PRIMARY KEY ((player_id))\n);\n"), "{profile}");
@@ -168,7 +182,15 @@ fn the_scaled_layout_has_slices_and_query_tables() {
         cql.contains("PRIMARY KEY ((day_bucket, ember_bucket, ember_slice), timestamp, event_id)"),
         "{cql}"
     );
-    assert!(cql.contains("CREATE TABLE IF NOT EXISTS ember_combat_events_by_zone ("), "{cql}");
+    for name in [
+        "ember_combat_events_by_attacker",
+        "ember_hits_by_target",
+        "ember_events_by_zone",
+        "ember_combat_events_by_damage",
+    ] {
+        assert!(cql.contains(&format!("CREATE TABLE IF NOT EXISTS {name} (")), "{cql}");
+    }
+    assert!(!cql.contains("CREATE INDEX"), "{cql}");
     assert!(cql.contains("PRIMARY KEY ((zone_id, day_bucket), timestamp, event_id)"), "{cql}");
 }
 

@@ -239,6 +239,7 @@ mod tests {
                 partition: (map),
                 clustering: (begun desc, ended desc),
                 ttl: $($ttl)+,
+                writes: rows,
                 owner: "arena",
             }
         };

@@ -1,45 +1,39 @@
-//! A commit in the making: puts and removals of several calls, and what reads of the same commit see.
+//! A commit in the making: the changes of several calls, or of one call that reads before it writes.
 
+use super::encode::EncodedRows;
 use super::ledger::Batch;
 use super::open::{BATCH_KEY, window_key};
-use super::row::{self, Stored};
+use super::operations::{Mark, Operations};
+use super::row::{self, REMOVED_ID, Stored, VERSION_ID};
 use super::table::{OpenTable, keyspace_name, open_keyspace};
 use super::{Shared, store_error};
-use crate::contract::{Inserted, RawRow, Write, Written};
-use crate::error::Result;
-use crate::limits::STORE_KEY_BYTES_MAX;
+use crate::contract::{Applied, ConditionalWrite, RawRow, Written};
+use crate::error::{Error, Result};
+use crate::limits::{REMOVED_FOR_MS_MIN, STORE_KEY_BYTES_MAX};
 use crate::validate;
 use emberkeep_schema::Value;
 use fjall::{Keyspace, PersistMode, Slice};
-use std::collections::HashMap;
-
-struct Operation {
-    keyspace: Keyspace,
-    key: Vec<u8>,
-    /// `None` = remove.
-    value: Option<Vec<u8>>,
-}
 
 /// Puts and removals that are committed together.
 pub(super) struct Commit<'s> {
     shared: &'s Shared,
     catalog: &'s Keyspace,
-    operations: Vec<Operation>,
-    /// Rows that this commit has changed, for calls that read before they write.
-    changed: HashMap<(u64, Vec<u8>), Option<Vec<u8>>>,
+    operations: Operations,
+    /// Those that operations name by their index.
+    keyspaces: Vec<Keyspace>,
     pub(super) rows: usize,
 }
 
-/// A place to go back to.
-#[derive(Clone, Copy)]
-pub(super) struct Mark {
-    operations: usize,
-    rows: usize,
+/// A row that a change is about: where it is, or would be.
+struct Target {
+    keyspace: Option<Keyspace>,
+    window: i64,
+    key: Vec<u8>,
 }
 
 impl<'s> Commit<'s> {
     pub(super) fn new(shared: &'s Shared, catalog: &'s Keyspace) -> Commit<'s> {
-        Commit { shared, catalog, operations: Vec::new(), changed: HashMap::new(), rows: 0 }
+        Commit { shared, catalog, operations: Operations::default(), keyspaces: Vec::new(), rows: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -48,38 +42,46 @@ impl<'s> Commit<'s> {
 
     /// Bytes of its keys and values.
     pub(super) fn bytes(&self) -> u64 {
-        let sizes = self.operations.iter().map(|o| o.key.len() + o.value.as_ref().map_or(0, Vec::len));
-        sizes.sum::<usize>() as u64
+        self.operations.bytes() as u64
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark { operations: self.operations.len(), rows: self.rows }
+    pub(super) fn mark(&self) -> (Mark, usize) {
+        (self.operations.mark(), self.rows)
     }
 
-    /// Takes back what a call did that failed. Its own reads are forgotten with it: calls that read have a
-    /// commit of their own.
-    pub(super) fn undo(&mut self, mark: Mark) {
-        self.operations.truncate(mark.operations);
-        self.rows = mark.rows;
-        self.changed.clear();
+    /// Takes back what a call did that failed.
+    pub(super) fn undo(&mut self, (mark, rows): (Mark, usize)) {
+        self.operations.undo(mark);
+        self.rows = rows;
     }
 
     /// Refuses keys that the store below cannot hold. Its own check of them is a panic.
-    pub(super) fn check_keys(&self, since: Mark) -> Result<()> {
-        let longest = self.operations[since.operations..].iter().map(|operation| operation.key.len()).max();
-        validate::limit("a key".into(), longest.unwrap_or(0), "bytes", STORE_KEY_BYTES_MAX)
+    pub(super) fn check_keys(&self, (since, _): (Mark, usize)) -> Result<()> {
+        validate::limit("a key".into(), self.operations.longest_key(since), "bytes", STORE_KEY_BYTES_MAX)
     }
 
-    pub(super) fn put(&mut self, keyspace: &Keyspace, key: Vec<u8>, value: Vec<u8>) {
-        self.operations.push(Operation { keyspace: keyspace.clone(), key, value: Some(value) });
+    /// The index of a keyspace among those of this commit.
+    fn place(&mut self, keyspace: &Keyspace) -> i64 {
+        let known = self.keyspaces.iter().position(|known| known.id() == keyspace.id());
+        let place = known.unwrap_or_else(|| {
+            self.keyspaces.push(keyspace.clone());
+            self.keyspaces.len() - 1
+        });
+        place as i64
     }
 
-    pub(super) fn remove(&mut self, keyspace: &Keyspace, key: Vec<u8>) {
-        self.operations.push(Operation { keyspace: keyspace.clone(), key, value: None });
+    pub(super) fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) {
+        let place = self.place(keyspace);
+        self.operations.put_slices(place, key, value);
+    }
+
+    pub(super) fn remove(&mut self, keyspace: &Keyspace, key: &[u8]) {
+        let place = self.place(keyspace);
+        self.operations.remove(place, key);
     }
 
     pub(super) fn remove_window(&mut self, table: &str, window: i64) {
-        self.remove(&self.catalog.clone(), window_key(table, window).into_bytes());
+        self.remove(&self.catalog.clone(), window_key(table, window).as_bytes());
     }
 
     /// The window of a row, created if it does not exist.
@@ -96,108 +98,115 @@ impl<'s> Commit<'s> {
         Ok(keyspace)
     }
 
-    /// The stored row as of this commit.
-    fn current(&self, table: &OpenTable, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Slice>> {
-        if let Some(changed) = self.changed.get(&(keyspace.id(), key.to_vec())) {
-            return Ok(changed.as_ref().map(Slice::from));
-        }
-        keyspace.get(key).map_err(|error| store_error(table.declaration.name, &error))
-    }
-
-    /// Changes rows of a table. `reads` = later changes of this commit read what is written here.
-    pub(super) fn write(
-        &mut self,
-        table: &OpenTable,
-        writes: Vec<Write>,
-        reads: bool,
-        now: i64,
-    ) -> Result<Written> {
-        let mut written = Written::default();
-        for write in writes {
-            let done = match write {
-                Write::Insert(row) => self.insert(table, &row, &[], reads, now)?,
-                Write::Upsert(row) => self.upsert(table, &row, now)?,
-                Write::Delete(key) => self.delete(table, &table.row_of_key(&key), now)?,
-            };
-            written.rows += usize::from(done);
-            written.expired += usize::from(!done);
-        }
-        self.rows += written.rows;
-        Ok(written)
-    }
-
-    /// `false` = the row's TTL has ended already.
-    fn insert(
-        &mut self,
-        table: &OpenTable,
-        row: &[Option<Value>],
-        unknown: &[u8],
-        reads: bool,
-        now: i64,
-    ) -> Result<bool> {
-        let Some(expires) = table.expires_after(row, now) else { return Ok(false) };
-        let keyspace = self.window(table, table.window_of(row))?;
+    fn target(&self, table: &OpenTable, row: &[Option<Value>]) -> Result<Target> {
         let incomplete = || table.damaged("a row without its key reached the writer");
         let key = table.rows.key_of_row(row).ok_or_else(incomplete)?;
-        for lookup in &table.lookups {
-            self.put(&keyspace, lookup.key_of_row(row).ok_or_else(incomplete)?, Vec::new());
-        }
-        let value = row::encode(&key, expires, table.stored_columns(row), unknown);
-        if reads {
-            self.changed.insert((keyspace.id(), key.clone()), Some(value.clone()));
-        }
-        self.put(&keyspace, key, value);
-        Ok(true)
+        let window = table.window_of(row);
+        Ok(Target { keyspace: table.existing(window), window, key })
     }
 
-    fn upsert(&mut self, table: &OpenTable, row: &[Option<Value>], now: i64) -> Result<bool> {
-        // A row that is not written leaves the stored one as it is, with its lookup entries.
-        if table.expires_after(row, now).is_none() {
-            return Ok(false);
-        }
-        let mut unknown = Vec::new();
-        if let Some(keyspace) = table.existing(table.window_of(row))
-            && let Some(key) = table.rows.key_of_row(row)
-            && let Some(bytes) = self.current(table, &keyspace, &key)?
-        {
-            let damaged = || table.damaged("a row does not have its checksum");
-            let stored = Stored::read(&key, &bytes).ok_or_else(damaged)?;
-            if !stored.is_expired(now) {
-                unknown = stored.unknown(|id| table.knows(id)).ok_or_else(damaged)?;
-            }
-            self.remove_lookups(table, &keyspace, &key, &bytes)?;
-        }
-        self.insert(table, row, &unknown, true, now)
+    fn stored(&self, table: &OpenTable, target: &Target) -> Result<Option<Slice>> {
+        let Some(keyspace) = &target.keyspace else { return Ok(None) };
+        keyspace.get(&target.key).map_err(|error| store_error(table.declaration.name, &error))
     }
 
-    /// Removes the lookup entries of a stored row.
-    fn remove_lookups(
+    /// Adds rows that were encoded by their caller.
+    pub(super) fn insert(&mut self, table: &OpenTable, rows: &EncodedRows) -> Result<Written> {
+        let mut windows = Vec::new();
+        for window in rows.windows() {
+            let keyspace = self.window(table, *window)?;
+            windows.push((*window, self.place(&keyspace)));
+        }
+        let missing = || Error::Internal { reason: "a row of a window that was not named".into() };
+        let place = |window| windows.iter().find(|(known, _)| *known == window).map(|(_, place)| *place);
+        self.operations.append(rows.operations(), |window| place(window).ok_or_else(missing))?;
+        self.rows += rows.written.rows;
+        Ok(rows.written)
+    }
+
+    fn put_row(
         &mut self,
         table: &OpenTable,
-        keyspace: &Keyspace,
-        key: &[u8],
-        bytes: &[u8],
+        target: &Target,
+        row: &[Option<Value>],
+        expires: i64,
+        version: Option<i64>,
+        unknown: &[u8],
     ) -> Result<()> {
-        // Expired rows have entries, too: as of the beginning of time no row has expired.
-        let Some(old) = table.read_row(key, bytes, i64::MIN)? else { return Ok(()) };
+        let keyspace = self.window(table, target.window)?;
+        let place = self.place(&keyspace);
         for lookup in &table.lookups {
-            if let Some(entry) = lookup.key_of_row(&old) {
-                self.remove(keyspace, entry);
-            }
+            let entry = |out: &mut Vec<u8>| {
+                lookup
+                    .push_key_of_row(out, row)
+                    .ok_or_else(|| table.damaged("a row lacks a column of a lookup"))
+            };
+            self.operations.put(place, entry, |_, _| {})?;
         }
+        let version = version.map(Value::BigInt);
+        let head = version.iter().map(|version| (VERSION_ID, version));
+        let mut value = Vec::with_capacity(128);
+        row::encode(&mut value, &target.key, expires, head.chain(table.stored_columns(row)), unknown);
+        self.operations.put_slices(place, &target.key, &value);
+        self.rows += 1;
         Ok(())
     }
 
-    /// Always `true`: an absent row is removed, too.
-    fn delete(&mut self, table: &OpenTable, row: &[Option<Value>], _now: i64) -> Result<bool> {
-        let Some(keyspace) = table.existing(table.window_of(row)) else { return Ok(true) };
-        let Some(key) = table.rows.key_of_row(row) else { return Ok(true) };
-        if let Some(bytes) = self.current(table, &keyspace, &key)? {
-            self.remove_lookups(table, &keyspace, &key, &bytes)?;
-            self.changed.insert((keyspace.id(), key.clone()), None);
-            self.remove(&keyspace, key);
+    /// Replaces rows of a table of `writes: rows`.
+    pub(super) fn upsert(&mut self, table: &OpenTable, rows: &[RawRow], now: i64) -> Result<Written> {
+        let mut written = Written::default();
+        for row in rows {
+            // A row that is not written leaves the stored one as it is, with its lookup entries.
+            let Some(expires) = table.expires_after(row, now) else {
+                written.expired += 1;
+                continue;
+            };
+            let target = self.target(table, row)?;
+            let mut unknown = Vec::new();
+            if let Some(bytes) = self.stored(table, &target)? {
+                unknown = self.unknown_columns(table, &target, &bytes, now);
+                self.remove_lookups(table, &target, &bytes);
+            }
+            self.put_row(table, &target, row, expires, None, &unknown)?;
+            written.rows += 1;
         }
-        Ok(true)
+        Ok(written)
+    }
+
+    /// The columns of a stored row that this declaration does not know. A row that cannot be read has none: writing
+    /// it again repairs it.
+    fn unknown_columns(&self, table: &OpenTable, target: &Target, bytes: &[u8], now: i64) -> Vec<u8> {
+        let stored = Stored::read(&target.key, bytes).filter(|stored| !stored.is_expired(now));
+        stored.and_then(|stored| stored.unknown(|id| table.knows(id))).unwrap_or_default()
+    }
+
+    /// Removes the lookup entries of a stored row. Those of a row that cannot be read stay; readers do not see them.
+    fn remove_lookups(&mut self, table: &OpenTable, target: &Target, bytes: &[u8]) {
+        let Some(keyspace) = target.keyspace.as_ref().filter(|_| !table.lookups.is_empty()) else { return };
+        // Expired rows have entries, too: as of the beginning of time no row has expired.
+        let Ok(Some(old)) = table.read_row(&target.key, bytes, i64::MIN) else { return };
+        for lookup in &table.lookups {
+            if let Some(entry) = lookup.key_of_row(&old) {
+                self.remove(keyspace, &entry);
+            }
+        }
+    }
+
+    /// Removes the row of a key of a table of `writes: rows`.
+    pub(super) fn delete(&mut self, table: &OpenTable, key: &[Value]) -> Result<Written> {
+        let target = self.target(table, &table.row_of_key(key))?;
+        if let Some(bytes) = self.stored(table, &target)? {
+            self.remove_stored(table, &target, &bytes);
+        }
+        Ok(Written { rows: 1, expired: 0 })
+    }
+
+    fn remove_stored(&mut self, table: &OpenTable, target: &Target, bytes: &[u8]) {
+        self.remove_lookups(table, target, bytes);
+        if let Some(keyspace) = &target.keyspace {
+            self.remove(keyspace, &target.key);
+            self.rows += 1;
+        }
     }
 
     /// Removes a row that retention found expired.
@@ -207,50 +216,111 @@ impl<'s> Commit<'s> {
         keyspace: &Keyspace,
         key: &[u8],
         bytes: &[u8],
-    ) -> Result<()> {
-        self.remove_lookups(table, keyspace, key, bytes)?;
-        self.remove(keyspace, key.to_vec());
+    ) {
+        let target = Target { keyspace: Some(keyspace.clone()), window: 0, key: key.to_vec() };
+        self.remove_stored(table, &target, bytes);
+    }
+
+    /// Removes and writes rows as of a version.
+    pub(super) fn replace(
+        &mut self,
+        table: &OpenTable,
+        version: i64,
+        removed: &[Vec<Value>],
+        rows: &[RawRow],
+        now: i64,
+    ) -> Result<Written> {
+        let mut written = Written::default();
+        for key in removed {
+            self.remove_at(table, version, &table.row_of_key(key), now)?;
+            written.rows += 1;
+        }
+        for row in rows {
+            let Some(expires) = table.expires_after(row, now) else {
+                written.expired += 1;
+                continue;
+            };
+            let target = self.target(table, row)?;
+            let stored = self.stored(table, &target)?;
+            // At equal versions a removal wins, as on CQL.
+            if !stored.as_deref().is_some_and(|bytes| is_newer(&target, bytes, version, true)) {
+                let unknown = stored.map(|bytes| self.unknown_columns(table, &target, &bytes, now));
+                let unknown = unknown.unwrap_or_default();
+                self.put_row(table, &target, row, expires, Some(version), &unknown)?;
+            }
+            written.rows += 1;
+        }
+        Ok(written)
+    }
+
+    /// Leaves a tombstone, because a row of a lower version may still arrive.
+    fn remove_at(&mut self, table: &OpenTable, version: i64, row: &[Option<Value>], now: i64) -> Result<()> {
+        if table.expires_after(row, now).is_none() {
+            return Ok(());
+        }
+        let target = self.target(table, row)?;
+        let stored = self.stored(table, &target)?;
+        if stored.is_some_and(|bytes| is_newer(&target, &bytes, version, false)) {
+            return Ok(());
+        }
+        let keyspace = self.window(table, target.window)?;
+        let expires = now.saturating_add(table.ttl_ms.max(REMOVED_FOR_MS_MIN));
+        let (is_removed, version) = (Value::Boolean(true), Value::BigInt(version));
+        let columns = [(REMOVED_ID, &is_removed), (VERSION_ID, &version)];
+        let mut value = Vec::new();
+        row::encode(&mut value, &target.key, expires, columns.into_iter(), &[]);
+        self.put(&keyspace, &target.key, &value);
+        self.rows += 1;
         Ok(())
     }
 
-    /// Writes the row, or returns the one that exists.
-    pub(super) fn insert_if_absent(
+    /// Changes a row if it is as expected.
+    pub(super) fn write_if(
         &mut self,
         table: &OpenTable,
-        row: &[Option<Value>],
+        write: &ConditionalWrite,
         now: i64,
-    ) -> Result<Inserted<RawRow>> {
-        if let Some(keyspace) = table.existing(table.window_of(row))
-            && let Some(key) = table.rows.key_of_row(row)
-            && let Some(bytes) = self.current(table, &keyspace, &key)?
-            && let Some(existing) = table.read_row(&key, &bytes, now)?
-        {
-            return Ok(Inserted::No(existing));
+    ) -> Result<Applied<RawRow>> {
+        let (expected, next) = match write {
+            ConditionalWrite::InsertIfAbsent(row) => (None, Some(row)),
+            ConditionalWrite::ReplaceIf { expected, row } => (Some(expected), Some(row)),
+            ConditionalWrite::DeleteIf(expected) => (Some(expected), None),
+        };
+        let Some(of_key) = next.or(expected) else { return Ok(Applied::No(None)) };
+        let target = self.target(table, of_key)?;
+        let bytes = self.stored(table, &target)?;
+        let current = match &bytes {
+            Some(bytes) => table.read_row(&target.key, bytes, now)?,
+            None => None,
+        };
+        if current.as_ref() != expected {
+            return Ok(Applied::No(current));
         }
-        if !self.insert(table, row, &[], true, now)? {
-            return Ok(Inserted::Expired);
+        match next {
+            Some(row) => {
+                let unknown = bytes.map(|bytes| self.unknown_columns(table, &target, &bytes, now));
+                let expires = table.expires_after(row, now).unwrap_or(0);
+                self.put_row(table, &target, row, expires, None, &unknown.unwrap_or_default())?;
+            }
+            None => self.remove_stored(table, &target, bytes.as_deref().unwrap_or_default()),
         }
-        self.rows += 1;
-        Ok(Inserted::Yes)
+        Ok(Applied::Yes)
     }
 
     /// Commits under the number after `last`, which it returns.
     pub(super) fn finish(self, last: Batch, mode: PersistMode) -> std::result::Result<Batch, fjall::Error> {
-        let mut digest = 0;
+        let next = last.next(self.operations.digest());
         let mut batch = self.shared.database.batch().durability(Some(mode));
-        for Operation { keyspace, key, value } in self.operations {
-            digest = crc32c::crc32c_append(digest, &key);
-            match value {
-                Some(value) => {
-                    digest = crc32c::crc32c_append(digest, &value);
-                    batch.insert(&keyspace, key, value);
-                }
-                None => batch.remove(&keyspace, key),
-            }
-        }
-        let next = last.next(digest);
+        self.operations.fill(&mut batch, &self.keyspaces);
         batch.insert(self.catalog, BATCH_KEY, next.to_bytes());
         batch.commit()?;
         Ok(next)
     }
+}
+
+/// Whether a stored row wins over a write of this version. One that cannot be read does not.
+fn is_newer(target: &Target, bytes: &[u8], version: i64, is_upsert: bool) -> bool {
+    let Some(stored) = Stored::read(&target.key, bytes) else { return false };
+    let of_stored = stored.number(VERSION_ID).unwrap_or(0);
+    of_stored > version || is_upsert && stored.is_removed() && of_stored == version
 }

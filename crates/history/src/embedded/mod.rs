@@ -9,11 +9,13 @@
 mod catalog;
 mod clock;
 mod commit;
+mod encode;
 mod flush;
 mod folder_lock;
 mod journal_files;
 mod ledger;
 mod open;
+mod operations;
 mod options;
 mod read;
 mod retention;
@@ -23,17 +25,17 @@ mod table;
 mod totals;
 mod writer;
 
-pub use emberkeep_hot::embedded::{Clock, ManualClock};
-pub use open::HistorySchema;
 pub use options::{Durability, Options};
 
 use crate::contract::{
-    Fold, Folded, HistoryStore, Inserted, Pending, RangeRequest, RawPage, RawRow, RawTotals, Source, Stats,
-    Write, Written,
+    Applied, ConditionalWrite, Fold, Folded, HistoryStore, Pending, RangeRequest, RawPage, RawRow, RawTotals,
+    Source, Stats, Write, Written,
 };
 use crate::error::{Error, Result};
+use crate::schema::HistorySchema;
 use clock::Ticker;
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
+use encode::EncodedRows;
 use fjall::Database;
 use std::collections::HashMap;
 use std::fs::File;
@@ -41,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use table::OpenTable;
 use totals::OpenTotals;
-use writer::{Change, WriterHandle};
+use writer::{Change, Size, WriterHandle};
 
 /// The embedded store.
 pub struct Embedded {
@@ -105,7 +107,7 @@ impl Embedded {
     /// Drops windows whose rows have all expired, and removes some expired rows of tables without windows. The
     /// writer does the same every minute.
     pub async fn retain(&self) -> Result<()> {
-        self.writer.submit(Change::Retain, 0).await.map(drop)
+        self.writer.submit(Change::Retain, Size::default()).await.map(drop)
     }
 
     /// Runs a read on a thread that may wait for the disk.
@@ -136,24 +138,32 @@ impl HistoryStore for Embedded {
         self.shared.ticker.now()
     }
 
-    fn write(&self, table: &'static TableDeclaration, writes: Vec<Write>) -> Pending<'_, Result<Written>> {
-        let rows = writes.len();
+    fn write(&self, table: &'static TableDeclaration, write: Write) -> Pending<'_, Result<Written>> {
         Box::pin(async move {
-            self.shared.table(table)?;
-            Ok(self.writer.submit(Change::Write { table, writes }, rows).await?.written)
+            let open = self.shared.table(table)?;
+            let change = match write {
+                Write::Insert(rows) => {
+                    let rows = EncodedRows::new(open, &rows, self.shared.ticker.now())?;
+                    Change::Insert { table, rows }
+                }
+                write => Change::Write { table, write },
+            };
+            let size = change.size();
+            Ok(self.writer.submit(change, size).await?.written)
         })
     }
 
-    fn insert_if_absent(
+    fn write_if(
         &self,
         table: &'static TableDeclaration,
-        row: RawRow,
-    ) -> Pending<'_, Result<Inserted<RawRow>>> {
+        write: ConditionalWrite,
+    ) -> Pending<'_, Result<Applied<RawRow>>> {
         Box::pin(async move {
             self.shared.table(table)?;
-            let outcome = self.writer.submit(Change::InsertIfAbsent { table, row }, 1).await?;
-            let missing = || Error::Internal { reason: "a conditional insert without a result".into() };
-            outcome.inserted.ok_or_else(missing)
+            let change = Change::WriteIf { table, write };
+            let size = change.size();
+            let missing = || Error::Internal { reason: "a conditional write without a result".into() };
+            self.writer.submit(change, size).await?.applied.ok_or_else(missing)
         })
     }
 
@@ -166,10 +176,11 @@ impl HistoryStore for Embedded {
     }
 
     fn fold(&self, fold: Fold) -> Pending<'_, Result<Folded>> {
-        let rows = fold.entries.len().min(crate::limits::BATCH_ROWS_MAX);
         Box::pin(async move {
             self.shared.totals(fold.totals)?;
-            Ok(self.writer.submit(Change::Fold(fold), rows).await?.folded)
+            let change = Change::Fold(fold);
+            let size = change.size();
+            Ok(self.writer.submit(change, size).await?.folded)
         })
     }
 
@@ -184,7 +195,10 @@ impl HistoryStore for Embedded {
     fn close_source(&self, totals: &'static TotalsDeclaration, source: Source) -> Pending<'_, Result<()>> {
         Box::pin(async move {
             self.shared.totals(totals)?;
-            self.writer.submit(Change::CloseSource { totals, source }, 1).await.map(drop)
+            self.writer
+                .submit(Change::CloseSource { totals, source }, Size { rows: 1, bytes: 0 })
+                .await
+                .map(drop)
         })
     }
 

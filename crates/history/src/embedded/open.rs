@@ -9,7 +9,7 @@ use super::totals::OpenTotals;
 use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
 use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
-use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
+use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -28,54 +28,6 @@ const OPEN_POLL: Duration = Duration::from_millis(10);
 pub(super) const CLEAN_NAME: &str = "CLEAN";
 pub(super) const BATCH_KEY: &str = "batch";
 
-/// The tables and totals that a program uses.
-///
-/// ```
-/// # emberkeep_schema::totals! {
-/// #     /// Sums.
-/// #     pub struct Stats = "stats" by "stats_by_source" { key: id: i64, sums: { kills }, owner: "test" }
-/// # }
-/// use emberkeep_history::embedded::HistorySchema;
-///
-/// let schema = HistorySchema::new().totals::<Stats>();
-/// ```
-#[derive(Debug, Clone, Default)]
-pub struct HistorySchema {
-    tables: Vec<&'static TableDeclaration>,
-    totals: Vec<&'static TotalsDeclaration>,
-}
-
-impl HistorySchema {
-    /// None yet.
-    pub fn new() -> HistorySchema {
-        HistorySchema::default()
-    }
-
-    /// With this table.
-    pub fn table<T: Table>(mut self) -> HistorySchema {
-        self.tables.push(T::DECLARATION);
-        self
-    }
-
-    /// With these totals.
-    pub fn totals<T: Totals>(mut self) -> HistorySchema {
-        self.totals.push(T::DECLARATION);
-        self
-    }
-
-    fn check_names(&self) -> Result<()> {
-        let tables = self.tables.iter().map(|table| table.name);
-        let mut names: Vec<_> =
-            tables.chain(self.totals.iter().flat_map(|t| [t.name, t.by_source])).collect();
-        names.push(CATALOG);
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Error::invalid("schema", format!("two tables are named {}", pair[0]))),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Everything that the store is made of.
 pub(super) struct Opened {
     pub(super) shared: Shared,
@@ -84,10 +36,17 @@ pub(super) struct Opened {
 }
 
 pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> Result<Opened> {
-    schema.check_names()?;
+    schema.check()?;
+    if schema.tables().iter().any(|table| table.name == CATALOG) {
+        return Err(Error::invalid("schema", format!("{CATALOG} is a table of the store itself")));
+    }
     if !(1..=u32::MAX as usize).contains(&options.queue_rows_max) {
         let problem = format!("{}, expected 1 to {}", options.queue_rows_max, u32::MAX);
         return Err(Error::invalid("queue_rows_max", problem));
+    }
+    if !(1..=u32::MAX as usize).contains(&options.queue_bytes_max) {
+        let problem = format!("{}, expected 1 to {}", options.queue_bytes_max, u32::MAX);
+        return Err(Error::invalid("queue_bytes_max", problem));
     }
     fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let lock = folder_lock::take(folder)?;
@@ -216,7 +175,7 @@ fn open_tables(
     schema: &HistorySchema,
 ) -> Result<HashMap<&'static str, OpenTable>> {
     let mut tables = HashMap::new();
-    for declaration in &schema.tables {
+    for declaration in schema.tables() {
         let stored = entry(catalog, declaration.name)?;
         let (entry, missing) = Entry::with_table(stored.clone(), declaration)?;
         let table = OpenTable::new(declaration, &entry);
@@ -276,7 +235,7 @@ fn open_totals(
     schema: &HistorySchema,
 ) -> Result<HashMap<&'static str, OpenTotals>> {
     let mut all = HashMap::new();
-    for declaration in &schema.totals {
+    for declaration in schema.all_totals() {
         let stored = entry(catalog, declaration.by_source)?;
         let entry = Entry::with_totals(stored.clone(), declaration)?;
         // The catalog's entry is written after the keyspace, so an entry without one is damage.

@@ -1,6 +1,6 @@
 //! How the embedded store is opened.
 
-use crate::limits::{FREE_BYTES_MIN, QUEUE_ROWS_MAX, QUEUE_WAIT_DEFAULT};
+use crate::limits::{FREE_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_ROWS_MAX, QUEUE_WAIT_DEFAULT};
 use emberkeep_hot::embedded::Clock;
 use std::time::Duration;
 
@@ -20,10 +20,12 @@ pub enum Durability {
 pub struct Options {
     /// When a write is safe.
     pub durability: Durability,
-    /// Source of time: TTLs, retention, times of totals.
+    /// Source of time: TTLs and retention.
     pub clock: Clock,
     /// Rows that may wait for the writer.
     pub queue_rows_max: usize,
+    /// Bytes of rows that may wait for the writer.
+    pub queue_bytes_max: usize,
     /// How long a write waits for a place in the queue.
     pub queue_wait: Duration,
     /// Free space below which writes are refused.
@@ -39,6 +41,7 @@ impl Default for Options {
             durability: Durability::default(),
             clock: Clock::default(),
             queue_rows_max: QUEUE_ROWS_MAX,
+            queue_bytes_max: QUEUE_BYTES_MAX,
             queue_wait: QUEUE_WAIT_DEFAULT,
             free_bytes_min: FREE_BYTES_MIN,
             accept_loss: false,

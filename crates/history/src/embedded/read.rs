@@ -2,8 +2,8 @@
 
 use super::table::{OpenTable, RowOrder};
 use super::{Shared, store_error};
-use crate::contract::{Position, RangeRequest, RawPage, RawRow};
-use crate::error::Result;
+use crate::contract::{Position, RangeRequest, RawPage, RawRow, UnreadableRow};
+use crate::error::{Error, Result};
 use crate::limits::{PAGE_BYTES_MAX, PAGE_ENTRIES_READ_MAX};
 use emberkeep_schema::{Day, Order, Value};
 use fjall::{Iter, Keyspace, Slice};
@@ -34,8 +34,13 @@ pub(super) fn range(shared: &Shared, table: &OpenTable, request: &RangeRequest) 
             if page.is_full() {
                 return Ok(page.end());
             }
-            let row = resolve(table, order, &merged.keyspaces[source], &key, &bytes, page.now)?;
-            page.add(index, order, table, &key, row)?;
+            let entry = match resolve(table, order, &merged.keyspaces[source], &key, &bytes, page.now) {
+                Ok(Some(row)) => Entry::Row(row),
+                Ok(None) => Entry::Hidden,
+                Err(error @ Error::Damaged { .. }) => Entry::Unreadable(error),
+                Err(error) => return Err(error),
+            };
+            page.add(index, order, table, &key, entry)?;
             if page.overflowed {
                 return Ok(page.end());
             }
@@ -45,9 +50,18 @@ pub(super) fn range(shared: &Shared, table: &OpenTable, request: &RangeRequest) 
     Ok(page.end())
 }
 
+/// What an entry of a range stands for.
+enum Entry {
+    Row(RawRow),
+    /// An expired row, or a former content of one.
+    Hidden,
+    Unreadable(Error),
+}
+
 /// A page while it is filled.
 struct PageInProgress {
     rows: Vec<RawRow>,
+    unreadable: Vec<UnreadableRow>,
     next: Option<Position>,
     rows_max: usize,
     bytes: usize,
@@ -61,6 +75,7 @@ impl PageInProgress {
     fn new(rows_max: usize, now: i64) -> PageInProgress {
         PageInProgress {
             rows: Vec::new(),
+            unreadable: Vec::new(),
             next: None,
             rows_max,
             bytes: 0,
@@ -81,22 +96,28 @@ impl PageInProgress {
         order: &RowOrder,
         table: &OpenTable,
         key: &[u8],
-        row: Option<RawRow>,
+        entry: Entry,
     ) -> Result<()> {
         self.entries += 1;
-        if let Some(row) = row {
-            if self.rows.len() == self.rows_max {
-                self.overflowed = true;
-                return Ok(());
-            }
-            self.bytes += row.iter().flatten().map(Value::size_bytes).sum::<usize>();
-            self.rows.push(row);
-        } else if self.rows.len() == self.rows_max {
+        let is_hidden = matches!(entry, Entry::Hidden);
+        if self.rows.len() + self.unreadable.len() == self.rows_max {
             // Hidden entries after the last row: the next page may begin behind that row as well.
+            self.overflowed = !is_hidden;
             return Ok(());
         }
         let mut values = vec![None; table.declaration.columns.len()];
         order.read_key(key, &mut values).ok_or_else(|| table.damaged("a key cannot be read"))?;
+        match entry {
+            Entry::Row(row) => {
+                self.bytes += row.iter().flatten().map(Value::size_bytes).sum::<usize>();
+                self.rows.push(row);
+            }
+            Entry::Unreadable(error) => {
+                let key = table.rows.columns.iter().filter_map(|column| values[column.place].clone());
+                self.unreadable.push(UnreadableRow { key: key.collect(), error });
+            }
+            Entry::Hidden => {}
+        }
         let clustering = order.columns[order.partition_width..].iter();
         let clustering = clustering.filter_map(|column| values[column.place].take()).collect();
         self.next = Some(Position { partition, clustering });
@@ -104,7 +125,7 @@ impl PageInProgress {
     }
 
     fn end(self) -> RawPage {
-        RawPage { rows: self.rows, next: self.next }
+        RawPage { rows: self.rows, unreadable: self.unreadable, next: self.next }
     }
 }
 

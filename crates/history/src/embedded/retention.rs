@@ -6,7 +6,7 @@ use super::table::OpenTable;
 use super::{Shared, store_error};
 use crate::error::Result;
 use crate::limits::{COMMIT_ROWS_MAX, RETENTION_ROWS_PER_PASS_MAX};
-use emberkeep_schema::RowTtl;
+use emberkeep_schema::{RowTtl, Writes};
 use fjall::{Database, Keyspace};
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -31,7 +31,8 @@ pub(super) fn collect(
                 commit.remove_window(name, window);
                 dropped.extend(windows.remove(&window));
             }
-        } else if matches!(table.declaration.ttl, RowTtl::Written { .. })
+        } else if (matches!(table.declaration.ttl, RowTtl::Written { .. })
+            || table.declaration.writes == Writes::Versioned)
             && let Some(keyspace) = table.existing(0)
         {
             sweep(commit, table, &keyspace, sweeps, now)?;
@@ -54,10 +55,9 @@ fn sweep(
     let (mut last, mut count) = (None, 0);
     for guard in rows {
         let (key, bytes) = guard.into_inner().map_err(|error| store_error(name, &error))?;
-        let stored =
-            Stored::read(&key, &bytes).ok_or_else(|| table.damaged("a row does not have its checksum"))?;
-        if stored.is_expired(now) {
-            commit.remove_expired(table, keyspace, &key, &bytes)?;
+        // A row that cannot be read stays for its readers, who are told of it.
+        if Stored::read(&key, &bytes).is_some_and(|stored| stored.is_expired(now)) {
+            commit.remove_expired(table, keyspace, &key, &bytes);
         }
         count += 1;
         last = Some(key.to_vec());
@@ -80,8 +80,11 @@ pub(super) fn build_lookup(database: &Database, table: &OpenTable, lookup: &str)
         for guard in keyspace.prefix([table.rows.first_byte]) {
             let (key, bytes) = guard.into_inner().map_err(failed)?;
             // Expired rows are left out only when they are read.
-            let row = table.read_row(&key, &bytes, i64::MIN)?;
-            if let Some(entry) = row.and_then(|row| order.key_of_row(&row)) {
+            let row = table.read_row(&key, &bytes, i64::MIN);
+            // One row that cannot be read must not keep the folder from being opened.
+            let row =
+                row.inspect_err(|error| tracing::warn!(%error, lookup, "a row is missing from its lookup"));
+            if let Some(entry) = row.ok().flatten().and_then(|row| order.key_of_row(&row)) {
                 batch.insert(&keyspace, entry, []);
                 count += 1;
             }

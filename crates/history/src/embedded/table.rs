@@ -1,7 +1,7 @@
 //! A table that is open: its columns by id, its keys, and its windows, each a keyspace of the store below.
 
 use super::catalog::Entry;
-use super::row::Stored;
+use super::row::{RESERVED_IDS, Stored};
 use crate::error::{Error, Result};
 use crate::key_encoding;
 use crate::limits::STORE_MEMTABLE_BYTES;
@@ -42,11 +42,17 @@ impl RowOrder {
     /// The stored key of a row; `None` if a column of it is absent.
     pub(super) fn key_of_row(&self, row: &[Option<Value>]) -> Option<Vec<u8>> {
         let mut key = Vec::with_capacity(64);
-        key.push(self.first_byte);
-        for column in &self.columns {
-            key_encoding::push(&mut key, row[column.place].as_ref()?, column.order);
-        }
+        self.push_key_of_row(&mut key, row)?;
         Some(key)
+    }
+
+    /// Appends the stored key of a row; `None` if a column of it is absent.
+    pub(super) fn push_key_of_row(&self, out: &mut Vec<u8>, row: &[Option<Value>]) -> Option<()> {
+        out.push(self.first_byte);
+        for column in &self.columns {
+            key_encoding::push(out, row[column.place].as_ref()?, column.order);
+        }
+        Some(())
     }
 
     /// Puts the values of a stored key into a row; `None` if the key is damaged.
@@ -154,14 +160,14 @@ impl OpenTable {
     }
 
     pub(super) fn knows(&self, id: u16) -> bool {
-        self.ids.contains(&Some(id))
+        id >= RESERVED_IDS || self.ids.contains(&Some(id))
     }
 
-    /// A row from its stored key and value; `Ok(None)` if it has expired.
+    /// A row from its stored key and value; `Ok(None)` if it has expired or was removed.
     pub(super) fn read_row(&self, key: &[u8], bytes: &[u8], now: i64) -> Result<Option<Vec<Option<Value>>>> {
         let damaged = || self.damaged("a row does not have its checksum");
         let stored = Stored::read(key, bytes).ok_or_else(damaged)?;
-        if stored.is_expired(now) {
+        if stored.is_expired(now) || stored.is_removed() {
             return Ok(None);
         }
         let mut row = vec![None; self.declaration.columns.len()];

@@ -124,7 +124,7 @@ impl OpenTotals {
     }
 
     pub(super) fn close(&self, commit: &mut Commit<'_>, source: &Source) {
-        commit.put(&self.keyspace, Self::closed_key(source), Vec::new());
+        commit.put(&self.keyspace, &Self::closed_key(source), &[]);
     }
 }
 
@@ -137,7 +137,7 @@ fn add(declaration: &'static TotalsDeclaration, sums: &mut [i64], amounts: &[i64
 }
 
 /// Adds the entries that are above the position of their row.
-pub(super) fn fold(commit: &mut Commit<'_>, totals: &OpenTotals, fold: &Fold, now: i64) -> Result<Folded> {
+pub(super) fn fold(commit: &mut Commit<'_>, totals: &OpenTotals, fold: &Fold) -> Result<Folded> {
     let closed =
         totals.keyspace.get(OpenTotals::closed_key(&fold.source)).map_err(|error| totals.error(&error))?;
     if closed.is_some() {
@@ -160,7 +160,8 @@ pub(super) fn fold(commit: &mut Commit<'_>, totals: &OpenTotals, fold: &Fold, no
             continue;
         }
         add(totals.declaration, &mut row.sums, &entry.amounts)?;
-        (row.position, row.updated, *is_changed) = (entry.position as i64, now, true);
+        (row.position, *is_changed) = (entry.position as i64, true);
+        row.updated = row.updated.max(entry.at_ms);
         folded.added += 1;
     }
     for (key, (row, is_changed)) in rows {
@@ -170,8 +171,9 @@ pub(super) fn fold(commit: &mut Commit<'_>, totals: &OpenTotals, fold: &Fold, no
                 [(POSITION_ID, Value::BigInt(row.position)), (UPDATED_ID, Value::Timestamp(row.updated))];
             let columns = totals.ids.iter().copied().zip(&numbers);
             let columns = columns.chain(head.iter().map(|(id, value)| (*id, value)));
-            let value = row::encode(&key, 0, columns, &row.unknown);
-            commit.put(&totals.keyspace, key, value);
+            let mut value = Vec::new();
+            row::encode(&mut value, &key, 0, columns, &row.unknown);
+            commit.put(&totals.keyspace, &key, &value);
             commit.rows += 1;
         }
     }

@@ -1,24 +1,29 @@
-//! The writer: one thread that makes every change, behind a queue that is bounded in rows.
+//! The writer: one thread that makes every change, behind a queue that is bounded in rows and in bytes.
 //!
-//! A call takes as many places of the queue as it has rows and gives them back when it is answered. A full queue
+//! A call takes as many places of the queue as it has rows and bytes and gives them back when it is answered. A full queue
 //! makes callers wait, and after `queue_wait` they get `Busy`: the store never buffers without bound.
 //!
 //! The thread takes what waits, up to a number of rows, and commits it together. Calls that read before they
-//! write (upsert, delete, conditional insert, fold) get a commit of their own, after what came before them. After
+//! write (upsert, delete, versioned and conditional writes, fold) get a commit of their own, after what came before them. After
 //! each commit it writes the ledger, then it answers. Once a second it syncs, looks at the free space, and once a
 //! minute it drops what has expired. It ends when the store is closed or dropped. An error of a commit or sync
 //! ends writing: what the store below has on disk is not certain then.
 
 use super::commit::Commit;
+use super::encode::EncodedRows;
 use super::flush::flush;
 use super::ledger::Ledger;
 use super::open::CLEAN_NAME;
 use super::options::{Durability, Options};
 use super::{Shared, retention, store_error, totals};
-use crate::contract::{Fold, Folded, Inserted, RawRow, Source, Stats, Write, Written};
+use crate::contract::{
+    Applied, ConditionalWrite, Fold, FoldEntry, Folded, RawRow, Source, Stats, Write, Written,
+};
 use crate::error::{Error, Result};
-use crate::limits::{COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY};
-use emberkeep_schema::{TableDeclaration, TotalsDeclaration};
+use crate::limits::{
+    BATCH_ROWS_MAX, COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY,
+};
+use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use fjall::{Keyspace, PersistMode};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,37 +31,74 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// A change that the writer makes.
 pub(super) enum Change {
-    Write { table: &'static TableDeclaration, writes: Vec<Write> },
-    InsertIfAbsent { table: &'static TableDeclaration, row: RawRow },
+    Insert { table: &'static TableDeclaration, rows: EncodedRows },
+    Write { table: &'static TableDeclaration, write: Write },
+    WriteIf { table: &'static TableDeclaration, write: ConditionalWrite },
     Fold(Fold),
     CloseSource { totals: &'static TotalsDeclaration, source: Source },
     Retain,
     Close,
 }
 
+/// What a change takes of the queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Size {
+    pub(super) rows: usize,
+    pub(super) bytes: usize,
+}
+
 impl Change {
     /// Whether it needs nothing but its own rows.
     fn is_blind(&self) -> bool {
-        matches!(self, Change::Write { writes, .. } if writes.iter().all(|write| matches!(write, Write::Insert(_))))
+        matches!(self, Change::Insert { .. })
     }
+
+    pub(super) fn size(&self) -> Size {
+        let rows = |rows: &[RawRow]| Size { rows: rows.len(), bytes: rows.iter().map(row_bytes).sum() };
+        match self {
+            Change::Insert { rows, .. } => Size { rows: rows.written.rows, bytes: rows.operations().bytes() },
+            Change::Write { write: Write::Insert(all) | Write::Upsert(all), .. } => rows(all),
+            Change::Write { write: Write::Replace { rows: all, removed, .. }, .. } => {
+                let Size { rows, bytes } = rows(all);
+                Size { rows: rows + removed.len(), bytes }
+            }
+            Change::Fold(fold) => {
+                let rows = fold.entries.len();
+                let entry = size_of::<FoldEntry>() + fold.totals.sums.len() * size_of::<i64>();
+                Size { rows: rows.min(BATCH_ROWS_MAX), bytes: rows * entry }
+            }
+            Change::Write { write: Write::Delete(_), .. } | Change::WriteIf { .. } => {
+                Size { rows: 1, bytes: 0 }
+            }
+            Change::CloseSource { .. } | Change::Retain | Change::Close => Size::default(),
+        }
+    }
+}
+
+/// What a row takes in memory.
+fn row_bytes(row: &RawRow) -> usize {
+    let content: usize = row.iter().flatten().map(Value::size_bytes).sum();
+    content + row.len() * size_of::<Option<Value>>()
 }
 
 /// What a change led to.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) written: Written,
-    pub(super) inserted: Option<Inserted<RawRow>>,
+    pub(super) applied: Option<Applied<RawRow>>,
     pub(super) folded: Folded,
 }
 
 struct Request {
     change: Change,
-    rows: usize,
+    size: Size,
     reply: oneshot::Sender<Result<Outcome>>,
+    /// Given back when the request is answered, also if its caller has left.
+    _places: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
 }
 
 #[derive(Debug, Default)]
@@ -66,19 +108,29 @@ struct Counters {
     waits: AtomicU64,
     refused: AtomicU64,
     windows_dropped: AtomicU64,
-    queued: AtomicUsize,
+    queued_rows: AtomicUsize,
+    queued_bytes: AtomicUsize,
     closed: AtomicBool,
+}
+
+impl Counters {
+    fn leave(&self, size: Size) {
+        self.queued_rows.fetch_sub(size.rows, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(size.bytes, Ordering::Relaxed);
+    }
 }
 
 /// The callers' side of the writer.
 pub(super) struct WriterHandle {
     requests: Mutex<Option<Sender<Request>>>,
-    places: Arc<Semaphore>,
+    row_places: Arc<Semaphore>,
+    byte_places: Arc<Semaphore>,
     counters: Arc<Counters>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     /// How the writer ended; set after everything that it held was released.
     ended: watch::Receiver<Option<Result<()>>>,
-    queue_rows_max: usize,
+    /// What may wait.
+    queue: Size,
     queue_wait: Duration,
 }
 
@@ -113,54 +165,60 @@ impl WriterHandle {
         let thread = thread.map_err(|error| Error::Stopped { reason: error.to_string() })?;
         Ok(WriterHandle {
             requests: Mutex::new(Some(sender)),
-            places: Arc::new(Semaphore::new(options.queue_rows_max)),
+            row_places: Arc::new(Semaphore::new(options.queue_rows_max)),
+            byte_places: Arc::new(Semaphore::new(options.queue_bytes_max)),
             counters,
             thread: Mutex::new(Some(thread)),
             ended,
-            queue_rows_max: options.queue_rows_max,
+            queue: Size { rows: options.queue_rows_max, bytes: options.queue_bytes_max },
             queue_wait: options.queue_wait,
         })
     }
 
     /// Passes a change to the writer and waits until it is committed.
-    pub(super) async fn submit(&self, change: Change, rows: usize) -> Result<Outcome> {
+    pub(super) async fn submit(&self, change: Change, size: Size) -> Result<Outcome> {
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        let permits = rows.min(self.queue_rows_max) as u32;
-        let places = match self.places.clone().try_acquire_many_owned(permits) {
-            Ok(places) => places,
-            Err(_) => {
-                self.counters.waits.fetch_add(1, Ordering::Relaxed);
-                let waiting = self.places.clone().acquire_many_owned(permits);
-                match tokio::time::timeout(self.queue_wait, waiting).await {
-                    Ok(Ok(places)) => places,
-                    Ok(Err(_)) => return Err(Error::Closed),
-                    Err(_) => {
-                        self.counters.refused.fetch_add(1, Ordering::Relaxed);
-                        let queued_rows = self.counters.queued.load(Ordering::Relaxed);
-                        return Err(Error::Busy { queued_rows, waited: self.queue_wait });
-                    }
-                }
-            }
-        };
+        let places = self.places(size).await?;
         let (reply, receive) = oneshot::channel();
-        let request = Request { change, rows, reply };
-        self.counters.queued.fetch_add(rows, Ordering::Relaxed);
+        let request = Request { change, size, reply, _places: Some(places) };
+        self.counters.queued_rows.fetch_add(size.rows, Ordering::Relaxed);
+        self.counters.queued_bytes.fetch_add(size.bytes, Ordering::Relaxed);
         let sent = self.requests.lock().as_ref().is_some_and(|requests| requests.send(request).is_ok());
         if !sent {
-            self.counters.queued.fetch_sub(rows, Ordering::Relaxed);
+            self.counters.leave(size);
             return Err(Error::Closed);
         }
-        // The places belong to the rows, not to the caller: a dropped future does not make the queue larger.
-        let held = tokio::spawn(async move {
-            let outcome = receive.await;
-            drop(places);
-            outcome
-        });
-        match held.await {
-            Ok(Ok(outcome)) => outcome,
-            _ => Err(Error::OutcomeUnknown { reason: "the writer ended".into() }),
+        match receive.await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::OutcomeUnknown { reason: "the writer ended".into() }),
+        }
+    }
+
+    /// Places for rows and bytes. A change that is larger than the queue waits until it is empty.
+    async fn places(&self, size: Size) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let rows = size.rows.min(self.queue.rows) as u32;
+        let bytes = size.bytes.min(self.queue.bytes) as u32;
+        let (of_rows, of_bytes) = (self.row_places.clone(), self.byte_places.clone());
+        if let Ok(rows) = of_rows.clone().try_acquire_many_owned(rows)
+            && let Ok(bytes) = of_bytes.clone().try_acquire_many_owned(bytes)
+        {
+            return Ok((rows, bytes));
+        }
+        self.counters.waits.fetch_add(1, Ordering::Relaxed);
+        let waiting = async {
+            let rows = of_rows.acquire_many_owned(rows).await?;
+            Ok((rows, of_bytes.acquire_many_owned(bytes).await?))
+        };
+        match tokio::time::timeout(self.queue_wait, waiting).await {
+            Ok(Ok(places)) => Ok(places),
+            Ok(Err(tokio::sync::AcquireError { .. })) => Err(Error::Closed),
+            Err(_) => {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                let queued_rows = self.counters.queued_rows.load(Ordering::Relaxed);
+                Err(Error::Busy { queued_rows, waited: self.queue_wait })
+            }
         }
     }
 
@@ -174,7 +232,8 @@ impl WriterHandle {
         // The sender is taken before the last request is sent, so nothing can stand behind it in the queue.
         let requests = self.requests.lock().take();
         if let Some(requests) = requests {
-            let request = Request { change: Change::Close, rows: 0, reply: oneshot::channel().0 };
+            let (reply, _) = oneshot::channel();
+            let request = Request { change: Change::Close, size: Size::default(), reply, _places: None };
             let _ = requests.send(request);
         }
         match self.ended.clone().wait_for(Option::is_some).await {
@@ -188,8 +247,10 @@ impl WriterHandle {
         Stats {
             rows_written: read(&self.counters.rows),
             commits: read(&self.counters.commits),
-            queued_rows: self.counters.queued.load(Ordering::Relaxed),
-            queue_rows_max: self.queue_rows_max,
+            queued_rows: self.counters.queued_rows.load(Ordering::Relaxed),
+            queue_rows_max: self.queue.rows,
+            queued_bytes: self.counters.queued_bytes.load(Ordering::Relaxed),
+            queue_bytes_max: self.queue.bytes,
             waits: read(&self.counters.waits),
             refused: read(&self.counters.refused),
             windows: 0,
@@ -268,7 +329,7 @@ impl Writer {
                 self.commit_group(vec![request]);
                 return None;
             }
-            rows += request.rows;
+            rows += request.size.rows;
             group.push(request);
             if rows < COMMIT_ROWS_MAX {
                 next = requests.try_recv().ok();
@@ -282,12 +343,15 @@ impl Writer {
         if group.is_empty() {
             return;
         }
-        let rows: usize = group.iter().map(|request| request.rows).sum();
-        let (changes, replies): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|request| (request.change, request.reply)).unzip();
+        let (mut changes, mut callers) = (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
+        for Request { change, size, reply, _places } in group {
+            changes.push(change);
+            callers.push((reply, size, _places));
+        }
         let results = self.commit(changes);
-        self.counters.queued.fetch_sub(rows, Ordering::Relaxed);
-        for (reply, result) in replies.into_iter().zip(results) {
+        for ((reply, size, places), result) in callers.into_iter().zip(results) {
+            self.counters.leave(size);
+            drop(places);
             // A caller that has left does not need the reply.
             let _ = reply.send(result);
         }
@@ -468,14 +532,22 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     match change {
-        Change::Write { table, writes } => {
-            let reads = !writes.iter().all(|write| matches!(write, Write::Insert(_)));
-            outcome.written = commit.write(shared.table(table)?, writes, reads, now)?;
+        Change::Insert { table, rows } => outcome.written = commit.insert(shared.table(table)?, &rows)?,
+        Change::Write { table, write } => {
+            let table = shared.table(table)?;
+            outcome.written = match &write {
+                Write::Insert(rows) => commit.insert(table, &EncodedRows::new(table, rows, now)?)?,
+                Write::Upsert(rows) => commit.upsert(table, rows, now)?,
+                Write::Delete(key) => commit.delete(table, key)?,
+                Write::Replace { version, removed, rows } => {
+                    commit.replace(table, *version, removed, rows, now)?
+                }
+            };
         }
-        Change::InsertIfAbsent { table, row } => {
-            outcome.inserted = Some(commit.insert_if_absent(shared.table(table)?, &row, now)?);
+        Change::WriteIf { table, write } => {
+            outcome.applied = Some(commit.write_if(shared.table(table)?, &write, now)?);
         }
-        Change::Fold(fold) => outcome.folded = totals::fold(commit, shared.totals(fold.totals)?, &fold, now)?,
+        Change::Fold(fold) => outcome.folded = totals::fold(commit, shared.totals(fold.totals)?, &fold)?,
         Change::CloseSource { totals, source } => shared.totals(totals)?.close(commit, &source),
         Change::Retain | Change::Close => {}
     }

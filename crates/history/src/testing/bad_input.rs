@@ -1,7 +1,10 @@
 //! What every store refuses, with which error, and that nothing is written then.
 
-use super::{CombatEvent, NOW, Name, PlayerStats, event};
-use crate::{Cursor, Error, History, RawRow, Source, Write};
+use super::writes::profile;
+use super::{AllTimeBoard, CombatEvent, NOW, Name, PlayerStats, Profile, event, kills};
+use crate::{
+    Cursor, DrainedMarks, Error, History, LogState, RawRow, Source, TotalsEntry, UnreadableRow, Write,
+};
 use emberkeep_schema::{Day, Table, Timestamp, Value};
 
 async fn refused(history: &History, row: CombatEvent, code: &str, word: &str) {
@@ -42,10 +45,16 @@ pub(super) async fn rows_over_the_limits(history: &History) {
     assert!(matches!(error, Error::TooLarge { unit: "rows", .. }), "{error}");
     let error = history.insert_many(vec![row(1_000_000); 20]).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
-    let error = history.insert(Name { name: "n".repeat(9_000), player_id: 1 }).await.unwrap_err();
+    let error = history
+        .insert_if_absent(Name { name: "n".repeat(9_000), player_id: 1, token: None })
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
     // Zero bytes stand doubled in a key.
-    let error = history.insert(Name { name: "\0".repeat(5_000), player_id: 1 }).await.unwrap_err();
+    let error = history
+        .insert_if_absent(Name { name: "\0".repeat(5_000), player_id: 1, token: None })
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::TooLarge { unit: "bytes", .. }), "{error}");
 }
 
@@ -99,31 +108,92 @@ pub(super) async fn ranges_out_of_bounds(history: &History) {
 
 pub(super) async fn unknown_texts(history: &History) {
     // As another program, or a later version of this one, would write it.
-    let mut row: RawRow = event(320, 1, 320).into_values();
+    let (sound, other) = (event(320, 1, 320), event(320, 2, 321));
+    let mut row: RawRow = other.clone().into_values();
     row[CombatEvent::DECLARATION.index("hit_type").unwrap()] = Some(Value::Text("grazed".into()));
-    history.store().write(CombatEvent::DECLARATION, vec![Write::Insert(row)]).await.unwrap();
-    let error = history.get(event(320, 1, 320).row_key()).await.unwrap_err();
+    history.store().write(CombatEvent::DECLARATION, Write::Insert(vec![row])).await.unwrap();
+    history.insert_many([sound.clone(), event(320, 3, 322)]).await.unwrap();
+    let error = history.get(other.row_key()).await.unwrap_err();
     assert!(matches!(error, Error::Corrupt { table: "combat_events", column: "hit_type", .. }), "{error}");
-    history.delete(event(320, 1, 320).row_key()).await.unwrap();
+    // It does not hide the rest of its range.
+    let query = history.range(CombatEvent::by_attacker(320, Timestamp(NOW).day())).rows_max(2);
+    let page = query.page(None).await.unwrap();
+    assert_eq!(page.rows, [sound]);
+    let key: Vec<_> = other.row_key().into_values().into_iter().flatten().collect();
+    assert_eq!(page.unreadable, [UnreadableRow { key, error: error.clone() }]);
+    let rest = query.page(page.next.as_ref()).await.unwrap();
+    assert_eq!(rest.into_rows().unwrap(), [event(320, 3, 322)]);
+    assert_eq!(page.into_rows().unwrap_err(), error);
 }
 
 pub(super) async fn entries_out_of_order(history: &History) {
     let source = Source::of_log("shard", "log", "bad");
-    let stats = PlayerStats::default;
+    let entry = |position| kills(position, 330, 0);
     let entries = [
-        vec![(2, 330, stats()), (1, 330, stats())],
-        vec![(0, 330, stats())],
-        vec![(1, 330, stats()), (1, 330, stats())],
-        vec![(1 << 63, 330, stats())],
-        vec![(1, 330, stats()), (u64::MAX, 330, stats())],
+        vec![entry(2), entry(1)],
+        vec![entry(0)],
+        vec![entry(1), entry(1)],
+        vec![entry(1 << 63)],
+        vec![entry(1), entry(u64::MAX)],
+        vec![TotalsEntry { at: Timestamp(-1), ..entry(1) }],
+        vec![TotalsEntry { at: Timestamp(i64::MAX), ..entry(1) }],
     ];
     for entries in entries {
         let error = history.fold(&source, entries).await.unwrap_err();
         assert_eq!(error.code(), "invalid", "{error}");
     }
-    let most = PlayerStats { total_kills: i64::MAX, ..stats() };
-    history.fold(&source, [(1, 331, most.clone())]).await.unwrap();
-    let error = history.fold(&source, [(2, 330, most.clone()), (2, 331, most)]).await.unwrap_err();
+    history.fold(&source, [kills(1, 331, i64::MAX)]).await.unwrap();
+    let error = history.fold(&source, [kills(2, 330, 1), kills(2, 331, 1)]).await.unwrap_err();
     assert!(matches!(error, Error::Overflow { sum: "total_kills", .. }), "{error}");
     assert_eq!(history.totals::<PlayerStats>(330).await.unwrap(), None, "nothing of the call is written");
+}
+
+pub(super) async fn keys_that_stand_twice(history: &History) {
+    let (one, two) = (profile(340, "one"), profile(340, "two"));
+    let error = history.upsert_many([one, profile(341, "three"), two]).await.unwrap_err();
+    assert!(error.code() == "invalid" && error.to_string().contains("stands twice"), "{error}");
+    assert_eq!(history.get(Profile::key(341)).await.unwrap(), None, "nothing of the call is written");
+    let board = |best| AllTimeBoard { category: "twice".into(), entries: vec![(1, "ann".into(), best)] };
+    let error = history.replace_at([], [board(1), board(2)], 1).await.unwrap_err();
+    assert_eq!(error.code(), "invalid", "{error}");
+    let error = history.replace_at([board(1).row_key(), board(2).row_key()], [], 1).await.unwrap_err();
+    assert_eq!(error.code(), "invalid", "{error}");
+    // Rows of two partitions are not written together on CQL.
+    let other = AllTimeBoard { category: "other".into(), ..board(1) };
+    for (removed, rows) in [(vec![], vec![board(1), other.clone()]), (vec![board(1).row_key()], vec![other])]
+    {
+        let error = history.replace_at(removed, rows, 1).await.unwrap_err();
+        assert!(error.to_string().contains("several partitions"), "{error}");
+    }
+    let (expected, row) = (Name { name: "n".into(), player_id: 1, token: None }, "m".to_owned());
+    let error = history.replace_if(expected.clone(), Name { name: row, ..expected }).await.unwrap_err();
+    assert!(error.to_string().contains("another key"), "{error}");
+}
+
+pub(super) async fn versions_out_of_range(history: &History) {
+    let board = AllTimeBoard { category: "range".into(), entries: vec![] };
+    for version in [0, -1, i64::MIN] {
+        let error = history.upsert_at(board.clone(), version).await.unwrap_err();
+        assert_eq!(error.code(), "invalid", "{error}");
+        let error = history.delete_at(board.row_key(), version).await.unwrap_err();
+        assert_eq!(error.code(), "invalid", "{error}");
+    }
+    assert_eq!(history.get(board.row_key()).await.unwrap(), None);
+}
+
+pub(super) async fn log_states_out_of_bounds(history: &History) {
+    let state = |sequence, mark: &str| LogState { incarnation: "a".into(), sequence, mark: mark.into() };
+    let long = "x".repeat(201);
+    for (log, next) in [("log", state(1 << 63, "m")), ("log", state(1, &long)), (&*long, state(1, "m"))] {
+        let error = history.advance(log, None, next, None).await.unwrap_err();
+        assert!(matches!(error.code(), "invalid" | "too_large"), "{error}");
+    }
+    let marks = |sequences, bytes| DrainedMarks { incarnation: "a".into(), sequences, marks: vec![0; bytes] };
+    #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
+    let refused = [marks(0..=1, 1), marks(5..=4, 1), marks(1..=10_001, 1), marks(1..=1, 600_000)];
+    for drained in refused {
+        let error = history.advance("log", None, state(1, "m"), Some(drained)).await.unwrap_err();
+        assert!(matches!(error.code(), "invalid" | "too_large"), "{error}");
+    }
+    assert_eq!(history.acknowledged("log").await.unwrap(), None);
 }

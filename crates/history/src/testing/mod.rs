@@ -5,12 +5,17 @@
 
 mod bad_input;
 mod cases;
+mod logs;
 mod tables;
+mod totals;
+mod writes;
 
-pub use tables::{CombatEvent, HitType, Name, PlayerStats, Profile, event};
+pub use tables::{
+    AllTimeBoard, CombatEvent, DailyScore, HitType, Name, PlayerSession, PlayerStats, Profile, Sample,
+    ZoneMetrics, event, kills,
+};
 
-use crate::History;
-use crate::embedded::HistorySchema;
+use crate::{History, HistorySchema};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -19,7 +24,16 @@ pub const NOW: i64 = 1_704_888_000_000;
 
 /// The tables of the suite.
 pub fn schema() -> HistorySchema {
-    HistorySchema::new().table::<CombatEvent>().table::<Profile>().table::<Name>().totals::<PlayerStats>()
+    HistorySchema::new()
+        .table::<CombatEvent>()
+        .table::<Profile>()
+        .table::<PlayerSession>()
+        .table::<DailyScore>()
+        .table::<AllTimeBoard>()
+        .table::<ZoneMetrics>()
+        .table::<Name>()
+        .table::<Sample>()
+        .totals::<PlayerStats>()
 }
 
 type Case = for<'h> fn(&'h History) -> Pin<Box<dyn Future<Output = ()> + Send + 'h>>;
@@ -34,13 +48,22 @@ macro_rules! list {
 list! {
     cases: [
         rows_come_back_whole, a_row_written_again_is_one_row, ranges_in_both_directions, bounds_of_time,
-        days_follow_each_other, lookups, lookups_follow_an_upsert, pages, deleted_rows, optional_columns,
-        conditional_inserts, one_winner, expired_rows_are_not_written, totals_add_up, totals_are_exact_under_replay,
-        two_deliverers_at_once, closed_sources,
+        days_follow_each_other, lookups, lookups_follow_an_upsert, pages, uuids_sort_as_in_cql,
+        expired_rows_are_not_written,
     ],
+    writes: [
+        replaced_rows, deleted_rows, optional_columns, versions_in_any_order, removals_by_version, rows_replaced_together,
+        versions_in_windows, claims, claims_that_are_replaced, claims_that_are_removed, one_winner, one_winner_of_a_replacement,
+    ],
+    totals: [
+        totals_add_up, totals_are_exact_under_replay, two_deliverers_at_once, closed_sources,
+        last_updated_is_that_of_the_entries,
+    ],
+    logs: [positions_of_logs, one_consumer_advances, marks_of_drained_entries, dead_letters],
     bad_input: [
         numbers_that_are_not_finite, times_out_of_range, rows_over_the_limits, cursors_that_were_changed,
-        ranges_out_of_bounds, unknown_texts, entries_out_of_order,
+        ranges_out_of_bounds, unknown_texts, entries_out_of_order, keys_that_stand_twice, versions_out_of_range,
+        log_states_out_of_bounds,
     ],
 }
 

@@ -1,8 +1,9 @@
 //! Temporary folders, and the options that tests open them with.
 #![allow(dead_code, unreachable_pub)]
 
-use emberkeep_history::embedded::{Clock, ManualClock, Options};
+use emberkeep_history::embedded::Options;
 use emberkeep_history::testing::NOW;
+use emberkeep_history::{Clock, ManualClock};
 use std::path::{Path, PathBuf};
 
 /// A folder that is removed at the end.

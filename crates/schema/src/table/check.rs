@@ -1,7 +1,8 @@
 //! The checks of a table's declaration. They run at compile time, and their messages are what its author reads.
 
 use super::column::ColumnType;
-use super::declaration::{Compaction, Order, RowTtl, TableDeclaration};
+use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration, Writes};
+use crate::limits::{TABLE_NAME_BYTES_MAX, TTL_MS_MAX};
 
 /// Longest message.
 const MESSAGE_BYTES_MAX: usize = 320;
@@ -60,8 +61,7 @@ pub(crate) const fn same(a: &str, b: &str) -> bool {
 /// Lower case letters, digits and `_`, beginning with a letter: a name that CQL takes without quotes.
 pub(crate) const fn is_name(name: &str) -> bool {
     let bytes = name.as_bytes();
-    if bytes.is_empty() || bytes.len() > crate::limits::TABLE_NAME_BYTES_MAX || !bytes[0].is_ascii_lowercase()
-    {
+    if bytes.is_empty() || bytes.len() > TABLE_NAME_BYTES_MAX || !bytes[0].is_ascii_lowercase() {
         return false;
     }
     let mut at = 0;
@@ -135,7 +135,70 @@ pub const fn diagnose_table(table: &TableDeclaration) -> Option<TableProblem> {
     if problem.is_some() {
         return problem;
     }
-    lookups(table)
+    let problem = lookups(table);
+    if problem.is_some() {
+        return problem;
+    }
+    writes(table)
+}
+
+/// What the kind of writes asks of a table.
+const fn writes(table: &TableDeclaration) -> Option<TableProblem> {
+    let is_since = matches!(table.ttl, RowTtl::Since { .. });
+    let problem = match table.writes {
+        Writes::Events if matches!(table.ttl, RowTtl::Written { .. }) => {
+            ": events are written again by a replay, so their TTL must be counted from a time of the key: `ttl: days(30) of timestamp`"
+        }
+        Writes::Events if !is_since && table.columns[0].day_of.is_none() => {
+            ": events need a time, which is the timestamp of their writes on CQL: a TTL `of` a time column, or a day bucket"
+        }
+        Writes::Versioned if !table.lookups.is_empty() => {
+            ": a table of `writes: versioned` has no lookups, because the row of an older version may arrive after its successor"
+        }
+        Writes::Conditional if !table.lookups.is_empty() => {
+            ": a table of `writes: conditional` has no lookups, because a condition on CQL covers one table"
+        }
+        Writes::Conditional if is_since => {
+            ": a table of `writes: conditional` counts its TTL from the last write; leave `of …` out"
+        }
+        Writes::Conditional if !has_required(table) => {
+            ": a table of `writes: conditional` needs a column outside of its key that is not optional, so that a row differs from none"
+        }
+        _ => return None,
+    };
+    Some(TableProblem::of(&["table ", table.name, problem]))
+}
+
+/// Whether a column outside of the key is there in every row.
+const fn has_required(table: &TableDeclaration) -> bool {
+    let mut at = 0;
+    while at < table.columns.len() {
+        let column = &table.columns[at];
+        if !column.optional && !has(table.partition, column.name) && !clusters(table.clustering, column.name)
+        {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The order of addresses differs between CQL servers and from any plain order of their bytes.
+const fn has_address(kind: &ColumnType) -> bool {
+    match kind {
+        ColumnType::Inet => true,
+        ColumnType::Tuples(elements) => {
+            let mut at = 0;
+            while at < elements.len() {
+                if has_address(&elements[at]) {
+                    return true;
+                }
+                at += 1;
+            }
+            false
+        }
+        _ => false,
+    }
 }
 
 const fn columns(table: &TableDeclaration) -> Option<TableProblem> {
@@ -185,6 +248,15 @@ const fn key_column(table: &TableDeclaration, name: &str) -> Option<TableProblem
             ": the key column `",
             name,
             "` must not be optional; every row has a key",
+        ]));
+    }
+    if has_address(&table.columns[at].kind) {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the key column `",
+            name,
+            "` must not be an inet, whose order CQL does not promise; store its text or its bytes",
         ]));
     }
     None
@@ -246,6 +318,13 @@ const fn times(table: &TableDeclaration) -> Option<TableProblem> {
             ": the TTL must be at least one second; write `ttl: persistent` for none",
         ]));
     }
+    if ms > TTL_MS_MAX {
+        return Some(TableProblem::of(&[
+            "table ",
+            table.name,
+            ": the TTL must be at most 20 years (7,300 days), which is the limit of CQL; write `ttl: persistent` for none",
+        ]));
+    }
     if let Some(column) = since
         && !(is_time(table, column) && (clusters(table.clustering, column) || has(table.partition, column)))
     {
@@ -284,52 +363,92 @@ const fn times(table: &TableDeclaration) -> Option<TableProblem> {
 const fn lookups(table: &TableDeclaration) -> Option<TableProblem> {
     let mut at = 0;
     while at < table.lookups.len() {
-        let lookup = table.lookups[at];
-        let (mut part, mut others) = (0, 0);
-        while part < lookup.partition.len() {
-            let name = lookup.partition[part];
-            let problem = key_column(table, name);
-            if problem.is_some() {
-                return problem;
-            }
-            if has(lookup.partition.split_at(part).0, name) {
-                return Some(TableProblem::of(&[
-                    "table ",
-                    table.name,
-                    ": `",
-                    name,
-                    "` stands twice in ",
-                    lookup.name,
-                ]));
-            }
-            others += !(has(table.partition, name) || clusters(table.clustering, name)) as usize;
-            part += 1;
-        }
-        if others != 1 {
-            return Some(TableProblem::of(&[
-                "table ",
-                table.name,
-                ": the lookup ",
-                lookup.name,
-                " must have exactly one column that is not part of the primary key, because a CQL index covers one",
-            ]));
+        let lookup = &table.lookups[at];
+        let problem = match lookup_columns(table, lookup) {
+            None => lookup_names(table, lookup),
+            some => some,
+        };
+        if problem.is_some() {
+            return problem;
         }
         let mut before = 0;
         while before < at {
             if same(table.lookups[before].name, lookup.name) {
-                return Some(TableProblem::of(&[
-                    "table ",
-                    table.name,
-                    ": the lookup ",
-                    lookup.name,
-                    " stands twice",
-                ]));
+                return of_lookup(table, lookup, " stands twice");
             }
             before += 1;
         }
         at += 1;
     }
     None
+}
+
+const fn of_lookup(table: &TableDeclaration, lookup: &Lookup, problem: &str) -> Option<TableProblem> {
+    Some(TableProblem::of(&["table ", table.name, ": the lookup ", lookup.name, problem]))
+}
+
+const fn lookup_columns(table: &TableDeclaration, lookup: &Lookup) -> Option<TableProblem> {
+    let (mut part, mut others) = (0, 0);
+    while part < lookup.partition.len() {
+        let name = lookup.partition[part];
+        let problem = key_column(table, name);
+        if problem.is_some() {
+            return problem;
+        }
+        if has(lookup.partition.split_at(part).0, name) {
+            return Some(TableProblem::of(&[
+                "table ",
+                table.name,
+                ": `",
+                name,
+                "` stands twice in ",
+                lookup.name,
+            ]));
+        }
+        others += !(has(table.partition, name) || clusters(table.clustering, name)) as usize;
+        part += 1;
+    }
+    if others != 1 {
+        return of_lookup(
+            table,
+            lookup,
+            " must have exactly one column that is not part of the primary key, because a CQL index covers one",
+        );
+    }
+    let bucket = &table.columns[0];
+    if bucket.day_of.is_some() && !has(lookup.partition, bucket.name) {
+        return of_lookup(
+            table,
+            lookup,
+            " must contain the bucket of the table: CQL would have to read all days otherwise",
+        );
+    }
+    None
+}
+
+const fn lookup_names(table: &TableDeclaration, lookup: &Lookup) -> Option<TableProblem> {
+    if let Some(index) = lookup.index
+        && !is_name(index)
+    {
+        return of_lookup(
+            table,
+            lookup,
+            ": the name of its index must be lower case letters, digits and `_`",
+        );
+    }
+    match lookup.table {
+        Some(name) if !is_name(name) || same(name, table.name) => of_lookup(
+            table,
+            lookup,
+            ": the name of its query table must be lower case letters, digits and `_`, and not that of the table",
+        ),
+        None if "ember__".len() + table.name.len() + lookup.name.len() > TABLE_NAME_BYTES_MAX => of_lookup(
+            table,
+            lookup,
+            " has a query table whose name is too long for CQL; give it a name of at most 48 characters: `table \"…\"`",
+        ),
+        _ => None,
+    }
 }
 
 /// A number for a column's name, by which the macros find the type of a column.
@@ -371,5 +490,20 @@ pub const fn order_of(word: &str) -> Order {
         Order::Descending
     } else {
         panic!("after a clustering column stands its order: `asc` or `desc`")
+    }
+}
+
+/// The kind of writes that a word in a declaration stands for.
+pub const fn writes_of(word: &str) -> Writes {
+    if same(word, "events") {
+        Writes::Events
+    } else if same(word, "rows") {
+        Writes::Rows
+    } else if same(word, "versioned") {
+        Writes::Versioned
+    } else if same(word, "conditional") {
+        Writes::Conditional
+    } else {
+        panic!("after `writes:` stands how rows change: `events`, `rows`, `versioned` or `conditional`")
     }
 }

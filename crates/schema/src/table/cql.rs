@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// How tables are laid out on a CQL server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CqlLayout {
-    /// The tables and secondary indexes of the storage document.
+    /// The tables and secondary indexes of the storage document; lookups without an index have query tables.
     Document,
     /// Days divided into slices, and a query table for each lookup.
     Scaled,
@@ -16,6 +16,13 @@ pub enum CqlLayout {
 const BUCKET_COLUMN: &str = "ember_bucket";
 const SLICE_COLUMN: &str = "ember_slice";
 
+impl Lookup {
+    /// The secondary index that serves it in a layout; `None` = its query table does.
+    pub fn index_in(&self, layout: CqlLayout) -> Option<&'static str> {
+        self.index.filter(|_| layout == CqlLayout::Document)
+    }
+}
+
 impl TableDeclaration {
     /// The statements that create the table with its lookups, each ending in `;` and a line break.
     pub fn to_cql(&self, layout: CqlLayout) -> String {
@@ -24,9 +31,13 @@ impl TableDeclaration {
         let mut out = self.create(self.name, self.partition, self.clustering, &slices);
         for lookup in self.lookups {
             out.push('\n');
-            match layout {
-                CqlLayout::Document => out.push_str(&self.index_statement(lookup)),
-                CqlLayout::Scaled => {
+            match lookup.index_in(layout) {
+                Some(index) => {
+                    let (table, column) = (self.name, self.indexed_column(lookup));
+                    writeln!(out, "CREATE INDEX IF NOT EXISTS {index} ON {table} ({column});")
+                        .expect("a String takes it");
+                }
+                None => {
                     let key = self.lookup_key(lookup);
                     let clustering = &key[lookup.partition.len()..];
                     out.push_str(&self.create(&self.query_table(lookup), lookup.partition, clustering, &[]));
@@ -36,16 +47,14 @@ impl TableDeclaration {
         out
     }
 
-    /// Name of the query table that serves a lookup in the layout `scaled`.
+    /// Name of the query table that serves a lookup where no index does.
     pub fn query_table(&self, lookup: &Lookup) -> String {
-        format!("ember_{}_{}", self.name, lookup.name)
+        lookup.table.map_or_else(|| format!("ember_{}_{}", self.name, lookup.name), str::to_owned)
     }
 
-    fn index_statement(&self, lookup: &Lookup) -> String {
-        let column =
-            lookup.partition.iter().find(|name| !self.is_key(name)).expect("checked when it was declared");
-        let (table, name) = (self.name, lookup.name);
-        format!("CREATE INDEX IF NOT EXISTS idx_{table}_{name} ON {table} ({column});\n")
+    /// The column of a lookup that is not part of the primary key.
+    pub fn indexed_column(&self, lookup: &Lookup) -> &'static str {
+        lookup.partition.iter().find(|name| !self.is_key(name)).expect("checked when it was declared")
     }
 
     fn create(

@@ -28,6 +28,25 @@ pub struct TableDeclaration {
     pub lookups: &'static [Lookup],
     /// The service that writes it.
     pub owner: &'static str,
+    /// How its rows change.
+    pub writes: Writes,
+}
+
+/// How the rows of a table change. It decides which calls a table has, and how they are written on CQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// `writes: events`. The key decides the content: writing a row again changes nothing. Rows are never changed or
+    /// deleted; they leave by their TTL. CQL: `USING TIMESTAMP` is the row's time, absent columns are not written.
+    Events,
+    /// `writes: rows`. Rows are replaced and deleted; the last write wins. CQL: the timestamp is the client's clock,
+    /// and absent columns are written as null.
+    Rows,
+    /// `writes: versioned`. Every write has a version, and the highest one wins in whatever order they arrive.
+    /// CQL: `USING TIMESTAMP` is the version, so with a time-window compaction it should be a time in microseconds.
+    Versioned,
+    /// `writes: conditional`. A row is inserted if absent, and replaced or deleted if it is as expected; one of several
+    /// concurrent callers wins. CQL: lightweight transactions only.
+    Conditional,
 }
 
 /// A column as data.
@@ -103,6 +122,10 @@ pub struct Lookup {
     pub name: &'static str,
     /// Its partition key. The other columns of the primary key follow as clustering columns.
     pub partition: &'static [&'static str],
+    /// The secondary index that serves it in the CQL layout `document`; `None` = the query table does.
+    pub index: Option<&'static str>,
+    /// The name of its query table on CQL, if it is not `ember_{table}_{lookup}`.
+    pub table: Option<&'static str>,
 }
 
 impl TableDeclaration {
@@ -149,6 +172,11 @@ impl TableDeclaration {
             RowTtl::Since { column, .. } => Some(column),
             _ => None,
         }
+    }
+
+    /// The time of a row: the column that its TTL is counted from, otherwise that of its bucket. Events have one.
+    pub fn time_column(&self) -> Option<&'static str> {
+        self.window_column().or_else(|| self.bucket().and_then(|bucket| bucket.day_of))
     }
 
     /// The values of all columns from those of the fields: the bucket is derived.

@@ -7,10 +7,12 @@ mod declaration;
 mod time;
 mod totals;
 
-pub use check::{TableProblem, diagnose_table, length_ms, name_number, order_of};
+pub use check::{TableProblem, diagnose_table, length_ms, name_number, order_of, writes_of};
 pub use column::{Column, ColumnType, Value};
 pub use cql::CqlLayout;
-pub use declaration::{ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration};
+pub use declaration::{
+    ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes,
+};
 pub use time::{Day, InvalidDay, Timestamp};
 pub use totals::{SumDeclaration, Totals, TotalsDeclaration, diagnose_totals};
 
@@ -186,6 +188,7 @@ impl<T: Table> Rows<T> {
 ///     compaction: time_window(days(1)),                   // or leveled; may be left out
 ///     slices: (minutes(1), 16),                           // for the layout `scaled`; may be left out
 ///     lookups: (by_player(player_id, day_bucket)),        // may be left out
+///     writes: events,                                     // or rows, versioned, conditional
 ///     owner: "world",
 /// }
 /// let day: Day = "2024-01-01".parse().unwrap();
@@ -197,6 +200,11 @@ impl<T: Table> Rows<T> {
 /// ```
 ///
 /// The lines may stand in any order. A mistake in any of it is a compile error.
+///
+/// `writes:` says how rows change, and with it which calls the table has; see [`Writes`](crate::Writes).
+///
+/// On CQL a lookup is a query table `ember_{table}_{lookup}`. `by_player(player_id) table "name"` gives it another
+/// name, and `by_player(player_id) index "name"` makes it a secondary index in the layout `document`.
 ///
 /// Besides the [`Table`](crate::Table) implementation, the row type has `key(columns…)`, the primary key
 /// without the bucket; `partition(columns…)`; and a function for each lookup. A bucket takes a
@@ -211,71 +219,76 @@ macro_rules! table {
 
         $crate::table! { @read
             [[$($doc)*] [$vis] $name $table [$({ [$($field_doc)*] $field $type })*]]
-            partition[] clustering[] ttl[] compaction[] slices[] lookups[] owner[]
+            partition[] clustering[] ttl[] compaction[] slices[] lookups[] owner[] writes[]
             $($lines)* }
     };
 
-    (@read $head:tt partition[] clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition[] clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         partition: ($($partition:tt)+) $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition[$($partition)+] clustering $b ttl $c compaction $d slices $e lookups $f owner $g $($($rest)*)? }
+        $crate::table! { @read $head partition[$($partition)+] clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering[] ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering[] ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         clustering: ($($column:ident $order:ident),* $(,)?) $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering[($($column $order)*)] ttl $c compaction $d slices $e lookups $f owner $g $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering[($($column $order)*)] ttl $c compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         ttl: persistent $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl[Persistent {}] compaction $d slices $e lookups $f owner $g $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl[Persistent {}] compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         ttl: $unit:ident($count:expr) of $column:ident $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b
             ttl[Since { ms: $crate::macro_support::length_ms(stringify!($unit), $count), column: stringify!($column) }]
-            compaction $d slices $e lookups $f owner $g $($($rest)*)? }
+            compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl[] compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         ttl: $unit:ident($count:expr) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b
             ttl[Written { ms: $crate::macro_support::length_ms(stringify!($unit), $count) }]
-            compaction $d slices $e lookups $f owner $g $($($rest)*)? }
+            compaction $d slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         compaction: leveled $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl $c compaction[Leveled {}] slices $e lookups $f owner $g $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction[Leveled {}] slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction[] slices $e:tt lookups $f:tt owner $g:tt writes $h:tt
         compaction: time_window($unit:ident($count:expr)) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c
             compaction[TimeWindow { ms: $crate::macro_support::length_ms(stringify!($unit), $count) }]
-            slices $e lookups $f owner $g $($($rest)*)? }
+            slices $e lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices[] lookups $f:tt owner $g:tt
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices[] lookups $f:tt owner $g:tt writes $h:tt
         slices: ($unit:ident($length:expr), $count:expr) $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d
             slices[::core::option::Option::Some($crate::Slices {
                 bucket_ms: $crate::macro_support::length_ms(stringify!($unit), $length), count: $count })]
-            lookups $f owner $g $($($rest)*)? }
+            lookups $f owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups[] owner $g:tt
-        lookups: ($($lookup:ident($($column:ident),+ $(,)?)),* $(,)?) $(, $($rest:tt)*)?) => {
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups[] owner $g:tt writes $h:tt
+        lookups: ($($lookup:ident($($column:ident),+ $(,)?) $(index $index:literal)? $(table $query_table:literal)?),* $(,)?)
+        $(, $($rest:tt)*)?) => {
         $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e
-            lookups[$($lookup($($column)+))*] owner $g $($($rest)*)? }
+            lookups[$($lookup($($column)+) [$($index)?] [$($query_table)?])*] owner $g writes $h $($($rest)*)? }
     };
-    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner[]
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner[] writes $h:tt
         owner: $owner:literal $(, $($rest:tt)*)?) => {
-        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner[$owner] $($($rest)*)? }
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner[$owner] writes $h $($($rest)*)? }
+    };
+    (@read $head:tt partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt lookups $f:tt owner $g:tt writes[]
+        writes: $writes:ident $(, $($rest:tt)*)?) => {
+        $crate::table! { @read $head partition $a clustering $b ttl $c compaction $d slices $e lookups $f owner $g writes[$writes] $($($rest)*)? }
     };
 
     // All lines are read: build, or say what is wrong.
     (@read $head:tt partition[$($partition:tt)+] clustering[$clustering:tt] ttl[$($ttl:tt)+] compaction[$($compaction:tt)*]
-        slices[$($slices:tt)*] lookups[$($lookups:tt)*] owner[$owner:literal]) => {
+        slices[$($slices:tt)*] lookups[$($lookups:tt)*] owner[$owner:literal] writes[$writes:ident]) => {
         $crate::table! { @split $head [$($partition)+] [] []
-            $clustering [$($ttl)+] [$($compaction)*] [$($slices)*] [$($lookups)*] $owner }
+            $clustering [$($ttl)+] [$($compaction)*] [$($slices)*] [$($lookups)*] $owner $writes }
     };
     (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt
-        lookups $f:tt owner $g:tt $line:ident $($rest:tt)*) => {
+        lookups $f:tt owner $g:tt writes $h:tt $line:ident $($rest:tt)*) => {
         ::core::compile_error!(concat!("table ", stringify!($name), ": the line `", stringify!($line),
-            ":` is given twice, is not of the expected form, or is none of partition, clustering, ttl, compaction, slices, lookups, owner"));
+            ":` is given twice, is not of the expected form, or is none of partition, clustering, ttl, compaction, slices, lookups, owner, writes"));
     };
     (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] partition[] $($rest:tt)*) => {
         ::core::compile_error!(concat!("table ", stringify!($name),
@@ -289,9 +302,14 @@ macro_rules! table {
         ::core::compile_error!(concat!("table ", stringify!($name),
             " has no TTL; add `ttl: days(30) of timestamp`, `ttl: days(30)` or `ttl: persistent`"));
     };
-    (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] $($rest:tt)*) => {
+    (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] partition $a:tt clustering $b:tt ttl $c:tt compaction $d:tt slices $e:tt
+        lookups $f:tt owner[] $($rest:tt)*) => {
         ::core::compile_error!(concat!("table ", stringify!($name),
             " has no owner; add `owner: \"service\"`, the one service that writes it"));
+    };
+    (@read [$doc:tt $vis:tt $name:ident $($head:tt)*] $($rest:tt)*) => {
+        ::core::compile_error!(concat!("table ", stringify!($name),
+            " does not say how its rows change; add `writes: events`, `writes: rows`, `writes: versioned` or `writes: conditional`"));
     };
 
     // The partition's own columns, and the bucket, which is the last one.
@@ -311,7 +329,7 @@ macro_rules! table {
 
     (@build [[$($doc:expr)*] [$vis:vis] $name:ident $table:literal [$({ [$($field_doc:expr)*] $field:ident $type:ty })*]]
         [$($plain:ident)*] [$($bucket:ident $source:ident)?] ($($cluster:ident $order:ident)*) [$ttl:ident $ttl_fields:tt]
-        [$($compaction:ident $compaction_fields:tt)?] [$($slices:expr)?] [$($lookup:ident($($column:ident)+))*] $owner:literal) => {
+        [$($compaction:ident $compaction_fields:tt)?] [$($slices:expr)?] [$($lookup:ident($($column:ident)+) [$($index:literal)?] [$($query_table:literal)?])*] $owner:literal $writes:ident) => {
         $(impl $crate::macro_support::ColumnNamed<{ $crate::macro_support::name_number(stringify!($field)) }> for $name {
             type Type = $type;
         })*
@@ -348,8 +366,11 @@ macro_rules! table {
                 lookups: &[$($crate::Lookup {
                     name: stringify!($lookup),
                     partition: &[$(stringify!($column)),+],
+                    index: $crate::table!(@name $($index)?),
+                    table: $crate::table!(@name $($query_table)?),
                 }),*],
                 owner: $owner,
+                writes: $crate::macro_support::writes_of(stringify!($writes)),
             };
             const _: () = if let ::core::option::Option::Some(problem) = &$crate::macro_support::diagnose_table(&DECLARATION) {
                 ::core::panic!("{}", problem.text());
@@ -420,6 +441,8 @@ macro_rules! table {
 
     (@compaction) => { $crate::Compaction::SizeTiered };
     (@compaction $compaction:ident $fields:tt) => { $crate::Compaction::$compaction $fields };
+    (@name) => { ::core::option::Option::None };
+    (@name $name:literal) => { ::core::option::Option::Some($name) };
     (@slices) => { ::core::option::Option::None };
     (@slices $slices:expr) => { $slices };
     (@first $name:ident) => { () };

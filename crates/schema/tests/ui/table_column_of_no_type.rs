@@ -13,6 +13,7 @@ table! {
     partition: (player_id),
     clustering: (at desc),
     ttl: days(30) of at,
+    writes: rows,
     owner: "world",
 }
 

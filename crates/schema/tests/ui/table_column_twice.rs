@@ -12,6 +12,7 @@ table! {
     partition: (at = day(at)),
     clustering: (at desc),
     ttl: days(30) of at,
+    writes: rows,
     owner: "world",
 }
 

@@ -13,6 +13,7 @@ table! {
     clustering: (at desc),
     ttl: days(30) of at,
     lookups: (by_player(player_id)),
+    writes: rows,
     owner: "world",
 }
 

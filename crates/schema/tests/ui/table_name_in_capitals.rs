@@ -12,6 +12,7 @@ table! {
     partition: (player_id),
     clustering: (at desc),
     ttl: days(30) of at,
+    writes: rows,
     owner: "world",
 }
 

@@ -12,6 +12,7 @@ table! {
     partition: (player_id),
     clustering: (at desc),
     ttl: days(30) of player_id,
+    writes: rows,
     owner: "world",
 }
 

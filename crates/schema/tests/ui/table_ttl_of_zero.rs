@@ -12,6 +12,7 @@ table! {
     partition: (player_id),
     clustering: (at desc),
     ttl: days(0),
+    writes: rows,
     owner: "world",
 }
 

@@ -13,6 +13,7 @@ table! {
     clustering: (at desc),
     ttl: days(30) of at,
     retention: 5,
+    writes: rows,
     owner: "world",
 }
 

@@ -11,6 +11,7 @@ table! {
     }
     partition: (player_id),
     clustering: (at desc),
+    writes: rows,
     owner: "world",
 }
 

@@ -1,0 +1,88 @@
+//! The tables of history itself: what the consumer of a log remembers, and sources that have ended.
+
+use emberkeep_schema::{Timestamp, table};
+
+table! {
+    /// How far the consumer of a log has come. Changed by compare and set only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LogPosition = "ember_log_positions" {
+        /// The log.
+        pub log: String,
+        /// The incarnation that the log had.
+        pub incarnation: String,
+        /// The last sequence that was drained.
+        pub sequence: i64,
+        /// The mark of that entry.
+        pub mark: String,
+    }
+    partition: (log),
+    clustering: (),
+    ttl: persistent,
+    writes: conditional,
+    owner: "history",
+}
+
+table! {
+    /// The marks of the entries that an advance of a log drained. They recognise entries that a log shows again after
+    /// it was set back.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DrainedMarksRow = "ember_drained_marks" {
+        /// The log.
+        pub log: String,
+        /// The first sequence.
+        pub first_sequence: i64,
+        /// The incarnation that the log had.
+        pub incarnation: String,
+        /// The last sequence; also the version of the row, so that a longer row is not lost to a shorter one.
+        pub last_sequence: i64,
+        /// The marks, in a form of the consumer's own.
+        pub marks: Vec<u8>,
+    }
+    partition: (log),
+    clustering: (first_sequence asc, incarnation asc),
+    ttl: days(7),
+    writes: versioned,
+    owner: "history",
+}
+
+table! {
+    /// Entries of logs that cannot be stored as what they are.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DeadLetter = "ember_dead_letters" {
+        /// The log.
+        pub log: String,
+        /// Its sequence in the log.
+        pub sequence: i64,
+        /// The incarnation that the log had.
+        pub incarnation: String,
+        /// Why it could not be stored.
+        pub reason: String,
+        /// The entry as it was in the log.
+        pub entry: Vec<u8>,
+        /// When it was put here.
+        pub at: Timestamp,
+    }
+    partition: (log),
+    clustering: (sequence asc, incarnation asc),
+    ttl: days(90),
+    writes: rows,
+    owner: "history",
+}
+
+table! {
+    /// Sources of totals that have ended and take no more entries (CQL; the embedded store keeps them beside the totals).
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ClosedSource = "ember_closed_sources" {
+        /// The totals.
+        pub totals: String,
+        /// The source.
+        pub source: String,
+        /// When it was closed.
+        pub closed_at: Timestamp,
+    }
+    partition: (totals, source),
+    clustering: (),
+    ttl: persistent,
+    writes: conditional,
+    owner: "history",
+}

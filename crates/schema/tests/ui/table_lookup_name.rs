@@ -1,0 +1,22 @@
+//! The name of an index that CQL would need quotes for.
+
+use emberkeep_schema::*;
+
+table! {
+    /// Who was where.
+    pub struct Visit = "visits" {
+        pub at: Timestamp,
+        pub player_id: i64,
+        pub zone_id: i32,
+        pub address: std::net::IpAddr,
+        pub origin: Option<String>,
+    }
+    partition: (player_id),
+    clustering: (at desc),
+    ttl: days(30) of at,
+    lookups: (by_zone(zone_id) index "Zone-Index"),
+    writes: events,
+    owner: "world",
+}
+
+fn main() {}
