@@ -9,7 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("schema", &[]),
     ("hot", &["schema"]),
     ("hot-redis", &["hot", "schema"]),
-    ("history", &["hot", "schema"]),
+    ("history", &["hot", "schema", "primitives"]),
     ("primitives", &["hot", "schema"]),
     ("games", &["hot", "schema", "primitives"]),
     ("server", &["games", "hot", "schema"]),

@@ -69,6 +69,7 @@
 //! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Float`](schema::Float), [`Bool`](schema::Bool), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
 //! | how do I log events and follow them? | [`Log`](schema::Log), [`hot::Scope::follow`] |
 //! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leases, rate limits, mail | [`primitives`] |
+//! | how do events become rows and totals of history? | `history`, `history::outbox` |
 //! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
 //! | how do I test on all of them? | `testing` |
 //!
@@ -78,6 +79,7 @@
 //! |---|---|---|
 //! | `redis` | the engine on Redis, Valkey and Redis Cluster, and TLS | yes |
 //! | `games` | complete games that are built on nothing but this crate | yes |
+//! | `history` | tables and totals of what happened, the outbox, and the store in one folder | yes |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
 //! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!
@@ -96,6 +98,13 @@ pub use open::{OpenError, OpenStore, StoreUrl};
 pub mod games {
     #[doc(inline)]
     pub use emberkeep_games::*;
+}
+
+/// History: declared tables and exact totals, the outbox that fills them, and the store in one folder.
+#[cfg(feature = "history")]
+pub mod history {
+    #[doc(inline)]
+    pub use emberkeep_history::*;
 }
 
 /// Hot state: the store, its transactions, and the engine in this process.

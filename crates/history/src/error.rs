@@ -101,6 +101,17 @@ pub enum Error {
         /// What must be left.
         min_bytes: u64,
     },
+    /// The spool has no place for more events. Nothing was recorded; the spool goes on by itself when history takes
+    /// events again.
+    #[error(
+        "the spool is full: {used_bytes} of {bytes_max} bytes wait for history; nothing was recorded; retry, and see why history takes no events"
+    )]
+    SpoolFull {
+        /// Bytes in use.
+        used_bytes: u64,
+        /// Bytes that may be in use.
+        bytes_max: u64,
+    },
     /// The backend cannot be reached now. Nothing was written.
     #[error("{backend} is unavailable: {reason}; nothing was written; retry")]
     Unavailable {
@@ -171,6 +182,7 @@ impl Error {
             Error::Overflow { .. } => "overflow",
             Error::Busy { .. } => "busy",
             Error::DiskFull { .. } => "disk_full",
+            Error::SpoolFull { .. } => "spool_full",
             Error::Unavailable { .. } => "unavailable",
             Error::OutcomeUnknown { .. } => "outcome_unknown",
             Error::Damaged { .. } => "damaged",
@@ -187,6 +199,7 @@ impl Error {
             self,
             Error::Busy { .. }
                 | Error::DiskFull { .. }
+                | Error::SpoolFull { .. }
                 | Error::Unavailable { .. }
                 | Error::OutcomeUnknown { .. }
         )

@@ -298,14 +298,14 @@ fn check_source(source: &Source) -> Result<()> {
     validate::limit("the name of a source".into(), source.text().len(), "bytes", SOURCE_BYTES_MAX)
 }
 
-fn checked_totals_key<T: Totals>(key: T::Key) -> Result<emberkeep_schema::Value> {
+pub(crate) fn checked_totals_key<T: Totals>(key: T::Key) -> Result<emberkeep_schema::Value> {
     let key = key.into_value().filter(|key| !key.is_non_finite());
     let key = key.ok_or_else(|| Error::invalid(T::DECLARATION.name, "a key that is absent or not finite"))?;
     validate::key_limit(format!("the key of {}", T::DECLARATION.name), [&key])?;
     Ok(key)
 }
 
-fn checked_key<T: Table>(key: RowKey<T>) -> Result<Vec<emberkeep_schema::Value>> {
+pub(crate) fn checked_key<T: Table>(key: RowKey<T>) -> Result<Vec<emberkeep_schema::Value>> {
     let names = T::DECLARATION.primary_key();
     validate::key(T::DECLARATION, names.iter().map(|(name, _)| *name), key.into_values())
 }

@@ -1,12 +1,14 @@
 //! History: declared tables and exact totals behind one contract, and the store that runs in this process.
 //!
-//! Responsible for: the contract of a store (`contract`), its typed face ([`History`]), and the embedded
-//! store in one folder ([`Embedded`]).
+//! Responsible for: the contract of a store (`contract`), its typed face ([`History`]), the embedded store in one
+//! folder ([`Embedded`]), and the ways of events into history ([`outbox`], [`spool`]).
 //! Not responsible for: any game, any network protocol, hot state.
 #![doc = include_str!("../docs/example.md")]
 
 mod contract;
 mod cursor;
+mod delivery;
+mod drain_claims;
 pub mod embedded;
 mod error;
 mod history;
@@ -14,8 +16,10 @@ mod key_encoding;
 pub mod limits;
 mod log_tables;
 mod logs;
+pub mod outbox;
 mod query;
 mod schema;
+pub mod spool;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod validate;
@@ -25,6 +29,8 @@ pub use contract::{
     RawPage, RawRow, RawTotals, Source, Stats, UnreadableRow, Write, Written,
 };
 pub use cursor::Cursor;
+pub use delivery::{Batch, Projection, Rejection};
+pub use drain_claims::DrainClaim;
 pub use embedded::Embedded;
 pub use emberkeep_hot::embedded::{Clock, ManualClock};
 pub use error::{Error, Result};

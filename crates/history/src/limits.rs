@@ -78,6 +78,35 @@ pub const REMOVED_FOR_MS_MIN: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Time between two passes of retention.
 pub const RETENTION_EVERY: Duration = Duration::from_secs(60);
 
+/// Entries of a log that a consumer delivers together. One more is read with them.
+pub const DRAIN_PAGE_ENTRIES: usize = 999;
+/// Time after which a consumer reads its log without a message.
+pub const DRAIN_POLL_EVERY: Duration = Duration::from_millis(500);
+/// First pause of a consumer after an error; each one is twice as long as the one before.
+pub const DRAIN_PAUSE_MIN: Duration = Duration::from_millis(50);
+/// See [`DRAIN_PAUSE_MIN`].
+pub const DRAIN_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long a consumer's lease lasts without renewal. It is renewed after a third of it.
+pub const LEASE_TTL: Duration = Duration::from_secs(10);
+/// Time between two tries of a consumer that does not have the lease.
+pub const LEASE_POLL_EVERY: Duration = Duration::from_secs(1);
+/// Sequences of a log whose claims are in one partition.
+pub const CLAIM_BLOCK_SEQUENCES: u64 = 65_536;
+/// Longest name of an incarnation: a sequence, a mark, and what tells it from a closed one.
+pub const INCARNATION_BYTES_MAX: usize = 32;
+/// Longest event of a spool.
+pub const SPOOL_EVENT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a spool if the caller names no number.
+pub const SPOOL_BYTES_DEFAULT: u64 = 1024 * 1024 * 1024;
+/// Size at which a segment of a spool is followed by the next one.
+pub const SPOOL_SEGMENT_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes of events that a spool delivers together, about.
+pub const SPOOL_PAGE_BYTES: usize = 1024 * 1024;
+/// Longest reason of a dead letter.
+pub const REASON_BYTES_MAX: usize = 1_024;
+/// Moments that a consumer remembers to tell how long the oldest entry has waited.
+pub const LAG_SAMPLES_MAX: usize = 256;
+
 const _: () = assert!(ROW_BYTES_MAX <= BATCH_BYTES_MAX);
 const _: () = assert!(ROW_BYTES_MAX <= PAGE_BYTES_MAX, "every row fits into a page");
 const _: () = assert!(BATCH_ROWS_MAX <= QUEUE_ROWS_MAX, "the largest batch fits into an empty queue");
@@ -88,3 +117,8 @@ const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
 const _: () = assert!(DRAINED_BYTES_MAX < ROW_BYTES_MAX, "the marks of an advance are a row");
+const _: () = assert!(DRAIN_PAGE_ENTRIES < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
+const _: () = assert!(
+    DRAIN_POLL_EVERY.as_millis() < 1_000,
+    "without any message an event is in history within a second"
+);

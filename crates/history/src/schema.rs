@@ -1,5 +1,6 @@
 //! The tables and totals that a program uses, with those of history itself.
 
+use crate::drain_claims::DrainClaim;
 use crate::error::{Error, Result};
 use crate::log_tables::{ClosedSource, DeadLetter, DrainedMarksRow, LogPosition};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
@@ -29,6 +30,7 @@ impl Default for HistorySchema {
         let tables = vec![
             LogPosition::DECLARATION,
             DrainedMarksRow::DECLARATION,
+            DrainClaim::DECLARATION,
             DeadLetter::DECLARATION,
             ClosedSource::DECLARATION,
         ];

@@ -117,7 +117,8 @@ pub(crate) fn encoded_key(table: &TableDeclaration, row: &RawRow) -> Vec<u8> {
     out
 }
 
-fn encoded_values(values: &[Value]) -> Vec<u8> {
+/// The values of a primary key, as bytes.
+pub(crate) fn encoded_values(values: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     values.iter().for_each(|value| key_encoding::push(&mut out, value, Order::Ascending));
     out

@@ -12,6 +12,7 @@
 //! | `repair`, `unlisted_files` | cutting torn ends and, on request, damage; files that the manifest does not name |
 //! | `state`, `active_file`, `writer`, `wait_durable` | appending, reserved space, group commit, waiting |
 //! | `rewrite` | replacing a grown history by the state |
+//! | `segment` | the format for other logs on disk |
 //! | `files`, `log_file`, `mapped_space`, `lock` | the file system, reserved space in a file, one process per folder |
 //! | `fault_disk` | a file system for tests that loses unsynced data and fails on request |
 
@@ -31,6 +32,7 @@ mod recover;
 mod redis_aof;
 mod repair;
 mod rewrite;
+pub mod segment;
 mod state;
 mod unlisted_files;
 mod wait_durable;

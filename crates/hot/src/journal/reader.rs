@@ -73,6 +73,11 @@ impl Window {
         Ok(())
     }
 
+    /// Moves to any offset of the file.
+    pub(super) fn seek(&mut self, offset: u64) {
+        (self.start, self.end, self.offset) = (0, 0, offset.min(self.length));
+    }
+
     /// Moves over bytes that were peeked.
     pub(super) fn skip(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.end - self.start, "only peeked bytes are skipped");
@@ -125,6 +130,18 @@ impl Reader {
     /// Offset of the item that the following `next` returns.
     pub(super) fn offset(&self) -> u64 {
         self.window.offset() + self.taken as u64
+    }
+
+    /// Goes on at the offset of an item.
+    pub(super) fn seek(&mut self, offset: u64) {
+        self.taken = 0;
+        self.window.seek(offset);
+    }
+
+    /// The body of the record that `next` returned last.
+    pub(super) fn taken_body(&self) -> &[u8] {
+        let whole = &self.window.peeked()[..self.taken];
+        first_line(whole).map_or(&[], |line| &whole[line.len() + 2..])
     }
 
     /// The next item. After `Broken` the place does not move.

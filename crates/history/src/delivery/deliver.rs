@@ -1,0 +1,219 @@
+//! Storing the batches of many entries by few calls, and dead letters.
+
+use super::batch::{Amounts, Batch, Change, Insert, Rejection, VersionedWrite};
+use crate::contract::{Fold, FoldEntry, RawRow, Source, Write};
+use crate::error::{Error, Result};
+use crate::history::History;
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, FOLD_ENTRIES_MAX, REASON_BYTES_MAX};
+use crate::log_tables::DeadLetter;
+use bytes::Bytes;
+use emberkeep_schema::{TableDeclaration, Timestamp, TotalsDeclaration};
+use futures_util::future::try_join_all;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// An entry of a log or of a spool.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) sequence: u64,
+    /// Identifies the entry together with its sequence.
+    pub(crate) mark: u32,
+    /// The event as its codec encoded it; `Err` if it is not an entry: the bytes that stand in its place.
+    pub(crate) event: Result<Bytes, Bytes>,
+}
+
+impl Entry {
+    fn bytes(&self) -> &Bytes {
+        self.event.as_ref().unwrap_or_else(|bytes| bytes)
+    }
+}
+
+/// Decodes an event and projects it.
+pub(crate) type ProjectBytes = Arc<dyn Fn(&[u8], &mut Batch) -> Result<(), Rejection> + Send + Sync>;
+
+/// Stores entries in history.
+#[derive(Clone)]
+pub(crate) struct Deliverer {
+    pub(crate) history: History,
+    pub(crate) project: ProjectBytes,
+}
+
+/// What was stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    pub(crate) entries: usize,
+    pub(crate) dead_letters: usize,
+}
+
+/// What entries become, by table and totals.
+#[derive(Default)]
+struct Collected {
+    inserts: Vec<(&'static TableDeclaration, Vec<Insert>)>,
+    versioned: Vec<VersionedWrite>,
+    folds: Vec<(&'static TotalsDeclaration, Vec<FoldEntry>)>,
+}
+
+impl Deliverer {
+    /// Stores entries of one source, in order. On an error some of them may be stored: repeat it.
+    pub(crate) async fn deliver(
+        &self,
+        log: &str,
+        incarnation: &str,
+        source: &Source,
+        entries: &[Entry],
+    ) -> Result<Delivered> {
+        let mut dead = Vec::new();
+        // Parts in order, the next one last. A part that the store refuses is cut in half until the entry that it
+        // refuses stands alone.
+        let mut parts = vec![entries];
+        while let Some(part) = parts.pop() {
+            match self.store(source, part).await {
+                Ok(rejected) => dead.extend(rejected),
+                Err(error) if is_refusal(&error) && part.len() > 1 => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                }
+                Err(error) if is_refusal(&error) => dead.push((&part[0], error.into())),
+                Err(error) => return Err(error),
+            }
+        }
+        let letters = dead.iter().map(|(entry, rejection)| self.letter(log, incarnation, entry, rejection));
+        let letters: Vec<_> = letters.collect();
+        for chunk in letters.chunks(DEAD_LETTERS_PER_CALL) {
+            self.history.upsert_many(chunk.iter().cloned()).await?;
+        }
+        Ok(Delivered { entries: entries.len(), dead_letters: letters.len() })
+    }
+
+    /// Projects and stores entries by one call for each table and each totals. Returns those that were rejected.
+    async fn store<'e>(&self, source: &Source, entries: &'e [Entry]) -> Result<Vec<(&'e Entry, Rejection)>> {
+        let (mut collected, mut rejected, now) =
+            (Collected::default(), Vec::new(), self.history.store().now());
+        for entry in entries {
+            let mut batch = Batch::new(now);
+            match self.project(entry, &mut batch) {
+                Ok(()) => collected.push(entry.sequence, batch),
+                Err(rejection) => rejected.push((entry, rejection)),
+            }
+        }
+        let Collected { inserts, versioned, folds } = collected;
+        // Totals first: what they refuse, by overflow, then has no rows either.
+        for (totals, mut entries) in folds {
+            while !entries.is_empty() {
+                let rest = entries.split_off(entries.len().min(FOLD_ENTRIES_MAX));
+                let fold =
+                    Fold { totals, source: source.clone(), entries: std::mem::replace(&mut entries, rest) };
+                self.history.store().fold(fold).await?;
+            }
+        }
+        let inserts = inserts
+            .into_iter()
+            .flat_map(|(table, rows)| chunks(rows).into_iter().map(move |rows| (table, Write::Insert(rows))));
+        let writes =
+            inserts.chain(highest(versioned)).map(|(table, write)| self.history.store().write(table, write));
+        try_join_all(writes.collect::<Vec<_>>()).await?;
+        Ok(rejected)
+    }
+
+    fn project(&self, entry: &Entry, batch: &mut Batch) -> Result<(), Rejection> {
+        let Ok(event) = &entry.event else {
+            return Err(Rejection::new("it is not an entry of the log; an external client overwrote it"));
+        };
+        // A projection that panics must not stop the entries behind this one for ever.
+        let projected = catch_unwind(AssertUnwindSafe(|| (self.project)(event, batch)));
+        projected.unwrap_or_else(|_| Err(Rejection::new("the projection panicked")))
+    }
+
+    fn letter(&self, log: &str, incarnation: &str, entry: &Entry, rejection: &Rejection) -> DeadLetter {
+        let mut reason = rejection.reason().to_owned();
+        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+        DeadLetter {
+            log: log.to_owned(),
+            sequence: entry.sequence as i64,
+            incarnation: incarnation.to_owned(),
+            reason,
+            entry: entry.bytes().to_vec(),
+            at: Timestamp(self.history.store().now()),
+        }
+    }
+}
+
+/// Dead letters that are stored together: with the largest entries they fit into a call.
+const DEAD_LETTERS_PER_CALL: usize = 32;
+const _: () = assert!(
+    DEAD_LETTERS_PER_CALL * (emberkeep_hot::limits::LOG_ENTRY_BYTES_MAX + 2 * REASON_BYTES_MAX)
+        < BATCH_BYTES_MAX
+);
+
+/// Whether the store refuses what is written, and would refuse it again. Other errors say nothing of the entries.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Invalid { .. } | Error::TooLarge { .. } | Error::Overflow { .. })
+}
+
+impl Collected {
+    fn push(&mut self, sequence: u64, batch: Batch) {
+        for insert in batch.inserts {
+            of_name(&mut self.inserts, insert.table, |table| table.name).push(insert);
+        }
+        self.versioned.extend(batch.versioned);
+        for Amounts { totals, entry } in batch.amounts {
+            let entry = FoldEntry { position: sequence, ..entry };
+            of_name(&mut self.folds, totals, |totals| totals.name).push(entry);
+        }
+    }
+}
+
+/// The list of a table or of totals. There are few of them.
+fn of_name<'l, D, T>(
+    lists: &'l mut Vec<(&'static D, Vec<T>)>,
+    declaration: &'static D,
+    name: impl Fn(&'static D) -> &'static str,
+) -> &'l mut Vec<T> {
+    let found = lists.iter().position(|(other, _)| name(other) == name(declaration));
+    let place = found.unwrap_or_else(|| {
+        lists.push((declaration, Vec::new()));
+        lists.len() - 1
+    });
+    &mut lists[place].1
+}
+
+/// Rows in groups that one call may take.
+fn chunks(rows: Vec<Insert>) -> Vec<Vec<RawRow>> {
+    let (mut chunks, mut chunk, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for Insert { row, bytes: row_bytes, .. } in rows {
+        if chunk.len() == BATCH_ROWS_MAX || bytes + row_bytes > BATCH_BYTES_MAX {
+            chunks.push(std::mem::take(&mut chunk));
+            bytes = 0;
+        }
+        bytes += row_bytes;
+        chunk.push(row);
+    }
+    chunks.push(chunk);
+    chunks
+}
+
+/// The highest version of each key: one key stands once in what is stored together.
+fn highest(writes: Vec<VersionedWrite>) -> Vec<(&'static TableDeclaration, Write)> {
+    let mut by_key: HashMap<(&'static str, Vec<u8>), VersionedWrite> = HashMap::new();
+    for write in writes {
+        let newest = by_key.entry((write.table.name, write.key.clone()));
+        match newest {
+            std::collections::hash_map::Entry::Occupied(found) if found.get().version > write.version => {}
+            std::collections::hash_map::Entry::Occupied(mut found) => {
+                found.insert(write);
+            }
+            std::collections::hash_map::Entry::Vacant(place) => {
+                place.insert(write);
+            }
+        }
+    }
+    let write_of = |VersionedWrite { table, version, change, .. }| {
+        let (removed, rows) = match change {
+            Change::Write(row) => (vec![], vec![row]),
+            Change::Remove(key) => (vec![key], vec![]),
+        };
+        (table, Write::Replace { version, removed, rows })
+    };
+    by_key.into_values().map(write_of).collect()
+}

@@ -1,0 +1,33 @@
+//! Why a consumer could not go on.
+
+use crate::error::Error;
+
+/// The error of a consumer. Nothing is lost by it: what was not acknowledged is delivered again.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DrainError {
+    /// Hot state could not be read or changed.
+    #[error("the outbox cannot be read or trimmed: {0}")]
+    Hot(#[from] emberkeep_hot::Error),
+    /// History could not be read or written.
+    #[error("history does not take the entries of the outbox: {0}")]
+    History(#[from] Error),
+}
+
+impl DrainError {
+    /// Whether it goes away without a repair.
+    pub fn is_transient(&self) -> bool {
+        use emberkeep_hot::Error as Hot;
+        match self {
+            DrainError::Hot(error) => {
+                matches!(error, Hot::Unavailable { .. } | Hot::Conflict { .. } | Hot::OutcomeUnknown { .. })
+            }
+            DrainError::History(error) => error.is_transient(),
+        }
+    }
+
+    /// Whether the hot store or history was closed: there is nothing more to do.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, DrainError::Hot(emberkeep_hot::Error::Closed) | DrainError::History(Error::Closed))
+    }
+}

@@ -1,0 +1,19 @@
+//! The outbox: an event log of hot state, drained into history.
+//!
+//! A transaction changes state and appends an event in one commit. A [`Consumer`] reads the log, projects each event
+//! into rows and amounts, stores them and then trims the log. Each event counts once, whatever crashes.
+//!
+#![doc = include_str!("../../docs/outbox.md")]
+
+mod claims;
+mod consumer;
+mod error;
+mod lag;
+mod log;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+pub use consumer::{Consumer, Drained};
+pub use error::DrainError;
+pub use lag::ConsumerStats;

@@ -1,0 +1,167 @@
+//! Delivering what a spool has recorded.
+//!
+//! Budget: one page at a time. Stop condition: the caller's, or a spool or store that was closed. While history is
+//! unavailable it tries again with growing pauses; the spool fills up meanwhile and then refuses.
+
+use super::queue::Page;
+use super::recorder::{Shared, Spool};
+use crate::contract::Source;
+use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
+use crate::error::{Error, Result};
+use crate::history::History;
+use crate::limits::{DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY};
+use crate::logs::LogState;
+use crate::outbox::ConsumerStats;
+use emberkeep_schema::Codec;
+use parking_lot::Mutex;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::time::{sleep, timeout};
+
+/// Delivers the events of a spool into history. A spool has one.
+pub struct SpoolConsumer {
+    shared: Arc<Shared>,
+    deliverer: Deliverer,
+    /// The source that is being delivered, and what history has acknowledged of it.
+    acknowledged: Mutex<Option<(String, Option<LogState>)>>,
+    stats: Mutex<ConsumerStats>,
+    /// Since when events wait.
+    waiting_since: Mutex<Option<Instant>>,
+}
+
+impl SpoolConsumer {
+    /// A consumer of a spool.
+    pub fn new<C: Codec, J: Projection<C::Value>>(
+        spool: &Spool<C>,
+        history: History,
+        projection: J,
+    ) -> SpoolConsumer {
+        let project = move |bytes: &[u8], batch: &mut Batch| {
+            let event =
+                C::decode(bytes).map_err(|error| Rejection::new(format!("it cannot be decoded: {error}")))?;
+            projection.project(&event, batch)
+        };
+        SpoolConsumer {
+            shared: spool.shared.clone(),
+            deliverer: Deliverer { history, project: Arc::new(project) },
+            acknowledged: Mutex::default(),
+            stats: Mutex::default(),
+            waiting_since: Mutex::default(),
+        }
+    }
+
+    /// Counters, and how far it is behind. `oldest_age` is the time since the spool was empty last.
+    pub fn stats(&self) -> ConsumerStats {
+        let lag_entries = self.shared.stats().waiting;
+        let since = self.waiting_since.lock().filter(|_| lag_entries > 0);
+        let oldest_age = since.map_or(std::time::Duration::ZERO, |since| since.elapsed());
+        ConsumerStats {
+            log: "spool".into(),
+            is_holder: true,
+            lag_entries,
+            oldest_age,
+            ..self.stats.lock().clone()
+        }
+    }
+
+    /// Delivers until `stop` is ready, or the spool or history is closed.
+    pub async fn run(&self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => {}
+            () = self.work() => {}
+        }
+    }
+
+    /// Delivers what is in the spool now. Returns how many events.
+    pub async fn drain_once(&self) -> Result<usize> {
+        let mut delivered = 0;
+        while let Some(Delivered { entries, .. }) = self.round().await? {
+            delivered += entries;
+        }
+        Ok(delivered)
+    }
+
+    async fn work(&self) {
+        let mut pause = DRAIN_PAUSE_MIN;
+        loop {
+            match self.drain_once().await {
+                Ok(_) => {
+                    pause = DRAIN_PAUSE_MIN;
+                    self.stats.lock().last_error = None;
+                    let _ = timeout(DRAIN_POLL_EVERY, self.shared.recorded.notified()).await;
+                }
+                Err(Error::Closed) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the spool waits");
+                    {
+                        let mut stats = self.stats.lock();
+                        stats.errors += 1;
+                        stats.last_error = Some(error.to_string());
+                    }
+                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+                    pause = (2 * pause).min(DRAIN_PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// Delivers the next page. `None` = nothing waits.
+    async fn round(&self) -> Result<Option<Delivered>> {
+        let Some(page) = self.shared.page()? else {
+            *self.waiting_since.lock() = None;
+            return Ok(None);
+        };
+        self.waiting_since.lock().get_or_insert_with(Instant::now);
+        let log = format!("spool/{}", page.source);
+        let state = self.state(&page.source, &log).await?;
+        let last = page.events.last().map_or(0, |(position, _)| *position);
+        if state.as_ref().is_some_and(|state| state.sequence >= last) {
+            // Delivered by a process that was killed before it removed the segment, or by a copy of the folder.
+            self.shared.acknowledge(&page)?;
+            return Ok(Some(Delivered::default()));
+        }
+        let delivered = self.deliver(&log, &page).await?;
+        let next = LogState { incarnation: page.source.clone(), sequence: last, mark: String::new() };
+        if self.deliverer.history.advance(&log, state, next.clone(), None).await? {
+            *self.acknowledged.lock() = Some((page.source.clone(), Some(next)));
+        } else {
+            // A copy of the folder delivers the same events.
+            *self.acknowledged.lock() = None;
+        }
+        self.shared.acknowledge(&page)?;
+        let mut stats = self.stats.lock();
+        stats.delivered += delivered.entries as u64;
+        stats.dead_letters += delivered.dead_letters as u64;
+        Ok(Some(delivered))
+    }
+
+    async fn deliver(&self, log: &str, page: &Page) -> Result<Delivered> {
+        let entry = |(position, event): &(u64, bytes::Bytes)| Entry {
+            sequence: *position,
+            mark: 0,
+            event: Ok(event.clone()),
+        };
+        let entries: Vec<_> = page.events.iter().map(entry).collect();
+        let source = Source::of_log("spool", &page.source, "");
+        match self.deliverer.deliver(log, &page.source, &source, &entries).await {
+            // Its events were all delivered, by a copy of the folder, before it was closed: each opening has a source of
+            // its own and never goes on with an old one.
+            Err(Error::SourceClosed { .. }) => Ok(Delivered::default()),
+            delivered => delivered,
+        }
+    }
+
+    /// What history has acknowledged of a source. It is read once for each.
+    async fn state(&self, source: &str, log: &str) -> Result<Option<LogState>> {
+        let cached = self.acknowledged.lock().clone();
+        if let Some((_, state)) = cached.filter(|(of, _)| of == source) {
+            return Ok(state);
+        }
+        let state = self.deliverer.history.acknowledged(log).await?;
+        *self.acknowledged.lock() = Some((source.to_owned(), state.clone()));
+        Ok(state)
+    }
+}

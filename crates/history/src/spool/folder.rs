@@ -1,0 +1,137 @@
+//! Segments of a spool's folder: creating, listing, reading, removing.
+
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use emberkeep_hot::journal::files::{Disk, Files as _};
+use emberkeep_hot::journal::segment::{Segment, SegmentItem, SegmentReader};
+use std::path::{Path, PathBuf};
+
+/// A segment on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SegmentFile {
+    pub(super) path: PathBuf,
+    pub(super) number: u64,
+    pub(super) source: String,
+    /// The last position in it. The active segment grows.
+    pub(super) last: u64,
+    pub(super) bytes: u64,
+    /// Where the next event that is to be delivered begins: offset, and the sequence before it.
+    pub(super) place: (u64, u64),
+}
+
+/// Records of a segment count its header, too: a record's sequence is its position and one more.
+pub(super) const HEADER_RECORDS: u64 = 1;
+
+/// A file of so many bytes has no event: its first line and its header take 94, an event 20 at least.
+const EMPTY_SEGMENT_BYTES_MAX: u64 = 100;
+
+pub(super) fn folder_error(path: &Path, error: impl std::fmt::Display) -> Error {
+    Error::Folder { path: path.display().to_string(), problem: error.to_string() }
+}
+
+/// Creates a segment of a source, whose first event has the position `after + 1`.
+pub(super) fn create(folder: &Path, number: u64, source: &str, after: u64) -> Result<(Segment, SegmentFile)> {
+    let path = folder.join(format!("spool-{number:08}.seg"));
+    let create = || {
+        let mut segment = Segment::create(&Disk, &path, number, after)?;
+        segment.append(source.as_bytes())?;
+        Ok::<_, std::io::Error>(segment)
+    };
+    let segment = create().map_err(|error| folder_error(&path, error))?;
+    let place = (0, after);
+    let bytes = segment.bytes();
+    Ok((segment, SegmentFile { path, number, source: source.to_owned(), last: after, bytes, place }))
+}
+
+/// All segments of a folder, oldest first. Each is read to its end; a torn end does not count.
+pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>> {
+    let names = Disk.list(folder).map_err(|error| folder_error(folder, error))?;
+    let is_segment = |name: &String| name.starts_with("spool-") && name.ends_with(".seg");
+    let mut segments = Vec::new();
+    for name in names.into_iter().filter(is_segment) {
+        let path = folder.join(name);
+        match examine(&path)? {
+            Some(segment) => segments.push(segment),
+            None => remove(&path)?,
+        }
+    }
+    segments.sort_by_key(|segment| segment.number);
+    Ok(segments)
+}
+
+/// `None` for a segment without an event: its process was killed while it was created.
+fn examine(path: &Path) -> Result<Option<SegmentFile>> {
+    let io = |error| folder_error(path, error);
+    let size = Disk.open(path).and_then(|file| file.size()).map_err(io)?;
+    let Some(mut reader) = SegmentReader::open(&Disk, path).map_err(io)? else {
+        if size < EMPTY_SEGMENT_BYTES_MAX {
+            return Ok(None);
+        }
+        return damaged(path, "its first line is not readable");
+    };
+    let (number, after) = (reader.number(), reader.after());
+    let source = match reader.next_item().map_err(io)? {
+        SegmentItem::Record(_, source) => String::from_utf8_lossy(source).into_owned(),
+        SegmentItem::End(_) => return Ok(None),
+        SegmentItem::Damaged(problem) => return damaged(path, problem),
+    };
+    let place = reader.place();
+    loop {
+        match reader.next_item().map_err(io)? {
+            SegmentItem::Record(..) => {}
+            SegmentItem::End(torn) => {
+                if torn > 0 {
+                    tracing::warn!(path = %path.display(), torn, "the end of a segment was torn by a crash");
+                }
+                let (bytes, last) = reader.place();
+                let last = last.saturating_sub(HEADER_RECORDS).max(after);
+                return Ok(Some(SegmentFile { path: path.to_owned(), number, source, last, bytes, place }));
+            }
+            SegmentItem::Damaged(problem) => return damaged(path, problem),
+        }
+    }
+}
+
+fn damaged<T>(path: &Path, problem: &str) -> Result<T> {
+    Err(Error::Damaged {
+        place: path.display().to_string(),
+        problem: problem.to_owned(),
+        remedy: "restore the file from a copy, or move it away: its events are then not delivered",
+    })
+}
+
+/// The next events of a segment, up to a position: position and bytes, and where the one after them begins.
+pub(super) fn read(
+    segment: &SegmentFile,
+    through: u64,
+    (events_max, bytes_max): (usize, usize),
+) -> Result<(Vec<(u64, Bytes)>, (u64, u64))> {
+    let io = |error| folder_error(&segment.path, error);
+    let Some(mut reader) = SegmentReader::open(&Disk, &segment.path).map_err(io)? else {
+        return damaged(&segment.path, "its first line is not readable");
+    };
+    match segment.place {
+        // From the start: its header comes first.
+        (0, _) => drop(reader.next_item().map_err(io)?),
+        place => reader.seek(place),
+    }
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    while events.len() < events_max && bytes < bytes_max && reader.place().1 < through + HEADER_RECORDS {
+        match reader.next_item().map_err(io)? {
+            SegmentItem::Record(sequence, body) => {
+                bytes += body.len();
+                events.push((sequence - HEADER_RECORDS, Bytes::copy_from_slice(body)));
+            }
+            SegmentItem::End(_) => {
+                return damaged(&segment.path, "it ends before an event that was recorded");
+            }
+            SegmentItem::Damaged(problem) => return damaged(&segment.path, problem),
+        }
+    }
+    Ok((events, reader.place()))
+}
+
+/// Removes a segment that was delivered.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    Disk.remove(path).map_err(|error| folder_error(path, error))
+}

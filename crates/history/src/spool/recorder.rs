@@ -1,0 +1,230 @@
+//! Recording events: the three promises, and the thread that syncs.
+
+use super::folder;
+use super::queue::{Page, Queue, SpoolStats};
+use crate::error::{Error, Result};
+use crate::limits::{SPOOL_BYTES_DEFAULT, SPOOL_SEGMENT_BYTES, SYNC_EVERY};
+use emberkeep_hot::journal::files::{Disk, Files as _};
+use emberkeep_hot::journal::segment::{FolderLock, lock_folder};
+use emberkeep_schema::Codec;
+use parking_lot::{Condvar, Mutex};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tokio::sync::{Notify, watch};
+
+/// What a recorded event survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SpoolMode {
+    /// It is on disk: it survives a crash of the system.
+    Always,
+    /// It is in the file, and on disk within a second: it survives the death of the process.
+    #[default]
+    EverySec,
+    /// It is in memory: it is lost with the process.
+    Memory,
+}
+
+/// Options of a spool.
+#[derive(Debug, Clone)]
+pub struct SpoolOptions {
+    /// What a recorded event survives.
+    pub mode: SpoolMode,
+    /// Bytes that may wait for history.
+    pub bytes_max: u64,
+    /// Size at which a segment is followed by the next one.
+    pub segment_bytes: u64,
+}
+
+impl Default for SpoolOptions {
+    fn default() -> SpoolOptions {
+        let (bytes_max, segment_bytes) = (SPOOL_BYTES_DEFAULT, SPOOL_SEGMENT_BYTES);
+        SpoolOptions { mode: SpoolMode::default(), bytes_max, segment_bytes }
+    }
+}
+
+/// What became of recorded events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// How safe they are.
+    pub mode: SpoolMode,
+    /// The position of the last one among those of this opening.
+    pub position: u64,
+}
+
+/// A spool of events that `C` encodes. Cheap to clone.
+pub struct Spool<C> {
+    pub(super) shared: Arc<Shared>,
+    codec: PhantomData<fn() -> C>,
+}
+
+impl<C> Clone for Spool<C> {
+    fn clone(&self) -> Self {
+        Spool { shared: self.shared.clone(), codec: PhantomData }
+    }
+}
+
+/// What recorders, the consumer and the thread share.
+pub(super) struct Shared {
+    mode: SpoolMode,
+    queue: Mutex<Queue>,
+    /// The thread waits here.
+    work: Condvar,
+    /// The last position that is on disk.
+    synced: watch::Sender<u64>,
+    /// Wakes the consumer.
+    pub(super) recorded: Notify,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    lock: Mutex<Option<FolderLock>>,
+}
+
+impl<C: Codec> Spool<C> {
+    /// Opens the spool of a folder, which is created if it is missing. Events that a former process recorded wait for
+    /// delivery. With `Memory` the folder is not used.
+    pub fn open(folder: impl AsRef<Path>, options: SpoolOptions) -> Result<Spool<C>> {
+        let SpoolOptions { mode, bytes_max, segment_bytes } = options;
+        let (folder, source) = (folder.as_ref(), uuid::Uuid::new_v4().to_string());
+        let limits = (bytes_max, segment_bytes);
+        let (queue, lock) = if mode == SpoolMode::Memory {
+            (Queue::new(None, source, limits, vec![]), None)
+        } else {
+            std::fs::create_dir_all(folder).map_err(|error| folder::folder_error(folder, error))?;
+            let lock = lock_folder(&Disk, folder).map_err(|error| folder::folder_error(folder, error))?;
+            let segments = folder::list(folder)?;
+            Disk.sync_dir(folder).map_err(|error| folder::folder_error(folder, error))?;
+            (Queue::new(Some(folder.to_owned()), source, limits, segments), Some(lock))
+        };
+        let shared = Arc::new(Shared {
+            mode,
+            queue: Mutex::new(queue),
+            work: Condvar::new(),
+            synced: watch::Sender::new(0),
+            recorded: Notify::new(),
+            thread: Mutex::new(None),
+            lock: Mutex::new(lock),
+        });
+        if mode != SpoolMode::Memory {
+            let syncing = shared.clone();
+            let thread = std::thread::Builder::new().name("spool".to_owned()).spawn(move || syncing.sync());
+            *shared.thread.lock() = Some(thread.map_err(|error| folder::folder_error(folder, error))?);
+        }
+        Ok(Spool { shared, codec: PhantomData })
+    }
+
+    /// Records an event. Returns when it is as safe as the mode promises.
+    pub async fn record(&self, event: &C::Value) -> Result<Recorded> {
+        self.record_events(std::slice::from_ref(event)).await
+    }
+
+    /// Records events, all or none, in order.
+    pub async fn record_events(&self, events: &[C::Value]) -> Result<Recorded> {
+        let mut encoded = Vec::with_capacity(events.len());
+        for event in events {
+            let mut bytes = Vec::new();
+            C::encode(event, &mut bytes)
+                .map_err(|error| Error::invalid("an event of the spool", error.to_string()))?;
+            encoded.push(bytes);
+        }
+        let position = self.shared.append(&encoded)?;
+        if self.shared.mode == SpoolMode::Always {
+            self.shared.wait_synced(position).await?;
+        }
+        Ok(Recorded { mode: self.shared.mode, position })
+    }
+
+    /// How much waits.
+    pub fn stats(&self) -> SpoolStats {
+        self.shared.queue.lock().stats()
+    }
+
+    /// Syncs, ends the thread and frees the folder. What was not delivered waits for the next opening.
+    pub fn close(&self) -> Result<()> {
+        self.shared.close()
+    }
+}
+
+impl Shared {
+    fn append(&self, events: &[Vec<u8>]) -> Result<u64> {
+        let position = self.queue.lock().append(events)?;
+        self.work.notify_one();
+        self.recorded.notify_one();
+        Ok(position)
+    }
+
+    async fn wait_synced(&self, position: u64) -> Result<()> {
+        let mut synced = self.synced.subscribe();
+        loop {
+            if *synced.borrow_and_update() >= position {
+                return Ok(());
+            }
+            if let Some(stopped) = &self.queue.lock().stopped {
+                return Err(stopped.clone());
+            }
+            // The sender lives as long as this.
+            let _ = synced.changed().await;
+        }
+    }
+
+    /// The thread: syncs what was appended, with `Always` at once, otherwise once a second. A failed sync is never
+    /// repeated: the kernel may have dropped the pages.
+    fn sync(&self) {
+        let mut synced_at = Instant::now();
+        loop {
+            let mut queue = self.queue.lock();
+            while queue.stopped.is_none() && queue.appended == *self.synced.borrow() {
+                self.work.wait(&mut queue);
+            }
+            if self.mode == SpoolMode::EverySec && queue.stopped.is_none() {
+                let due = synced_at + SYNC_EVERY;
+                while queue.stopped.is_none() && !self.work.wait_until(&mut queue, due).timed_out() {}
+            }
+            let (file, through) = queue.unsynced();
+            if queue.stopped.is_some() {
+                drop(queue);
+                // Waiters see that it stopped.
+                self.synced.send_modify(|_| {});
+                return;
+            }
+            drop(queue);
+            let result = file.map_or(Ok(()), |file| file.sync());
+            synced_at = Instant::now();
+            let mut queue = self.queue.lock();
+            match result {
+                Ok(()) => queue.synced(through),
+                Err(error) => drop(queue.stop(&error)),
+            }
+            let is_safe = queue.stopped.is_none();
+            drop(queue);
+            self.synced.send_modify(|synced| *synced = if is_safe { through } else { *synced });
+        }
+    }
+
+    /// The next events to deliver; `None` = all are delivered.
+    pub(super) fn page(&self) -> Result<Option<Page>> {
+        let next = self.queue.lock().next()?;
+        next.read()
+    }
+
+    /// A page is in history.
+    pub(super) fn acknowledge(&self, page: &Page) -> Result<()> {
+        self.queue.lock().acknowledge(page)
+    }
+
+    pub(super) fn stats(&self) -> SpoolStats {
+        self.queue.lock().stats()
+    }
+
+    fn close(&self) -> Result<()> {
+        let closed = self.queue.lock().close();
+        self.work.notify_one();
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic of the thread leaves what was appended in the file.
+            let _ = thread.join();
+        }
+        self.lock.lock().take();
+        self.recorded.notify_one();
+        closed
+    }
+}

@@ -1,0 +1,127 @@
+//! A game and its consumer that are killed: a process kills monsters, answers each kill and drains its outbox, and is
+//! killed without warning at random points. In the end history has exactly the kills that were committed, and all
+//! that were answered.
+
+mod arena;
+mod folders;
+
+use arena::*;
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::Embedded;
+use emberkeep_testkit::report;
+use folders::Folder;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const FOLDER: &str = "EMBERKEEP_OUTBOX_CHILD_FOLDER";
+const REDIS: &str = "EMBERKEEP_OUTBOX_CHILD_REDIS";
+const KILLS_MAX: usize = 200;
+const WRITERS: i64 = 3;
+/// The child is killed long before.
+const CHILD_TIME_MAX: Duration = Duration::from_secs(30);
+/// What a test may take, on a busy machine.
+const TIME_MAX: Duration = Duration::from_secs(240);
+
+async fn hot_store(folder: &Path, redis: Option<&str>) -> Store {
+    match redis {
+        Some(url) => on_redis(url).await,
+        None => Store::new(Arc::new(Embedded::builder().data(folder.join("hot")).open().unwrap())),
+    }
+}
+
+/// The process that is killed: kills and answers, and drains all the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let (folder, redis) = (Path::new(&folder), std::env::var(REDIS).ok());
+    let store = hot_store(folder, redis.as_deref()).await;
+    let (scope, history) = (store.scope(Arena(1)), history_in(&folder.join("history")));
+    // The process before had it and is dead.
+    scope.del(&DRAINER.key()).await.unwrap();
+    let consumer = Arc::new(consumer(&scope, &history));
+    tokio::spawn(async move { consumer.run(std::future::pending()).await });
+    let writer = |killer: i64| {
+        let scope = scope.clone();
+        tokio::spawn(async move {
+            let begun = Instant::now();
+            while begun.elapsed() < CHILD_TIME_MAX {
+                match kill(&scope, killer).await {
+                    Ok(_) => writeln!(std::io::stdout(), "answered {killer}").unwrap(),
+                    Err(emberkeep_hot::Error::LogFull { .. }) => {
+                        tokio::time::sleep(Duration::from_millis(1)).await
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        })
+    };
+    for task in (0..WRITERS).map(writer).collect::<Vec<_>>() {
+        let _ = task.await;
+    }
+}
+
+/// Starts a child, kills it after some answers and a part of a moment. Returns how many kills it answered.
+fn kill_one(folder: &Path, redis: Option<&str>) -> i64 {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).env(FOLDER, folder);
+    if let Some(url) = redis {
+        command.env(REDIS, url);
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut answers = lines.filter(|line| line.contains("answered"));
+    // One in ten dies while it starts.
+    let wanted = if fastrand::u8(..).is_multiple_of(10) { 0 } else { fastrand::usize(1..60) };
+    let before = answers.by_ref().take(wanted).count();
+    std::thread::sleep(Duration::from_micros(fastrand::u64(..8_000)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Those that were in the pipe when it was killed.
+    (before + answers.count()) as i64
+}
+
+async fn kill_many(redis: Option<&str>) {
+    let folder = Folder::new();
+    let (begun, mut answered, mut with_answers) = (Instant::now(), 0, 0);
+    for _ in 0..KILLS_MAX {
+        let answers = kill_one(folder.path(), redis);
+        answered += answers;
+        with_answers += usize::from(answers > 0);
+        assert!(begun.elapsed() < TIME_MAX, "{KILLS_MAX} kills take too long");
+    }
+    let store = hot_store(folder.path(), redis).await;
+    let scope = store.scope(Arena(1));
+    let history = history_in(&folder.path().join("history"));
+    scope.del(&DRAINER.key()).await.unwrap();
+    let late = drain(&scope, &history).await.delivered;
+    let mut in_history = 0;
+    for killer in 0..WRITERS {
+        in_history += kills_of(&history, killer).await;
+    }
+    let committed = scope.get(&KILLS.key()).await.unwrap().unwrap();
+    report!(
+        "outbox: {KILLS_MAX} kills -9, {answered} kills answered, {committed} committed, {in_history} in history, {late} drained at the end, {:?}",
+        begun.elapsed()
+    );
+    assert_eq!(in_history, committed, "what was committed is in history, each once");
+    let unanswered = committed - answered;
+    assert!(
+        (0..=WRITERS * KILLS_MAX as i64).contains(&unanswered),
+        "{unanswered} were committed and not answered"
+    );
+    assert!(with_answers > KILLS_MAX / 2, "most children must have answered something");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_in_history_are_those_of_the_callers_in_process() {
+    kill_many(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_in_history_are_those_of_the_callers_on_redis() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    kill_many(Some(&server.url())).await;
+}
