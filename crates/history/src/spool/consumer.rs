@@ -4,7 +4,7 @@
 //! unavailable it tries again with growing pauses; the spool fills up meanwhile and then refuses.
 
 use super::queue::Page;
-use super::recorder::{Shared, Spool};
+use super::recorder::{Handle, Spool};
 use crate::contract::Source;
 use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 /// Delivers the events of a spool into history. A spool has one.
 pub struct SpoolConsumer {
-    shared: Arc<Shared>,
+    spool: Arc<Handle>,
     deliverer: Deliverer,
     /// The source that is being delivered, and what history has acknowledged of it.
     acknowledged: Mutex<Option<(String, Option<LogState>)>>,
@@ -43,7 +43,7 @@ impl SpoolConsumer {
             projection.project(&event, batch)
         };
         SpoolConsumer {
-            shared: spool.shared.clone(),
+            spool: spool.handle.clone(),
             deliverer: Deliverer { history, project: Arc::new(project) },
             acknowledged: Mutex::default(),
             stats: Mutex::default(),
@@ -53,7 +53,7 @@ impl SpoolConsumer {
 
     /// Counters, and how far it is behind. `oldest_age` is the time since the spool was empty last.
     pub fn stats(&self) -> ConsumerStats {
-        let lag_entries = self.shared.stats().waiting;
+        let lag_entries = self.spool.stats().waiting;
         let since = self.waiting_since.lock().filter(|_| lag_entries > 0);
         let oldest_age = since.map_or(std::time::Duration::ZERO, |since| since.elapsed());
         ConsumerStats {
@@ -91,7 +91,7 @@ impl SpoolConsumer {
                 Ok(_) => {
                     pause = DRAIN_PAUSE_MIN;
                     self.stats.lock().last_error = None;
-                    let _ = timeout(DRAIN_POLL_EVERY, self.shared.recorded.notified()).await;
+                    let _ = timeout(DRAIN_POLL_EVERY, self.spool.recorded.notified()).await;
                 }
                 Err(Error::Closed) => return,
                 Err(error) => {
@@ -110,7 +110,7 @@ impl SpoolConsumer {
 
     /// Delivers the next page. `None` = nothing waits.
     async fn round(&self) -> Result<Option<Delivered>> {
-        let Some(page) = self.shared.page()? else {
+        let Some(page) = self.spool.page()? else {
             *self.waiting_since.lock() = None;
             return Ok(None);
         };
@@ -120,7 +120,7 @@ impl SpoolConsumer {
         let last = page.events.last().map_or(0, |(position, _)| *position);
         if state.as_ref().is_some_and(|state| state.sequence >= last) {
             // Delivered by a process that was killed before it removed the segment, or by a copy of the folder.
-            self.shared.acknowledge(&page)?;
+            self.spool.acknowledge(&page)?;
             return Ok(Some(Delivered::default()));
         }
         let delivered = self.deliver(&log, &page).await?;
@@ -131,7 +131,7 @@ impl SpoolConsumer {
             // A copy of the folder delivers the same events.
             *self.acknowledged.lock() = None;
         }
-        self.shared.acknowledge(&page)?;
+        self.spool.acknowledge(&page)?;
         let mut stats = self.stats.lock();
         stats.delivered += delivered.entries as u64;
         stats.dead_letters += delivered.dead_letters as u64;

@@ -6,6 +6,9 @@ use emberkeep_hot::journal::files::{Disk, Files as _};
 use emberkeep_hot::journal::segment::{Segment, SegmentItem, SegmentReader};
 use std::path::{Path, PathBuf};
 
+/// An event with its position.
+pub(super) type PositionedEvent = (u64, Bytes);
+
 /// A segment on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SegmentFile {
@@ -105,15 +108,16 @@ pub(super) fn read(
     segment: &SegmentFile,
     through: u64,
     (events_max, bytes_max): (usize, usize),
-) -> Result<(Vec<(u64, Bytes)>, (u64, u64))> {
+) -> Result<(Vec<PositionedEvent>, (u64, u64))> {
     let io = |error| folder_error(&segment.path, error);
     let Some(mut reader) = SegmentReader::open(&Disk, &segment.path).map_err(io)? else {
         return damaged(&segment.path, "its first line is not readable");
     };
-    match segment.place {
-        // From the start: its header comes first.
-        (0, _) => drop(reader.next_item().map_err(io)?),
-        place => reader.seek(place),
+    if segment.place.0 > 0 {
+        reader.seek(segment.place);
+    } else {
+        // Its header comes first.
+        reader.next_item().map_err(io)?;
     }
     let (mut events, mut bytes) = (Vec::new(), 0);
     while events.len() < events_max && bytes < bytes_max && reader.place().1 < through + HEADER_RECORDS {

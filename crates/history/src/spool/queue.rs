@@ -110,20 +110,20 @@ impl Queue {
             self.refused += events.len() as u64;
             return Err(Error::SpoolFull { used_bytes, bytes_max: self.bytes_max });
         }
-        for event in events {
-            match &self.folder {
-                Some(_) => self.append_to_segment(event)?,
-                None => {
-                    self.memory_bytes += (event.len() + RECORD_OVERHEAD_BYTES) as u64;
-                    self.memory.push_back((self.appended + 1, Bytes::copy_from_slice(event)));
-                }
+        if self.folder.is_some() {
+            self.append_to_segment(events)?;
+        } else {
+            for event in events {
+                self.appended += 1;
+                self.memory.push_back((self.appended, Bytes::copy_from_slice(event)));
             }
-            self.appended += 1;
+            self.memory_bytes += bytes;
         }
         Ok(self.appended)
     }
 
-    fn append_to_segment(&mut self, event: &[u8]) -> Result<()> {
+    /// All events of a call go into one segment, whose space is reserved before the first one is written.
+    fn append_to_segment(&mut self, events: &[Vec<u8>]) -> Result<()> {
         if self.active.as_ref().is_some_and(|active| active.bytes() >= self.segment_bytes) {
             self.seal()?;
         }
@@ -135,13 +135,15 @@ impl Queue {
             self.segments.push_back(file);
         }
         let (Some(active), Some(file)) = (&mut self.active, self.segments.back_mut()) else { return Ok(()) };
-        if let Err(error) = active.append(event) {
-            if error.kind() == std::io::ErrorKind::StorageFull {
-                return Err(folder::folder_error(&file.path, error));
+        let reserved = active.reserve(events.len(), events.iter().map(Vec::len).sum());
+        reserved.map_err(|error| folder::folder_error(&file.path, error))?;
+        for event in events {
+            if let Err(error) = active.append(event) {
+                return Err(self.stop(&error));
             }
-            return Err(self.stop(&error));
+            self.appended += 1;
+            (file.last, file.bytes) = (self.appended, active.bytes());
         }
-        (file.last, file.bytes) = (self.appended + 1, active.bytes());
         Ok(())
     }
 
@@ -181,6 +183,9 @@ impl Queue {
 
     /// Where the next events to deliver are.
     pub(super) fn next(&mut self) -> Result<Next> {
+        if self.stopped == Some(Error::Closed) {
+            return Err(Error::Closed);
+        }
         if self.folder.is_none() {
             let events: Vec<_> = self.memory.iter().take(DRAIN_PAGE_ENTRIES).cloned().collect();
             let page = Page { source: self.source.clone(), events, place: (0, 0) };

@@ -56,13 +56,32 @@ pub struct Recorded {
 
 /// A spool of events that `C` encodes. Cheap to clone.
 pub struct Spool<C> {
-    pub(super) shared: Arc<Shared>,
+    pub(super) handle: Arc<Handle>,
     codec: PhantomData<fn() -> C>,
 }
 
 impl<C> Clone for Spool<C> {
     fn clone(&self) -> Self {
-        Spool { shared: self.shared.clone(), codec: PhantomData }
+        Spool { handle: self.handle.clone(), codec: PhantomData }
+    }
+}
+
+/// An open spool. The last handle closes it.
+pub(super) struct Handle(Arc<Shared>);
+
+impl std::ops::Deref for Handle {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.close() {
+            tracing::error!(%error, "a spool was dropped and could not be synced");
+        }
     }
 }
 
@@ -110,7 +129,7 @@ impl<C: Codec> Spool<C> {
             let thread = std::thread::Builder::new().name("spool".to_owned()).spawn(move || syncing.sync());
             *shared.thread.lock() = Some(thread.map_err(|error| folder::folder_error(folder, error))?);
         }
-        Ok(Spool { shared, codec: PhantomData })
+        Ok(Spool { handle: Arc::new(Handle(shared)), codec: PhantomData })
     }
 
     /// Records an event. Returns when it is as safe as the mode promises.
@@ -118,7 +137,8 @@ impl<C: Codec> Spool<C> {
         self.record_events(std::slice::from_ref(event)).await
     }
 
-    /// Records events, all or none, in order.
+    /// Records events in order. An error says that none of them was recorded; if the process dies meanwhile, some may
+    /// be.
     pub async fn record_events(&self, events: &[C::Value]) -> Result<Recorded> {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
@@ -127,21 +147,21 @@ impl<C: Codec> Spool<C> {
                 .map_err(|error| Error::invalid("an event of the spool", error.to_string()))?;
             encoded.push(bytes);
         }
-        let position = self.shared.append(&encoded)?;
-        if self.shared.mode == SpoolMode::Always {
-            self.shared.wait_synced(position).await?;
+        let position = self.handle.append(&encoded)?;
+        if self.handle.mode == SpoolMode::Always {
+            self.handle.wait_synced(position).await?;
         }
-        Ok(Recorded { mode: self.shared.mode, position })
+        Ok(Recorded { mode: self.handle.mode, position })
     }
 
     /// How much waits.
     pub fn stats(&self) -> SpoolStats {
-        self.shared.queue.lock().stats()
+        self.handle.queue.lock().stats()
     }
 
     /// Syncs, ends the thread and frees the folder. What was not delivered waits for the next opening.
     pub fn close(&self) -> Result<()> {
-        self.shared.close()
+        self.handle.close()
     }
 }
 

@@ -49,14 +49,17 @@ impl Segment {
         let (sequence, crc) = (self.last + 1, crc32c::crc32c(body));
         self.line.clear();
         RecordHeader::encode(sequence, body.len(), crc, self.file.salt, &mut self.line);
-        self.reserve(LINE_BYTES_MAX + body.len())?;
+        self.reserve(1, body.len())?;
         self.file.write(&self.line)?;
         self.file.write(body)?;
         self.last = sequence;
         Ok(sequence)
     }
 
-    fn reserve(&mut self, bytes: usize) -> io::Result<()> {
+    /// Reserves space for so many records with bodies of so many bytes together. Appending them then cannot fail for
+    /// want of space. The error has the kind `StorageFull`.
+    pub fn reserve(&mut self, records: usize, body_bytes: usize) -> io::Result<()> {
+        let bytes = records * LINE_BYTES_MAX + body_bytes;
         self.file.spent.clear();
         if self.file.free() >= bytes {
             return Ok(());
@@ -69,7 +72,7 @@ impl Segment {
     pub fn mark_synced(&mut self, through: u64) -> io::Result<()> {
         self.line.clear();
         Line::Synced(through).encode(&mut self.line, self.file.salt);
-        self.reserve(LINE_BYTES_MAX)?;
+        self.reserve(1, 0)?;
         self.file.write(&self.line)
     }
 
