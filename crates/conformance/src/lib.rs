@@ -43,7 +43,7 @@ cases! {
     set: [members, members_that_look_like_numbers, absent_set, an_empty_set_vanishes, typed_set],
     sorted_set: [
         members_and_scores, ranges_by_rank, ranges_by_score, ranges_by_bytes, scores_are_exact, minus_zero_is_zero, minus_zero_in_ranges,
-        ranks, ranks_among_equals, increments_of_scores, typed_ranks,
+        ranks, ranks_among_equals, ranges_of_any_bytes, windows_among_equals, increments_of_scores, typed_ranks,
         absent_sorted_set, an_empty_sorted_set_vanishes, a_long_sorted_set_after_own_writes, typed_sorted_set,
     ],
     list: [

@@ -82,6 +82,15 @@ pub const SENDERS_PER_TURN: usize = 128;
 /// Highest sequence of mail: exact as a score.
 pub const SEQUENCE_MAX: i64 = 1 << 53;
 
+/// Changes of a leaderboard that one call makes: their entries are read together.
+pub const BOARD_CHANGES_MAX: usize = emberkeep_hot::limits::READS_TOGETHER_MAX;
+/// Entries of a leaderboard that one transaction of a rebuild or a repair examines.
+pub const BOARD_ENTRIES_PER_TURN: usize = 256;
+/// Longest name of a source of a leaderboard.
+pub const SOURCE_BYTES_MAX: usize = 1_024;
+
+const _: () = assert!(BOARD_ENTRIES_PER_TURN <= BOARD_CHANGES_MAX);
+const _: () = assert!(BOARD_ENTRIES_PER_TURN <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TURN < DUE_PER_TRANSACTION_MAX);
 const _: () = assert!(LETTERS_PER_PAGE <= LETTERS_PER_TURN);
 const _: () = assert!(LISTED_PER_READ <= emberkeep_hot::limits::READS_TOGETHER_MAX);

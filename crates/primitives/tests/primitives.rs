@@ -109,6 +109,24 @@ on_every_engine!(mod rate_limits = cases::rate_limit {
     of_many_events_at_once_the_limit_is_admitted,
 });
 
+on_every_engine!(mod leaderboards = cases::leaderboard {
+    players_stand_by_score_then_time_then_id,
+    scores_and_ids_are_exact_at_their_limits,
+    ids_are_texts_and_uuids_too,
+    a_score_that_is_set_again_keeps_its_time,
+    an_overflow_is_refused_and_writes_nothing,
+    a_transaction_reads_its_own_changes,
+    windows_end_at_the_board,
+    a_board_is_reset_and_its_positions_stay,
+    an_entry_of_a_log_counts_once,
+    adds_at_the_same_time_are_all_counted,
+    a_rebuild_replaces_the_board_and_refuses_changes,
+    a_rebuild_that_was_left_is_cancelled,
+    a_board_that_disagrees_is_refused_and_repaired,
+    reads_of_a_damaged_board_name_its_key,
+    ranks_among_ten_thousand,
+});
+
 on_every_engine!(mod mail_between_partitions = cases::mail {
     letters_arrive_once_and_in_order,
     a_letter_leaves_only_with_its_transaction,
@@ -140,6 +158,11 @@ async fn a_lease_agrees_with_a_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_agrees_with_a_model() {
     cases::rate_limit::a_limit_agrees_with_a_model().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_board_agrees_with_a_model() {
+    cases::leaderboard::a_board_agrees_with_a_model().await;
 }
 
 #[tokio::test]
@@ -186,6 +209,10 @@ on_two_connections!(mod two_holders = cases::lease {
 
 on_two_connections!(mod two_limited_processes = cases::rate_limit {
     two_processes_share_a_limit,
+});
+
+on_two_connections!(mod two_processes_of_a_board = cases::leaderboard {
+    two_processes_add_and_apply_exactly,
 });
 
 on_two_connections!(mod two_courier_processes = cases::mail {

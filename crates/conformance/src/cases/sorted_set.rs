@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::external::{Change, StoredValue};
 use crate::families::{BOARD, World};
 use crate::replay::{replay, replay_to_absent, replay_to_value};
+use bytes::Bytes;
 use emberkeep_hot::command::{LexBound, Read, Reply, ScoreBound, Write, ZSlice};
 use emberkeep_hot::{Error, Result, Tx};
 
@@ -122,6 +123,64 @@ pub async fn ranges_by_bytes(context: &Context) {
         (Read::ZLexCount(Max, Min), int(0)),
     ];
     replay(context, &writes, &answers).await;
+}
+
+/// Members of any bytes, as a board that is ordered by its members has them: zeros, the highest byte and members
+/// that begin like others stand in the order of their bytes, in ranges, counts and ranks.
+pub async fn ranges_of_any_bytes(context: &Context) {
+    let m = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
+    let ordered =
+        [m(b"\0"), m(b"\0\0"), m(b"\0\xff"), m(b"\n"), m(b"["), m(b"a\0"), m(b"\xff"), m(b"\xff\xff")];
+    let add = |members: &[Bytes]| Write::ZAdd(members.iter().map(|m| (m.clone(), score(0.0))).collect());
+    let gone = m(b"\xff\xff\xff");
+    let writes = [add(&[ordered[6].clone(), ordered[1].clone(), gone.clone()]), add(&ordered), {
+        Write::ZRem(vec![gone.clone()])
+    }];
+    let some = |members: &[Bytes]| Reply::Scored(members.iter().map(|m| (m.clone(), score(0.0))).collect());
+    let (after, to) = (LexBound::Excluded(ordered[2].clone()), LexBound::Included(ordered[6].clone()));
+    let mut answers = vec![
+        (range(ZSlice::Lex(LexBound::Min, LexBound::Max, 100), false), some(&ordered)),
+        (range(ZSlice::Lex(after.clone(), to.clone(), 100), false), some(&ordered[3..7])),
+        (range(ZSlice::Lex(after.clone(), LexBound::Max, 2), false), some(&ordered[3..5])),
+        (range(ZSlice::Lex(LexBound::Min, LexBound::Excluded(ordered[6].clone()), 2), true), {
+            some(&[ordered[5].clone(), ordered[4].clone()])
+        }),
+        (range(ZSlice::Lex(LexBound::Included(m(b"")), LexBound::Max, 1), false), some(&ordered[..1])),
+        (Read::ZLexCount(after, to), int(4)),
+        (Read::ZLexCount(LexBound::Min, LexBound::Included(m(b"\0\x01"))), int(2)),
+        (Read::ZRank(gone, false), Reply::Nil),
+    ];
+    let ranks = ordered.iter().enumerate().map(|(n, m)| (Read::ZRank(m.clone(), false), int(n as i64)));
+    answers.extend(ranks);
+    replay(context, &writes, &answers).await;
+}
+
+/// The window around a member among thousands of one score, before and after own writes.
+pub async fn windows_among_equals(context: &Context) {
+    let key = context.fresh();
+    for part in numbered(3_000).chunks(500) {
+        context.put(&key, Write::ZAdd(part.iter().map(|m| (m.clone(), score(0.0))).collect())).await;
+    }
+    let above = range(ZSlice::Lex(LexBound::Min, lex_excl("001500"), 2), true);
+    let below = range(ZSlice::Lex(lex_excl("001500"), LexBound::Max, 2), false);
+    let count = Read::ZLexCount(LexBound::Min, lex_excl("001500"));
+    let reads = move |tx: &mut Tx<'_, World>, key: &Bytes| {
+        let rank = Read::ZRank(b("001500"), false);
+        [above.clone(), below.clone(), count.clone(), rank].map(|read| tx.raw_read(key, read))
+    };
+    let window = |above: [&str; 2], below: [&str; 2], rank| {
+        let two = |members: [&str; 2]| scored(&members.map(|member| (member, 0.0)));
+        Ok::<_, Error>(vec![two(above), two(below), int(rank), int(rank)])
+    };
+    let (before, place) = (reads.clone(), key.clone());
+    let seen = context.transaction(move |tx| before(tx, &place).into_iter().collect::<Result<Vec<_>>>());
+    assert_eq!(seen.await, window(["001499", "001498"], ["001501", "001502"], 1_500));
+    let seen = context.transaction(move |tx| {
+        tx.raw_write(key.clone(), zadd(&[("001499x", 0.0), ("000000x", 0.0), ("001501x", 0.0)]))?;
+        tx.raw_write(key.clone(), zrem(&["001499", "001501", "002000"]))?;
+        reads(tx, &key).into_iter().collect::<Result<Vec<_>>>()
+    });
+    assert_eq!(seen.await, window(["001499x", "001498"], ["001501x", "001502"], 1_501));
 }
 
 /// Scores come back as the same doubles: fractions, the edge of exact integers, the largest, the smallest.

@@ -10,6 +10,7 @@ pub mod due_queue;
 pub mod expiring_group;
 pub mod id_pool;
 pub mod index;
+pub mod leaderboard;
 pub mod lease;
 pub mod mail;
 pub mod once;

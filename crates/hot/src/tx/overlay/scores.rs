@@ -216,13 +216,20 @@ impl KeySource<'_> {
         })
     }
 
-    /// How many members of the source stand before this place. No command counts among equal scores, so
-    /// their range is halved until one reply holds the rest.
+    /// How many members of the source stand before this place. If all scores are equal, as on a board that is
+    /// ordered by its members, one command counts them. Otherwise none does among equal scores, so their range
+    /// is halved until one reply holds the rest.
     fn before(&mut self, item: &Scored) -> Result<usize> {
         let lower = Read::ZCount(ScoreBound::MIN, ScoreBound::Excluded(item.1));
         let not_higher = Read::ZCount(ScoreBound::MIN, ScoreBound::Included(item.1));
-        let (mut first, mut end) = (self.int(lower)? as usize, self.int(not_higher)? as usize);
+        // All of them, also after one that is not available: so they are fetched together.
+        let (lower, not_higher, card) = (self.int(lower), self.int(not_higher), self.int(Read::ZCard));
+        let (mut first, mut end, card) = (lower? as usize, not_higher? as usize, card? as usize);
         end = end.max(first);
+        if first == 0 && end == card && card > REPLY_ELEMENTS_MAX {
+            let before = LexBound::Excluded(item.0.clone());
+            return Ok(self.int(Read::ZLexCount(LexBound::Min, before))? as usize);
+        }
         while end - first > REPLY_ELEMENTS_MAX {
             let middle = first + (end - first) / 2;
             match self.ranks(middle, middle, false)?.first() {
