@@ -142,6 +142,29 @@ fn names_are_those_of_the_field() {
     }
 }
 
+/// Who writes a transaction must know which calls are round trips.
+#[test]
+fn every_method_of_a_transaction_says_what_it_costs() {
+    let (mut files, mut methods) = (Vec::new(), 0);
+    sources(&root().join("crates/hot/src/tx"), &mut files);
+    for path in files {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let (mut is_of_transaction, mut has_cost) = (false, false);
+        for line in text.lines() {
+            if line.starts_with("impl") {
+                is_of_transaction = line.contains("> ReadTx<") || line.contains("> Tx<");
+            }
+            if is_of_transaction && line.starts_with("    pub fn ") {
+                assert!(has_cost, "{}: {} has no line \"Cost: …\"", path.display(), line.trim());
+                methods += 1;
+            }
+            let is_above = line.starts_with("    ///") || line.starts_with("    #[");
+            has_cost = is_above && (has_cost || line.contains("/// Cost: "));
+        }
+    }
+    assert!(methods > 50, "the methods were found: {methods}");
+}
+
 /// The crates whose top-level modules form layers.
 const LAYERED: [&str; 12] = [
     "schema",

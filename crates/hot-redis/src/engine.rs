@@ -45,7 +45,12 @@ impl RedisEngine {
     /// `redis://[user:password@]host:port`, `rediss://` for TLS, `redis+cluster://a:1,b:2` for a Cluster; options
     /// `?prefix=eu:` before every key and channel, `&wait=1` to wait for so many replicas after each commit,
     /// `&ca=/path/ca.pem` to trust a private authority instead of the public ones.
-    pub async fn connect(url: &str) -> Result<Arc<RedisEngine>> {
+    // Boxed: the code of an async function is compiled by the program that awaits it.
+    pub fn connect(url: &str) -> Pending<'_, Result<Arc<RedisEngine>>> {
+        Box::pin(RedisEngine::connect_to(url))
+    }
+
+    async fn connect_to(url: &str) -> Result<Arc<RedisEngine>> {
         let url = RedisUrl::parse(url)?;
         let topology = if url.cluster { Topology::Cluster } else { Topology::Single };
         let layout = KeyLayout::new(url.prefix.clone(), topology)

@@ -92,6 +92,13 @@ pub const CACHE_KEYS_MAX: usize = 65_536;
 /// Cached reads of one key: each is derived again after every own write of the key. More only if one call
 /// brought them, until the next one.
 pub const CACHE_READS_PER_KEY_MAX: usize = 64;
+/// Elements of a range that follows from a cached whole sorted set, up to which the commit compares that range
+/// and not the set.
+pub const COMPARED_PART_MAX: usize = 8;
+/// Reads of one sorted set in a transaction, from which on the commit compares the set, if it is small.
+pub const PARTS_BEFORE_SET: usize = 3;
+/// Members of such a set: to compare more of them takes longer than to compare the reads.
+pub const JOINED_SET_MAX: usize = 32;
 /// Elements at the head of a list that stay cached when others were taken from it.
 pub const CACHE_LIST_HEAD_MAX: usize = 256;
 /// Longest text that is cached because we wrote it, although no transaction has read it.

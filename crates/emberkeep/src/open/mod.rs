@@ -7,7 +7,7 @@ pub use error::OpenError;
 pub use url::StoreUrl;
 
 use emberkeep_hot::Store;
-use std::future::Future;
+use emberkeep_hot::engine::Pending;
 
 /// `Store::open(url)`: part of the prelude, because [`Store`] itself knows no server.
 pub trait OpenStore: Sized {
@@ -30,11 +30,11 @@ pub trait OpenStore: Sized {
     /// # Ok(())
     /// # }
     /// ```
-    fn open(url: &str) -> impl Future<Output = Result<Self, OpenError>> + Send;
+    fn open(url: &str) -> Pending<'_, Result<Self, OpenError>>;
 }
 
 impl OpenStore for Store {
-    async fn open(url: &str) -> Result<Store, OpenError> {
-        StoreUrl::parse(url)?.open().await
+    fn open(url: &str) -> Pending<'_, Result<Store, OpenError>> {
+        Box::pin(async move { StoreUrl::parse(url)?.open().await })
     }
 }

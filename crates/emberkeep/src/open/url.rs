@@ -3,6 +3,7 @@
 use super::OpenError;
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::Options;
+use emberkeep_hot::engine::Pending;
 use emberkeep_hot::journal::Durability;
 #[cfg(feature = "redis")]
 use emberkeep_hot_redis::{RedisEngine, RedisUrl};
@@ -79,12 +80,15 @@ impl StoreUrl {
     }
 
     /// Opens the store. A folder is loaded on the calling thread.
-    pub async fn open(self) -> Result<Store, OpenError> {
-        match self.0 {
-            Target::Embedded(options) => Ok(Store::new(Arc::new(options.open()?))),
-            #[cfg(feature = "redis")]
-            Target::Redis(text, _) => Ok(Store::new(RedisEngine::connect(&text).await?)),
-        }
+    // Boxed, like `RedisEngine::connect`: a program that awaits the future does not compile its code again.
+    pub fn open(self) -> Pending<'static, Result<Store, OpenError>> {
+        Box::pin(async move {
+            match self.0 {
+                Target::Embedded(options) => Ok(Store::new(Arc::new(options.open()?))),
+                #[cfg(feature = "redis")]
+                Target::Redis(text, _) => Ok(Store::new(RedisEngine::connect(&text).await?)),
+            }
+        })
     }
 }
 

@@ -36,6 +36,11 @@ pub(super) fn from_whole_set<'a>(replies: &'a Replies, read: &Read) -> Option<(R
     })
 }
 
+/// The latest reply that has all members of a sorted set.
+pub(super) fn latest_whole_set(replies: &Replies) -> Option<&(Read, Reply)> {
+    replies.iter().rev().find(|(read, reply)| WholeSet::of(read, reply).is_some())
+}
+
 fn is_absent(replies: &Replies) -> bool {
     replies.iter().any(|(read, reply)| shows_absence(read, reply))
 }

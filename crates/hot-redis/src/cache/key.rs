@@ -1,6 +1,7 @@
 //! The cached replies of one key. A newer one drops those that it repeats or contradicts.
 
 use super::derive::{derive, from_whole_set, shows_absence};
+use super::sorted_set::WholeSet;
 use crate::limits::CACHE_READS_PER_KEY_MAX;
 use emberkeep_hot::command::{Read, Reply};
 use emberkeep_hot::tx::absent;
@@ -51,12 +52,15 @@ impl CachedKey {
     pub(crate) fn insert(&mut self, read: Read, reply: Reply, tick: u64) {
         let is_present = reply != absent(&read);
         let is_absent = shows_absence(&read, &reply);
+        let set = WholeSet::of(&read, &reply);
         let replaced = |old: &Read, cached: &Reply| {
             *old == read
                 || (is_present && shows_absence(old, cached))
                 || (is_absent && *cached != absent(old))
                 || covers((&read, &reply), old)
                 || disagree((&read, &reply), (old, cached))
+                || set.is_some_and(|set| set.reply(old).is_some())
+                || is_refuted_set((old, cached), (&read, &reply))
         };
         let (bytes, latest) = (&mut self.bytes, &mut self.latest);
         let (first_of_latest, mut place) = (self.replies.len() - *latest, 0);
@@ -114,6 +118,12 @@ fn covers(wide: (&Read, &Reply), narrow: &Read) -> bool {
     }
 }
 
+/// Whether the first is a whole sorted set that would give another reply to the read of the second.
+fn is_refuted_set((old, cached): (&Read, &Reply), (read, reply): (&Read, &Reply)) -> bool {
+    let derived = WholeSet::of(old, cached).and_then(|set| set.reply(read));
+    derived.is_some_and(|derived| derived != *reply)
+}
+
 /// Whether two ranges of a list cannot both be true.
 fn disagree(one: (&Read, &Reply), two: (&Read, &Reply)) -> bool {
     let (Read::LRange(first @ 0.., last @ 0..), Reply::List(list)) = one else { return false };
@@ -128,6 +138,7 @@ fn disagree(one: (&Read, &Reply), two: (&Read, &Reply)) -> bool {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use emberkeep_hot::command::{Score, ZSlice};
 
     fn list(elements: &[&'static str]) -> Reply {
         Reply::List(elements.iter().map(|e| Bytes::from_static(e.as_bytes())).collect())
@@ -192,6 +203,21 @@ mod tests {
                 proptest::prop_assert_eq!(key.get(read), Some(reply(&elements, read)), "{:?}", read);
             }
         }
+    }
+
+    #[test]
+    fn a_whole_sorted_set_takes_the_place_of_its_parts_until_a_newer_one_refutes_it() {
+        let scored = |members: &[&'static str]| {
+            Reply::Scored(
+                members.iter().map(|m| (Bytes::from_static(m.as_bytes()), Score::from_i64(1))).collect(),
+            )
+        };
+        let whole = (Read::ZRange(ZSlice::Rank(0, 9), false), scored(&["a", "b"]));
+        let len = |n| (Read::ZCard, Reply::Int(n));
+        let member = (Read::ZScore(Bytes::from_static(b"a")), Reply::Score(Score::from_i64(1)));
+        assert_eq!(cached([len(7), member.clone(), whole.clone()]), [whole.clone()]);
+        assert_eq!(cached([whole.clone(), member.clone()]), [whole.clone(), member.clone()], "they agree");
+        assert_eq!(cached([whole.clone(), member.clone(), len(3)]), [member, len(3)]);
     }
 
     #[test]

@@ -12,10 +12,11 @@ mod sorted_set;
 mod view;
 
 pub(crate) use derive::shows_absence;
-pub(crate) use view::{Fetches, KeyMap, Keys, ReadRef, Reads, Trace, View};
+pub(crate) use sorted_set::WholeSet;
+pub(crate) use view::{Fetches, KeyMap, Keys, ReadRef, Reads, Trace, View, WholeSets};
 
-use crate::limits::{CACHE_BYTES_MAX, CACHE_KEY_BYTES, CACHE_KEYS_MAX, CACHE_READS_PER_KEY_MAX, CONTENDED};
-use derive::derive_after;
+use crate::limits::*;
+use derive::{derive_after, latest_whole_set};
 use emberkeep_hot::command::{RawKey, Read, Reply, Write};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -55,28 +56,38 @@ impl ReadCache {
     /// A speculative reply. `None` = nothing is cached that is worth trying.
     #[cfg(test)]
     pub(crate) fn get(&self, key: &RawKey, read: &Read, now: Instant) -> Option<Reply> {
-        self.usable(key, now)?.get(read)
+        self.usable(key, now)?.cached.get(read)
     }
 
-    /// A speculative reply and, if it follows from another cached reply alone, the read and the reply that the
-    /// commit compares in its place: one range of a sorted set instead of each read that was derived from it.
+    /// A speculative reply and, if it is a long range that follows from a whole sorted set, the read and the reply
+    /// of that set: the commit compares it in place of each range that was derived from it. A short reply is
+    /// compared itself: that costs the server less, and neighbours in the set may change.
     pub(crate) fn get_with_basis(
         &self,
         key: &RawKey,
         read: &Read,
         now: Instant,
     ) -> Option<(Reply, Option<&(Read, Reply)>)> {
-        self.usable(key, now)?.get_with_basis(read)
+        let entry = self.usable(key, now)?;
+        let (reply, set) = entry.cached.get_with_basis(read)?;
+        let is_short = !matches!(&reply, Reply::Scored(list) if list.len() > COMPARED_PART_MAX);
+        // Where other processes write, a stale answer should bring the set, on which all transactions can run again.
+        Some((reply, set.filter(|_| !is_short || entry.is_contended(now))))
+    }
+
+    /// The sorted set at this key, if all of its members are cached.
+    pub(crate) fn whole_set(&self, key: &RawKey, now: Instant) -> Option<&(Read, Reply)> {
+        latest_whole_set(self.usable(key, now)?.cached.replies())
     }
 
     /// Whether [`ReadCache::get_with_basis`] has a reply.
     pub(crate) fn can_answer(&self, key: &RawKey, read: &Read, now: Instant) -> bool {
-        self.usable(key, now).is_some_and(|cached| cached.can_answer(read))
+        self.usable(key, now).is_some_and(|entry| entry.cached.can_answer(read))
     }
 
-    fn usable(&self, key: &RawKey, now: Instant) -> Option<&CachedKey> {
+    fn usable(&self, key: &RawKey, now: Instant) -> Option<&Entry> {
         let entry = self.keys.get(key)?;
-        (entry.fresh_at == self.tick || !entry.is_contended(now)).then_some(&entry.cached)
+        (entry.fresh_at == self.tick || !entry.is_contended(now)).then_some(entry)
     }
 
     /// Caches a reply of the call of this tick, as the commits sent after that call will leave it.

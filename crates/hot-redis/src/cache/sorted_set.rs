@@ -4,14 +4,14 @@
 //! on the member's place before, on the size of the set and on members beyond the range.
 
 use bytes::Bytes;
-use emberkeep_hot::command::{Read, Reply, Score, ScoreBound, ZSlice};
+use emberkeep_hot::command::{Read, Reply, Score, ScoreBound, Write, ZSlice};
 use emberkeep_hot::tx::{in_lex, in_scores, resolve_range};
 
 type Scored = (Bytes, Score);
 
 /// All members of a sorted set, as a cached reply has them.
 #[derive(Clone, Copy)]
-pub(super) struct WholeSet<'a> {
+pub(crate) struct WholeSet<'a> {
     members: &'a [Scored],
     /// Highest first.
     reverse: bool,
@@ -31,6 +31,11 @@ impl<'a> WholeSet<'a> {
             _ => false,
         };
         (is_whole && !members.is_empty()).then_some(WholeSet { members, reverse: *reverse })
+    }
+
+    /// How many members it has.
+    pub(super) fn len(self) -> usize {
+        self.members.len()
     }
 
     /// The reply to another read of the set; `None` if its members do not determine it.
@@ -54,6 +59,28 @@ impl<'a> WholeSet<'a> {
             Read::ZRange(slice, reverse) => Reply::Scored(self.range(slice, *reverse)?),
             _ => return None,
         })
+    }
+
+    /// Applies writes to a whole set. `false` = it is not known what they leave, or they leave nothing.
+    pub(crate) fn apply<'w>(
+        (read, reply): &mut (Read, Reply),
+        writes: impl IntoIterator<Item = &'w Write>,
+    ) -> bool {
+        let Some(WholeSet { reverse, .. }) = WholeSet::of(read, reply) else { return false };
+        let Reply::Scored(members) = reply else { return false };
+        for write in writes {
+            match write {
+                Write::ZAdd(pairs) => pairs.iter().for_each(|(member, score)| {
+                    remove(members, member);
+                    let is_before = |(held, at): &Scored| ((*at, held) < (*score, member)) != reverse;
+                    members.insert(members.partition_point(is_before), (member.clone(), *score));
+                }),
+                Write::ZRem(gone) => gone.iter().for_each(|member| remove(members, member)),
+                write if write.is_of_deadline() => {}
+                _ => return false,
+            }
+        }
+        WholeSet::of(read, reply).is_some()
     }
 
     fn in_order(self, reverse: bool) -> Box<dyn Iterator<Item = &'a Scored> + 'a> {
@@ -91,11 +118,17 @@ impl<'a> WholeSet<'a> {
     }
 }
 
+fn remove(members: &mut Vec<Scored>, gone: &Bytes) {
+    if let Some(at) = members.iter().position(|(member, _)| member == gone) {
+        members.remove(at);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::derive::{derive, derive_after};
     use super::*;
-    use emberkeep_hot::command::{LexBound, RawKey, Write};
+    use emberkeep_hot::command::{LexBound, RawKey};
     use emberkeep_hot::tx::{ReadSource, absent, read_through};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -226,8 +259,13 @@ mod tests {
             let all = Read::ZRange(ZSlice::Rank(0, 31), reverse);
             let mut replies = vec![(all.clone(), model(&set, &all))];
             for write in &writes {
+                let mut whole = replies.iter().cloned();
+                let carried = whole.find_map(|mut whole| WholeSet::apply(&mut whole, [write]).then_some(whole));
                 replies = derive_after(&key, &replies, &[write]);
                 apply(&mut set, write);
+                if let Some(carried) = carried {
+                    prop_assert_eq!(&carried.1, &model(&set, &carried.0), "carried over {:?}", write);
+                }
                 for read in reads.iter().filter(|read| is_defined(&set, read)) {
                     let derived = derive(&replies, read);
                     // After a removal the range is cached no more, so that the next write leaves it unknown.

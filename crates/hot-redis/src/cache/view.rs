@@ -1,7 +1,8 @@
 //! What a body reads while a batch is made: cached replies below the writes of the transactions before it.
 
-use super::ReadCache;
+use super::{ReadCache, WholeSet};
 use crate::clock::{BodyTime, Clock};
+use crate::limits::{COMPARED_PART_MAX, JOINED_SET_MAX, PARTS_BEFORE_SET};
 use bytes::Bytes;
 use emberkeep_hot::command::*;
 use emberkeep_hot::tx::{ReadSource, read_through};
@@ -17,6 +18,8 @@ pub(crate) type Reads = IndexMap<(RawKey, Read), Reply, RandomState>;
 pub(crate) type Fetches = IndexSet<(RawKey, Read), RandomState>;
 pub(crate) type Keys = IndexSet<RawKey, RandomState>;
 pub(crate) type KeyMap<V> = HashMap<RawKey, V, RandomState>;
+/// Whole sorted sets, as ranges with their replies.
+pub(crate) type WholeSets = KeyMap<(Read, Reply)>;
 
 /// Finds a read in [`Reads`] without a copy of its key.
 #[derive(Hash)]
@@ -46,22 +49,24 @@ pub(crate) struct View<'a> {
     cache: &'a ReadCache,
     clock: &'a Clock,
     writes: &'a KeyMap<Vec<Write>>,
+    /// Sorted sets as `writes` leave them.
+    sets: &'a mut WholeSets,
     started: Instant,
     time: &'a mut Option<BodyTime>,
     trace: Trace,
 }
 
 impl<'a> View<'a> {
-    /// `writes` are those of the transactions before this one in the batch, `started` is when the batch was, and `time` is
-    /// what its bodies have been shown.
+    /// `writes` are those of the transactions before this one in the batch and `sets` what they leave, `started` is when
+    /// the batch was, and `time` is what its bodies have been shown.
     pub(crate) fn new(
         cache: &'a ReadCache,
         clock: &'a Clock,
-        writes: &'a KeyMap<Vec<Write>>,
+        (writes, sets): (&'a KeyMap<Vec<Write>>, &'a mut WholeSets),
         started: Instant,
         time: &'a mut Option<BodyTime>,
     ) -> View<'a> {
-        View { cache, clock, writes, started, time, trace: Trace::default() }
+        View { cache, clock, writes, sets, started, time, trace: Trace::default() }
     }
 
     pub(crate) fn into_trace(self) -> Trace {
@@ -74,20 +79,60 @@ impl<'a> View<'a> {
             return Ok(reply.clone());
         }
         match self.cache.get_with_basis(key, read, self.started) {
-            Some((reply, None)) => {
-                self.trace.reads.insert((key.clone(), read.clone()), reply.clone());
-                Ok(reply)
-            }
-            Some((reply, Some((basis, whole)))) => {
-                if !self.trace.reads.contains_key(&ReadRef(key, basis)) {
-                    self.trace.reads.insert((key.clone(), basis.clone()), whole.clone());
+            Some((reply, set)) => {
+                match set {
+                    Some(set) => self.add_set(key, set),
+                    None => drop(self.trace.reads.insert((key.clone(), read.clone()), reply.clone())),
                 }
+                self.join_parts(key);
                 Ok(reply)
             }
             None => {
                 self.trace.missing.push((key.clone(), read.clone()));
                 Err(Error::Suspended)
             }
+        }
+    }
+
+    /// A read of a sorted set after many writes of earlier transactions. The set after them is carried along: to
+    /// put each reply together from all of the writes would take longer with each transaction.
+    fn read_set_after(&mut self, key: &RawKey, writes: &[Write], read: &Read) -> Option<Reply> {
+        if read.kind() != Some(Kind::SortedSet) || members_written(writes) <= COMPARED_PART_MAX {
+            return None;
+        }
+        let before = self.cache.whole_set(key, self.started)?;
+        if !self.sets.contains_key(key) {
+            let mut after = before.clone();
+            WholeSet::apply(&mut after, writes).then(|| self.sets.insert(key.clone(), after));
+        }
+        let (range, members) = self.sets.get(key)?;
+        let reply = WholeSet::of(range, members)?.reply(read)?;
+        self.add_set(key, before);
+        Some(reply)
+    }
+
+    /// After several reads of one small sorted set, the commit compares the set in place of them: one command instead
+    /// of one for each.
+    fn join_parts(&mut self, key: &RawKey) {
+        let Some(cached) = self.cache.whole_set(key, self.started) else { return };
+        let Some(set) = WholeSet::of(&cached.0, &cached.1).filter(|set| set.len() <= JOINED_SET_MAX) else {
+            return;
+        };
+        // Only what the set determines: then nothing that was read goes without a comparison.
+        let is_part = |of: &RawKey, read: &Read, reply: &Reply| {
+            of == key && *read != cached.0 && set.reply(read).as_ref() == Some(reply)
+        };
+        let parts = self.trace.reads.iter().filter(|((of, read), reply)| is_part(of, read, reply)).count();
+        if parts >= PARTS_BEFORE_SET || self.trace.reads.contains_key(&ReadRef(key, &cached.0)) {
+            self.trace.reads.retain(|(of, read), reply| !is_part(of, read, reply));
+            self.add_set(key, cached);
+        }
+    }
+
+    /// The commit compares this set.
+    fn add_set(&mut self, key: &RawKey, (range, members): &(Read, Reply)) {
+        if !self.trace.reads.contains_key(&ReadRef(key, range)) {
+            self.trace.reads.insert((key.clone(), range.clone()), members.clone());
         }
     }
 
@@ -106,6 +151,9 @@ impl ReadSource for View<'_> {
             None => self.read_below(key, read),
             Some(writes) => {
                 self.add_layered(key);
+                if let Some(reply) = self.read_set_after(key, writes, read) {
+                    return Ok(reply);
+                }
                 let writes: Vec<&Write> = writes.iter().collect();
                 read_through(&mut Below(self), key, &writes, read)
             }
@@ -136,6 +184,17 @@ impl ReadSource for View<'_> {
     fn is_remote(&self) -> bool {
         true
     }
+}
+
+/// Members of a sorted set that these writes name.
+fn members_written(writes: &[Write]) -> usize {
+    let members = |write: &Write| match write {
+        Write::ZAdd(pairs) => pairs.len(),
+        Write::ZRem(gone) => gone.len(),
+        Write::ZIncrBy(..) => 1,
+        _ => 0,
+    };
+    writes.iter().map(members).sum()
 }
 
 /// The view without the writes of earlier transactions.

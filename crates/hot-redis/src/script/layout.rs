@@ -93,6 +93,7 @@ pub(super) mod tag {
     pub(crate) const TOO_MANY: u32 = 7;
     pub(crate) const ARRAY: u32 = 8;
     pub(crate) const DIGEST: u32 = 9;
+    pub(crate) const JOINED: u32 = 10;
 }
 
 /// What became of a call.
@@ -198,6 +199,7 @@ mod tests {
             ("WRONG_TYPE", tag::WRONG_TYPE),
             ("TOO_MANY", tag::TOO_MANY),
             ("ARRAY", tag::ARRAY),
+            ("JOINED", tag::JOINED),
             ("DIGEST", tag::DIGEST),
         ];
         assert_same(script, "TAG_", named("TAG_", tags.map(|(name, value)| (name, value.into()))));

@@ -125,8 +125,9 @@ pub(super) fn score_g17(score: Score) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "inf".into() } else { "-inf".into() };
     }
-    if x == 0.0 {
-        return "0".into();
+    // Times and points: by far the most. -0 is 0, too.
+    if x.fract() == 0.0 && x.abs() < 1e15 {
+        return (x as i64).to_string();
     }
     let scientific = format!("{x:.16e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -168,6 +169,9 @@ mod tests {
     fn scores_print_as_c_does() {
         for (score, text) in [
             (0.0, "0"),
+            (-0.0, "0"),
+            (-999_999_999_999_999.0, "-999999999999999"),
+            (1e15, "1000000000000000"),
             (1.0, "1"),
             (-1.5, "-1.5"),
             (0.1, "0.10000000000000001"),

@@ -11,6 +11,8 @@ impl<'a, P: Partition> ReadTx<'a, P> {
     ///
     /// A read that depends on another one does not belong here; it would be made up in the first run.
     ///
+    /// Cost: reads made together. On a remote engine one round trip for all of them, none if they are cached.
+    ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};
     /// # use emberkeep_schema::{Name, Number, Set, Id, Text, family, partition};
@@ -44,6 +46,8 @@ impl<'a, P: Partition> ReadTx<'a, P> {
     }
 
     /// The value, or `default()` if the key is absent. Nothing is written.
+    ///
+    /// Cost: a read. On a remote engine one round trip, none if it is cached or prefetched.
     pub fn get_or<F, C>(&mut self, key: &Key<F>, default: impl FnOnce() -> C::Value) -> Result<C::Value>
     where
         F: Family<Partition = P, Kind = Text<C>>,
@@ -56,6 +60,8 @@ impl<'a, P: Partition> ReadTx<'a, P> {
 impl<P: Partition> Tx<'_, P> {
     /// Changes the value of an existing key as `change` says, and writes it as [`Tx::put`] does. Returns what
     /// `change` returned; `None` = the key is absent, and nothing was written.
+    ///
+    /// Cost: a read, as [`ReadTx::get`]; the write is local and sent with the commit.
     pub fn update<F, C, R>(
         &mut self,
         key: &Key<F>,
@@ -77,6 +83,8 @@ impl<P: Partition> Tx<'_, P> {
     /// validated, because the refusal may depend on it. Attempts may be nested.
     ///
     /// An outer `Err` is an error of the store; pass it on with `?`.
+    ///
+    /// Cost: local, beside what the part does.
     ///
     /// ```
     /// # use emberkeep_hot::{Error, Store, embedded::Embedded};

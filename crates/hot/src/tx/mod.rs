@@ -246,6 +246,18 @@ impl<P: Partition> ReadTx<'_, P> {
         self.raw.read(key, read)
     }
 
+    /// Asks for a read of a raw key in the round trip of one that was not available: later runs, and the transactions
+    /// after this one, find it cached. Without a read that was not available, nothing is read.
+    ///
+    /// Cost: local.
+    pub fn raw_prefetch(&mut self, key: &RawKey, read: Read) {
+        if self.raw.begin_prefetch() {
+            // Not available either: it is fetched.
+            let _ = self.raw.read(key, read);
+            self.raw.end_prefetch();
+        }
+    }
+
     /// Many reads of raw keys, requested together. Each has its own result.
     ///
     /// Cost: on a remote engine one round trip for all of them, none if they are cached.

@@ -6,7 +6,7 @@
 
 use super::group::Group;
 use super::merge::push_merged;
-use crate::cache::{KeyMap, Keys, Reads};
+use crate::cache::{KeyMap, Keys, Reads, WholeSet, WholeSets};
 use crate::commit::queued::{Combine, QueuedTransaction};
 use crate::limits::*;
 use emberkeep_hot::command::*;
@@ -37,6 +37,8 @@ pub(super) struct Groups {
     by_key: KeyMap<usize>,
     /// The merged writes of all transactions.
     writes: KeyMap<Vec<Write>>,
+    /// Sorted sets as the writes leave them, where a transaction has read one after many writes.
+    sets: WholeSets,
     required: Preconditions,
     transactions: usize,
     bytes: usize,
@@ -55,6 +57,7 @@ impl Groups {
             groups: vec![],
             by_key: KeyMap::with_capacity_and_hasher(keys, RandomState::default()),
             writes: KeyMap::with_capacity_and_hasher(keys, RandomState::default()),
+            sets: WholeSets::default(),
             required,
             transactions: 0,
             bytes: 0,
@@ -72,6 +75,11 @@ impl Groups {
 
     pub(super) fn writes(&self) -> &KeyMap<Vec<Write>> {
         &self.writes
+    }
+
+    /// The merged writes, and the sorted sets that they leave, for the next body.
+    pub(super) fn layers(&mut self) -> (&KeyMap<Vec<Write>>, &mut WholeSets) {
+        (&self.writes, &mut self.sets)
     }
 
     pub(super) fn touched_by(&self, keys: &Keys) -> Touched {
@@ -135,6 +143,7 @@ impl Groups {
             self.appended.extend(new_logs);
         }
         let home = self.home_of(&touched.groups);
+        self.carry_sets(&effects.writes);
         for (key, write) in std::mem::take(&mut effects.writes) {
             push_merged(self.writes.entry_ref(&key).or_default(), write);
         }
@@ -147,6 +156,14 @@ impl Groups {
         }
         group.add(transaction, reads, effects);
         Admission::Added
+    }
+
+    /// Applies the writes of a transaction to the sorted sets that transactions have read.
+    fn carry_sets(&mut self, writes: &[(RawKey, Write)]) {
+        self.sets.retain(|key, set| {
+            let own = writes.iter().filter(|(of, _)| of == key).map(|(_, write)| write);
+            WholeSet::apply(set, own)
+        });
     }
 
     /// The group of a transaction that touches these: the first, which absorbs the others, or a new one.

@@ -25,6 +25,10 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
         *text = sum;
         return;
     }
+    let write = match merge_scores(writes, write) {
+        Some(write) => write,
+        None => return,
+    };
     match (write, writes.last_mut()) {
         // A SET that keeps the deadline inherits that of the SET before it.
         (Set(value, Expiry::Keep), Some(Set(before, _))) => *before = value,
@@ -74,11 +78,41 @@ pub(super) fn push_merged(writes: &mut Vec<Write>, write: Write) {
 /// write that follows: then the deadline may come last. It must come last if it passes before the commit: the
 /// server would remove the key at once, and the write would create another one.
 fn deadline_before(writes: &mut Vec<Write>, write: &Write) -> Option<Write> {
-    let is_last = match &writes[..] {
-        [.., before, Write::ExpireAt(_) | Write::ExpireAtIfNone(_)] => before.leaves_key(),
-        _ => false,
+    let [before @ .., Write::ExpireAt(_) | Write::ExpireAtIfNone(_)] = &writes[..] else { return None };
+    let is_present = before.last().is_some_and(Write::leaves_key) && write.leaves_key();
+    let of_scores = || matches!(write, Write::ZAdd(_) | Write::ZRem(_)) && keeps_added(before, write);
+    (is_present || of_scores()).then(|| writes.pop()).flatten()
+}
+
+/// Whether these writes end in a ZADD and perhaps a ZREM, and neither that nor the write that follows removes a member
+/// of the ZADD: then the key is present all the while.
+fn keeps_added(writes: &[Write], write: &Write) -> bool {
+    let (added, removed): (&[_], &[_]) = match writes {
+        [.., Write::ZAdd(added), Write::ZRem(removed)] => (added, removed),
+        [.., Write::ZAdd(added)] => (added, &[]),
+        _ => return false,
     };
-    (is_last && write.leaves_key()).then(|| writes.pop()).flatten()
+    let follows: &[_] = if let Write::ZRem(more) = write { more } else { &[] };
+    !added.iter().any(|(member, _)| removed.contains(member) || follows.contains(member))
+}
+
+/// Joins a ZADD or ZREM to the ZADD and the ZREM at the end of the writes, where their order does not matter:
+/// transactions that each remove what is old and add what is new become two commands. Returns the write if it is to
+/// be appended.
+fn merge_scores(writes: &mut [Write], write: Write) -> Option<Write> {
+    if !matches!(write, Write::ZAdd(_)) || !keeps_added(writes, &write) {
+        return Some(write);
+    }
+    match (write, writes) {
+        (Write::ZAdd(new), [.., Write::ZAdd(added), Write::ZRem(removed)])
+            if 2 * (added.len() + new.len()) <= COMMAND_ARGUMENTS_MAX
+                && !new.iter().any(|(member, _)| removed.contains(member)) =>
+        {
+            added.extend(new);
+            None
+        }
+        (write, _) => Some(write),
+    }
 }
 
 /// A number as text, after an increment; `None` if it is not a number or overflows. Then the commit is
@@ -171,6 +205,26 @@ mod tests {
         assert_eq!(merged([SAdd(words(&["a"])), SRem(words(&["a"]))]).len(), 2, "their order matters");
         let long: Vec<Bytes> = (0..COMMAND_ARGUMENTS_MAX).map(|n| Bytes::from(n.to_string())).collect();
         assert_eq!(merged([SAdd(long), SAdd(words(&["a"]))]).len(), 2, "a command has its limit");
+    }
+
+    #[test]
+    fn transactions_that_remove_and_add_members_become_two_commands() {
+        use Write::*;
+        let add = |member| ZAdd(vec![(Bytes::from_static(member), Score::from_i64(1))]);
+        let rem = |member: &'static str| ZRem(words(&[member]));
+        let both: Vec<Write> =
+            [rem("x"), add(b"a"), ExpireAt(7), rem("y"), add(b"b"), ExpireAt(8), rem("z"), add(b"c")]
+                .into_iter()
+                .chain([ExpireAt(9)])
+                .collect();
+        let scores = ["a", "b", "c"].map(|m| (Bytes::from_static(m.as_bytes()), Score::from_i64(1)));
+        assert_eq!(merged(both), [rem("x"), ZAdd(scores.to_vec()), ZRem(words(&["y", "z"])), ExpireAt(9)]);
+        assert_eq!(
+            merged([add(b"a"), ExpireAt(7), rem("a"), add(b"b")]).len(),
+            4,
+            "it may be gone in between"
+        );
+        assert_eq!(merged([add(b"a"), rem("b"), add(b"b")]).len(), 3, "their order matters");
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Batch {
         cache: &ReadCache,
         clock: &Clock,
     ) -> Option<QueuedTransaction> {
-        let mut view = View::new(cache, clock, self.groups.writes(), self.started, &mut self.time);
+        let mut view = View::new(cache, clock, self.groups.layers(), self.started, &mut self.time);
         let effects = transaction.run(&mut view);
         let Trace { reads, missing, layered, used_now } = view.into_trace();
         self.warn_of_slow_body(transaction.name());
