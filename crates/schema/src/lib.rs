@@ -53,7 +53,7 @@ pub use schema::{Schema, SchemaError};
 pub use table::{
     Clustering, Column, ColumnDeclaration, ColumnType, Compaction, CqlLayout, Day, InvalidDay, Lookup, Order,
     RowKey, RowTtl, Rows, Slices, SumDeclaration, Table, TableDeclaration, Timestamp, Totals,
-    TotalsDeclaration, Value, Writes,
+    TotalsDeclaration, Value, Writes, cql_name,
 };
 pub use ttl::{Automatic, Fixed, Given, Persistent, Refresh, Ttl, TtlPolicy};
 pub use value_error::ValueError;

@@ -52,6 +52,26 @@ pub fn schemathesis() -> Result<PathBuf, Unavailable> {
     existing(installed).or_else(|| on_path("schemathesis")).ok_or_else(|| not_found("schemathesis", VARIABLE))
 }
 
+/// Finds Java, which runs Cassandra.
+pub(crate) fn java() -> Result<PathBuf, Unavailable> {
+    const VARIABLE: &str = "EMBERKEEP_JAVA";
+    if let Some(path) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return existing(PathBuf::from(path)).ok_or_else(|| not_found("java", VARIABLE));
+    }
+    on_path("java").ok_or_else(|| not_found("java", VARIABLE))
+}
+
+/// The folder with Cassandra's jars, which `./test` fills.
+pub(crate) fn cassandra_jars() -> Result<PathBuf, Unavailable> {
+    const VARIABLE: &str = "EMBERKEEP_CASSANDRA";
+    let folder = match env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => workspace().join(".servers/cassandra/lib"),
+    };
+    // Absolute: the server has a working folder of its own.
+    folder.canonicalize().map_err(|_| not_found("the jars of Cassandra", VARIABLE))
+}
+
 fn not_found(name: &str, variable: &str) -> Unavailable {
     Unavailable::NotFound(format!(
         "{name} not found: looked at ${variable}, PATH and .servers (run ./test once)"

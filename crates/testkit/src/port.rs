@@ -27,6 +27,11 @@ pub fn free_port_with_bus() -> u16 {
     draw(|port| is_free(port) && is_free(port + BUS_OFFSET))
 }
 
+/// A port that nobody listens on at any of these addresses.
+pub(crate) fn free_port_on(addresses: &[String]) -> u16 {
+    draw(|port| addresses.iter().all(|address| TcpListener::bind((address.as_str(), port)).is_ok()))
+}
+
 fn draw(fits: impl Fn(u16) -> bool) -> u16 {
     (0..TRIES_MAX)
         .map(|_| (PORT_FIRST + random() % PORT_COUNT) as u16)

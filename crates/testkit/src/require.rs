@@ -6,6 +6,7 @@
 
 use std::io::Write;
 
+use crate::cassandra::CassandraCluster;
 use crate::cluster::RedisCluster;
 use crate::options::Flavor;
 use crate::redis_server::RedisServer;
@@ -56,6 +57,12 @@ pub fn cluster_of(flavor: Flavor, primaries: usize, replicas_per_primary: usize)
 #[track_caller]
 pub fn cluster(primaries: usize, replicas_per_primary: usize) -> Option<RedisCluster> {
     require(RedisCluster::start(primaries, replicas_per_primary))
+}
+
+/// Three Cassandra nodes for this test alone.
+#[track_caller]
+pub fn cassandra_of_three() -> Option<CassandraCluster> {
+    require(CassandraCluster::start_three())
 }
 
 fn is_ci() -> bool {

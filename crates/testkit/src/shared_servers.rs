@@ -4,6 +4,7 @@
 
 use std::sync::OnceLock;
 
+use crate::cassandra::CassandraCluster;
 use crate::cluster::RedisCluster;
 use crate::options::Flavor;
 use crate::redis_server::RedisServer;
@@ -34,6 +35,13 @@ pub fn shared_valkey() -> Option<&'static RedisServer> {
 pub fn shared_cluster() -> Option<&'static RedisCluster> {
     static CLUSTER: Shared<RedisCluster> = OnceLock::new();
     get(&CLUSTER, || RedisCluster::start(3, 0))
+}
+
+/// The Cassandra of one node that all tests of this binary share. Use a keyspace of your own.
+#[track_caller]
+pub fn shared_cassandra() -> Option<&'static CassandraCluster> {
+    static CASSANDRA: Shared<CassandraCluster> = OnceLock::new();
+    get(&CASSANDRA, CassandraCluster::start_one)
 }
 
 #[track_caller]

@@ -298,7 +298,8 @@ totals! {
 pub fn event(player: i64, ago_ms: i64, id: u128) -> CombatEvent {
     CombatEvent {
         timestamp: Timestamp(NOW - ago_ms),
-        event_id: Uuid::from_u128(id),
+        // Events of one key have one content, so those of another player have another id.
+        event_id: Uuid::from_u128((player as u128) << 96 | id),
         attacker_id: player,
         target_id: player + 1_000_000,
         damage: 30,

@@ -1,6 +1,7 @@
 //! Tables as CQL: what `schema cql` prints.
 
 use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// How tables are laid out on a CQL server.
@@ -15,6 +16,81 @@ pub enum CqlLayout {
 /// Names that the layout `scaled` adds to a partition key.
 const BUCKET_COLUMN: &str = "ember_bucket";
 const SLICE_COLUMN: &str = "ember_slice";
+
+/// Words that CQL takes as a name only in quotes.
+const RESERVED: &[&str] = &[
+    "add",
+    "allow",
+    "alter",
+    "and",
+    "apply",
+    "asc",
+    "authorize",
+    "batch",
+    "begin",
+    "by",
+    "columnfamily",
+    "create",
+    "default",
+    "delete",
+    "desc",
+    "describe",
+    "drop",
+    "entries",
+    "execute",
+    "from",
+    "full",
+    "grant",
+    "if",
+    "in",
+    "index",
+    "infinity",
+    "insert",
+    "into",
+    "is",
+    "keyspace",
+    "limit",
+    "materialized",
+    "mbean",
+    "mbeans",
+    "modify",
+    "nan",
+    "norecursive",
+    "not",
+    "null",
+    "of",
+    "on",
+    "or",
+    "order",
+    "primary",
+    "rename",
+    "replace",
+    "revoke",
+    "schema",
+    "select",
+    "set",
+    "table",
+    "to",
+    "token",
+    "truncate",
+    "unlogged",
+    "unset",
+    "update",
+    "use",
+    "using",
+    "view",
+    "where",
+    "with",
+];
+
+/// A declared name as CQL takes it: one that is a reserved word stands in quotes, as `"entries"` does on Cassandra 5.
+pub fn cql_name(name: &str) -> Cow<'_, str> {
+    if RESERVED.contains(&name) { Cow::Owned(format!("\"{name}\"")) } else { Cow::Borrowed(name) }
+}
+
+fn cql_names(names: &[&str]) -> String {
+    names.iter().map(|name| cql_name(name)).collect::<Vec<_>>().join(", ")
+}
 
 impl Lookup {
     /// The secondary index that serves it in a layout; `None` = its query table does.
@@ -33,7 +109,7 @@ impl TableDeclaration {
             out.push('\n');
             match lookup.index_in(layout) {
                 Some(index) => {
-                    let (table, column) = (self.name, self.indexed_column(lookup));
+                    let (table, column) = (self.name, cql_name(self.indexed_column(lookup)));
                     writeln!(out, "CREATE INDEX IF NOT EXISTS {index} ON {table} ({column});")
                         .expect("a String takes it");
                 }
@@ -66,12 +142,12 @@ impl TableDeclaration {
     ) -> String {
         let mut out = format!("CREATE TABLE IF NOT EXISTS {name} (\n");
         for column in self.columns {
-            writeln!(out, "    {} {},", column.name, column.kind).expect("a String takes it");
+            writeln!(out, "    {} {},", cql_name(column.name), column.kind).expect("a String takes it");
         }
         slices.iter().for_each(|slice| writeln!(out, "    {slice} int,").expect("a String takes it"));
         let partition: Vec<_> = partition.iter().chain(slices).copied().collect();
-        let names: String = clustering.iter().map(|(name, _)| format!(", {name}")).collect();
-        writeln!(out, "    PRIMARY KEY (({}){names})\n)", partition.join(", ")).expect("a String takes it");
+        let names: String = clustering.iter().map(|(name, _)| format!(", {}", cql_name(name))).collect();
+        writeln!(out, "    PRIMARY KEY (({}){names})\n)", cql_names(&partition)).expect("a String takes it");
         let options = self.options(clustering);
         if !options.is_empty() {
             out.truncate(out.len() - 1);
@@ -87,8 +163,10 @@ impl TableDeclaration {
         let mut options = Vec::new();
         if !clustering.is_empty() {
             let word = |order: &Order| if *order == Order::Ascending { "ASC" } else { "DESC" };
-            let columns: Vec<_> =
-                clustering.iter().map(|(name, order)| format!("{name} {}", word(order))).collect();
+            let columns: Vec<_> = clustering
+                .iter()
+                .map(|(name, order)| format!("{} {}", cql_name(name), word(order)))
+                .collect();
             options.push(format!("CLUSTERING ORDER BY ({})", columns.join(", ")));
         }
         match self.compaction {

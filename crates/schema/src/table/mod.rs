@@ -9,7 +9,7 @@ mod totals;
 
 pub use check::{TableProblem, diagnose_table, length_ms, name_number, order_of, writes_of};
 pub use column::{Column, ColumnType, Value};
-pub use cql::CqlLayout;
+pub use cql::{CqlLayout, cql_name};
 pub use declaration::{
     ColumnDeclaration, Compaction, Lookup, Order, RowTtl, Slices, TableDeclaration, Writes,
 };

@@ -6,6 +6,7 @@
 
 use super::check::{TableProblem, is_name};
 use super::column::{ColumnType, Value};
+use super::cql::cql_name;
 use std::fmt::Write as _;
 
 /// Sums by key, as data. Made by [`totals!`](crate::totals!), never by hand.
@@ -99,10 +100,10 @@ pub const fn diagnose_totals(totals: &TotalsDeclaration) -> Option<TableProblem>
 impl TotalsDeclaration {
     /// The statements that create both tables.
     pub fn to_cql(&self) -> String {
-        let (key, of) = self.key;
+        let (key, of) = (cql_name(self.key.0), self.key.1);
         let mut sums = String::new();
         for sum in self.sums {
-            writeln!(sums, "    {} bigint,", sum.name).expect("a String takes it");
+            writeln!(sums, "    {} bigint,", cql_name(sum.name)).expect("a String takes it");
         }
         let (name, by_source) = (self.name, self.by_source);
         format!(

@@ -1,0 +1,163 @@
+//! What is wrong with a URL, a server or a keyspace is a typed error that names it.
+
+mod cassandra;
+
+use cassandra::{keyspace, open, options};
+use emberkeep_history::testing::{CombatEvent, NOW, event, schema};
+use emberkeep_history::{HistorySchema, Source};
+use emberkeep_history_cql::schema::{Difference, LiveKeyspace};
+use emberkeep_history_cql::{ConnectError, CqlOptions, CqlStore};
+use emberkeep_schema::{Table, Timestamp, table};
+use emberkeep_testkit::{free_port, shared_cassandra};
+use std::time::{Duration, Instant};
+
+table! {
+    /// Another declaration of a table of the suite.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct OtherType = "names" {
+        /// The name.
+        pub name: String,
+        /// Text instead of a number.
+        pub player_id: String,
+    }
+    partition: (name),
+    clustering: (),
+    ttl: days(1),
+    writes: conditional,
+    owner: "accounts",
+}
+
+table! {
+    /// The same with one more column.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LaterName = "names" {
+        /// The name.
+        pub name: String,
+        /// The player.
+        pub player_id: i64,
+        /// Added later.
+        pub note: Option<String>,
+    }
+    partition: (name),
+    clustering: (),
+    ttl: days(1),
+    writes: conditional,
+    owner: "accounts",
+}
+
+table! {
+    /// The same with another key.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct OtherKey = "names" {
+        /// The name.
+        pub name: String,
+        /// The player.
+        pub player_id: i64,
+    }
+    partition: (player_id),
+    clustering: (name asc),
+    ttl: days(1),
+    writes: rows,
+    owner: "accounts",
+}
+
+async fn refused(url: &str, schema: HistorySchema, options: CqlOptions) -> ConnectError {
+    CqlStore::connect(url, schema, options).await.unwrap_err()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_and_keyspaces_that_are_not_there() {
+    let began = Instant::now();
+    let nobody = format!("cql://user:secret@127.0.0.1:{}/k", free_port());
+    let error = refused(&nobody, schema(), options()).await;
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    assert!(!format!("{error} {error:?}").contains("secret"));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    let Some(cassandra) = shared_cassandra() else { return };
+    let url = cassandra.url("nowhere");
+    let error = refused(&url, schema(), options()).await;
+    assert!(matches!(&error, ConnectError::Keyspace { keyspace } if keyspace == "nowhere"), "{error:?}");
+    for wrong in
+        [url.replace("cassandra:cassandra@", "cassandra:secret@"), url.replace("cassandra:cassandra@", "")]
+    {
+        let error = refused(&wrong, schema(), options()).await;
+        assert!(matches!(error, ConnectError::Credentials { .. }), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_differ() {
+    let Some(cassandra) = shared_cassandra() else { return };
+    let url = keyspace(cassandra, "differing").await;
+    let live = LiveKeyspace::connect(&url).await.unwrap();
+    let missing = live.diff(&schema()).await.unwrap();
+    assert!(missing.iter().all(Difference::is_addable), "{missing:?}");
+    let error = refused(&url, schema(), CqlOptions::default()).await;
+    assert!(error.to_string().contains("table combat_events is missing"), "{error}");
+    assert!(error.to_string().contains("schema apply"), "{error}");
+    assert_eq!(live.apply(&schema()).await.unwrap(), missing);
+    assert_eq!(live.diff(&schema()).await.unwrap(), [], "everything that was created is as declared");
+    assert_eq!(live.apply(&schema()).await.unwrap(), []);
+    CqlStore::connect(&url, schema(), CqlOptions::default()).await.unwrap();
+
+    let error = refused(&url, HistorySchema::new().table::<OtherType>(), options()).await;
+    assert!(error.to_string().contains("column player_id is bigint, declared text"), "{error}");
+    let error = refused(&url, HistorySchema::new().table::<OtherKey>(), options()).await;
+    assert!(error.to_string().contains("its key is ((name)), declared ((player_id), name ASC)"), "{error}");
+    let scaled = refused(&format!("{url}?layout=scaled"), schema(), options()).await;
+    assert!(scaled.to_string().contains("is it the other layout?"), "{scaled}");
+
+    let later = HistorySchema::new().table::<LaterName>();
+    let error = refused(&url, later.clone(), CqlOptions::default()).await;
+    assert!(error.to_string().contains("table names: column note text is missing"), "{error}");
+    assert_eq!(live.apply(&later).await.unwrap().len(), 1);
+    CqlStore::connect(&url, later, CqlOptions::default()).await.unwrap();
+    CqlStore::connect(&url, schema(), CqlOptions::default())
+        .await
+        .expect("an older program takes a newer column");
+}
+
+/// The SELECTs of the storage document, as another program sends them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_layout_answers_the_statements_of_the_document() {
+    let Some(cassandra) = shared_cassandra() else { return };
+    let url = keyspace(cassandra, "external").await;
+    let history = open(&url).await;
+    history.insert_many((0..5).map(|n| event(7, n * 1_000, n as u128))).await.unwrap();
+    history.fold(&Source::of_log("s", "l", "i"), [emberkeep_history::testing::kills(1, 7, 3)]).await.unwrap();
+    let session = cassandra::session(cassandra).await;
+    let day = Timestamp(NOW).day();
+    for (statement, rows) in [
+        (
+            format!(
+                "SELECT * FROM external.combat_events WHERE day_bucket = '{day}' AND timestamp > '{day}T10:00:00Z' AND timestamp < '{day}T13:00:00Z'"
+            ),
+            5,
+        ),
+        (format!("SELECT * FROM external.combat_events WHERE attacker_id = 7 AND day_bucket = '{day}'"), 5),
+        (
+            format!(
+                "SELECT * FROM external.combat_events WHERE target_id = 1000007 AND day_bucket = '{day}'"
+            ),
+            5,
+        ),
+        (
+            "SELECT * FROM external.player_stats WHERE player_id = 7 AND total_kills = 3 ALLOW FILTERING"
+                .into(),
+            1,
+        ),
+    ] {
+        let result = session.query_unpaged(statement.as_str(), ()).await.unwrap().into_rows_result().unwrap();
+        assert_eq!(result.rows_num(), rows, "{statement}");
+    }
+    // An event is written with its own time, and ends 30 days after it.
+    let statement = format!(
+        "SELECT writetime(damage), ttl(damage) FROM external.combat_events WHERE day_bucket = '{day}' LIMIT 1"
+    );
+    let result = session.query_unpaged(statement, ()).await.unwrap().into_rows_result().unwrap();
+    let (written, ttl) = result.first_row::<(i64, i32)>().unwrap();
+    assert_eq!(written, NOW * 1_000);
+    assert!((30 * 86_400 - 600..=30 * 86_400).contains(&ttl), "{ttl}");
+    assert_eq!(CombatEvent::DECLARATION.name, "combat_events");
+}
