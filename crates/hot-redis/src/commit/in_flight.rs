@@ -86,7 +86,7 @@ impl InFlight {
                 Some(answer) => {
                     let clock = shared.clock_of(&server);
                     clock.measured(sent.elapsed());
-                    answer.time_ms.iter().for_each(|time| clock.observe(*time, sent));
+                    answer.time_us.iter().for_each(|time| clock.observe(*time, sent));
                     if !matches!(answer.status, Status::ClocksDiffer) {
                         self.shown_ms.iter().for_each(|shown| clock.accepted(*shown));
                     }
