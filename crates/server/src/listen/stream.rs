@@ -1,12 +1,10 @@
-//! Closes connections whose first request does not arrive in time, and holds each connection's permit until
-//! it ends.
+//! The stream of a connection, with or without TLS. It ends unless the first request arrives in time, and holds
+//! the connection's permit until it ends.
 //!
-//! Hyper's own timeout of heads begins once it knows the HTTP version, and is as long as a connection may be
-//! idle between two requests. Therefore the stream itself enforces a shorter time for the first head. After
-//! that it only passes bytes on.
+//! Hyper's own timeout of heads is as long as a connection may be idle between two requests. Therefore the
+//! stream itself enforces a shorter time for the first head. After that it only passes bytes on.
 
 use super::connections::Permit;
-use axum_server::accept::Accept;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,81 +15,56 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
-use tower::Service;
+use tokio_rustls::server::TlsStream;
 
-/// An acceptor, after TLS where it is used.
-#[derive(Debug, Clone)]
-pub(super) struct FirstByteTimeout<A> {
-    pub(super) inner: A,
-    pub(super) wait: Duration,
+/// One type for both, so that the code of HTTP is compiled once.
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
-type Accepting<T, S> = Pin<Box<dyn Future<Output = io::Result<(TimedStream<T>, MarkArrival<S>)>> + Send>>;
-
-impl<S, A> Accept<(TcpStream, Permit), S> for FirstByteTimeout<A>
-where
-    A: Accept<TcpStream, S>,
-    A::Future: Send + 'static,
-{
-    type Stream = TimedStream<A::Stream>;
-    type Service = MarkArrival<A::Service>;
-    type Future = Accepting<A::Stream, A::Service>;
-
-    fn accept(&self, (stream, permit): (TcpStream, Permit), service: S) -> Self::Future {
-        let (accepting, wait) = (self.inner.accept(stream, service), self.wait);
-        Box::pin(async move {
-            let (stream, inner) = accepting.await?;
-            let arrived = Arc::new(AtomicBool::new(false));
-            let deadline = Some(Box::pin(sleep(wait)));
-            let stream = TimedStream { stream, arrived: arrived.clone(), deadline, _permit: permit };
-            Ok((stream, MarkArrival { inner, arrived }))
-        })
-    }
-}
-
-/// A service that sets a flag when a request arrives.
-#[derive(Clone)]
-pub(super) struct MarkArrival<S> {
-    inner: S,
-    arrived: Arc<AtomicBool>,
-}
-
-impl<R, S: Service<R>> Service<R> for MarkArrival<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: R) -> S::Future {
-        self.arrived.store(true, Relaxed);
-        self.inner.call(request)
-    }
+/// Calls a method on the stream within.
+macro_rules! poll_inner {
+    ($stream:expr, $method:ident $(, $argument:expr)*) => {
+        match $stream {
+            Stream::Plain(stream) => Pin::new(stream).$method($($argument),*),
+            Stream::Tls(stream) => Pin::new(stream).$method($($argument),*),
+        }
+    };
 }
 
 /// A stream whose reads fail unless the first head arrives in time.
-pub(super) struct TimedStream<T> {
-    stream: T,
+pub(super) struct TimedStream {
+    stream: Stream,
     /// Set by the service when the head has arrived.
-    arrived: Arc<AtomicBool>,
+    has_request: Arc<AtomicBool>,
     /// `None` once the head has arrived or a response was written.
     deadline: Option<Pin<Box<Sleep>>>,
     _permit: Permit,
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for TimedStream<T> {
+impl TimedStream {
+    pub(super) fn new(
+        stream: Stream,
+        has_request: Arc<AtomicBool>,
+        wait: Duration,
+        permit: Permit,
+    ) -> TimedStream {
+        TimedStream { stream, has_request, deadline: Some(Box::pin(sleep(wait))), _permit: permit }
+    }
+}
+
+impl AsyncRead for TimedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        let read = poll_inner!(&mut this.stream, poll_read, context, buffer);
         match &mut this.deadline {
             None => read,
-            Some(_) if this.arrived.load(Relaxed) => {
+            Some(_) if this.has_request.load(Relaxed) => {
                 this.deadline = None;
                 read
             }
@@ -104,11 +77,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for TimedStream<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for TimedStream<T> {
+impl AsyncWrite for TimedStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.deadline = None;
-        Pin::new(&mut this.stream).poll_write(context, bytes)
+        poll_inner!(&mut this.stream, poll_write, context, bytes)
     }
 
     fn poll_write_vectored(
@@ -118,18 +91,21 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for TimedStream<T> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.deadline = None;
-        Pin::new(&mut this.stream).poll_write_vectored(context, parts)
+        poll_inner!(&mut this.stream, poll_write_vectored, context, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+        poll_inner!(&mut self.get_mut().stream, poll_flush, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+        poll_inner!(&mut self.get_mut().stream, poll_shutdown, context)
     }
 }
