@@ -174,7 +174,7 @@ pub(super) async fn list_room_events(
     page.events.retain(|recorded| match recorded.entry.event.audience() {
         Audience::Everyone => true,
         Audience::Device(device) => Some(device) == asking.as_ref(),
-        Audience::Nobody => false,
+        Audience::None => false,
     });
     Ok(Answer(page))
 }
