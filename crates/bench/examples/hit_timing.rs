@@ -15,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Prints the best nanoseconds of one run of `body`.
 fn time(what: &str, mut body: impl FnMut()) {
-    // Short rounds: one that nobody interrupted is among them.
+    // Short rounds: one without an interruption is among them.
     const ROUNDS: usize = 10_000;
     const RUNS: u32 = 16;
     let best = (0..ROUNDS)

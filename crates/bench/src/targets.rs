@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(super) const HP: u32 = 1_000;
 /// Entries that a monster with a long memory keeps when it is made whole.
 pub(super) const LONG_MEMORY: usize = 496;
-/// Bytes of a monster that nobody has hit.
+/// Bytes of a monster that was never hit.
 #[cfg(test)]
 const FRESH_BYTES: std::ops::Range<usize> = 370..430;
 

@@ -158,7 +158,7 @@ async fn a_vote_and_its_deadline_survive_the_death_of_the_only_server() {
     let server = Server::start(&arguments);
     let mut ben = Phone::join(server.address, "ben", &evening.code, None).await;
     assert_eq!(ben.state["game"]["closes_at"], closes_at, "the deadline is the one of before");
-    // Nobody does anything any more; the server itself notices.
+    // No client does anything any more; the server itself notices.
     ben.until("the end of the vote", is_closed).await;
     let mut master = Phone::join(server.address, "tv", &evening.code, Some(&evening.key)).await;
     let results = &master.state["current_vote_results"]["players"];
@@ -250,10 +250,10 @@ fn a_demo_fills_the_store_with_life_and_ends_in_order() {
         said.split(&server.url()).last().and_then(|rest| rest.lines().next()).expect("a path").to_owned();
     let code = said.split("room       ").last().expect("a room")[..6].to_owned();
     assert!(status_and_body(&server, &format!("/v1/rooms/{code}")).contains("\"name\":\"Cleo\""), "{said}");
-    // The first round begins by itself; nobody says when.
+    // The first round begins by itself.
     let begun = std::time::Instant::now();
     while status_and_body(&server, &field).matches("uniqueId").count() < 10 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "nobody lives at {field}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "no monster lives at {field}");
         std::thread::sleep(Duration::from_millis(50));
     }
     server.signal("INT");

@@ -29,27 +29,58 @@ const BANS: &[(&str, &str)] = &[
     ("SystemTime::now", "the engine's clock (`embedded/clock.rs` is the one place that asks the system)"),
 ];
 
-/// Words of our own that once stood for terms of the field, as names of types and functions, and what to write instead.
-const BANNED_NAMES: &[(&str, &str)] = &[
-    ("struct Told", "the name of what it holds: an error, a reply, a report"),
-    ("struct Seen", "`Snapshot`"),
-    ("struct Held", "`StoredValue`"),
-    ("struct Kept", "`CachedKey`"),
-    ("struct Known", "`ReadCache`"),
-    ("enum Shown", "the result of the check, such as `TokenCheck`"),
-    ("struct Which", "a query or a key, such as `RoomKey`"),
-    ("struct Landed", "`CompletedCommit`"),
-    ("trait Step", "`Transaction`"),
-    ("struct Job", "`QueuedTransaction`"),
-    ("struct Lane", "`CommitSequence`"),
-    ("struct Naming", "`KeyLayout`"),
-    ("fn answer", "a verb: `report`, `reply`, `send`"),
-    ("fn tell", "a verb: `report`, `send`, `notify`"),
-    ("fn look", "a verb: `get`, `find`, `snapshot`"),
-    ("fn glance", "`snapshot`"),
-    ("fn announce", "`prefetch`"),
-    ("fn foresee", "`prefetch`"),
+/// Names of types that once stood for terms of the field, and what to write instead.
+const BANNED_TYPES: &[(&str, &str)] = &[
+    ("Told", "the name of what it holds: an error, a reply, a report"),
+    ("Seen", "`Snapshot`"),
+    ("Look", "`Snapshot`"),
+    ("Held", "`StoredValue`"),
+    ("Kept", "`CachedKey`"),
+    ("Known", "`ReadCache`"),
+    ("Shown", "the result of the check, such as `TokenCheck`"),
+    ("Which", "a query or a key, such as `RoomKey`"),
+    ("Apart", "`Combine`"),
+    ("Landed", "`CompletedCommit`"),
+    ("Step", "`Transaction`"),
+    ("Job", "`QueuedTransaction`"),
+    ("Combiner", "`PartitionTask`"),
+    ("Flight", "`InFlight`"),
+    ("Lane", "`CommitSequence`"),
+    ("Naming", "`KeyLayout`"),
+    ("Ticket", "`Lsn`"),
+    ("Ended", "`LocalOutcome`"),
+    ("Brake", "`LoginBackoff`"),
+    ("Pace", "`TokenBucket`"),
+    ("Throttle", "`PerIpLimiter`"),
+    ("Manners", "the limit that it checks, such as `FloodControl`"),
+    ("Crowd", "`ConnectionLimit`"),
+    ("Waits", "`Timeouts`"),
+    ("Seat", "`Subscriber`"),
+    ("Entrance", "`JoinRequest`"),
+    ("Rhythm", "`Timing`"),
+    ("Census", "`KeyCounts`"),
+    ("Dice", "a random number generator"),
+    ("Spoiled", "`Corrupt`"),
+    ("Foreign", "`External`"),
 ];
+
+/// The same of functions.
+const BANNED_FUNCTIONS: &[(&str, &str)] = &[
+    ("answer", "a verb: `report`, `reply`, `send`"),
+    ("tell", "a verb: `report`, `send`, `notify`"),
+    ("told", "a verb: `report`, `send`, `notify`"),
+    ("look", "a verb: `get`, `find`, `snapshot`"),
+    ("look_ahead", "`prefetch`"),
+    ("glance", "`snapshot`"),
+    ("announce", "`prefetch`"),
+    ("foresee", "`prefetch`"),
+    ("is_apart", "`combine`"),
+    ("is_alone", "`combine`"),
+    ("spoil", "`corrupt`"),
+];
+
+/// Words that no text of the library has; comments, errors and documents say it plainly.
+const BANNED_WORDS: [&str; 5] = ["whoever", "somebody", "nobody", "bears witness", "is no json"];
 
 /// Production lines that a file may have.
 const FILE_LINES_MAX: usize = 500;
@@ -130,14 +161,38 @@ fn library_code_keeps_the_bans() {
     }
 }
 
+/// The name that begins a text.
+fn identifier(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
+}
+
 #[test]
 fn names_are_those_of_the_field() {
     for path in library_sources() {
         let code = production(&fs::read_to_string(&path).expect("a readable file"));
-        for (banned, instead) in BANNED_NAMES {
-            let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-            let is_used = code.split(banned).skip(1).any(ends);
-            assert!(!is_used, "{} has `{banned}`: name it {instead}", path.display());
+        for (keywords, banned) in
+            [(&["struct ", "enum ", "trait ", "type "][..], BANNED_TYPES), (&["fn "], BANNED_FUNCTIONS)]
+        {
+            let named = keywords.iter().flat_map(|keyword| code.split(keyword).skip(1).map(identifier));
+            let named: BTreeSet<&str> = named.collect();
+            for (name, instead) in banned.iter().filter(|(name, _)| named.contains(name)) {
+                panic!("{} has `{name}`: name it {instead}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_say_who_does_it() {
+    for path in library_sources() {
+        let text = fs::read_to_string(&path).expect("a readable file").to_lowercase();
+        let words = text.replace(|c: char| !c.is_alphanumeric(), " ");
+        for banned in BANNED_WORDS {
+            assert!(
+                !words.contains(&format!(" {banned} ")),
+                "{} says `{banned}`: name the client, the caller or the process",
+                path.display()
+            );
         }
     }
 }

@@ -88,7 +88,7 @@ cases! {
     transaction_contract: [
         reruns_draw_the_same_numbers, reads_that_depend_on_the_time, an_error_discards_everything, a_panic_is_an_error,
         a_swallowed_error_commits_no_garbage, a_swallowed_refusal_of_a_write, a_body_that_never_settles,
-        dropped_callers_strand_nobody, a_future_dropped_at_its_first_await,
+        dropped_callers_strand_no_other, a_future_dropped_at_its_first_await,
     ],
     closures: [
         arguments_are_lent_to_each_run, a_refused_attempt_undoes_its_part, an_error_in_an_attempt,
@@ -132,7 +132,7 @@ cases! {
     external_writers: [transactions_beside_plain_commands],
     concurrent_failures: [
         wrong_types_beside_good_transactions, two_opinions_of_one_key, a_key_that_changes_its_type,
-        nobody_sees_what_is_refused, failing_bodies_beside_good_transactions, a_full_log_beside_good_transactions, the_last_place_of_a_log,
+        no_reader_sees_what_is_refused, failing_bodies_beside_good_transactions, a_full_log_beside_good_transactions, the_last_place_of_a_log,
         many_fields_of_one_hash,
     ],
     conservation: [totals_are_exact, every_coin_is_banked_once],

@@ -62,11 +62,16 @@ pub async fn replay_to_absent(context: &Context, writes: &[Write]) {
 }
 
 /// Replays writes and compares what an external client reads after them.
-pub async fn replay_to_value(context: &Context, writes: &[Write], seen: StoredValue, deadline: Option<i64>) {
+pub async fn replay_to_value(
+    context: &Context,
+    writes: &[Write],
+    observed: StoredValue,
+    deadline: Option<i64>,
+) {
     let key = context.fresh();
     context
         .write(writes.iter().map(|write| (key.clone(), write.clone())).collect())
         .await
         .expect("the writes are valid");
-    assert_eq!(context.external().inspect(&key).await, Some((seen, deadline)), "{writes:?}");
+    assert_eq!(context.external().inspect(&key).await, Some((observed, deadline)), "{writes:?}");
 }

@@ -44,7 +44,7 @@ pub async fn run_all(backend: &Backend) {
 async fn run_one(backend: &Backend, name: &str, case: CaseFn) -> Result<(), String> {
     let partition = format!("w{:x}", Rng::random_seed());
     let context = Arc::new(Context::new(backend, &partition));
-    // A task of its own catches the panic, and its death tells nobody else.
+    // A task of its own catches the panic, so that the other cases go on.
     let task = tokio::spawn(async move { case(&context).await });
     let abort = task.abort_handle();
     match tokio::time::timeout(CASE_MAX, task).await {

@@ -138,11 +138,11 @@ fn kill_one(url: &str, random: u64) -> bool {
     let mut rounds = lines.filter(|line| line.contains("delivered"));
     // One in eight dies while it starts, the others after some rounds and a part of the next one.
     let wanted = if random.is_multiple_of(8) { 0 } else { (random >> 8) as usize % 12 + 1 };
-    let seen = rounds.by_ref().take(wanted).count();
+    let found = rounds.by_ref().take(wanted).count();
     std::thread::sleep(Duration::from_micros((random >> 20) % 12_000));
     child.kill().expect("the courier was still there");
     child.wait().expect("the courier is gone");
-    seen > 0
+    found > 0
 }
 
 /// Every letter arrived once and in order, or waits; after a last delivery none waits.

@@ -42,7 +42,7 @@ impl Stage {
     }
 }
 
-/// Damage that somebody was told of, by character.
+/// Acknowledged damage, by character.
 type DamageByCharacter = HashMap<u32, u64>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,7 +92,7 @@ async fn every_hit_of_both_services_counts_once() {
     }
     assert_eq!((reported.values().sum::<u64>(), kills), (HP, 1));
 
-    // Each reads the whole story, whoever wrote which part of it.
+    // Each reads all of it, by whichever service it was written.
     let record = theirs.get(id).unwrap();
     let mut stored = DamageByCharacter::new();
     for entry in record["damageEntries"].as_array().unwrap() {
@@ -150,7 +150,7 @@ async fn both_services_spawn_and_remove_and_no_id_is_given_twice() {
             assert!(living.insert(theirs.spawn(10)), "an id twice");
             if turn % 3 == 0 {
                 let id = *living.iter().next().unwrap();
-                assert!(living.remove(&id) && theirs.remove(id), "somebody else removed {id}");
+                assert!(living.remove(&id) && theirs.remove(id), "another caller removed {id}");
             }
         }
         (theirs, living)
@@ -164,7 +164,7 @@ async fn both_services_spawn_and_remove_and_no_id_is_given_twice() {
             living.remove(&id);
             assert!(
                 ours.remove(stage.tenant, MonsterId(id as u32)).await.unwrap(),
-                "somebody else removed {id}"
+                "another caller removed {id}"
             );
         }
     }

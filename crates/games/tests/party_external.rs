@@ -190,7 +190,7 @@ async fn party_votes_by_hand_and_ours_are_counted_once_each() {
         .filter(|result| result.points == 1)
         .map(|result| result.player_id.as_str()[1..].parse().unwrap())
         .collect();
-    assert_eq!(right, first, "each vote is the one that its service was told of");
+    assert_eq!(right, first, "each vote is the one that its service received");
     // The external service reads our votes.
     let state = theirs.json("state");
     assert_eq!((&state["phase"], &state["game"]["status"]), (&"game".into(), &"reveal_wait".into()));

@@ -4,6 +4,10 @@
 //! from both sides. The bounds of many answers together are narrower than those of one; the estimate is the
 //! middle of what all of them allow. An answer that contradicts the others proves that the server's clock was
 //! set; then the bounds begin anew.
+//!
+//! Bodies see milliseconds, but the offset is kept in microseconds: one in whole milliseconds would be behind
+//! the server by up to one, and a deadline that another process has just set would seem further away than its
+//! TTL.
 
 use crate::limits::*;
 use parking_lot::Mutex;
@@ -12,30 +16,32 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How much the bounds of the offset widen in a second, because no two clocks run equally fast.
-const DRIFT_MS_PER_SECOND: i64 = 1;
+const DRIFT_US_PER_SECOND: i64 = 1_000;
 
 /// Follows the time of one server and the round trip to it. All partitions on the server share one.
 pub(crate) struct ServerClock {
     start: Instant,
-    /// Least and greatest milliseconds of the server at `start`, and when that was observed.
     bounds: Mutex<Option<Bounds>>,
-    /// The middle of the bounds.
-    offset_ms: AtomicI64,
+    /// The server's time at `start`: the middle of the bounds.
+    offset_us: AtomicI64,
     /// The latest time handed to a body.
     latest_ms: AtomicI64,
     /// The same of all servers of the engine.
     floor_ms: Arc<AtomicI64>,
-    observed_ms: AtomicI64,
+    /// When the server's time was last observed, counted from `start`; negative = never.
+    observed_us: AtomicI64,
     /// Smoothed round trip and its smoothed deviation, as TCP keeps them (RFC 6298); 0 = not measured.
     round_trip_us: AtomicI64,
     deviation_us: AtomicI64,
 }
 
+/// What the answers allow for the server's time at `start`.
 #[derive(Clone, Copy)]
 struct Bounds {
-    least_ms: i64,
-    greatest_ms: i64,
-    at_ms: i64,
+    least_us: i64,
+    greatest_us: i64,
+    /// When they were observed, counted from `start`.
+    at_us: i64,
 }
 
 impl ServerClock {
@@ -44,31 +50,31 @@ impl ServerClock {
         ServerClock {
             start: Instant::now(),
             bounds: Mutex::new(None),
-            offset_ms: AtomicI64::new(estimate_ms),
+            offset_us: AtomicI64::new(estimate_ms * 1_000),
             latest_ms: AtomicI64::new(0),
             floor_ms,
-            observed_ms: AtomicI64::new(i64::MIN / 2),
+            observed_us: AtomicI64::new(i64::MIN / 2),
             round_trip_us: AtomicI64::new(0),
             deviation_us: AtomicI64::new(0),
         }
     }
 
-    fn elapsed_ms(&self) -> i64 {
-        self.start.elapsed().as_millis() as i64
+    fn elapsed_us(&self) -> i64 {
+        self.start.elapsed().as_micros() as i64
     }
 
     /// The server's clock showed this time at some moment between `asked` and now.
-    pub(crate) fn observe(&self, server_ms: i64, asked: Instant) {
-        let now = self.elapsed_ms();
-        let asked_ms = asked.saturating_duration_since(self.start).as_millis() as i64;
-        // Whole milliseconds on both sides: one more in each direction.
-        let (least_ms, greatest_ms) = (server_ms - now - 1, server_ms - asked_ms + 1);
+    pub(crate) fn observe(&self, server_us: i64, asked: Instant) {
+        let now = self.elapsed_us();
+        let asked_us = asked.saturating_duration_since(self.start).as_micros() as i64;
+        // Whole microseconds on both sides: one more in each direction.
+        let (least_us, greatest_us) = (server_us - now - 1, server_us - asked_us + 1);
         let mut bounds = self.bounds.lock();
-        let found = Bounds { least_ms, greatest_ms, at_ms: now };
+        let found = Bounds { least_us, greatest_us, at_us: now };
         let narrowed = bounds.and_then(|before| before.narrowed(found)).unwrap_or(found);
         *bounds = Some(narrowed);
-        self.offset_ms.store((narrowed.least_ms + narrowed.greatest_ms) / 2, Relaxed);
-        self.observed_ms.store(now, Relaxed);
+        self.offset_us.store((narrowed.least_us + narrowed.greatest_us) / 2, Relaxed);
+        self.observed_us.store(now, Relaxed);
     }
 
     /// A call was answered after this time.
@@ -110,7 +116,7 @@ impl ServerClock {
 
     /// What the server's clock probably shows; the commit compares it.
     pub(crate) fn estimate_ms(&self) -> i64 {
-        self.offset_ms.load(Relaxed) + self.elapsed_ms()
+        (self.offset_us.load(Relaxed) + self.elapsed_us()).div_euclid(1_000)
     }
 
     /// The time for a body: the estimate, but never before an earlier one of this server's partitions, nor of
@@ -143,7 +149,7 @@ impl ServerClock {
 
     /// Whether its time comes from another server, because its own was not observed yet.
     pub(crate) fn is_borrowed(&self) -> bool {
-        self.observed_ms.load(Relaxed) < 0
+        self.observed_us.load(Relaxed) < 0
     }
 
     /// A commit whose bodies were shown this time was not refused: later bodies see none before it, also if
@@ -155,19 +161,19 @@ impl ServerClock {
 
     /// Whether the server's time was not observed for a while.
     pub(crate) fn is_due(&self) -> bool {
-        self.elapsed_ms() - self.observed_ms.load(Relaxed) > CLOCK_REFRESH.as_millis() as i64
+        self.elapsed_us() - self.observed_us.load(Relaxed) > CLOCK_REFRESH.as_micros() as i64
     }
 }
 
 impl Bounds {
     /// What both allow; `None` if they contradict each other.
     fn narrowed(self, newer: Bounds) -> Option<Bounds> {
-        let drift = (newer.at_ms - self.at_ms) * DRIFT_MS_PER_SECOND / 1000;
-        let least_ms = newer.least_ms.max(self.least_ms - drift);
-        let greatest_ms = newer.greatest_ms.min(self.greatest_ms + drift);
-        // Drift counts in whole milliseconds: what is left of it must not be lost.
-        let at_ms = if drift > 0 { newer.at_ms } else { self.at_ms };
-        (least_ms <= greatest_ms).then_some(Bounds { least_ms, greatest_ms, at_ms })
+        let drift = (newer.at_us - self.at_us) * DRIFT_US_PER_SECOND / 1_000_000;
+        let least_us = newer.least_us.max(self.least_us - drift);
+        let greatest_us = newer.greatest_us.min(self.greatest_us + drift);
+        // Drift counts in whole microseconds: what is left of it must not be lost.
+        let at_us = if drift > 0 { newer.at_us } else { self.at_us };
+        (least_us <= greatest_us).then_some(Bounds { least_us, greatest_us, at_us })
     }
 }
 
@@ -239,7 +245,7 @@ mod tests {
     fn a_borrowed_time_is_replaced_by_the_observed_one() {
         let clock = ServerClock::new(5_000_000, Arc::default());
         assert!(clock.now_ms() >= 5_000_000);
-        clock.observe(1_000_000, Instant::now());
+        clock.observe(1_000_000_000, Instant::now());
         assert!(clock.now_ms() < 2_000_000);
     }
 
@@ -248,7 +254,7 @@ mod tests {
         let clock = ServerClock::new(1_000_050, Arc::default());
         let shown = clock.now_ms();
         assert!(clock.is_borrowed());
-        clock.observe(1_000_000, Instant::now());
+        clock.observe(1_000_000_000, Instant::now());
         clock.accepted(shown);
         assert!(clock.now_ms() >= shown, "the transaction that read it has been answered");
         assert!(clock.estimate_ms() < shown, "the estimate follows the server");
@@ -258,11 +264,11 @@ mod tests {
     fn time_follows_the_server_and_never_runs_backwards() {
         let clock = clock();
         assert!(clock.is_due());
-        clock.observe(1_000_000, Instant::now());
+        clock.observe(1_000_000_000, Instant::now());
         assert!(!clock.is_due());
         let first = clock.now_ms();
         assert!((1_000_000..1_000_500).contains(&first));
-        clock.observe(900_000, Instant::now());
+        clock.observe(900_000_000, Instant::now());
         assert!(clock.estimate_ms() < 1_000_000, "the estimate follows the server");
         assert!(clock.now_ms() >= first, "bodies never see an earlier time");
     }
@@ -270,23 +276,38 @@ mod tests {
     #[test]
     fn the_estimate_is_the_middle_of_the_way_and_a_fast_answer_beats_a_slow_one() {
         let clock = clock();
-        clock.observe(1_000_000, ago(600));
+        clock.observe(1_000_000_000, ago(600));
         let error = clock.estimate_ms() - 1_000_300;
         assert!((-2..50).contains(&error), "{error}");
         // The same moment, in a fast answer: the server read its clock at the end of the slow one.
-        clock.observe(1_000_000, ago(0));
+        clock.observe(1_000_000_000, ago(0));
         let error = clock.estimate_ms() - 1_000_000;
         assert!((-2..50).contains(&error), "{error}");
-        clock.observe(1_000_000, ago(600));
+        clock.observe(1_000_000_000, ago(600));
         let error = clock.estimate_ms() - 1_000_000;
         assert!((-2..50).contains(&error), "a slow answer adds nothing: {error}");
     }
 
     #[test]
+    fn a_time_is_never_behind_the_last_answer() {
+        for us in 0..1_000 {
+            let clock = clock();
+            let server_us = 1_000_000_000 + us;
+            clock.observe(server_us, Instant::now());
+            assert!(clock.now_ms() >= server_us / 1_000, "{us}");
+            // Also where the bounds of an earlier answer are wider on one side only.
+            let clock = self::clock();
+            clock.observe(server_us - 2_000, ago(5));
+            clock.observe(server_us, Instant::now());
+            assert!(clock.estimate_ms() >= server_us / 1_000, "{us}");
+        }
+    }
+
+    #[test]
     fn a_partition_on_another_server_sees_no_earlier_time() {
         let (fast, slow) = (Arc::new(clock()), Arc::new(clock()));
-        fast.observe(1_000_000, Instant::now());
-        slow.observe(900_000, Instant::now());
+        fast.observe(1_000_000_000, Instant::now());
+        slow.observe(900_000_000, Instant::now());
         let mut clock = Clock::new(fast);
         let shown = clock.now_ms();
         clock.follow(&slow);
@@ -297,9 +318,9 @@ mod tests {
     #[test]
     fn servers_that_nearly_agree_share_one_time_and_others_do_not() {
         let floor = Arc::<AtomicI64>::default();
-        let at = |ms| {
+        let at = |ms: i64| {
             let clock = ServerClock { start: ago(60_000), ..ServerClock::new(0, floor.clone()) };
-            clock.observe(ms, Instant::now());
+            clock.observe(ms * 1_000, Instant::now());
             clock
         };
         let (one, slower, off) = (at(1_000_000), at(998_000), at(800_000));

@@ -127,10 +127,10 @@ impl RedisEngine {
         let asked = Instant::now();
         let (time, server) = self.shared.router.call(0, &redis::cmd("TIME"), ALWAYS).await;
         let time = time.map_err(|failure| self.error(failure))?;
-        let ms = script::time_ms(&time).ok_or_else(|| read::not_understood(&self.shared, "TIME's answer"))?;
+        let us = script::time_us(&time).ok_or_else(|| read::not_understood(&self.shared, "TIME's answer"))?;
         let clock = self.shared.clock_of(&server);
-        clock.observe(ms, asked);
-        Ok(clock.shown(ms))
+        clock.observe(us, asked);
+        Ok(clock.shown(us / 1_000))
     }
 
     /// Gives a transaction to its partition's task, which is started if there is none. A closed engine takes

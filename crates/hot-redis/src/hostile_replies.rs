@@ -3,7 +3,7 @@
 use crate::cluster::ranges_of;
 use crate::limits::SLOTS;
 use crate::read::parse_page;
-use crate::script::{Answer, reply, text, time_ms};
+use crate::script::{Answer, reply, text, time_us};
 use emberkeep_hot::command::{Read, ScoreBound, ZSlice};
 use proptest::prelude::*;
 use redis::Value;
@@ -63,12 +63,12 @@ proptest! {
 
     #[test]
     fn no_answer_panics(value in any_answer(), groups in 0..300_usize) {
-        let _ = (text(&value), time_ms(&value), parse_page(value.clone()));
+        let _ = (text(&value), time_us(&value), parse_page(value.clone()));
         for read in reads() {
             let _ = reply(&read, value.clone());
         }
         if let Some(answer) = Answer::parse(value, groups) {
-            prop_assert!(answer.time_ms.is_none_or(|ms| ms.checked_mul(1_000).is_some()));
+            prop_assert!(answer.time_us.is_none_or(|us| us.checked_mul(2).is_some()));
         }
     }
 

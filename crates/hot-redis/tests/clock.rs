@@ -114,7 +114,7 @@ async fn a_clock_that_jumps_while_transactions_run() {
         assert!(now >= last, "a process' time ran backwards by {} ms", last - now);
         last = now;
     }
-    // Somebody who did not see the jump is right at once.
+    // A process that did not see the jump is right at once.
     let other = store_on(&server.url()).await.scope(arena("other"));
     let worst = check_lives("another process", &other, &mut client, 0).await;
     stop.store(true, std::sync::atomic::Ordering::Release);
@@ -173,15 +173,15 @@ async fn servers_of_a_cluster_that_differ() {
     cluster.wait_ready().expect("they still form a cluster");
     let store = store_on(&cluster_url(&cluster.ports())).await;
     let mut worst = 0;
-    let mut seen = [0; 3];
+    let mut found = [0; 3];
     for n in 0..30 {
         let name = format!("a{n}");
         let node = cluster.primary_of_slot(key_slot(format!("{{{name}}}").as_bytes()));
-        seen[node] += 1;
+        found[node] += 1;
         let mut client = cluster.nodes()[node].client();
         worst = worst.max(check_lives(&name, &store.scope(arena(&name)), &mut client, 0).await);
     }
-    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+    assert!(found.iter().all(|times| *times > 0), "{found:?}");
     report!("cluster with clocks at 0, +180 and -180 s: 90 lives right, worst {worst} ms");
 }
 

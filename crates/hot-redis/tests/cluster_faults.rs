@@ -76,7 +76,7 @@ async fn a_cluster_that_is_down(flavor: Flavor) {
         reported.push(hit(&scope, "down".into(), 1).await.expect_err("it is down"));
         assert!(started.elapsed() < Duration::from_millis(600 + 1_500), "{:?}", started.elapsed());
     }
-    // Whoever lived on the dead server may have had a commit on the connection that broke.
+    // A partition of the dead server may have had a commit on the connection that broke.
     let unknown = reported.iter().filter(|e| matches!(e, Error::OutcomeUnknown { .. })).count();
     let typed = reported.iter().filter(|e| matches!(e, Error::Unavailable { .. })).count();
     assert_eq!(unknown + typed, names.len(), "{reported:?}");

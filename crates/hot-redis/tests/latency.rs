@@ -160,9 +160,9 @@ async fn the_lease_of_a_key_that_is_only_read_ends_with_the_commit() {
             leases += client.call(&["EXISTS", "ember:turn:sum:lease"]).int();
             tokio::time::sleep(ms(1)).await;
         }
-        let seen = stale.await.expect("the task ends").expect("a plain transaction");
+        let found = stale.await.expect("the task ends").expect("a plain transaction");
         let left = client.call(&["PTTL", "ember:turn:sum:lease"]).int();
-        assert_eq!((seen, left), (Some(n), -2), "the lease outlives its owner's commit");
+        assert_eq!((found, left), (Some(n), -2), "the lease outlives its owner's commit");
     }
     assert!(leases > 0, "no lease was found");
 }
@@ -279,8 +279,8 @@ async fn late_copy(commits_before: usize) {
         let calls = |line: &str| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok();
         stats.lines().filter(|line| line.starts_with("cmdstat_eval")).filter_map(calls).sum::<u64>()
     };
-    let seen = scripts(&mut client);
-    while scripts(&mut client) == seen {
+    let found = scripts(&mut client);
+    while scripts(&mut client) == found {
         assert!(held_since.elapsed() < LONG, "the copy never came");
         tokio::time::sleep(ms(5)).await;
     }

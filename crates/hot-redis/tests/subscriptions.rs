@@ -118,7 +118,7 @@ async fn a_network_that_stays_silent_is_tried_until_it_speaks(flavor: Flavor) {
     );
 }
 
-/// A quiet channel is no gap: signs of life are answered, and the subscriber hears nothing of them.
+/// A quiet channel is not a gap: pings are answered, and the subscriber does not see them.
 async fn a_quiet_channel_is_no_gap(flavor: Flavor) {
     let Some(mut news) = News::begin(flavor).await else { return };
     let deadline = Instant::now() + 2 * NOTICED_MAX;

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_corrupt_key_is_told_from_a_store_that_fails() {
+    fn a_corrupt_key_differs_from_a_store_that_fails() {
         let (key, reason) = (String::from("k"), String::from("no JSON"));
         assert!(Error::Corrupt { key, reason }.is_corrupt());
         let failing = [Error::Closed, Error::Suspended, Error::invalid("id", "0")];

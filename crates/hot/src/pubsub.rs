@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_slow_subscriber_is_told_how_many_it_missed() {
+    async fn a_slow_subscriber_learns_how_many_it_missed() {
         let (publisher, mut subscription) = Subscription::channel(None);
         let channel = Bytes::from_static(b"c");
         let sent = SUBSCRIBER_MESSAGES_MAX as u64 + 10;

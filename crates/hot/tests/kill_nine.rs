@@ -94,7 +94,7 @@ fn victim() {
     runtime.block_on(async {
         let store = Store::new(open(Path::new(&folder), durability));
         let mut out = std::io::stdout();
-        // Bounded, should nobody come to kill it.
+        // Bounded, should it never be killed.
         for _ in 0..200_000 {
             let n = transaction(&store).await;
             if writeln!(out, "ack {n}").and_then(|()| out.flush()).is_err() {
@@ -218,13 +218,13 @@ fn crowd() {
                     let key = DONE.key(if thread < THREADS { thread } else { n % THREADS });
                     let scope = store.scope(Everything);
                     let done = runtime.block_on(scope.transact(move |tx| {
-                        let seen = tx.get(&key)?.unwrap_or(0);
+                        let observed = tx.get(&key)?.unwrap_or(0);
                         // The last thread only reads.
                         if thread < THREADS {
-                            tx.put(&key, &(seen + 1))?;
+                            tx.put(&key, &(observed + 1))?;
                             tx.append(&CROWD_EVENTS.key(), &thread)?;
                         }
-                        Ok::<_, emberkeep_hot::Error>(seen + i64::from(thread < THREADS))
+                        Ok::<_, emberkeep_hot::Error>(observed + i64::from(thread < THREADS))
                     }));
                     let name = if thread < THREADS { thread } else { n % THREADS };
                     if !say(format!("ack {name} {}", done.expect("a transaction of the victim"))) {

@@ -41,7 +41,7 @@ on_every_engine!(mod cooldowns = cases::cooldown {
 on_every_engine!(mod claims = cases::claim {
     each_side_is_taken_once,
     a_release_frees_both_sides,
-    half_a_claim_counts_for_nobody_and_is_in_the_way,
+    half_a_claim_belongs_to_no_owner_and_blocks_others,
     two_halves_that_disagree_are_no_claim_and_can_be_released,
     of_many_takers_each_right_has_one,
 });
@@ -68,7 +68,7 @@ on_every_engine!(mod indexes = cases::index {
     an_index_larger_than_a_reply_is_listed_whole,
     an_index_of_any_size_is_read_in_pages,
     an_id_that_comes_back_is_not_pruned,
-    a_sweep_mends_what_nobody_reads,
+    a_sweep_repairs_what_is_never_read,
     a_turn_of_a_sweep_takes_many_small_indexes,
     an_index_that_is_no_set_does_not_stop_a_sweep,
     a_record_of_another_partition_is_no_member,

@@ -106,7 +106,7 @@ mod tests {
     fn shown(layout: &KeyLayout, raw: &str) -> String {
         let schema = schema![VOTE, SESSION, HINT].unwrap();
         match schema.identify(layout, raw.as_bytes()) {
-            None => "nobody's".to_owned(),
+            None => "unknown".to_owned(),
             Some(Identified::Own { partition, name }) => format!("own {partition:?} {name}"),
             Some(Identified::Family { declaration, partition, parts }) => {
                 format!("{} {partition:?} {parts:?}", declaration.name)
@@ -120,8 +120,8 @@ mod tests {
         let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
         assert_eq!(shown(&single, "p:brp:room:AB12:vote:3:cat"), vote);
         assert_eq!(shown(&single, "p:session:7"), r#"SESSION None [("id", "7")]"#);
-        assert_eq!(shown(&single, "session:7"), "nobody's");
-        assert_eq!(shown(&single, "p:session:seven"), "nobody's");
+        assert_eq!(shown(&single, "session:7"), "unknown");
+        assert_eq!(shown(&single, "p:session:seven"), "unknown");
     }
 
     #[test]
@@ -130,12 +130,12 @@ mod tests {
         let vote = r#"VOTE Some("AB12") [("round", "3"), ("item", "cat")]"#;
         assert_eq!(shown(&cluster, "{AB12}brp:room:AB12:vote:3:cat"), vote);
         assert_eq!(shown(&cluster, "{eu1}session:7"), r#"SESSION Some("eu1") [("id", "7")]"#);
-        assert_eq!(shown(&cluster, "{other}brp:room:AB12:vote:3:cat"), "nobody's");
-        assert_eq!(shown(&cluster, "session:7"), "nobody's");
+        assert_eq!(shown(&cluster, "{other}brp:room:AB12:vote:3:cat"), "unknown");
+        assert_eq!(shown(&cluster, "session:7"), "unknown");
     }
 
     #[test]
-    fn our_own_keys_are_told_from_families() {
+    fn our_own_keys_differ_from_families() {
         assert_eq!(shown(&KeyLayout::single(), "ember:turn:x"), "own None turn:x");
         assert_eq!(shown(&KeyLayout::cluster(), "{eu1}ember:turn"), r#"own Some("eu1") turn"#);
         assert_eq!(shown(&KeyLayout::single(), "ember:hint:7"), r#"HINT None [("id", "7")]"#);

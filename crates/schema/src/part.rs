@@ -134,7 +134,7 @@ pub(crate) fn check_text(text: &str) -> Result<(), InvalidPart> {
     }
 }
 
-/// Whether `text` may stand in a key; for constants, where only ASCII needs to be told apart.
+/// Whether `text` may stand in a key; for constants, where only ASCII needs to be distinguished.
 #[doc(hidden)]
 pub const fn is_constant_part(text: &str) -> bool {
     let bytes = text.as_bytes();

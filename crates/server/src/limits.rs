@@ -9,18 +9,14 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// Time for the body of a request.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for the first head of a connection.
+/// Time for the TLS handshake of a connection.
+pub const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for the first head of a connection, after the TLS handshake.
 pub const FIRST_HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time for the rest of a body whose request was answered early.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of a request's head, and of a connection's read buffer.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// Concurrent requests of one HTTP/2 connection.
-pub const HTTP2_STREAMS_MAX: u32 = 32;
-/// Flow control window of one HTTP/2 request.
-pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1024;
-/// Flow control window of one HTTP/2 connection.
-pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 /// Bytes of partial bodies of all requests.
 pub const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of partial bodies of one address; loopback is exempt.
@@ -36,6 +32,8 @@ pub const CONNECTIONS_MAX_DEFAULT: usize = 16_384;
 /// Default maximum of open connections of one address; loopback is exempt. Many clients may share one
 /// address.
 pub const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 4_096;
+/// Pause after an accept that failed, for example without a free file descriptor.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// Minimum time between two log lines about refused or failed connections.
 pub const ACCEPT_LOGGED_EVERY: Duration = Duration::from_secs(10);
 /// Pause before a background task that ended or panicked is restarted.
@@ -147,6 +145,3 @@ const _: () = assert!(BODY_BYTES_MAX < BODIES_BYTES_PER_ADDRESS_MAX);
 const _: () = assert!(BODIES_BYTES_PER_ADDRESS_MAX < BODIES_BYTES_MAX);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_DEFAULT < CONNECTIONS_MAX_DEFAULT);
 const _: () = assert!(FIRST_HEAD_TIMEOUT.as_secs() < HEAD_TIMEOUT.as_secs());
-const _: () = assert!(HTTP2_STREAM_WINDOW_BYTES <= HTTP2_CONNECTION_WINDOW_BYTES);
-// One connection alone cannot use up what an address may have.
-const _: () = assert!(HTTP2_STREAMS_MAX as usize * BODY_BYTES_MAX <= BODIES_BYTES_PER_ADDRESS_MAX);

@@ -97,7 +97,7 @@ async fn races(servers: &[SocketAddr], rounds: usize) -> usize {
         let server = servers[number % servers.len()];
         phones.push(Phone::join(server, &format!("phone-{number}"), &code, None).await);
     }
-    let mut held = 0;
+    let mut won = 0;
     for _ in 0..rounds {
         let mut race = JoinSet::new();
         for (number, mut phone) in phones.drain(..).enumerate() {
@@ -112,7 +112,7 @@ async fn races(servers: &[SocketAddr], rounds: usize) -> usize {
         let mut done: Vec<(usize, Phone, bool)> = race.join_all().await;
         done.sort_by_key(|(number, ..)| *number);
         let winners = |player: usize| done.iter().filter(|(n, _, won)| n % 8 == player && *won).count();
-        held += usize::from((0..8).all(|player| winners(player) == 1));
+        won += usize::from((0..8).all(|player| winners(player) == 1));
         master.until("all players taken", all(8, "taken")).await;
         master.send("RESET_CLAIMS", json!({})).await;
         for (_, phone, won) in &mut done {
@@ -123,7 +123,7 @@ async fn races(servers: &[SocketAddr], rounds: usize) -> usize {
         phones = done.into_iter().map(|(_, phone, _)| phone).collect();
         master.until("all players free", all(8, "free")).await;
     }
-    held
+    won
 }
 
 fn all(players: usize, status: &'static str) -> impl Fn(&Value) -> bool {
@@ -136,11 +136,11 @@ fn all(players: usize, status: &'static str) -> impl Fn(&Value) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_player_has_one_winner_through_sockets() {
     let server = embedded().await;
-    let held = races(&[server.address()], 25).await;
+    let won = races(&[server.address()], 25).await;
     report!(
-        "party: 64 devices for 8 players through sockets, embedded: {held} of 25 rounds had one winner each"
+        "party: 64 devices for 8 players through sockets, embedded: {won} of 25 rounds had one winner each"
     );
-    assert_eq!(held, 25);
+    assert_eq!(won, 25);
     server.end().await.unwrap();
 }
 
@@ -148,11 +148,11 @@ async fn a_player_has_one_winner_through_sockets() {
 async fn a_player_has_one_winner_through_two_servers() {
     let Some(redis) = emberkeep_testkit::redis() else { return };
     let (first, second) = (on_redis(&redis.url()).await, on_redis(&redis.url()).await);
-    let held = races(&[first.address(), second.address()], 10).await;
+    let won = races(&[first.address(), second.address()], 10).await;
     report!(
-        "party: 64 devices for 8 players through two servers on one Redis: {held} of 10 rounds had one winner each"
+        "party: 64 devices for 8 players through two servers on one Redis: {won} of 10 rounds had one winner each"
     );
-    assert_eq!(held, 10);
+    assert_eq!(won, 10);
     first.end().await.unwrap();
     second.end().await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! A workload simulator: many players on one store, in one process or in several, and a checker of every invariant.
 //!
-//! Players hit monsters, poison, heal and move them, and hit reactors. Background tasks run effects, hand out drops, respawn
+//! Players hit monsters, poison, heal and move them, and hit reactors. Background tasks run effects, deliver drops, respawn
 //! reactors, tear fields down and sweep. Only the store keeps order between them.
 //!
 //! `ledger.rs` explains how the simulation is checked, `check/` what is checked. `emberkeep demo` runs it once;

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_has_a_place_and_nobody_two() {
+    fn every_player_has_exactly_one_place() {
         let mut plan = Plan::new(3, Some(4), 1_001);
         (plan.players, plan.processes) = (10, 4);
         assert_eq!((0..plan.grounds()).map(|ground| plan.monsters_of(ground)).sum::<usize>(), 1_001);

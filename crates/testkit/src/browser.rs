@@ -30,7 +30,7 @@ pub fn open_page(url: &str) -> Result<Page, Unavailable> {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .args(["--disable-dev-shm-usage", "--window-size=1280,900"])
-        // The browser has errands of its own; they find nobody.
+        // The browser makes requests of its own; they reach no server.
         .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg(format!("--log-net-log={}", log.display()))

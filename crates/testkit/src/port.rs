@@ -15,9 +15,9 @@ const PORT_COUNT: u64 = 10_700;
 const BUS_OFFSET: u16 = 10_000;
 const TRIES_MAX: usize = 1_000;
 
-/// A loopback port that nobody listens on right now.
+/// A loopback port on which no process listens right now.
 ///
-/// Somebody else may take it before you do: bind at once, and try another when that fails.
+/// Another process may take it first: bind at once, and try another when that fails.
 pub fn free_port() -> u16 {
     draw(is_free)
 }

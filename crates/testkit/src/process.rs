@@ -116,7 +116,7 @@ impl ChildGuard {
 impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.kill9();
-        // Only now: until the child is reaped its process id cannot belong to somebody else.
+        // Only now: until the child is reaped its process id cannot belong to another process.
         let _ = self.leash.write_all(b"released\n");
         let _ = self.watchdog.wait();
     }

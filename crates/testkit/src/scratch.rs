@@ -38,7 +38,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A leftover folder is no reason to fail a test, and certainly not to panic in a panic.
+        // A leftover folder must not fail a test, and certainly not to panic in a panic.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_that_nobody_runs_is_found() {
+    fn a_case_that_is_never_run_is_found() {
         let folder = crate::scratch();
         let text = "//! Cases.\n\npub async fn listed(store: Store) {}\n\npub async fn called() {}\n\n\
                     pub async fn forgotten(store: Store) {}\n\npub(super) async fn help() {}\n";

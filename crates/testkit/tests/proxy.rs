@@ -85,7 +85,7 @@ fn cut_refused_and_accepted_again() {
     proxy.cut_all();
     assert!(through.try_call(&["PING"]).is_err());
     proxy.refuse();
-    // The kernel completes the handshake; the first use shows that nobody is there.
+    // The kernel completes the handshake; the first use shows that no server is there.
     let refused = Resp::connect(proxy.address()).and_then(|mut c| c.try_call(&["PING"]));
     assert!(refused.is_err());
     proxy.accept();
@@ -104,7 +104,7 @@ fn a_dead_backend_cuts_and_a_dropped_proxy_is_gone() {
     // between its fork and its exec.
     let deadline = Instant::now() + Duration::from_secs(2);
     while Resp::connect(&address).is_ok() {
-        assert!(Instant::now() < deadline, "somebody still listens on {address}");
+        assert!(Instant::now() < deadline, "a process still listens on {address}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -80,7 +80,7 @@ fn calls_of_one(redis: &Peer, tenant: Tenant) -> Result<u64> {
     Ok(calls)
 }
 
-/// Scripts and transactions so far: our engine sends nothing else here. What is called inside of them is no round trip.
+/// Scripts and transactions so far: our engine sends nothing else here. A command inside of them is not a round trip.
 fn sent(redis: &Peer) -> Result<u64> {
     let info: String = redis.call(redis::cmd("INFO").arg("commandstats"))?;
     let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();

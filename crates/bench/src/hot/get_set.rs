@@ -28,7 +28,7 @@ pub(super) struct Both {
 }
 
 impl Both {
-    /// Nobody has a session yet.
+    /// No session exists yet.
     pub(super) fn empty() -> Result<Both> {
         let scope = scope(Embedded::in_memory());
         Ok(Both { runtime: runtime()?, scope, map: BareMap::new(), value: session(0) })

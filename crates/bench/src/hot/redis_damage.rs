@@ -69,8 +69,8 @@ fn compare(bench: &mut Bench, name: &str, shape: Shape, goal: Goal) -> Result<Ve
     };
     let (ours, theirs) = bench.take_turns(name, "hits/s", || sample(Side::Ours), || sample(Side::Lua))?;
     peer.remove_monsters(shape.keys)?;
-    let [ours_told, theirs_told] = tallies.map(|tallies| latencies(&tallies.into_inner()));
-    let note = format!("ours {ours_told}; peer {theirs_told}");
+    let [ours_latency, theirs_latency] = tallies.map(|tallies| latencies(&tallies.into_inner()));
+    let note = format!("ours {ours_latency}; peer {theirs_latency}");
     let beside = format!("the document's Lua script, {}", peer.name());
     Ok(vec![Row::new(name, "hits/s", &ours, &theirs, goal).beside(beside).note(note)])
 }

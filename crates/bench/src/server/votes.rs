@@ -141,7 +141,7 @@ async fn attend(
     let mut heard = latencies();
     // What a client receives about single votes. It may come after the end, which the last of them causes.
     let (kind, each) = if is_master { ("PLAYER_VOTED", CLIENTS_PER_ROOM - 1) } else { ("VOTE_ACK", 1) };
-    let mut votes_told = 0;
+    let mut votes_received = 0;
     for second in 0..seconds {
         let opens = start + Duration::from_secs(second as u64);
         let votes = opens + VOTE_AFTER;
@@ -151,7 +151,7 @@ async fn attend(
         loop {
             let message = client.next().await?;
             ensure!(!is(&message, "ERROR"), "a client received {message}");
-            votes_told += usize::from(is(&message, kind));
+            votes_received += usize::from(is(&message, kind));
             let is_end =
                 is(&message, "STATE_SYNC_RESPONSE") && message.contains("\"status\":\"reveal_wait\"");
             if is_end && message.contains(&end) {
@@ -160,11 +160,11 @@ async fn attend(
             }
         }
     }
-    while votes_told < each * seconds {
+    while votes_received < each * seconds {
         client.expect(kind).await?;
-        votes_told += 1;
+        votes_received += 1;
     }
-    ensure!(votes_told == each * seconds, "{votes_told} times {kind}, expected {}", each * seconds);
+    ensure!(votes_received == each * seconds, "{votes_received} times {kind}, expected {}", each * seconds);
     Ok(heard)
 }
 

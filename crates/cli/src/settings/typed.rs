@@ -78,8 +78,7 @@ impl Settings {
     /// Refuses what `serve` would refuse, without opening the store or the address.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         self.store.check()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        Ok(runtime.block_on(self.listen.check())?)
+        Ok(self.listen.check()?)
     }
 }
 

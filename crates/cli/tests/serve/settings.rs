@@ -5,7 +5,7 @@ use emberkeep_testkit::scratch;
 use std::process::Command;
 
 #[test]
-fn nobody_listens_to_the_world_without_tokens() {
+fn other_machines_are_not_served_without_tokens() {
     let refused = run(&["serve", "--http", "0.0.0.0:0"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("without tokens"), "{}", text(&refused.stderr));

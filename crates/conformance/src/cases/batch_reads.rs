@@ -30,7 +30,7 @@ async fn fill(context: &Context) {
     context.other_scope().transact(body).await.expect("a transaction");
 }
 
-/// Keys that nobody here has seen: the body runs once to tell which, and once with all of them.
+/// Keys that are in no cache: the body runs once to name them, and once with all of them.
 pub async fn keys_read_together(context: &Context) {
     fill(context).await;
     let runs = Arc::new(AtomicU32::new(0));

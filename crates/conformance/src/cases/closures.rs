@@ -296,15 +296,15 @@ pub async fn conflicts_are_named(context: &Context) {
     let mut external = context.external();
     let mut runs = 0;
     let body = move |tx: &mut Tx<'_, World>| {
-        let seen = tx.raw_read(&raw, Read::Get)?;
+        let found = tx.raw_read(&raw, Read::Get)?;
         runs += 1;
         external.disturb(&raw, set(&runs.to_string()));
-        tx.put(&NOTE.key(1), &format!("{seen:?}"))?;
-        Ok::<_, Error>(seen)
+        tx.put(&NOTE.key(1), &format!("{found:?}"))?;
+        Ok::<_, Error>(found)
     };
     let scope = context.scope().named(name).deadline(Duration::from_millis(200));
     match scope.transact(body).await {
-        Ok(seen) => assert_eq!((seen, context.manual_clock().is_some()), (Reply::Blob(b("0")), true)),
+        Ok(found) => assert_eq!((found, context.manual_clock().is_some()), (Reply::Blob(b("0")), true)),
         Err(error @ Error::Conflict { transaction, .. }) => {
             assert_eq!(transaction, Some(name));
             assert!(error.to_string().contains(name), "{error}");

@@ -30,16 +30,20 @@ fn writes(list: Vec<(Bytes, Write)>) -> Body {
     Box::new(move |tx| list.iter().try_for_each(|(key, write)| tx.raw_write(key.clone(), write.clone())))
 }
 
-/// Every third transaction fails as `spoil` makes it fail; the others count.
+/// Every third transaction fails as `failing` makes it fail; the others count.
 async fn every_third_fails(
     context: &Context,
-    spoil: impl Fn(&Bytes) -> Body,
+    failing: impl Fn(&Bytes) -> Body,
     is_expected: impl Fn(&Error) -> bool,
 ) {
     for _ in 0..ROUNDS {
         let (count, beside) = (context.fresh(), context.fresh());
         let body = |n: usize| {
-            if n.is_multiple_of(3) { spoil(&beside) } else { writes(vec![(count.clone(), Write::IncrBy(1))]) }
+            if n.is_multiple_of(3) {
+                failing(&beside)
+            } else {
+                writes(vec![(count.clone(), Write::IncrBy(1))])
+            }
         };
         let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
         for (n, result) in results.iter().enumerate() {
@@ -57,8 +61,8 @@ async fn every_third_fails(
 pub async fn wrong_types_beside_good_transactions(context: &Context) {
     let text = context.fresh();
     context.put(&text, set("text")).await;
-    let spoil = |beside: &Bytes| writes(vec![(beside.clone(), set("x")), (text.clone(), sadd(&["a"]))]);
-    every_third_fails(context, spoil, |error| matches!(error, Error::WrongType { .. })).await;
+    let failing = |beside: &Bytes| writes(vec![(beside.clone(), set("x")), (text.clone(), sadd(&["a"]))]);
+    every_third_fails(context, failing, |error| matches!(error, Error::WrongType { .. })).await;
     assert_eq!(context.read(&text, Read::Get).await, blob("text"));
 }
 
@@ -100,7 +104,7 @@ pub async fn a_key_that_changes_its_type(context: &Context) {
 }
 
 /// The writes of a refused transaction are never visible to another one.
-pub async fn nobody_sees_what_is_refused(context: &Context) {
+pub async fn no_reader_sees_what_is_refused(context: &Context) {
     let text = context.fresh();
     context.put(&text, set("text")).await;
     for _ in 0..ROUNDS {
@@ -112,9 +116,9 @@ pub async fn nobody_sees_what_is_refused(context: &Context) {
             }
             let key = key.clone();
             Box::new(move |tx| {
-                let seen = tx.raw_read(&key, Read::Get)?;
+                let found = tx.raw_read(&key, Read::Get)?;
                 // As an error: what a body makes of its reads must be true too.
-                if seen == blob("clean") { Ok(()) } else { Err(Error::Closed) }
+                if found == blob("clean") { Ok(()) } else { Err(Error::Closed) }
             })
         };
         let results = at_once(&context.scope(), (0..AT_ONCE).map(body).collect()).await;
@@ -153,14 +157,14 @@ pub async fn a_full_log_beside_good_transactions(context: &Context) {
         (0..OUTBOX_MAX).try_for_each(|_| tx.append(&OUTBOX.key(1), &"full".to_owned()))
     };
     context.transaction(fill).await.expect("the first ones fit");
-    let spoil = |beside: &Bytes| -> Body {
+    let failing = |beside: &Bytes| -> Body {
         let beside = beside.clone();
         Box::new(move |tx| {
             tx.raw_write(beside.clone(), set("x"))?;
             tx.append(&OUTBOX.key(1), &"too many".to_owned())
         })
     };
-    every_third_fails(context, spoil, |error| matches!(error, Error::LogFull { .. })).await;
+    every_third_fails(context, failing, |error| matches!(error, Error::LogFull { .. })).await;
     assert_eq!(context.scope().log_last(&OUTBOX.key(1)).await.expect("a log").sequence, OUTBOX_MAX as u64);
 }
 
@@ -197,10 +201,10 @@ pub async fn many_fields_of_one_hash(context: &Context) {
     let emberkeep_hot::command::Reply::Pairs(pairs) = context.read(&key, Read::HGetAll).await else {
         panic!("a hash")
     };
-    let mut seen: Vec<Bytes> = pairs.into_iter().map(|(_, before)| before).collect();
+    let mut found: Vec<Bytes> = pairs.into_iter().map(|(_, before)| before).collect();
     let mut expected: Vec<Bytes> =
         (0..ROUNDS * AT_ONCE).map(|n| b(&format!("{:?}", int(n as i64)))).collect();
-    seen.sort();
+    found.sort();
     expected.sort();
-    assert_eq!(seen, expected, "each transaction saw another number of fields");
+    assert_eq!(found, expected, "each transaction saw another number of fields");
 }

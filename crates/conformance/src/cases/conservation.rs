@@ -148,8 +148,8 @@ pub async fn every_coin_is_banked_once(context: &Context) {
         })
         .await
         .expect("the last round");
-    let held = external.inspect(&bank).await;
-    assert_eq!(held, Some((StoredValue::Text(b(&dropped.to_string())), None)));
+    let stored = external.inspect(&bank).await;
+    assert_eq!(stored, Some((StoredValue::Text(b(&dropped.to_string())), None)));
 }
 
 /// One coin into one pot: SET NX of an amount, a set member, a list element, a hash field. How much it was.

@@ -53,7 +53,7 @@ struct Program {
 struct RunResult {
     /// Place among the runs of all bodies.
     run: u64,
-    held: Option<StoredValue>,
+    stored: Option<StoredValue>,
     /// `None` = it did not look.
     deadline: Option<i64>,
     writes: Vec<Write>,
@@ -124,7 +124,7 @@ impl Program {
         context.past(all.iter().map(|done| done.until).max().unwrap_or(0)).await;
         let expected = model.entry(0).filter(|entry| entry.deadline.is_none());
         let found = context.external().inspect(&key).await;
-        let expected = expected.map(|entry| (entry.held.clone(), None));
+        let expected = expected.map(|entry| (entry.stored.clone(), None));
         assert_eq!(found, expected, "seed {}: {:?}", self.seed, self.transactions);
     }
 
@@ -133,11 +133,11 @@ impl Program {
         let mut model = Model::default();
         for done in all {
             let before = model.entry(0).cloned();
-            if done.held.is_none() && before.as_ref().is_some_and(|entry| entry.deadline.is_some()) {
+            if done.stored.is_none() && before.as_ref().is_some_and(|entry| entry.deadline.is_some()) {
                 model = Model::default();
             }
-            let held = model.entry(0).map(|entry| entry.held.clone());
-            assert_eq!(done.held, held, "seed {}: {:?}", self.seed, self.transactions);
+            let stored = model.entry(0).map(|entry| entry.stored.clone());
+            assert_eq!(done.stored, stored, "seed {}: {:?}", self.seed, self.transactions);
             if let Some(deadline) = done.deadline {
                 let expected = model.entry(0).map_or(-2, |entry| entry.deadline.unwrap_or(-1));
                 assert_eq!(deadline, expected, "seed {}: {:?}", self.seed, self.transactions);
@@ -158,7 +158,7 @@ fn run(
     writes: &[Write],
 ) -> Result<RunResult> {
     let whole = [Read::Get, Read::SMembers, Read::HGetAll, Read::LRange(0, 99)][kind].clone();
-    let held = match tx.raw_read(key, whole)? {
+    let stored = match tx.raw_read(key, whole)? {
         Reply::Blob(text) => Some(StoredValue::Text(text)),
         Reply::Pairs(pairs) if !pairs.is_empty() => Some(StoredValue::Hash(pairs.into_iter().collect())),
         Reply::List(list) if !list.is_empty() && kind == 1 => {
@@ -180,5 +180,5 @@ fn run(
     };
     let writes: Vec<Write> = writes.iter().map(from_now).collect();
     writes.iter().try_for_each(|write| tx.raw_write(key.clone(), write.clone()))?;
-    Ok(RunResult { run: 0, held, deadline, writes, until: now + LIFE_MS_MAX })
+    Ok(RunResult { run: 0, stored, deadline, writes, until: now + LIFE_MS_MAX })
 }

@@ -71,9 +71,9 @@ pub async fn a_key_ends_at_its_deadline(context: &Context) {
     let at = context.now().await + SOON_MS;
     let key = context.fresh();
     context.put(&key, set_at("x", at)).await;
-    let seen = context.read_in_transaction(&key, Read::ExpireTime).await;
+    let found = context.read_in_transaction(&key, Read::ExpireTime).await;
     let early = context.now().await < at - 5;
-    assert!(!early || seen == Ok(int(at)), "{seen:?}");
+    assert!(!early || found == Ok(int(at)), "{found:?}");
     context.past(at).await;
     assert_eq!(context.read(&key, Read::Get).await, Reply::Nil);
     let gone = [(Read::Get, Reply::Nil), (Read::Exists, int(0)), (Read::ExpireTime, int(-2))];
@@ -103,16 +103,16 @@ async fn lives_through_its_last_millisecond(context: &Context) -> bool {
     if external.now().await >= at {
         return false; // Held up: the deadline had come when it was set, which removes the key.
     }
-    let mut seen = false;
+    let mut found = false;
     loop {
         let (before, exists, after) = external.exists_between(&key).await;
         assert!(exists || after > at, "gone at {after}, {} ms before its end", at - after);
         assert!(!exists || before <= at, "there at {before}, {} ms after its end", before - at);
         if before > at {
             assert_eq!(context.read_in_transaction(&key, Read::Exists).await, Ok(int(0)));
-            return seen;
+            return found;
         }
-        seen |= before == at && after == at;
+        found |= before == at && after == at;
         if let Some(clock) = context.manual_clock() {
             assert_eq!(context.read(&key, Read::Get).await, blob("x"));
             assert_eq!(context.read_in_transaction(&key, Read::ExpireTime).await, Ok(int(at)));
@@ -143,9 +143,9 @@ pub async fn equal_deadlines_end_together(context: &Context) {
             let body = move |tx: &mut Tx<'_, World>| {
                 asked.iter().map(|key| tx.raw_read(key, Read::Exists)).collect::<Result<Vec<_>>>()
             };
-            let seen = context.transaction(body).await.expect("a plain transaction");
-            assert!(seen.iter().all(|reply| *reply == seen[0]), "{seen:?}");
-            if seen[0] == int(0) {
+            let found = context.transaction(body).await.expect("a plain transaction");
+            assert!(found.iter().all(|reply| *reply == found[0]), "{found:?}");
+            if found[0] == int(0) {
                 break;
             }
             if let Some(clock) = context.manual_clock() {

@@ -21,8 +21,8 @@ pub async fn fields(context: &Context) {
         (Read::Exists, int(1)),
     ];
     replay(context, &writes, &answers).await;
-    let seen = [(b("b"), b("3")), (b("c"), b(""))].into_iter().collect();
-    replay_to_value(context, &writes, StoredValue::Hash(seen), None).await;
+    let observed = [(b("b"), b("3")), (b("c"), b(""))].into_iter().collect();
+    replay_to_value(context, &writes, StoredValue::Hash(observed), None).await;
 }
 
 /// A field named twice in one HSET takes the last value, and counts once.
@@ -146,13 +146,13 @@ pub async fn several_fields_at_once(context: &Context) {
     let names: Vec<String> = ["b", "a", "none", "b", "own"].map(str::to_owned).into();
     let asked = names.clone();
     context.plant(&SHEET.key(1), hset(&[("a", "1"), ("b", "2")])).await;
-    let seen = context.transaction(move |tx| {
+    let observed = context.transaction(move |tx| {
         tx.hset(&SHEET.key(1), &"own".to_owned(), &9)?;
         tx.hincr_by(&SHEET.key(1), &"b".to_owned(), 5)?;
         tx.hmget(&SHEET.key(1), &asked)
     });
     let expected = vec![Some(7), Some(1), None, Some(7), Some(9)];
-    assert_eq!(seen.await, Ok(expected.clone()));
+    assert_eq!(observed.await, Ok(expected.clone()));
     assert_eq!(context.scope().hmget(&SHEET.key(1), &names).await, Ok(expected));
     assert_eq!(context.scope().hmget(&SHEET.key(2), &names).await, Ok(vec![None; 5]));
     assert_eq!(context.transaction(|tx| tx.hmget(&SHEET.key(1), [])).await, Ok(vec![]));
@@ -176,6 +176,6 @@ pub async fn typed_hash(context: &Context) {
         tx.hdel(&key, &f("gone"))?;
         Ok((tx.hget(&key, &f("hp"))?, tx.hget(&key, &f("gone"))?, tx.hlen(&key)?, tx.hgetall(&key)?))
     };
-    let seen = context.transaction(body).await.expect("a plain transaction");
-    assert_eq!(seen, (Some(9), None, 2, vec![("hp".to_owned(), 9), ("mp".to_owned(), -5)]));
+    let observed = context.transaction(body).await.expect("a plain transaction");
+    assert_eq!(observed, (Some(9), None, 2, vec![("hp".to_owned(), 9), ("mp".to_owned(), -5)]));
 }

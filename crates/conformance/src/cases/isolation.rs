@@ -37,10 +37,10 @@ fn mover(scope: Scope<World>, keys: [Bytes; 2], stop: Arc<AtomicBool>, seed: u64
         while !stop.load(Ordering::Relaxed) {
             let (keys, amount) = (keys.clone(), rng.between(-9, 9));
             let moved = scope.transact(move |tx| {
-                let held =
+                let stored =
                     [number(&tx.raw_read(&keys[0], Read::Get)?), number(&tx.raw_read(&keys[1], Read::Get)?)];
-                tx.raw_write(keys[0].clone(), set(&(held[0] - amount).to_string()))?;
-                tx.raw_write(keys[1].clone(), set(&(held[1] + amount).to_string()))
+                tx.raw_write(keys[0].clone(), set(&(stored[0] - amount).to_string()))?;
+                tx.raw_write(keys[1].clone(), set(&(stored[1] + amount).to_string()))
             });
             moved.await.expect("movers settle");
             tokio::task::yield_now().await;

@@ -100,7 +100,7 @@ impl Spec for Register {
 
     fn apply(&self, state: &i64, op: &OnRegister) -> Option<i64> {
         match op {
-            OnRegister::Read(seen) => (seen == state).then_some(*state),
+            OnRegister::Read(found) => (found == state).then_some(*state),
             OnRegister::Write(value) => Some(*value),
             OnRegister::Cas(from, to, done) => {
                 let possible = (state == from) == *done;
@@ -153,14 +153,14 @@ impl Spec for Counter {
 
     fn apply(&self, state: &i64, op: &OnCounter) -> Option<i64> {
         match op {
-            OnCounter::Read(seen) => (seen == state).then_some(*state),
+            OnCounter::Read(found) => (found == state).then_some(*state),
             OnCounter::Add(by) => Some(state + by),
             OnCounter::AddAndTell(by, sum) => (state + by == *sum).then_some(*sum),
         }
     }
 }
 
-/// A counter with increments that nobody reads and such that tell.
+/// A counter with increments whose result is read, and others.
 pub async fn counters(context: &Context) {
     check(context, Counter, |tx, [key, _], roll| {
         let by = (roll >> 8) as i64 % 9 - 4;
@@ -201,8 +201,8 @@ impl Spec for Members {
         let mut after = state.clone();
         let possible = match op {
             OnSet::Add(member, new) => after.insert(member.clone()) == *new,
-            OnSet::Remove(member, held) => after.remove(member) == *held,
-            OnSet::Members(seen) => state.iter().eq(seen),
+            OnSet::Remove(member, stored) => after.remove(member) == *stored,
+            OnSet::Members(found) => state.iter().eq(found),
         };
         possible.then_some(after)
     }
@@ -219,9 +219,9 @@ pub async fn sets(context: &Context) {
                 Ok(OnSet::Add(member, new))
             }
             1 => {
-                let held = tx.raw_read(key, Read::SIsMember(member.clone()))? == int(1);
+                let stored = tx.raw_read(key, Read::SIsMember(member.clone()))? == int(1);
                 tx.raw_write(key.clone(), Write::SRem(vec![member.clone()]))?;
-                Ok(OnSet::Remove(member, held))
+                Ok(OnSet::Remove(member, stored))
             }
             _ => match tx.raw_read(key, Read::SMembers)? {
                 Reply::List(members) => Ok(OnSet::Members(members)),
@@ -274,15 +274,15 @@ pub async fn transactions_over_two_keys(context: &Context) {
         }
         // In either order, so that locks are met in either order.
         let (first, second) = if roll >> 20 & 1 == 0 { (0, 1) } else { (1, 0) };
-        let mut seen = [0; 2];
-        seen[first] = number(&tx.raw_read(&keys[first], Read::Get)?);
-        seen[second] = number(&tx.raw_read(&keys[second], Read::Get)?);
+        let mut found = [0; 2];
+        found[first] = number(&tx.raw_read(&keys[first], Read::Get)?);
+        found[second] = number(&tx.raw_read(&keys[second], Read::Get)?);
         if roll % 3 == 1 {
-            return Ok(OnPair::Both(seen[0], seen[1]));
+            return Ok(OnPair::Both(found[0], found[1]));
         }
-        tx.raw_write(keys[0].clone(), set(&seen[1].to_string()))?;
-        tx.raw_write(keys[1].clone(), set(&seen[0].to_string()))?;
-        Ok(OnPair::Swap(seen[0], seen[1]))
+        tx.raw_write(keys[0].clone(), set(&found[1].to_string()))?;
+        tx.raw_write(keys[1].clone(), set(&found[0].to_string()))?;
+        Ok(OnPair::Swap(found[0], found[1]))
     })
     .await;
 }

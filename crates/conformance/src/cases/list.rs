@@ -16,8 +16,8 @@ fn whole(elements: &[&str]) -> [(Read, emberkeep_hot::command::Reply); 2] {
 pub async fn pushes(context: &Context) {
     let writes = [rpush(&["c", "d"]), lpush(&["b", "a"]), rpush(&["e"]), lpush(&["0"])];
     replay(context, &writes, &whole(&["0", "a", "b", "c", "d", "e"])).await;
-    let seen = StoredValue::List(bs(&["0", "a", "b", "c", "d", "e"]));
-    replay_to_value(context, &writes, seen, None).await;
+    let found = StoredValue::List(bs(&["0", "a", "b", "c", "d", "e"]));
+    replay_to_value(context, &writes, found, None).await;
     replay(context, &[rpush(&["x", "x"]), lpush(&["x"])], &whole(&["x", "x", "x"])).await;
 }
 
@@ -66,19 +66,19 @@ pub async fn replaced_elements(context: &Context) {
 pub async fn no_element_to_replace(context: &Context) {
     let places: [(&[&str], i64); 5] =
         [(&["a", "b"], 2), (&["a", "b"], -3), (&[], 0), (&["a"], i64::MIN), (&[], i64::MAX)];
-    for (held, index) in places {
+    for (stored, index) in places {
         let (key, beside) = (context.fresh(), context.fresh());
-        if !held.is_empty() {
-            context.put(&key, rpush(held)).await;
+        if !stored.is_empty() {
+            context.put(&key, rpush(stored)).await;
         }
         let writes = vec![(beside.clone(), set("x")), (key.clone(), Write::LSet(index, b("new")))];
         let refused = context.write(writes).await;
         assert!(
             matches!(refused, Err(Error::Invalid { what: "index", .. })),
-            "{index} of {held:?}: {refused:?}"
+            "{index} of {stored:?}: {refused:?}"
         );
         assert_eq!(context.read(&beside, Read::Exists).await, int(0));
-        assert_eq!(context.read(&key, Read::LRange(0, -1)).await, list(held));
+        assert_eq!(context.read(&key, Read::LRange(0, -1)).await, list(stored));
     }
 }
 
@@ -91,8 +91,8 @@ pub async fn typed_positions(context: &Context) {
         let changed = (tx.lset(&key, -1, &t("z"))?, tx.lset(&key, 3, &t("w"))?);
         Ok((changed, tx.lindex(&key, 0)?, tx.lindex(&key, -1)?, tx.lindex(&key, 3)?))
     };
-    let seen = context.transaction(body).await;
-    assert_eq!(seen, Ok(((true, false), Some("a".to_owned()), Some("z".to_owned()), None)));
+    let found = context.transaction(body).await;
+    assert_eq!(found, Ok(((true, false), Some("a".to_owned()), Some("z".to_owned()), None)));
     let scope = context.scope();
     assert_eq!(scope.lindex(&QUEUE.key(1), 1).await, Ok(Some("b".to_owned())));
     assert_eq!(scope.lindex(&QUEUE.key(1), -4).await, Ok(None));
@@ -178,7 +178,7 @@ pub async fn typed_list(context: &Context) {
         tx.ltrim(&key, 1, -1)?;
         Ok((taken, tx.llen(&key)?, tx.lrange(&key, 0, -1)?))
     };
-    let seen = context.transaction(body).await.expect("a plain transaction");
+    let found = context.transaction(body).await.expect("a plain transaction");
     let taken = (Some("a".to_owned()), Some("e".to_owned()));
-    assert_eq!(seen, (taken, 2, vec!["c".to_owned(), "d".to_owned()]));
+    assert_eq!(found, (taken, 2, vec!["c".to_owned(), "d".to_owned()]));
 }

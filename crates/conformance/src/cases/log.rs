@@ -159,7 +159,7 @@ pub async fn state_and_logs_are_of_one_moment(context: &Context) {
         }));
     }
     for task in tasks {
-        task.await.expect("nobody panics");
+        task.await.expect("no task panics");
     }
     assert_eq!(page(&context.scope(), EVENTS.key(1), 0, 1).await.last, PAIRS as u64 * EACH);
 }

@@ -173,11 +173,11 @@ pub async fn dropping_unsubscribes(context: &Context) {
         assert!(started.elapsed() < ARRIVAL_MAX, "the server still counts a listener");
         tokio::task::yield_now().await;
     }
-    publish(&context.scope(), 1, "nobody hears").await;
+    publish(&context.scope(), 1, "unheard").await;
     let mut second = context.scope().subscribe(&NEWS.key(1)).await.expect("a subscription");
     publish(&context.scope(), 1, "heard").await;
     let mut heard = payload(&mut second).await;
-    if context.store().key_layout().topology() == Topology::Cluster && heard == "nobody hears" {
+    if context.store().key_layout().topology() == Topology::Cluster && heard == "unheard" {
         // Its nodes hand messages on to each other in their own time: one that was published before may come
         // after.
         heard = payload(&mut second).await;

@@ -38,7 +38,7 @@ pub async fn reads_together_against_the_model(context: &Context) {
     }
 }
 
-/// The same, where two processes take turns and nobody's memory of the keys is fresh.
+/// The same, where two processes alternate, so that each read cache is stale.
 pub async fn two_processes_against_the_model(context: &Context) {
     for seed in seeds("two_processes_against_the_model", 2_000) {
         run(context, seed, Schedule::InTurns).await;
@@ -251,7 +251,7 @@ fn outcome(answer: Result<Reply, Error>) -> Result<Option<Reply>, Error> {
 /// The whole keyspace, as an external client sees it.
 pub(super) async fn whole(keys: &[Bytes], model: &Model, external: &mut dyn External) -> Option<String> {
     for (number, key) in keys.iter().enumerate() {
-        let expected = model.entry(number).map(|entry| (entry.held.clone(), entry.deadline));
+        let expected = model.entry(number).map(|entry| (entry.stored.clone(), entry.deadline));
         let found = external.inspect(key).await;
         if expected != found {
             return Some(format!("key {number} at the end\n  model:  {expected:?}\n  engine: {found:?}"));

@@ -143,7 +143,7 @@ pub async fn prefetched_reads(context: &Context) {
         let crews = (tx.smembers(&CREW.key(1))?, tx.smembers(&CREW.key(2))?);
         Ok::<_, Error>((tx.get(&NOTE.key(1))?, tx.exists(&COUNT.key(1))?, crews))
     };
-    let seen = scope.transact(body).await;
-    assert_eq!(seen, Ok((Some("n".to_owned()), true, (vec![7], vec![]))));
+    let found = scope.transact(body).await;
+    assert_eq!(found, Ok((Some("n".to_owned()), true, (vec![7], vec![]))));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }

@@ -188,7 +188,7 @@ pub async fn scans_of_one_partition(context: &Context) {
     }
 }
 
-/// What is no cursor is refused with words, and a place that no engine has ends the scan or is refused.
+/// Text that is not a cursor is an error, and a position that no engine has ends the scan or is refused.
 pub async fn wrong_cursors(context: &Context) {
     for text in ["", "-", "1", "a-b", "1-", "-1-2", "4294967296-0"] {
         assert!(matches!(text.parse::<Cursor>(), Err(Error::Invalid { what: "cursor", .. })), "{text:?}");

@@ -64,6 +64,6 @@ pub async fn typed_set(context: &Context) {
         tx.srem(&key, &100)?;
         Ok((tx.smembers(&key)?, tx.scard(&key)?, tx.sismember(&key, &9)?, tx.sismember(&key, &100)?))
     };
-    let seen = context.transaction(body).await.expect("a plain transaction");
-    assert_eq!(seen, (vec![10, 9], 2, true, false), "the order is that of the members' bytes");
+    let found = context.transaction(body).await.expect("a plain transaction");
+    assert_eq!(found, (vec![10, 9], 2, true, false), "the order is that of the members' bytes");
 }

@@ -139,8 +139,8 @@ pub async fn external_members(context: &Context) {
     let external = |member: &Bytes| Member::External(member.clone());
     let expected =
         [external(&junk[1]), Member::Known(12), Member::Known(5), external(&junk[0]), external(&junk[2])];
-    let seen = context.transaction(|tx| tx.smembers_lossy(&CREW.key(1))).await.expect("a transaction");
-    assert_eq!(seen, expected, "in the order of their bytes");
+    let observed = context.transaction(|tx| tx.smembers_lossy(&CREW.key(1))).await.expect("a transaction");
+    assert_eq!(observed, expected, "in the order of their bytes");
     let page = context.scope().members(&CREW.key(1), None, 100).await.expect("a page");
     assert!(page.next.is_none() && expected.iter().all(|member| page.members.contains(member)), "{page:?}");
     let mend = |tx: &mut Tx<'_, World>| {

@@ -33,8 +33,8 @@ pub async fn members_and_scores(context: &Context) {
         (Read::Exists, int(1)),
     ];
     replay(context, &writes, &answers).await;
-    let seen = [("c", 2.0), ("a", 3.0), ("b", 3.0), ("x", 5.0)].map(|(m, s)| (b(m), score(s)));
-    replay_to_value(context, &writes, StoredValue::SortedSet(seen.into_iter().collect()), None).await;
+    let found = [("c", 2.0), ("a", 3.0), ("b", 3.0), ("x", 5.0)].map(|(m, s)| (b(m), score(s)));
+    replay_to_value(context, &writes, StoredValue::SortedSet(found.into_iter().collect()), None).await;
 }
 
 /// Positions, from the end and out of range, in both directions.
@@ -237,11 +237,11 @@ pub async fn minus_zero_in_ranges(context: &Context) {
         let at_zero = ZSlice::Score(incl(0.0), incl(0.0), 9);
         for slice in [ZSlice::Rank(0, 0), at_zero] {
             let (key, elsewhere, read) = (key.clone(), elsewhere.clone(), range(slice, false));
-            let seen = context.transaction(move |tx| {
+            let found = context.transaction(move |tx| {
                 tx.raw_write(elsewhere.clone(), Write::IncrBy(1))?;
                 tx.raw_read(&key, read.clone())
             });
-            assert_eq!(seen.await, Ok(scored(&[("m", 0.0)])), "among {size}");
+            assert_eq!(found.await, Ok(scored(&[("m", 0.0)])), "among {size}");
         }
         assert_eq!(context.read(&elsewhere, Read::Get).await, blob("2"));
     }
@@ -333,8 +333,8 @@ pub async fn typed_ranks(context: &Context) {
         let ranks = (tx.zrank(&key, &t("ann"))?, tx.zrevrank(&key, &t("ann"))?, tx.zrank(&key, &t("dan"))?);
         Ok((ranks, tx.zscore(&key, &t("ann"))?))
     };
-    let seen = context.transaction(body).await;
-    assert_eq!(seen, Ok(((Some(2), Some(0), None), Some(25.0))));
+    let found = context.transaction(body).await;
+    assert_eq!(found, Ok(((Some(2), Some(0), None), Some(25.0))));
     let (scope, key) = (context.scope(), BOARD.key(1));
     assert_eq!(scope.zrank(&key, &t("bob")).await, Ok(Some(1)));
     assert_eq!(scope.zrevrank(&key, &t("cat")).await, Ok(Some(2)));
@@ -393,7 +393,7 @@ pub async fn a_long_sorted_set_after_own_writes(context: &Context) {
         ];
         reads.into_iter().map(|read| tx.raw_read(&key, read)).collect::<Result<Vec<_>>>()
     };
-    let seen = context.transaction(body).await;
+    let found = context.transaction(body).await;
     let expected = vec![
         scored(&[("002998", 2_998.0), ("last", 9_999.0)]),
         scored(&[("001500", 1_500.0), ("new", 1_500.5), ("001501", 1_501.0)]),
@@ -401,7 +401,7 @@ pub async fn a_long_sorted_set_after_own_writes(context: &Context) {
         scored(&[("000010", 10.0)]),
         int(3_000),
     ];
-    assert_eq!(seen, Ok(expected));
+    assert_eq!(found, Ok(expected));
 }
 
 /// The typed face of sorted sets.
@@ -414,7 +414,7 @@ pub async fn typed_sorted_set(context: &Context) {
         tx.zadd(&key, &f("ann"), 30.0)?;
         tx.zadd(&key, &f("cat"), 1.0)?;
         tx.zrem(&key, &f("cat"))?;
-        assert!(tx.zadd(&key, &f("nan"), f64::NAN).is_err(), "NaN is no score");
+        assert!(tx.zadd(&key, &f("nan"), f64::NAN).is_err(), "NaN is not a score");
         let counts = (tx.zcard(&key)?, tx.zcount(&key, incl(20.0), excl(30.0))?);
         let lex = tx.zlexcount(&key, LexBound::Min, LexBound::Min)?;
         Ok((
@@ -425,7 +425,7 @@ pub async fn typed_sorted_set(context: &Context) {
             tx.zrange(&key, all_ranks(), true)?,
         ))
     };
-    let seen = context.transaction(body).await.expect("a plain transaction");
+    let found = context.transaction(body).await.expect("a plain transaction");
     let top = vec![("ann".to_owned(), 30.0), ("bob".to_owned(), 20.0)];
-    assert_eq!(seen, (Some(30.0), None, (2, 1), 0, top));
+    assert_eq!(found, (Some(30.0), None, (2, 1), 0, top));
 }

@@ -182,9 +182,9 @@ pub async fn typed_text(context: &Context) {
         tx.incr_by(count, 4)?;
         Ok((tx.get(note)?, tx.get(monster)?, tx.get(count)?, tx.exists(note)?, tx.deadline(note)?))
     };
-    let seen = context.transaction(body).await.expect("a plain transaction");
+    let observed = context.transaction(body).await.expect("a plain transaction");
     let stored = Monster { hp: 7, name: "Ökil".into() };
-    assert_eq!(seen, (Some("hello".to_owned()), Some(stored.clone()), Some(7), true, None));
+    assert_eq!(observed, (Some("hello".to_owned()), Some(stored.clone()), Some(7), true, None));
     let scope = context.scope();
     assert_eq!(scope.get(&monster).await, Ok(Some(stored)));
     assert_eq!(scope.get_many(&[note.clone(), NOTE.key(2)]).await, Ok(vec![Some("hello".to_owned()), None]));

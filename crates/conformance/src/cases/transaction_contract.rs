@@ -34,17 +34,17 @@ pub async fn reruns_draw_the_same_numbers(context: &Context) {
         let mut runs = 0;
         let body = move |tx: &mut Tx<'_, World>| {
             let drawn = [tx.random(), tx.random(), tx.random()];
-            draws.lock().expect("nobody panics").push((call, drawn));
-            let seen = tx.raw_read(&key, Read::Get)?;
+            draws.lock().expect("no task panics").push((call, drawn));
+            let found = tx.raw_read(&key, Read::Get)?;
             runs += 1;
             if runs < 3 {
                 external.disturb(&key, set(&format!("{call}-{runs}")));
             }
-            Ok(seen)
+            Ok(found)
         };
         context.transaction(body).await.expect("it settles");
     }
-    let draws = draws.lock().expect("nobody panics");
+    let draws = draws.lock().expect("no task panics");
     let mut first: Vec<[u64; 3]> = Vec::new();
     for call in 0..20 {
         let of_call: Vec<_> = draws.iter().filter(|(c, _)| *c == call).map(|(_, drawn)| *drawn).collect();
@@ -68,16 +68,16 @@ pub async fn reads_that_depend_on_the_time(context: &Context) {
     };
     context.transaction(add).await.expect("a plain transaction");
     let due = move |tx: &mut Tx<'_, World>| {
-        let mut seen = 0;
+        let mut found = 0;
         for limit in 1..=10 {
             let until = ScoreBound::Included(score(tx.now()));
             let slice = ZSlice::Score(ScoreBound::MIN, until, limit);
             match tx.raw_read(&key, Read::ZRange(slice, false))? {
-                Reply::Scored(list) => seen += list.len(),
+                Reply::Scored(list) => found += list.len(),
                 other => panic!("{other:?}"),
             }
         }
-        Ok::<_, Error>(seen)
+        Ok::<_, Error>(found)
     };
     assert_eq!(context.transaction(due).await, Ok(55));
 }
@@ -134,11 +134,11 @@ pub async fn a_swallowed_error_commits_no_garbage(context: &Context) {
         context.put(&key, set(&format!("true {round}"))).await;
         let (from, to) = (key.clone(), shadow.clone());
         let body = move |tx: &mut Tx<'_, World>| {
-            let seen = match tx.raw_read(&from, Read::Get) {
+            let found = match tx.raw_read(&from, Read::Get) {
                 Ok(Reply::Blob(text)) => text,
                 other => b(&format!("garbage: {other:?}")),
             };
-            tx.raw_write(to.clone(), Write::Set(seen, emberkeep_hot::command::Expiry::Never))?;
+            tx.raw_write(to.clone(), Write::Set(found, emberkeep_hot::command::Expiry::Never))?;
             tx.append(&EVENTS.key(1), &"garbage or not".to_owned())
         };
         context.transaction(body).await.expect("a transaction");
@@ -172,12 +172,12 @@ pub async fn a_body_that_never_settles(context: &Context) {
     let disturbed = Arc::new(AtomicBool::new(false));
     let was_disturbed = disturbed.clone();
     let body = move |tx: &mut Tx<'_, World>| {
-        let seen = tx.raw_read(&from, Read::Get)?;
+        let found = tx.raw_read(&from, Read::Get)?;
         let run = counted.fetch_add(1, Ordering::Relaxed);
         if external.disturb(&from, set(&format!("changed {run}"))) {
             disturbed.store(true, Ordering::Relaxed);
         }
-        tx.raw_write(to.clone(), set(&format!("{seen:?}")))
+        tx.raw_write(to.clone(), set(&format!("{found:?}")))
     };
     let deadline = Duration::from_millis(300);
     let started = Instant::now();
@@ -200,7 +200,7 @@ pub async fn a_body_that_never_settles(context: &Context) {
 
 /// Cancelled callers block no other caller: every transaction is made whole or not at all, and
 /// others go on.
-pub async fn dropped_callers_strand_nobody(context: &Context) {
+pub async fn dropped_callers_strand_no_other(context: &Context) {
     let (one, other) = (context.fresh(), context.fresh());
     let transaction = |by: i64| {
         let (one, other) = (one.clone(), other.clone());

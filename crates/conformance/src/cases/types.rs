@@ -65,35 +65,37 @@ fn typed_writes() -> Vec<Write> {
 }
 
 fn is_wrong_type<T>(answer: &Result<T>, key: &Bytes, expected: Kind, found: Kind) -> bool {
-    let Err(Error::WrongType { key: named, expected: wanted, found: held }) = answer else { return false };
-    named.contains(&emberkeep_hot::show(key)) && *wanted == expected.name() && *held == KindFound::Kind(found)
+    let Err(Error::WrongType { key: named, expected: wanted, found: stored }) = answer else { return false };
+    named.contains(&emberkeep_hot::show(key))
+        && *wanted == expected.name()
+        && *stored == KindFound::Kind(found)
 }
 
 /// Every read of every other type answers what was found, plainly, in a transaction and after own writes.
 pub async fn every_read_of_a_wrong_type(context: &Context) {
-    for (held, value) in values() {
+    for (stored, value) in values() {
         let key = context.fresh();
         assert!(context.external().change(&key, Change::Write(value.clone())).await);
         for read in typed_reads() {
             let expected = read.kind().expect("only typed reads stand here");
-            if expected == held {
+            if expected == stored {
                 continue;
             }
             let plain = context.read(&key, read.clone()).await;
-            assert_eq!(plain, Reply::WrongType(KindFound::Kind(held)), "{read:?} of a {held:?}");
+            assert_eq!(plain, Reply::WrongType(KindFound::Kind(stored)), "{read:?} of a {stored:?}");
             let in_transaction = context.read_in_transaction(&key, read.clone()).await;
             assert!(
-                is_wrong_type(&in_transaction, &key, expected, held),
-                "{read:?} of a {held:?}: {in_transaction:?}"
+                is_wrong_type(&in_transaction, &key, expected, stored),
+                "{read:?} of a {stored:?}: {in_transaction:?}"
             );
             let own = context.fresh();
             let (value, asked) = (value.clone(), read.clone());
             let after_own = context.transaction(move |tx| {
                 tx.raw_write(own.clone(), value.clone())?;
                 let outcome = tx.raw_read(&own, asked.clone());
-                Ok(matches!(outcome, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == held))
+                Ok(matches!(outcome, Err(Error::WrongType { found: KindFound::Kind(kind), .. }) if kind == stored))
             });
-            assert_eq!(after_own.await, Ok(true), "{read:?} after an own {held:?}");
+            assert_eq!(after_own.await, Ok(true), "{read:?} after an own {stored:?}");
         }
     }
 }
@@ -101,17 +103,23 @@ pub async fn every_read_of_a_wrong_type(context: &Context) {
 /// Every write on every other type is refused, and no key of the transaction changes, wherever in the
 /// transaction the wrong key stands.
 pub async fn every_write_on_a_wrong_type(context: &Context) {
-    for (held, value) in values() {
+    for (stored, value) in values() {
         for write in typed_writes() {
             let expected = write.kind().expect("only typed writes stand here");
-            if expected != held {
-                refused_at_every_place(context, held, &value, &write, expected).await;
+            if expected != stored {
+                refused_at_every_place(context, stored, &value, &write, expected).await;
             }
         }
     }
 }
 
-async fn refused_at_every_place(context: &Context, held: Kind, value: &Write, write: &Write, expected: Kind) {
+async fn refused_at_every_place(
+    context: &Context,
+    stored: Kind,
+    value: &Write,
+    write: &Write,
+    expected: Kind,
+) {
     for place in 0..3 {
         let keys: Vec<Bytes> = (0..3).map(|_| context.fresh()).collect();
         let external = &mut context.external();
@@ -121,8 +129,8 @@ async fn refused_at_every_place(context: &Context, held: Kind, value: &Write, wr
         let before = external.inspect(&keys[0]).await;
         let change = |at: usize| if at == place { write.clone() } else { set("changed") };
         let refused = context.write((0..3).map(|at| (keys[at].clone(), change(at))).collect()).await;
-        let shown = format!("{write:?} on a {held:?} at place {place}");
-        assert!(is_wrong_type(&refused, &keys[place], expected, held), "{shown}: {refused:?}");
+        let shown = format!("{write:?} on a {stored:?} at place {place}");
+        assert!(is_wrong_type(&refused, &keys[place], expected, stored), "{shown}: {refused:?}");
         for key in &keys {
             assert_eq!(external.inspect(key).await, before, "{shown}");
         }
@@ -131,9 +139,9 @@ async fn refused_at_every_place(context: &Context, held: Kind, value: &Write, wr
 
 /// A list of writes that contradicts itself is refused whole, whatever was there.
 pub async fn a_transaction_that_contradicts_itself(context: &Context) {
-    for (held, first) in values() {
+    for (stored, first) in values() {
         for second in typed_writes() {
-            if second.kind() == Some(held) {
+            if second.kind() == Some(stored) {
                 continue;
             }
             let (key, beside) = (context.fresh(), context.fresh());
@@ -193,13 +201,13 @@ pub async fn typed_errors_name_the_family(context: &Context) {
         assert!(text.contains("NOTE") && text.contains(&emberkeep_hot::show(&raw)), "{text}");
     };
     let in_transaction = context.transaction(|tx: &mut Tx<'_, World>| tx.get(&NOTE.key(1))).await;
-    names_it(in_transaction.expect_err("a set is no text"));
-    names_it(scope.get(&NOTE.key(1)).await.expect_err("a set is no text"));
-    names_it(scope.get_many(&[NOTE.key(1)]).await.expect_err("a set is no text"));
+    names_it(in_transaction.expect_err("a set is not a text"));
+    names_it(scope.get(&NOTE.key(1)).await.expect_err("a set is not a text"));
+    names_it(scope.get_many(&[NOTE.key(1)]).await.expect_err("a set is not a text"));
     let raw = Bytes::from(SHEET.key(1).to_text(layout, scope.partition()));
     assert!(context.external().change(&raw, Change::Write(set("text"))).await);
     let read = context.transaction(|tx: &mut Tx<'_, World>| tx.hgetall(&SHEET.key(1))).await;
-    assert!(read.expect_err("a text is no hash").to_string().contains("SHEET"));
+    assert!(read.expect_err("a text is not a hash").to_string().contains("SHEET"));
     let write = context.transaction(|tx: &mut Tx<'_, World>| {
         tx.sadd(&CREW.key(1), &1)?;
         tx.incr_by(&COUNT.key(1), 1)?;

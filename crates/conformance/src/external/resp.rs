@@ -25,7 +25,7 @@ impl RespExternal {
         RespExternal { ports: ports.to_vec(), connections: HashMap::new(), last: ports[0] }
     }
 
-    /// Sends a command to whoever serves it.
+    /// Sends a command to the server of its key.
     pub fn call(&mut self, words: &[&[u8]]) -> Reply {
         for _ in 0..REDIRECTS_MAX {
             let port = self.last;
@@ -49,7 +49,7 @@ impl RespExternal {
         self.call(&words)
     }
 
-    fn held(&mut self, key: &Bytes) -> Option<StoredValue> {
+    fn stored(&mut self, key: &Bytes) -> Option<StoredValue> {
         let kind = self.call(&[b"TYPE", key]).text();
         Some(match kind.as_str() {
             "none" => return None,
@@ -192,9 +192,9 @@ impl External for RespExternal {
 
     fn inspect<'a>(&'a mut self, key: &'a Bytes) -> Pending<'a, Option<(StoredValue, Option<i64>)>> {
         Box::pin(async move {
-            let held = self.held(key)?;
+            let stored = self.stored(key)?;
             let deadline = self.call(&[b"PEXPIRETIME", key]).int();
-            Some((held, (deadline >= 0).then_some(deadline)))
+            Some((stored, (deadline >= 0).then_some(deadline)))
         })
     }
 

@@ -8,10 +8,10 @@ use emberkeep_hot::command::{Kind, Score, Write};
 /// The key after the write; `None` if nothing is left.
 pub(super) fn change(before: Option<Entry>, write: &Write) -> Result<Option<Entry>, Refusal> {
     let kind = write.kind().expect("writes without a type are made elsewhere");
-    let entry = before.unwrap_or_else(|| Entry { held: empty(kind), deadline: None });
-    let held = match (entry.held, write) {
+    let entry = before.unwrap_or_else(|| Entry { stored: empty(kind), deadline: None });
+    let stored = match (entry.stored, write) {
         (StoredValue::Text(text), Write::IncrBy(by)) => {
-            // Only an absent key gets here with an empty string of ours; a stored one is no number.
+            // Only an absent key gets here with an empty string of ours; a stored one is not a number.
             let number = if text == EMPTY_NUMBER { 0 } else { integer(&text).ok_or(Refusal)? };
             StoredValue::Text(number.checked_add(*by).ok_or(Refusal)?.to_string().into())
         }
@@ -52,7 +52,7 @@ pub(super) fn change(before: Option<Entry>, write: &Write) -> Result<Option<Entr
         (StoredValue::List(list), write) => StoredValue::List(change_list(list, write)?),
         _ => return Err(Refusal),
     };
-    Ok((!is_empty(&held)).then_some(Entry { held, deadline: entry.deadline }))
+    Ok((!is_empty(&stored)).then_some(Entry { stored, deadline: entry.deadline }))
 }
 
 /// Stands for the number of an absent key; no case stores it.
@@ -68,8 +68,8 @@ fn empty(kind: Kind) -> StoredValue {
     }
 }
 
-fn is_empty(held: &StoredValue) -> bool {
-    match held {
+fn is_empty(stored: &StoredValue) -> bool {
+    match stored {
         StoredValue::Text(_) => false,
         StoredValue::Hash(hash) => hash.is_empty(),
         StoredValue::Set(set) => set.is_empty(),

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// What it holds.
-    pub held: StoredValue,
+    pub stored: StoredValue,
     /// When it ends.
     pub deadline: Option<i64>,
 }
@@ -83,7 +83,10 @@ impl Model {
                 (_, Some(kind)) => {
                     let before = used.get(key).copied().flatten();
                     let there = self.keys.get(key).filter(|_| !used.contains_key(key));
-                    if before.or(there.map(|entry| kind_of(&entry.held))).is_some_and(|held| held != kind) {
+                    if before
+                        .or(there.map(|entry| kind_of(&entry.stored)))
+                        .is_some_and(|stored| stored != kind)
+                    {
                         return Err(Refusal);
                     }
                     used.insert(*key, Some(kind));
@@ -103,7 +106,7 @@ impl Model {
                     Expiry::Never => None,
                     Expiry::At(at) => Some(*at),
                 };
-                Some(Entry { held: StoredValue::Text(text.clone()), deadline })
+                Some(Entry { stored: StoredValue::Text(text.clone()), deadline })
             }
             Write::ExpireAt(at) => before.map(|entry| Entry { deadline: Some(*at), ..entry }),
             Write::ExpireAtIfNone(at) => {
@@ -120,8 +123,8 @@ impl Model {
 }
 
 /// The type of a value.
-pub fn kind_of(held: &StoredValue) -> Kind {
-    match held {
+pub fn kind_of(stored: &StoredValue) -> Kind {
+    match stored {
         StoredValue::Text(_) => Kind::Text,
         StoredValue::Hash(_) => Kind::Hash,
         StoredValue::Set(_) => Kind::Set,

@@ -16,25 +16,25 @@ pub(super) fn reply_to(entry: Option<&Entry>, read: &Read) -> Option<Reply> {
         }
         _ => {}
     }
-    if entry.is_some_and(|entry| Some(kind_of(&entry.held)) != read.kind()) {
+    if entry.is_some_and(|entry| Some(kind_of(&entry.stored)) != read.kind()) {
         return None;
     }
-    let held = entry.map(|entry| &entry.held);
+    let stored = entry.map(|entry| &entry.stored);
     Some(match read {
-        Read::Get => match held {
+        Read::Get => match stored {
             Some(StoredValue::Text(text)) => Reply::Blob(text.clone()),
             _ => Reply::Nil,
         },
-        Read::HGet(_) | Read::HGetAll | Read::HLen => of_hash(held, read),
-        Read::SIsMember(_) | Read::SMembers | Read::SCard => of_set(held, read),
-        Read::LLen | Read::LRange(..) => of_list(held, read),
-        _ => of_scores(held, read),
+        Read::HGet(_) | Read::HGetAll | Read::HLen => of_hash(stored, read),
+        Read::SIsMember(_) | Read::SMembers | Read::SCard => of_set(stored, read),
+        Read::LLen | Read::LRange(..) => of_list(stored, read),
+        _ => of_scores(stored, read),
     })
 }
 
-fn of_hash(held: Option<&StoredValue>, read: &Read) -> Reply {
+fn of_hash(stored: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeMap::new();
-    let hash = if let Some(StoredValue::Hash(hash)) = held { hash } else { &none };
+    let hash = if let Some(StoredValue::Hash(hash)) = stored { hash } else { &none };
     match read {
         Read::HGet(field) => hash.get(field).cloned().map_or(Reply::Nil, Reply::Blob),
         Read::HLen => Reply::Int(hash.len() as i64),
@@ -42,9 +42,9 @@ fn of_hash(held: Option<&StoredValue>, read: &Read) -> Reply {
     }
 }
 
-fn of_set(held: Option<&StoredValue>, read: &Read) -> Reply {
+fn of_set(stored: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeSet::new();
-    let set = if let Some(StoredValue::Set(set)) = held { set } else { &none };
+    let set = if let Some(StoredValue::Set(set)) = stored { set } else { &none };
     match read {
         Read::SIsMember(member) => Reply::Int(set.contains(member) as i64),
         Read::SCard => Reply::Int(set.len() as i64),
@@ -52,17 +52,17 @@ fn of_set(held: Option<&StoredValue>, read: &Read) -> Reply {
     }
 }
 
-fn of_list(held: Option<&StoredValue>, read: &Read) -> Reply {
-    let list = if let Some(StoredValue::List(list)) = held { &list[..] } else { &[] };
+fn of_list(stored: Option<&StoredValue>, read: &Read) -> Reply {
+    let list = if let Some(StoredValue::List(list)) = stored { &list[..] } else { &[] };
     match read {
         Read::LRange(start, stop) => Reply::List(list[part(*start, *stop, list.len())].to_vec()),
         _ => Reply::Int(list.len() as i64),
     }
 }
 
-fn of_scores(held: Option<&StoredValue>, read: &Read) -> Reply {
+fn of_scores(stored: Option<&StoredValue>, read: &Read) -> Reply {
     let none = BTreeMap::new();
-    let scores = if let Some(StoredValue::SortedSet(scores)) = held { scores } else { &none };
+    let scores = if let Some(StoredValue::SortedSet(scores)) = stored { scores } else { &none };
     let mut ranked: Vec<(Bytes, Score)> = scores.iter().map(|(m, s)| (m.clone(), *s)).collect();
     ranked.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()).then_with(|| a.0.cmp(&b.0)));
     match read {
@@ -71,7 +71,7 @@ fn of_scores(held: Option<&StoredValue>, read: &Read) -> Reply {
             if *reverse {
                 ranked.reverse();
             }
-            let place = ranked.iter().position(|(held, _)| held == member);
+            let place = ranked.iter().position(|(stored, _)| stored == member);
             place.map_or(Reply::Nil, |place| Reply::Int(place as i64))
         }
         Read::ZCard => Reply::Int(ranked.len() as i64),
@@ -87,7 +87,7 @@ fn of_scores(held: Option<&StoredValue>, read: &Read) -> Reply {
             }
             Reply::Scored(slice_of(ranked, slice))
         }
-        other => panic!("{other:?} is no read of a sorted set"),
+        other => panic!("{other:?} is not a read of a sorted set"),
     }
 }
 

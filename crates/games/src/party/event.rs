@@ -181,7 +181,7 @@ pub enum Audience<'a> {
     /// One device.
     Device(&'a DeviceId),
     /// No client: this version does not know its contents.
-    Nobody,
+    None,
 }
 
 impl Event {
@@ -189,7 +189,7 @@ impl Event {
     pub fn audience(&self) -> Audience<'_> {
         match self {
             Event::SlotInvalidated { device_id, .. } => Audience::Device(device_id),
-            Event::Unknown => Audience::Nobody,
+            Event::Unknown => Audience::None,
             _ => Audience::Everyone,
         }
     }

@@ -84,7 +84,7 @@ pub struct GoField {
 
 /// The texts that must be UUIDs, as the service parses them after reading.
 fn uuid(text: &str) -> Result<Uuid, String> {
-    text.parse().map_err(|error| format!("{text:?} is no UUID: {error}"))
+    text.parse().map_err(|error| format!("{text:?} is not a UUID: {error}"))
 }
 
 impl GoMonster {

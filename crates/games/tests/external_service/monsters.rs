@@ -123,7 +123,7 @@ impl MonsterService {
         })
     }
 
-    /// Removes a monster; whoever deletes the record releases the id.
+    /// Removes a monster; the caller that deletes the record releases the id.
     pub fn remove(&mut self, id: u64) -> bool {
         let (key, map_key) = (self.key(id), self.map_key());
         let free = format!("atlas:monster-ids:{}:free", self.tenant);

@@ -55,7 +55,7 @@ pub async fn a_record_that_is_no_monster_is_an_error_and_stays(store: Store) {
 }
 
 /// A record may contain the id of another monster. Changes must not affect that one.
-pub async fn a_record_that_names_another_id_harms_nobody(store: Store) {
+pub async fn a_record_that_names_another_id_does_no_harm(store: Store) {
     let world = World::new(&store);
     let (liar, other) = (world.spawn(100).await.id, world.spawn(100).await.id);
     world.poison(liar, 5, 60_000, 1_000).await;

@@ -59,8 +59,8 @@ pub async fn control_changes_hands_and_only_its_holder_releases_it(store: Store)
     assert_eq!(monsters.release_control(tenant, id, BOB).await, Ok(true));
     assert_eq!(monsters.release_control(tenant, id, BOB).await, Ok(false));
     assert_eq!(world.get(id).await.controller, CharacterId(0));
-    let nobody = monsters.control(tenant, id, CharacterId(0)).await.unwrap_err();
-    assert!(matches!(nobody, Error::Invalid { what: "controller", .. }), "{nobody:?}");
+    let refused = monsters.control(tenant, id, CharacterId(0)).await.unwrap_err();
+    assert!(matches!(refused, Error::Invalid { what: "controller", .. }), "{refused:?}");
 }
 
 pub async fn of_many_releases_one_wins(store: Store) {

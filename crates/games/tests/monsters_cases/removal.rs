@@ -21,19 +21,19 @@ impl World {
     /// What a crashed external service left: a timer and markers without a monster, a corrupt record, and a
     /// monster in a field whose index has a wrong type.
     async fn leave_external_rubbish(&self) {
-        let nobody = MonsterId(1_234_567_890);
+        let missing = MonsterId(1_234_567_890);
         let end = self.scope.store().now().await.unwrap() + 600_000;
-        let marker = MONSTER_COOLDOWN.key(nobody, SkillId(9));
+        let marker = MONSTER_COOLDOWN.key(missing, SkillId(9));
         self.external(&marker, Write::Set(Bytes::from_static(b"1"), Expiry::At(end))).await;
-        self.external_set(&MONSTER_COOLDOWN.key(nobody, SkillId(10)), "1").await;
-        self.external_set(&DROP_TIMER.key(nobody), "no timer at all").await;
+        self.external_set(&MONSTER_COOLDOWN.key(missing, SkillId(10)), "1").await;
+        self.external_set(&DROP_TIMER.key(missing), "no timer at all").await;
         self.external_set(&MONSTER.key(MonsterId(1_234_567_891)), "no monster at all").await;
         let members = ["1234567890", "1234567891", "a word"].map(|text| Bytes::from(text.to_owned()));
         self.external(&field_key(&self.field), Write::SAdd(members.to_vec())).await;
         let corrupt = Field { map: 1, ..self.field };
         self.spawn_in(corrupt, 10).await;
         self.external_set(&field_key(&corrupt), "no set at all").await;
-        self.external_set(&MONSTER_COOLDOWNS.key(nobody), "no index at all").await;
+        self.external_set(&MONSTER_COOLDOWNS.key(missing), "no index at all").await;
     }
 }
 

@@ -27,7 +27,7 @@ pub async fn a_sweep_prunes_stale_entries_and_finds_orphans(store: Store) {
     assert_eq!(world.listed().await, [orphan, fine]);
 }
 
-pub async fn a_sweep_removes_what_belongs_to_nobody(store: Store) {
+pub async fn a_sweep_removes_keys_without_a_record(store: Store) {
     let world = World::new(&store);
     let (living, dead, gone) =
         (world.spawn_laden().await, world.spawn_laden().await, world.spawn_laden().await);

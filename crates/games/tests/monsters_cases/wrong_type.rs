@@ -79,7 +79,7 @@ pub async fn damage_that_no_hits_add_up_to_is_a_corrupt_monster(store: Store) {
     assert!(reported.to_string().contains(&world.name_of(&MONSTER.key(id))), "{reported}");
 }
 
-pub async fn a_field_whose_index_is_corrupt_keeps_nobody(store: Store) {
+pub async fn a_field_whose_index_is_corrupt_can_be_cleared(store: Store) {
     let world = World::new(&store);
     let id = world.spawn_laden().await;
     let (elsewhere, index) = (Field { map: 7, ..world.field }, field_key(&world.field));
@@ -98,7 +98,7 @@ pub async fn a_teardown_leaves_nothing_whatever_is_corrupt(store: Store) {
         world.spawn_id().await;
     }
     world.external_set(&MONSTER_COOLDOWNS.key(id), "no index").await;
-    world.external_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of nobody").await;
+    world.external_set(&DROP_TIMER.key(MonsterId(1_234_567_890)), "of no monster").await;
     world.external_set(&field_key(&world.field), "no set").await;
     world.external_set(&MONSTER.key(MonsterId(1_500_000_000)), "{").await;
     world.make_shared_wrong().await;

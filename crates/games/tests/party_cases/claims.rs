@@ -49,7 +49,7 @@ pub async fn checks_come_in_the_order_of_the_document(store: Store) {
     party.rooms.toggle_player(&party.master, &player(3), false).await.unwrap();
     assert_eq!(code_of(party.take(3, 3).await), "inactive");
     assert_eq!(party.player_of(3).await, None, "a refused wish leaves nothing behind");
-    assert_eq!(party.player_of(2).await, None, "a player that is not active is nobody's");
+    assert_eq!(party.player_of(2).await, None, "a player that is not active has no device");
 }
 
 pub async fn a_player_that_is_deactivated_loses_its_device(store: Store) {
@@ -131,7 +131,7 @@ pub async fn half_a_claim_that_can_never_be_whole_is_replaced(store: Store) {
     assert!(events.contains(&lost(2, 1, Invalidation::Replaced)), "{events:?}");
 }
 
-pub async fn a_device_whose_player_somebody_else_deleted_takes_another(store: Store) {
+pub async fn a_device_whose_player_was_deleted_takes_another(store: Store) {
     let party = Party::set_up(&store, 2).await;
     party.take(1, 1).await.unwrap();
     party

@@ -142,7 +142,7 @@ pub async fn an_entry_that_is_ahead_of_its_log_is_a_gap(store: Store) {
     assert_eq!((followed.is_whole, followed.snapshot.sequence(), followed.events.len()), (false, 9, 1));
 }
 
-pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
+pub async fn an_event_that_cannot_be_read_stops_no_reader(store: Store) {
     let party = Party::set_up(&store, 2).await;
     let entries =
         [r#"{"at":1,"type":"confetti","colour":"red"}"#, "rubbish", r#"{"at":1,"type":"player_taken"}"#];
@@ -154,7 +154,7 @@ pub async fn an_event_that_cannot_be_read_stops_nobody(store: Store) {
     let events: Vec<_> = page.events.iter().map(|recorded| recorded.entry.event.clone()).collect();
     let taken = Event::PlayerTaken { player_id: player(1) };
     assert_eq!(events, [Event::Unknown, Event::Unknown, Event::Unknown, taken]);
-    assert_eq!(events[0].audience(), Audience::Nobody);
+    assert_eq!(events[0].audience(), Audience::None);
     party.all_end_together().await;
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lets the room have expired so long ago, as if nobody had come; its keys are still there.
+/// Lets the room have expired so long ago, as if it had not been used; its keys are still there.
 async fn expire(party: &Party, ago_ms: i64) {
     let at = party.store.now().await.unwrap() - ago_ms;
     party.external_change(&ROOM_META.key(), |meta| meta["expires_at"] = at.into()).await;
@@ -104,7 +104,7 @@ pub async fn a_key_that_lost_its_end_gets_it_back(store: Store) {
     party.all_end_together().await;
 }
 
-pub async fn a_name_of_another_room_in_the_roster_harms_nobody(store: Store) {
+pub async fn a_name_of_another_room_in_the_roster_does_no_harm(store: Store) {
     let (party, other) = (Party::set_up(&store, 2).await, Party::set_up(&store, 2).await);
     let stranger = other.raw(&ROOM_STATE.key());
     party

@@ -20,7 +20,7 @@ pub async fn a_vote_that_an_external_service_completes_ends_with_the_next_look(s
     let party = Party::voting(&store, 2).await;
     party.vote(1, &[1]).await.unwrap();
     party.external_hset(&VOTES.key(round(1), item(1)), "p2", r#"["s2"]"#).await;
-    assert_eq!(party.status().await, "vote", "nobody of ours has looked yet");
+    assert_eq!(party.status().await, "vote", "our service has not read it yet");
     let sync = party.sync(1).await;
     assert_eq!(party.status().await, "reveal_wait");
     assert_eq!(sync.sequence, party.events().await.len() as u64, "the state includes the end that it made");
@@ -31,7 +31,7 @@ pub async fn external_votes_beyond_the_rules_count_as_far_as_they_go(store: Stor
     let votes = VOTES.key(round(1), item(1));
     party.external_hset(&votes, "p1", r#"["s1","s1","s9","s3","s2"]"#).await;
     party.external_hset(&votes, "p2", "rubbish").await;
-    party.external_hset(&votes, "nobody", r#"["s1"]"#).await;
+    party.external_hset(&votes, "stranger", r#"["s1"]"#).await;
     party.vote(3, &[2]).await.unwrap();
     party.vote(4, &[4]).await.unwrap();
     let results = party.sync_master().await.current_vote_results.unwrap();

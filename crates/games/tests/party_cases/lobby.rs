@@ -15,8 +15,8 @@ pub async fn a_room_is_set_up_once(store: Store) {
 }
 
 pub async fn a_setup_that_makes_no_sense_is_refused(store: Store) {
-    type Spoil = fn(&mut Setup);
-    let cases: &[(&str, Spoil)] = &[
+    type Break = fn(&mut Setup);
+    let cases: &[(&str, Break)] = &[
         ("none, expected", |s| s.senders.clear()),
         ("none, expected", |s| s.rounds.clear()),
         ("none, expected", |s| s.rounds[0].items.clear()),
@@ -114,7 +114,7 @@ pub async fn a_device_renames_its_own_player(store: Store) {
     assert_eq!(party.state().await.player(&player(2)).unwrap().name, "Me");
     let before = party.events().await.len();
     rename(1, "Me").await.unwrap();
-    assert_eq!(party.events().await.len(), before, "the same name is no news");
+    assert_eq!(party.events().await.len(), before, "the same name is not an event");
     let (own, others) = (player(2), player(1));
     let named = |of: &PlayerId| {
         let (party, of) = (party.clone(), of.clone());
@@ -128,7 +128,7 @@ pub async fn a_device_renames_its_own_player(store: Store) {
     party.rooms.rename_player(&party.master, &player(2), "Player 1").await.unwrap();
 }
 
-pub async fn after_the_start_nobody_is_added_and_nothing_set_up(store: Store) {
+pub async fn after_the_start_players_and_setup_are_fixed(store: Store) {
     let party = Party::playing(&store, 2).await;
     let add = party.rooms.add_player(&party.master, SetupPlayer::new(player(3), "Late")).await;
     assert_eq!(code_of(add), "not_in_phase");

@@ -80,7 +80,7 @@ pub fn setup_of(players: u32) -> Setup {
     }
 }
 
-/// A room nobody else uses.
+/// A room that no other test uses.
 #[derive(Clone)]
 pub struct Party {
     pub rooms: Rooms,

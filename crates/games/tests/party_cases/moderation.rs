@@ -236,5 +236,5 @@ pub async fn a_lock_beside_joins_is_the_end_of_them(store: Store) {
     let outcomes = joins.join_all().await;
     assert!(outcomes.iter().all(|outcome| outcome.is_ok() || *outcome == Err("room_locked")));
     let joined = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-    assert_eq!(joined, known, "nobody came in after the lock");
+    assert_eq!(joined, known, "no device joined after the lock");
 }

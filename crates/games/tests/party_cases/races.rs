@@ -102,7 +102,7 @@ pub async fn votes_beside_the_end_of_the_vote_count_or_are_late(store: Store) {
         }
         let results = party.sync_master().await.current_vote_results.unwrap();
         let listed: BTreeSet<_> = results.players.iter().map(|result| result.player_id.clone()).collect();
-        assert_eq!(listed, counted, "who was told that the vote counts is in the result, and nobody else");
+        assert_eq!(listed, counted, "the result has exactly the acknowledged votes");
         let ends = party.events().await;
         let ends = ends.iter().filter(|event| matches!(event, Event::VoteClosed { .. })).count();
         assert_eq!(ends, 1, "it ended once");

@@ -90,7 +90,7 @@ pub async fn a_forced_close_counts_down_once(store: Store) {
     assert_eq!(party.sync(1).await.next_deadline, None);
 }
 
-pub async fn whoever_comes_after_the_countdown_ends_the_vote_at_its_moment(store: Store) {
+pub async fn the_first_call_after_the_countdown_ends_the_vote_at_its_moment(store: Store) {
     for visitor in 0..4 {
         let party = Party::voting(&store, 2).await;
         party.vote(1, &[1]).await.unwrap();
@@ -156,7 +156,7 @@ pub async fn the_vote_of_a_deactivated_player_counts_and_of_a_deleted_one_does_n
     assert_eq!(points, [(player(1), 1), (player(3), 0), (player(4), 0)]);
 }
 
-pub async fn where_nobody_can_vote_the_master_ends_the_vote(store: Store) {
+pub async fn without_a_voter_the_master_ends_the_vote(store: Store) {
     let party = Party::voting(&store, 2).await;
     party.rooms.reset_claims(&party.master).await.unwrap();
     assert_eq!(party.status().await, "vote");

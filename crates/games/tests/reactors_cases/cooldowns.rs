@@ -21,7 +21,7 @@ impl World {
     }
 }
 
-pub async fn nobody_is_created_on_a_spot_that_cools_down(store: Store) {
+pub async fn no_reactor_is_created_on_a_spot_that_cools_down(store: Store) {
     let world = World::new(&store);
     world.start(1, MINUTE).await;
     let refused = world.reactors.create(world.tenant, world.request(1)).await;

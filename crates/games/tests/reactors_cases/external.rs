@@ -73,7 +73,7 @@ pub async fn a_corrupt_hint_costs_nothing_but_a_look(store: Store) {
     assert_eq!(remembered, [(first.id, first.spot()), (second.id, second.spot())]);
 }
 
-pub async fn a_hint_alone_refuses_nobody(store: Store) {
+pub async fn a_hint_alone_refuses_no_creation(store: Store) {
     let world = World::new(&store);
     let first = world.create(1).await;
     // Enters a wrong spot for the first reactor, and a spot for one that does not exist.

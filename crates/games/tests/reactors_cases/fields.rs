@@ -120,7 +120,7 @@ pub async fn a_corrupt_record_is_named_and_hides_no_other(store: Store) {
         let reported = listing.corrupt[0].to_string();
         assert!(reported.contains(&format!("reactor:{}", corrupt.id)), "{reported}");
     }
-    assert_eq!(world.indexed().await.len(), 3, "its entry stays for whoever mends it");
+    assert_eq!(world.indexed().await.len(), 3, "its entry stays for a repair");
     // Single calls on it fail in the same way, and change nothing.
     let error = world.reactors.hit(world.tenant, corrupt.id, super::HERO, 0).await.unwrap_err();
     assert!(error.to_string().contains(&format!("reactor:{}", corrupt.id)), "{error}");

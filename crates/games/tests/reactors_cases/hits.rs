@@ -110,5 +110,5 @@ pub async fn a_reactor_that_vanished_between_two_calls_is_not_found(store: Store
     assert_eq!(world.reactors.update(world.tenant, &reactor, reactor.clone()).await, Err(gone.clone()));
     assert_eq!(world.reactors.update_with(world.tenant, id, |r| r.state = 1).await, Err(gone.clone()));
     assert_eq!(world.reactors.destroy(world.tenant, id).await, Err(gone));
-    assert_eq!(world.stored(&REACTOR.key(id)).await, None, "nobody brought it back");
+    assert_eq!(world.stored(&REACTOR.key(id)).await, None, "it was not written back");
 }

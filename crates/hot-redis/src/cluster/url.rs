@@ -120,7 +120,8 @@ impl fmt::Debug for RedisUrl {
 
 /// The error never repeats the URL: it may contain a password.
 fn wrong(url: &str, problem: &str) -> Error {
-    let shown = url.rsplit_once('@').map_or(url, |(_, after)| after);
+    // An ellipsis stands for what is left out before the host.
+    let (left_out, shown) = url.rsplit_once('@').map_or(("", url), |(_, after)| ("…", after));
     // Nor an option's value: some clients take a password there. With a `?` before the `@` the parts are
     // ambiguous.
     let ambiguous = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
@@ -128,7 +129,7 @@ fn wrong(url: &str, problem: &str) -> Error {
     Error::Invalid {
         what: "URL",
         problem: format!(
-            "{problem}: …{shown}; expected redis://[user:password@]host:port, rediss:// for TLS, redis+cluster:// for a Cluster"
+            "{problem}: {left_out}{shown}; expected redis://[user:password@]host:port, rediss:// for TLS, redis+cluster:// for a Cluster"
         ),
     }
 }

@@ -86,7 +86,9 @@ impl InFlight {
                 Some(answer) => {
                     let clock = shared.clock_of(&server);
                     clock.measured(sent.elapsed());
-                    answer.time_ms.iter().for_each(|time| clock.observe(*time, sent));
+                    answer.time_us.iter().for_each(|time| clock.observe(*time, sent));
+                    // The server accepted the time that its bodies were shown, also if they lost a conflict. A refused
+                    // one may be far off, and no caller has a result with it.
                     if !matches!(answer.status, Status::ClocksDiffer) {
                         self.shown_ms.iter().for_each(|shown| clock.accepted(*shown));
                     }
@@ -99,6 +101,8 @@ impl InFlight {
                 None => Outcome::Unknown { reason: "the script's answer was not understood".into() },
             },
             (Err(Failure::Refused(error)), _) => Outcome::Refused(error),
+            // A lost reply: without a sequence the call wrote nothing, so it may run again. With one, only the
+            // receipt can tell whether it was executed.
             (Err(Failure::Lost { reason }), None) => Outcome::NotExecuted { reason, lost: true },
             (Err(Failure::Lost { reason }), Some(sequence)) => {
                 self.close_sequence(shared, partition, sequence, reason).await
@@ -127,6 +131,8 @@ impl InFlight {
             groups: self.groups,
         };
         let script = self.request.script(&shared.scripts, self.frees);
+        // The last moment at which a dropped caller can still take its transaction back: once every guard has
+        // agreed, the bytes go out and only the server knows the outcome.
         let gate = || self.guards.iter().all(|guard| guard.try_send());
         shared.eval(slot, script, &gate, |verb, script| self.request.command(verb, script, &header)).await
     }

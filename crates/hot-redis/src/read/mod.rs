@@ -71,7 +71,7 @@ async fn read_slot(shared: &Shared, slot: u16, reads: &[(RawKey, Read)]) -> Resu
     let (value, server) = retry_read(shared, slot, deadline, eval).await?;
     add(&shared.counters.read_calls, 1);
     let answer = Answer::parse(value, 0).ok_or_else(|| not_understood(shared, "the script's answer"))?;
-    if let Some(time) = answer.time_ms {
+    if let Some(time) = answer.time_us {
         shared.clock_of(&server).observe(time, asked);
     }
     let replies = reads.iter().zip(answer.fetched).map(|((_, read), value)| script::reply(read, value));

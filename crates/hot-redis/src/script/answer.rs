@@ -8,8 +8,8 @@ use redis::Value;
 
 /// The script's answer to one call.
 pub(crate) struct Answer {
-    /// The server's time; `None` if the request did not ask for it.
-    pub(crate) time_ms: Option<i64>,
+    /// The server's time in microseconds since 1970; `None` if the request did not ask for it.
+    pub(crate) time_us: Option<i64>,
     pub(crate) status: Status,
     pub(crate) groups: Vec<GroupAnswer>,
     pub(crate) fetched: Vec<Value>,
@@ -69,7 +69,7 @@ impl Answer {
     /// The short answer: so many groups, all of them committed.
     fn all_committed(groups: usize) -> Answer {
         let groups = (0..groups).map(|_| GroupAnswer::Committed).collect();
-        Answer { time_ms: None, status: Status::Done, groups, fetched: vec![] }
+        Answer { time_us: None, status: Status::Done, groups, fetched: vec![] }
     }
 
     /// Parses the answer to a call of so many groups; `None` when it has another shape.
@@ -100,11 +100,11 @@ impl Answer {
         if matches!(status, Status::Done | Status::Partial { .. }) && groups.len() != groups_sent {
             return None;
         }
-        let time_ms = match time {
+        let time_us = match time {
             0 => None,
             time => Some(possible(time)?),
         };
-        Some(Answer { time_ms, status, groups, fetched: array(fetched)? })
+        Some(Answer { time_us, status, groups, fetched: array(fetched)? })
     }
 }
 
@@ -140,17 +140,17 @@ fn place(number: i64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }
 
-/// The answer to TIME, in milliseconds since 1970; `None` when it has another shape.
-pub(crate) fn time_ms(value: &Value) -> Option<i64> {
+/// The answer to TIME, in microseconds since 1970; `None` when it has another shape.
+pub(crate) fn time_us(value: &Value) -> Option<i64> {
     let Value::Array(parts) = value else { return None };
     let [seconds, micros] = &parts[..] else { return None };
     let (seconds, micros): (i64, i64) = (text(seconds).parse().ok()?, text(micros).parse().ok()?);
-    possible(seconds.checked_mul(1_000)?.checked_add(micros / 1_000)?)
+    possible(seconds.checked_mul(1_000_000)?.checked_add(micros)?)
 }
 
 /// A time within the range in which sums do not overflow.
-fn possible(ms: i64) -> Option<i64> {
-    (1..=DEADLINE_MS_MAX).contains(&ms).then_some(ms)
+fn possible(us: i64) -> Option<i64> {
+    (1..=DEADLINE_MS_MAX).contains(&(us / 1_000)).then_some(us)
 }
 
 pub(super) fn array(value: Value) -> Option<Vec<Value>> {

@@ -30,7 +30,7 @@
 --   woken    log that the writes append to: its followers get a message, as those of appended logs do
 -- fetches: number, then key and shape of each
 --
--- Answer: { time or 0, status, group answers, fetched replies }
+-- Answer: { time in µs or 0, status, group answers, fetched replies }
 --   status  a STATUS_… number, or { PARTIAL, group, message }: failed after the first write
 --   group   COMMITTED, LEASED to another process, NOT_BEGUN because a group before it failed; { STALE, replies };
 --           { WRONG_TYPE, number of the type, type found }; { LOG_FULL, number of the log entry };
@@ -65,8 +65,8 @@ local estimate = A[ARG_TIME]
 local time = 0
 if estimate ~= '' then
   local t = call('TIME')
-  time = num(t[1]) * 1000 + math.floor(num(t[2]) / 1000)
-  if estimate ~= 't' and math.abs(time - num(estimate)) > num(A[ARG_ALLOWANCE_MS]) then
+  time = num(t[1]) * 1000000 + num(t[2])
+  if estimate ~= 't' and math.abs(math.floor(time / 1000) - num(estimate)) > num(A[ARG_ALLOWANCE_MS]) then
     return { time, STATUS_CLOCKS_DIFFER, {}, {} }
   end
 end

@@ -24,8 +24,8 @@ local n, me, estimate = tonumber(A[ARG_COUNT]), A[ARG_PROCESS], A[ARG_TIME]
 local time = 0
 if estimate ~= '' then
   local t = call('TIME')
-  time = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-  if estimate ~= 't' and math.abs(time - tonumber(estimate)) > tonumber(A[ARG_ALLOWANCE_MS]) then
+  time = tonumber(t[1]) * 1000000 + tonumber(t[2])
+  if estimate ~= 't' and math.abs(math.floor(time / 1000) - tonumber(estimate)) > tonumber(A[ARG_ALLOWANCE_MS]) then
     return { time, STATUS_CLOCKS_DIFFER, {}, {} }
   end
 end

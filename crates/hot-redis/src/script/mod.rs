@@ -16,7 +16,7 @@ mod words;
 
 use inline::inline_constants;
 
-pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_ms};
+pub(crate) use answer::{Answer, GroupAnswer, Status, text, time_us};
 pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
 pub(crate) use compare_and_set::{CompareAndSet, CompareAndSetRequest};
 pub(crate) use early_deadline::has_early_deadline;

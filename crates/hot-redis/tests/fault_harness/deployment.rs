@@ -40,7 +40,7 @@ impl Deployment {
     pub fn cluster(&self) -> &RedisCluster {
         match self {
             Deployment::Cluster(cluster) => cluster,
-            Deployment::Single(_) => panic!("one server is no Cluster"),
+            Deployment::Single(_) => panic!("one server is not a Cluster"),
         }
     }
 

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn messages_reach_channels_and_patterns_until_the_subscription_is_dropped() {
         let channels = Arc::new(PubSub::default());
-        assert_eq!(channels.publish(&name("room:1"), &name("nobody")), 0);
+        assert_eq!(channels.publish(&name("room:1"), &name("unheard")), 0);
         let mut exact = channels.subscribe(vec![name("room:1"), name("room:1")], vec![]);
         let mut pattern = channels.subscribe(vec![], vec![name("room:*")]);
         assert_eq!(channels.publish(&name("room:1"), &name("hello")), 2);

@@ -153,7 +153,7 @@ impl Shard {
     pub(super) fn insert(&mut self, hashed: KeyHash, key: &[u8], value: Value, deadline: i64) -> usize {
         let hash = hashed.local();
         self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + value.bytes();
-        // What is made after the cut of a rewrite is no part of it.
+        // What is made after the cut of a rewrite is not part of it.
         let entry = Entry { key: key.into(), value, deadline, hash, saved: self.epoch };
         self.sweep.note(deadline);
         let position = self.entries.push(entry);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn colliding_keys_are_told_apart_through_inserts_and_removals() {
+    fn colliding_keys_stay_distinct_through_inserts_and_removals() {
         let mut shard = Shard::default();
         let mut model: HashMap<Vec<u8>, usize> = HashMap::new();
         for n in 0..2_000usize {

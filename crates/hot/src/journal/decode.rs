@@ -96,7 +96,7 @@ fn length(rest: &mut &[u8], marker: u8) -> Result<usize, CommandError> {
                     None => Err(CommandError::Incomplete),
                 };
             }
-            _ => return bad("a length is no number"),
+            _ => return bad("a length is not a number"),
         }
     }
     Err(CommandError::Incomplete)
@@ -164,7 +164,11 @@ fn write(name: &[u8], rest: &[&[u8]]) -> Result<Write, CommandError> {
         (b"EXPIREAT", [at, ..]) => Write::ExpireAt(integer::<i64>(at)?.saturating_mul(1000)),
         (b"PERSIST", []) => Write::Persist,
         _ => {
-            return bad(format!("{} with {} arguments is no write of ours", name.escape_ascii(), rest.len()));
+            return bad(format!(
+                "{} with {} arguments is not a write of this journal",
+                name.escape_ascii(),
+                rest.len()
+            ));
         }
     })
 }
@@ -219,13 +223,13 @@ fn number(text: &[u8]) -> Result<Score, CommandError> {
     let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
     match value.map(Score::new) {
         Some(Ok(score)) => Ok(score),
-        _ => bad(format!("{} is no score", text.escape_ascii())),
+        _ => bad(format!("{} is not a score", text.escape_ascii())),
     }
 }
 
 fn integer<T: std::str::FromStr>(text: &[u8]) -> Result<T, CommandError> {
     match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(value) => Ok(value),
-        None => bad(format!("{} is no number of the expected range", text.escape_ascii())),
+        None => bad(format!("{} is not a number of the expected range", text.escape_ascii())),
     }
 }

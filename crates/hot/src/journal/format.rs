@@ -41,7 +41,7 @@ pub(super) struct FileHeader {
     pub(super) salt: u32,
 }
 
-/// A comment line of ours that is no record header.
+/// A comment line of ours that is not a record header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     File(FileHeader),

@@ -55,7 +55,7 @@ impl Manifest {
 
     /// Reads a manifest of ours or of Redis; the error says what is wrong.
     pub(super) fn decode(text: &[u8]) -> Result<Manifest, String> {
-        let text = std::str::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
+        let text = std::str::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
         let mut manifest = Manifest::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             match decode_entry(line).ok_or_else(|| format!("not understood: {line:?}"))? {

@@ -228,6 +228,8 @@ impl FileLoader<'_, '_> {
                 format!("it goes on after transaction {}, but there is no file before it", header.after);
             return Err(self.damage(0, problem));
         }
+        // The header states what was on disk when the file was begun. If the files before it end earlier, one of
+        // them lost transactions that had been acknowledged.
         // Files of Redis have no sequence numbers, so the first file of ours defines the start.
         let first = self.found.tail.is_none();
         if !first && header.after > self.found.sequence {
@@ -245,6 +247,8 @@ impl FileLoader<'_, '_> {
     }
 
     fn base(&mut self, reader: &mut Reader) -> Result<(), FileError> {
+        // A base is complete and synced before a manifest names it. No crash tears it, so everything that is
+        // missing here is damage, its end line included.
         let mut records = 0;
         loop {
             let offset = reader.offset();
@@ -316,6 +320,7 @@ impl FileLoader<'_, '_> {
         if rest.marked || (torn > 0 && self.marked_later()?) {
             return Err(self.damage(offset, problem).into());
         }
+        // Never acknowledged as durable, so cutting it loses nothing that was promised.
         self.found.recovery.cut_bytes += torn;
         self.found.bytes -= reader.window.length() - offset;
         self.found.cuts.push((self.at, offset));

@@ -67,7 +67,7 @@ pub async fn a_release_frees_both_sides(store: Store) {
     assert!(!scope.exists(&SEAT_OF.key()).await.unwrap() && !scope.exists(&GUEST_ON.key()).await.unwrap());
 }
 
-pub async fn half_a_claim_counts_for_nobody_and_is_in_the_way(store: Store) {
+pub async fn half_a_claim_belongs_to_no_owner_and_blocks_others(store: Store) {
     let scope = store.scope(Realm::new());
     half(&scope, SEAT_OF.key(), 1, 10).await;
     half(&scope, GUEST_ON.key(), 20, 2).await;
@@ -75,7 +75,7 @@ pub async fn half_a_claim_counts_for_nobody_and_is_in_the_way(store: Store) {
     assert_eq!(take(&scope, 1, 30).await, Take::LeftHas(10));
     assert_eq!(take(&scope, 3, 20).await, Take::RightHeldBy(2));
     assert_eq!(scope.transact(|tx| seats().held(tx)).await, Ok(vec![20]), "what is in the way");
-    // Nobody says that seat 10 is taken.
+    // No record says that seat 10 is taken.
     assert_eq!(take(&scope, 3, 10).await, Take::Taken);
     // Now the half of guest 1 can never be whole.
     assert_eq!(take(&scope, 1, 30).await, Take::Taken);

@@ -110,7 +110,7 @@ pub async fn an_external_marker_counts_and_can_be_adopted(store: Store) {
     let in_a_minute = store.now().await.unwrap() + 60_000;
     external(&scope, 1, 8, Expiry::At(in_a_minute)).await;
     assert!(remaining(&scope, 1, 8).await.unwrap() <= Duration::from_secs(60));
-    // Nothing knows whose they are until somebody looks.
+    // Their owner is unknown until the first read.
     assert_eq!(scope.transact(|tx| of(1).clear_all(tx)).await, Ok(ClearResult { count: 0, more: false }));
     for skill in [7, 8] {
         assert_eq!(scope.transact(move |tx| of(1).adopt(tx, &skill)).await, Ok(true));

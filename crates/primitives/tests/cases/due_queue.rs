@@ -243,8 +243,8 @@ pub async fn a_driver_follows_the_engines_clock() {
     let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
     let scope = Store::new(Arc::new(engine)).scope(Realm::new());
     set(&scope, 7, 1_000_500).await;
-    let (seen, errors) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
-    let (noted, counted) = (seen.clone(), errors.clone());
+    let (found, errors) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+    let (noted, counted) = (found.clone(), errors.clone());
     let handler = move |tx: &mut Tx<'_, Realm>, what: &u32, at: i64| {
         noted.lock().unwrap().push((at, tx.now()));
         DueQueue::new(DUE.key()).set(tx, what, at + 500)
@@ -259,18 +259,18 @@ pub async fn a_driver_follows_the_engines_clock() {
     let task = tokio::spawn(serve.until(async { drop(stopped.await) }));
     for (advance, calls) in [(499, 0), (1, 1), (499, 1), (1, 2), (1_200, 4)] {
         clock.advance(advance);
-        while seen.lock().unwrap().len() < calls {
+        while found.lock().unwrap().len() < calls {
             tokio::task::yield_now().await;
         }
         // The driver looks again and finds nothing: after some of its turns no more has happened.
         tokio::time::sleep(Duration::from_millis(10)).await;
-        assert_eq!(seen.lock().unwrap().len(), calls);
+        assert_eq!(found.lock().unwrap().len(), calls);
     }
     drop(stop);
     assert_eq!(task.await.unwrap(), ServeReport { handled: 4, failed: 0 });
-    let seen = seen.lock().unwrap().clone();
+    let found = found.lock().unwrap().clone();
     assert_eq!(
-        seen,
+        found,
         [(1_000_500, 1_000_500), (1_001_000, 1_001_000), (1_001_500, 1_002_200), (1_002_000, 1_002_200)]
     );
     assert_eq!(errors.load(Ordering::SeqCst), 0);

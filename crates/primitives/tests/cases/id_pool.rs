@@ -94,7 +94,7 @@ impl Things {
         self.scope.transact(transaction).await.unwrap();
     }
 
-    /// Removes a thing as somebody does who does not know the pool.
+    /// Removes a thing by a client that does not know the pool.
     async fn lose(&self, id: u32) {
         assert_eq!(self.scope.del(&THING.key(id)).await, Ok(true));
     }
@@ -190,15 +190,15 @@ async fn take_at_once(takers: Vec<Things>) {
             ids
         }));
     }
-    let mut held = Vec::new();
+    let mut taken = Vec::new();
     for taker in running {
-        held.extend(taker.await.unwrap());
+        taken.extend(taker.await.unwrap());
     }
     let free = things.free().await;
-    let all: HashSet<u32> = held.iter().chain(&free).copied().collect();
+    let all: HashSet<u32> = taken.iter().chain(&free).copied().collect();
     assert_eq!(
-        (held.len(), all.len()),
-        (10 * count, held.len() + free.len()),
+        (taken.len(), all.len()),
+        (10 * count, taken.len() + free.len()),
         "an id is held twice, or held and free"
     );
 }

@@ -79,7 +79,7 @@ fn ids(listing: &Listing<Sheep>) -> Vec<u32> {
     listing.living.iter().map(|sheep| sheep.id).collect()
 }
 
-/// A write as somebody does it who knows no index.
+/// A write by a client that does not know the index.
 async fn external<F: Family<Partition = Realm>>(scope: &Scope<Realm>, key: Key<F>, write: Write) {
     let raw = Bytes::from(key.to_text(scope.store().key_layout(), scope.partition()));
     let transaction = move |tx: &mut Tx<'_, Realm>| tx.raw_write(raw.clone(), write.clone());
@@ -110,7 +110,7 @@ pub async fn stale_entries_are_not_listed_and_are_pruned(store: Store) {
         bring(&scope, id, 7).await;
     }
     external(&scope, SHEEP.key(2), Write::Del).await;
-    // Went to another meadow, as somebody does it who forgets the index.
+    // Moved to another meadow by a client that forgets the index.
     scope.put(&SHEEP.key(4), sheep(4, 8)).await.unwrap();
     external(&scope, MEADOW.key(7), Write::SAdd(vec![Bytes::from_static(b"no number")])).await;
 
@@ -157,18 +157,18 @@ pub async fn an_index_of_any_size_is_read_in_pages(store: Store) {
     for id in (0..1_200).step_by(8) {
         external(&scope, SHEEP.key(id), Write::Del).await;
     }
-    let (mut seen, mut pruned, mut pages, mut from) = (Vec::new(), 0, 0, None);
+    let (mut found, mut pruned, mut pages, mut from) = (Vec::new(), 0, 0, None);
     loop {
         let page = index::page::<ByMeadow>(&scope, &MEADOW.key(7), from, 100).await.unwrap();
-        seen.extend(ids(&page.listing));
+        found.extend(ids(&page.listing));
         (pruned, pages, from) = (pruned + page.listing.pruned, pages + 1, page.next);
         if from.is_none() {
             break;
         }
     }
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!(seen, (0..1_200).filter(|id| id % 8 != 0).collect::<Vec<_>>());
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found, (0..1_200).filter(|id| id % 8 != 0).collect::<Vec<_>>());
     assert!(pruned == 150 && pages > 1, "{pruned} pruned on {pages} pages");
 }
 
@@ -192,7 +192,7 @@ pub async fn an_id_that_comes_back_is_not_pruned(store: Store) {
 }
 
 /// Everything of a realm of one's own: other cases sweep the same store.
-pub async fn a_sweep_mends_what_nobody_reads(store: Store) {
+pub async fn a_sweep_repairs_what_is_never_read(store: Store) {
     let scope = store.scope(Realm::new());
     for from in (0..400).step_by(100) {
         scope.transact(move |tx| (from..from + 100).try_for_each(|id| put(tx, &sheep(id, 7)))).await.unwrap();

@@ -38,7 +38,7 @@ async fn acquire(scope: &Scope<Realm>, holder: &str) -> Acquisition {
 async fn granted(scope: &Scope<Realm>, holder: &str) -> i64 {
     match acquire(scope, holder).await {
         Acquisition::Granted { epoch, .. } => epoch,
-        held => panic!("{holder}: {held:?}"),
+        other => panic!("{holder}: {other:?}"),
     }
 }
 

@@ -27,7 +27,7 @@ partition! {
 }
 
 impl Realm {
-    /// One that nobody else uses.
+    /// One that no other test uses.
     pub fn new() -> Realm {
         Realm(Uuid::new_v4())
     }

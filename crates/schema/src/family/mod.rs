@@ -8,7 +8,7 @@ use crate::{declaration::Declaration, kind::Kind, layout::KeyLayout, partition::
 
 /// A declared key family. Implemented by [`family!`](crate::family!) only.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no key family",
+    message = "`{Self}` is not a key family",
     note = "key families are declared with `family!`"
 )]
 pub trait Family: Copy + Send + Sync + 'static {
@@ -27,7 +27,7 @@ pub trait Family: Copy + Send + Sync + 'static {
     fn parse(layout: &KeyLayout, raw: &[u8]) -> Option<(Option<Self::Partition>, Key<Self>)> {
         let (tag, name) = layout.strip(raw)?;
         let cut = Self::DECLARATION.cut(name)?;
-        // A key whose tag and pattern disagree was not laid out by us: it is no key of this family.
+        // A key whose tag and pattern disagree was not laid out by us: it is not a key of this family.
         if tag.is_some() && cut.partition.is_some() && tag != cut.partition {
             return None;
         }

@@ -1,4 +1,4 @@
-//! An index of something that is no family.
+//! An index of something that is not a family.
 
 use emberkeep_schema::*;
 

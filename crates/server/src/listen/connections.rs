@@ -5,11 +5,9 @@
 //! clients. Failed accepts, for example without a free file descriptor, are counted, and logged at most once
 //! in a while.
 
-use crate::limits::ACCEPT_LOGGED_EVERY;
+use crate::limits::{ACCEPT_LOGGED_EVERY, ACCEPT_RETRY};
 use crate::metrics::Metrics;
 use crate::security::client_ip::{TrustedProxies, rate_limit_key};
-use axum::extract::connect_info::Connected;
-use axum_server::{AddrListener, Address};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
@@ -107,42 +105,22 @@ pub(super) struct LimitedListener {
     pub(super) connections: Arc<Connections>,
 }
 
-/// The address of a peer, and of the listener.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(SocketAddr);
-
-impl Address for Peer {
-    type Stream = (TcpStream, Permit);
-    type Listener = LimitedListener;
-}
-
-impl Connected<Peer> for SocketAddr {
-    fn connect_info(peer: Peer) -> SocketAddr {
-        peer.0
-    }
-}
-
-impl AddrListener<(TcpStream, Permit), Peer> for LimitedListener {
-    async fn bind_to(_: Peer) -> io::Result<LimitedListener> {
-        // The server is only ever given a listener, because binding here could not set the limits.
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    async fn accept_stream(&self) -> io::Result<((TcpStream, Permit), Peer)> {
+impl LimitedListener {
+    /// The next connection within the limits. Accepts go on after an error: a free file descriptor comes back.
+    pub(super) async fn accept(&self) -> (TcpStream, Permit, SocketAddr) {
         loop {
-            let (stream, peer) = self
-                .listener
-                .accept()
-                .await
-                .inspect_err(|error| self.connections.record_accept_error(error))?;
-            if let Some(permit) = self.connections.acquire(peer) {
-                return Ok(((stream, permit), Peer(peer)));
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    if let Some(permit) = self.connections.acquire(peer) {
+                        return (stream, permit, peer);
+                    }
+                }
+                Err(error) => {
+                    self.connections.record_accept_error(&error);
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                }
             }
         }
-    }
-
-    fn get_local_addr(&self) -> io::Result<Peer> {
-        self.listener.local_addr().map(Peer)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The listener with optional TLS, background tasks, and graceful shutdown.
 
+mod accept;
 mod connections;
-mod first_byte_timeout;
 mod reload;
 mod settings;
+mod stream;
+mod tls;
 
 pub use settings::{ListenError, Settings, Timeouts, Tls};
 
@@ -16,27 +18,24 @@ use crate::security::client_ip::TrustedProxies;
 use crate::security::cors::AllowedOrigins;
 use crate::state::{AccessPolicy, AppState};
 use crate::supervise::supervise;
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
-use axum_server::{Handle, Server};
-use connections::{ConnectionLimits, Connections, LimitedListener, Peer};
+use accept::Acceptor;
+use connections::{ConnectionLimits, Connections, LimitedListener};
 use emberkeep_hot::Store;
-use first_byte_timeout::FirstByteTimeout;
-use hyper_util::rt::TokioTimer;
-use reload::{CertificateFiles, ReloadableFiles, TokenFile, watch};
+use reload::{CertificateFiles, ReloadableFiles, TokenFile};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, Notify};
-use tokio::task::{JoinError, JoinHandle};
+use std::time::Instant;
+use tokio::sync::{Mutex, Notify, watch};
+use tokio::task::JoinHandle;
 
 /// A running server.
 pub struct Listening {
     address: SocketAddr,
-    handle: Handle<Peer>,
+    stop: watch::Sender<()>,
     /// `None` once it has failed.
-    serving: Option<JoinHandle<io::Result<()>>>,
+    serving: Option<JoinHandle<()>>,
     /// File reload, room signals and key counts. They end with the server.
     background: [JoinHandle<()>; 3],
     reload: Arc<Notify>,
@@ -46,14 +45,14 @@ pub struct Listening {
 impl Settings {
     /// Refuses what [`listen`] would refuse, without listening: reads the files of tokens and certificate,
     /// the origins and the networks. Only the address is not tried.
-    pub async fn check(&self) -> Result<(), ListenError> {
-        read(self).await.map(drop)
+    pub fn check(&self) -> Result<(), ListenError> {
+        read(self).map(drop)
     }
 }
 
 /// Listens and serves until [`Listening::end`].
 pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
-    let (files, access) = read(settings).await?;
+    let (files, access) = read(settings)?;
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
@@ -67,15 +66,20 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
         ConnectionLimits { total: settings.connections_max, per_address: settings.connections_per_address };
     let connections = Connections::new(limits, trusted_proxies, app.metrics.clone());
     let listener = LimitedListener { listener, connections };
-    let (handle, reload) = (Handle::new(), Arc::new(Notify::new()));
-    let tls = files.certificate.as_ref().map(CertificateFiles::config);
-    let serving = serve(listener, tls, &app, settings.timeouts.head, handle.clone());
+    let ((stop, stopped), reload) = (watch::channel(()), Arc::new(Notify::new()));
+    let acceptor = Acceptor {
+        router: routes::router(app.clone()),
+        tls: files.certificate.as_ref().map(CertificateFiles::config),
+        head_timeout: settings.timeouts.head,
+        stop: stopped,
+    };
+    let serving = Some(tokio::spawn(acceptor.serve(listener)));
     let background = spawn_background(&app, files, &reload);
-    Ok(Listening { address, handle, serving: Some(serving), background, reload, app })
+    Ok(Listening { address, stop, serving, background, reload, app })
 }
 
 /// What the settings name: the files, and who may call.
-async fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), ListenError> {
+fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), ListenError> {
     let token_file = settings.tokens.as_deref().map(TokenFile::open).transpose()?;
     let tokens = match &token_file {
         Some(file) => file.tokens(),
@@ -96,59 +100,19 @@ async fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), Li
         missing_rooms_per_minute: settings.missing_rooms_per_minute,
         body_timeout: settings.timeouts.body,
     };
-    let certificate = match &settings.tls {
-        Some(files) => Some(CertificateFiles::open(files).await?),
-        None => None,
-    };
+    let certificate = settings.tls.as_ref().map(CertificateFiles::open).transpose()?;
     Ok((ReloadableFiles { tokens: token_file, certificate }, access))
 }
 
 /// Starts the background tasks.
 fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 3] {
-    let (files, reload) = (Arc::new(Mutex::new(files)), reload.clone());
+    let (files, notified) = (Arc::new(Mutex::new(files)), reload.clone());
     let (hubs, store, metrics) = (app.hubs.clone(), app.store.clone(), app.metrics.clone());
     [
-        supervise("files", app.metrics.clone(), move || watch(files.clone(), reload.clone())),
+        supervise("files", app.metrics.clone(), move || reload::watch(files.clone(), notified.clone())),
         supervise("rooms", app.metrics.clone(), move || hubs.clone().listen()),
         supervise("keys", app.metrics.clone(), move || key_counts::run(store.clone(), metrics.clone())),
     ]
-}
-
-fn serve(
-    listener: LimitedListener,
-    tls: Option<RustlsConfig>,
-    app: &AppState,
-    head_timeout: Duration,
-    handle: Handle<Peer>,
-) -> JoinHandle<io::Result<()>> {
-    let service = routes::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let server = Server::<Peer>::from_listener(listener).handle(handle);
-    match tls {
-        None => tokio::spawn(bounded(server, head_timeout).serve(service)),
-        Some(tls) => {
-            let server = server.acceptor(RustlsAcceptor::new(tls));
-            tokio::spawn(bounded(server, head_timeout).serve(service))
-        }
-    }
-}
-
-/// Limits memory and idle time of each connection.
-fn bounded<A>(server: Server<Peer, A>, head_timeout: Duration) -> Server<Peer, FirstByteTimeout<A>> {
-    let mut server =
-        server.map(|inner| FirstByteTimeout { inner, wait: head_timeout.min(FIRST_HEAD_TIMEOUT) });
-    let builder = server.http_builder();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(HEAD_BYTES_MAX);
-    // An idle HTTP/2 connection stays open for as long as its peer answers pings.
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(head_timeout)
-        .keep_alive_timeout(head_timeout)
-        .max_concurrent_streams(HTTP2_STREAMS_MAX)
-        .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
-        .max_header_list_size(HEAD_BYTES_MAX as u32);
-    server
 }
 
 impl Listening {
@@ -170,17 +134,17 @@ impl Listening {
     /// Waits until the listener fails. Pending while it works.
     pub async fn failed(&mut self) -> io::Error {
         let Some(serving) = &mut self.serving else { return std::future::pending().await };
-        let outcome = flatten(serving.await);
+        let outcome = serving.await;
         self.serving = None;
-        outcome.err().unwrap_or_else(|| io::Error::other("it ended without a shutdown"))
+        outcome.map_or_else(io::Error::other, |()| io::Error::other("it ended without a shutdown"))
     }
 
     /// Graceful shutdown: refuses new connections, waits for requests in flight, and closes the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
         self.app.hubs.shutdown();
-        self.handle.graceful_shutdown(Some(SHUTDOWN_GRACE));
+        self.stop.send_replace(());
         if let Some(serving) = self.serving.take()
-            && let Err(error) = flatten(serving.await)
+            && let Err(error) = serving.await
         {
             tracing::error!("the listener failed: {error}");
         }
@@ -196,10 +160,6 @@ impl Listening {
             tokio::time::sleep(SOCKETS_COUNTED_EVERY).await;
         }
     }
-}
-
-fn flatten(task: Result<io::Result<()>, JoinError>) -> io::Result<()> {
-    task.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! is usable; until then the old content stays in use. Each error is logged once.
 
 use super::settings::{ListenError, Tls};
+use super::tls::TlsConfig;
 use crate::auth::{self, Entry, FileError, Tokens};
 use crate::limits::FILES_CHECKED_EVERY;
-use axum_server::tls_rustls::RustlsConfig;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl TokenFile {
 /// Certificate and key.
 pub(super) struct CertificateFiles {
     files: Tls,
-    config: RustlsConfig,
+    config: TlsConfig,
     /// The content in use.
     current: (Vec<u8>, Vec<u8>),
     last_error: LastError,
@@ -109,7 +109,7 @@ pub(super) struct CertificateFiles {
 
 impl CertificateFiles {
     /// Reads the files for the first time.
-    pub(super) async fn open(files: &Tls) -> Result<CertificateFiles, ListenError> {
+    pub(super) fn open(files: &Tls) -> Result<CertificateFiles, ListenError> {
         // Fails if the process has already installed a provider, which then stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let unusable = |error| ListenError::Tls {
@@ -118,28 +118,26 @@ impl CertificateFiles {
             error,
         };
         let current = files.read().map_err(unusable)?;
-        let (certificate, key) = current.clone();
-        let config = RustlsConfig::from_pem(certificate, key).await.map_err(unusable)?;
+        let config = TlsConfig::from_pem(&current.0, &current.1).map_err(unusable)?;
         Ok(CertificateFiles { files: files.clone(), config, current, last_error: LastError::default() })
     }
 
     /// The listener's configuration; it changes with the files.
-    pub(super) fn config(&self) -> RustlsConfig {
+    pub(super) fn config(&self) -> TlsConfig {
         self.config.clone()
     }
 
-    async fn check(&mut self) -> Outcome {
-        let reloaded = self.reload().await;
+    fn check(&mut self) -> Outcome {
+        let reloaded = self.reload();
         self.last_error.report(reloaded)
     }
 
-    async fn reload(&mut self) -> io::Result<bool> {
+    fn reload(&mut self) -> io::Result<bool> {
         let found = self.files.read()?;
         if found == self.current {
             return Ok(false);
         }
-        let (certificate, key) = found.clone();
-        self.config.reload_from_pem(certificate, key).await?;
+        self.config.replace(&found.0, &found.1)?;
         self.current = found;
         Ok(true)
     }
@@ -166,7 +164,7 @@ pub(super) async fn watch(files: Arc<Mutex<ReloadableFiles>>, now: Arc<Notify>) 
             log("tokens", file.check());
         }
         if let Some(certificate) = files.certificate.as_mut() {
-            log("certificate", certificate.check().await);
+            log("certificate", certificate.check());
         }
     }
 }
@@ -237,23 +235,23 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_bad_certificate_leaves_the_old_one() {
+    #[test]
+    fn a_bad_certificate_leaves_the_old_one() {
         let Some(first) = require(Certificates::make()) else { return };
         let second = Certificates::make().unwrap();
         let files = Tls { certificate: first.path("server.pem"), key: first.path("server.key") };
-        let mut watched = CertificateFiles::open(&files).await.unwrap();
-        let old = watched.config().get_inner();
-        let is_old = |watched: &CertificateFiles| Arc::ptr_eq(&old, &watched.config().get_inner());
+        let mut watched = CertificateFiles::open(&files).unwrap();
+        let old = watched.config().current();
+        let is_old = |watched: &CertificateFiles| Arc::ptr_eq(&old, &watched.config().current());
         std::fs::write(&files.certificate, "no certificate").unwrap();
-        assert!(matches!(watched.check().await, Outcome::Unusable(_)));
-        assert_eq!(watched.check().await, Outcome::Unchanged, "an error is reported once");
+        assert!(matches!(watched.check(), Outcome::Unusable(_)));
+        assert_eq!(watched.check(), Outcome::Unchanged, "an error is reported once");
         // A certificate whose key has not arrived yet.
         std::fs::copy(second.path("server.pem"), &files.certificate).unwrap();
-        assert!(matches!(watched.check().await, Outcome::Unusable(_)));
+        assert!(matches!(watched.check(), Outcome::Unusable(_)));
         assert!(is_old(&watched));
         std::fs::copy(second.path("server.key"), &files.key).unwrap();
-        assert_eq!(watched.check().await, Outcome::Replaced);
+        assert_eq!(watched.check(), Outcome::Replaced);
         assert!(!is_old(&watched));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum Refusal {
 }
 
 pub(crate) fn check(origins: &AllowedOrigins, request: &Request) -> Result<(), Refusal> {
-    // HTTP/2 names the host in the request's URI, HTTP/1 in a header. Browsers always send one of them.
+    // A client may name the host in the request's URI, too, as to a proxy. Each name must be local.
     let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
     let headers = || request.headers().get_all(HOST).iter().map(HeaderValue::as_bytes);
     let hosts = || authority.into_iter().chain(headers());

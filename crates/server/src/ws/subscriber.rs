@@ -174,7 +174,7 @@ impl Subscriber {
         match recorded.entry.event.audience() {
             Audience::Everyone => true,
             Audience::Device(device) => *device == self.device,
-            Audience::Nobody => false,
+            Audience::None => false,
         }
     }
 }

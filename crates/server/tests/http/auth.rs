@@ -67,14 +67,14 @@ async fn every_route_asks_for_the_role_that_the_document_names() {
 
 async fn check_role(server: &Server, tokens: &Tokens, example: &Example<'_>, needed: Role) {
     assert_eq!(example.operation["security"], serde_json::json!([{"token": []}]), "{example}");
-    let nobody = example.send(server).await;
-    assert_eq!(nobody.problem(401), "unauthorized", "{example}");
-    assert_eq!(nobody.header("www-authenticate"), Some("Bearer"));
+    let anonymous = example.send(server).await;
+    assert_eq!(anonymous.problem(401), "unauthorized", "{example}");
+    assert_eq!(anonymous.header("www-authenticate"), Some("Bearer"));
     let stranger = example.request(server).token("ek_unknown").send().await;
     assert_eq!(stranger.problem(401), "unauthorized", "{example}");
-    for (held, token) in &tokens.tokens {
+    for (role, token) in &tokens.tokens {
         let answer = example.request(server).token(token.reveal()).send().await;
-        if *held >= needed {
+        if *role >= needed {
             assert!(!matches!(answer.status, 401 | 403), "{example}: {}", answer.text());
         } else {
             assert_eq!(answer.problem(403), "forbidden", "{example}");

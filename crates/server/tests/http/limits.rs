@@ -160,21 +160,14 @@ async fn unfinished_bodies_are_bounded_in_sum() {
 }
 
 #[tokio::test]
-async fn a_connection_of_http_2_has_few_streams_and_small_windows() {
+async fn a_connection_of_http_2_is_closed_at_once() {
     let server = Server::open().await;
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     // The preface, and settings without any.
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
-    let mut head = [0; 9];
-    timeout(SOON, stream.read_exact(&mut head)).await.expect("settings in time").unwrap();
-    assert_eq!(head[3], 4, "the first frame is settings");
-    let mut settings = vec![0; usize::from(u16::from_be_bytes([head[1], head[2]]))];
-    stream.read_exact(&mut settings).await.unwrap();
-    let of = |id: u16| {
-        let found = settings.chunks_exact(6).find(|six| six[..2] == id.to_be_bytes());
-        found.map(|six| u32::from_be_bytes([six[2], six[3], six[4], six[5]]))
-    };
-    assert_eq!(of(3), Some(HTTP2_STREAMS_MAX), "streams at the same time");
-    assert!(of(4).unwrap_or(65_535) <= HTTP2_STREAM_WINDOW_BYTES, "window of a stream");
-    assert_eq!(of(6), Some(HEAD_BYTES_MAX as u32), "bytes of a head");
+    let mut answer = Vec::new();
+    // The client learns it from the closed connection; a reset is one, too.
+    let _ = timeout(SOON, stream.read_to_end(&mut answer)).await.expect("the connection is closed");
+    assert!(!answer.starts_with(b"\0"), "a frame of HTTP/2: {answer:?}");
+    assert_eq!(server.get("/healthz").await.status, 200);
 }

@@ -93,21 +93,21 @@ async fn a_long_field_is_listed_in_pages_and_destroyed() {
     for _ in 0..25 {
         spawn(&server).await;
     }
-    let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+    let (mut found, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
         let page = server.get(&format!("{FIELD}/monsters?limit=10{cursor}")).await.json(200);
         let monsters = page["monsters"].as_array().unwrap();
         assert!(monsters.len() <= 10, "{}", monsters.len());
-        seen.extend(monsters.iter().map(|monster| monster["uniqueId"].as_u64().unwrap()));
+        found.extend(monsters.iter().map(|monster| monster["uniqueId"].as_u64().unwrap()));
         pages += 1;
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!((seen.len(), pages), (25, 3));
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!((found.len(), pages), (25, 3));
     assert_eq!(server.get(&format!("{FIELD}/monsters?limit=0")).await.problem(422), "invalid");
     assert_eq!(server.get(&format!("{FIELD}/monsters?limit=1001")).await.problem(422), "invalid");
     assert_eq!(server.get(&format!("{FIELD}/monsters?cursor=nonsense")).await.problem(422), "invalid");

@@ -99,16 +99,16 @@ async fn reactors_are_listed_by_field_by_name_and_all() {
     let count = |list: Value| list["reactors"].as_array().unwrap().len();
     assert_eq!(count(server.get(&format!("{FIELD}/reactors")).await.json(200)), 12);
     assert_eq!(count(server.get(&format!("{FIELD}/reactors?name=crate")).await.json(200)), 6);
-    let (mut seen, mut cursor) = (0, String::new());
+    let (mut found, mut cursor) = (0, String::new());
     loop {
         let page = server.get(&format!("/v1/tenants/{TENANT}/reactors?limit=5{cursor}")).await.json(200);
-        seen += count(page.clone());
+        found += count(page.clone());
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    assert_eq!(seen, 12);
+    assert_eq!(found, 12);
     let other = server.get("/v1/tenants/00000000-0000-0000-0000-000000000001/reactors").await.json(200);
     assert_eq!(other["reactors"], json!([]), "another tenant's are not there");
 

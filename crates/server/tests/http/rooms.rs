@@ -99,7 +99,7 @@ async fn a_whole_game_is_played() {
     assert!(closes["closes_at"].as_i64() > Some(0));
     assert_eq!(room.post("/settle", json!({})).await.json(200)["next_deadline"], closes["closes_at"]);
     assert_eq!(room.act("POST", "/votes", &two, vote("two", "lee")).await.json(200)["closed"], true);
-    assert_eq!(room.state("").await["game"]["revealed"], Value::Null, "nobody sees it before it is shown");
+    assert_eq!(room.state("").await["game"]["revealed"], Value::Null, "hidden before it is shown");
     assert_eq!(room.lead("POST", "/reveal", None).await.status, 204);
     assert_eq!(room.state("").await["scores"], json!({"ann": 1, "ben": 0}));
     let mut calls = 0;
@@ -177,7 +177,7 @@ async fn events_are_sent_to_those_whom_they_concern() {
     let master = own;
     let last = room.state(&format!("/events?after={}", master["last"])).await;
     assert_eq!(last["events"], json!([]));
-    // Somebody who knows of more than there is, as after a failover, is not told that the room is gone.
+    // A client that knows of more events than there are, as after a failover, gets no error that the room is gone.
     let beyond = room.state(&format!("/events?after={}", master["last"].as_u64().unwrap() + 5)).await;
     assert_eq!((&beyond["events"], &beyond["missed"]), (&json!([]), &json!(5)));
 }
@@ -254,7 +254,7 @@ async fn a_players_own_id_is_found_where_the_answer_says() {
 }
 
 #[tokio::test]
-async fn nobody_learns_whether_a_device_has_a_player_without_its_token() {
+async fn whether_a_device_has_a_player_is_shown_only_with_its_token() {
     let server = Server::open().await;
     let room = Room::create(&server).await;
     room.lead("POST", "/setup", Some(setup())).await;

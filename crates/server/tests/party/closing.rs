@@ -143,7 +143,7 @@ async fn a_device_that_lost_its_player_while_it_was_away_is_notified() {
     let message = ann.next().await.unwrap();
     assert_eq!(message["type"], "SLOT_INVALIDATED", "{message}");
     assert_eq!(message["payload"], json!({ "player_id": "p1", "reason": "claims_reset" }));
-    // Who has a player again is not told of an older loss.
+    // A device that has a player again is not notified of an older loss.
     ann.ask("TAKE_PLAYER", json!({ "player_id": "p2" }), &["TAKE_PLAYER_OK"]).await;
     let mut again = Phone::join(server.address(), "ann", &code, None).await;
     assert_eq!(again.state["my_player_id"], "p2");

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(super) enum BackgroundTask {
     /// Runs the ticks of effects that are due.
     Effects,
-    /// Hands out drops that are due.
+    /// Delivers drops that are due.
     Drops,
     /// Gives drop timers to friendly monsters.
     Friends,

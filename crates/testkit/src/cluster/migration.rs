@@ -61,7 +61,7 @@ impl<'a> SlotMigration<'a> {
         while self.move_keys(100) > 0 {}
         let id = self.id(self.to);
         // The target first: should anything go wrong between, it is better that two claim the slot
-        // than that nobody does.
+        // than that no node does.
         self.set_slot(self.to, "NODE", &id);
         self.set_slot(self.from, "NODE", &id);
         for range in 0..self.cluster.ranges() {

@@ -23,7 +23,7 @@ use view::View;
 
 /// Normally 2 s: nodes wait that long before they trust each other.
 const READY_MAX: Duration = Duration::from_secs(30);
-/// Somebody may take a port between the look and the start; every node is a chance for that.
+/// Another process may take a port between the check and the start; every node is a chance for that.
 const START_TRIES_MAX: usize = 5;
 
 /// A running cluster; all its nodes are killed and waited for on drop.

@@ -50,7 +50,7 @@ impl Clock {
     }
 }
 
-/// Takes in new waiters and wakes those whose time has come, until nobody can arrive any more.
+/// Takes in new waiters and wakes those whose time has come, until no waiter can arrive any more.
 fn keep_time(arrivals: &Receiver<Waiter>) {
     let mut waiting: BinaryHeap<Reverse<Waiter>> = BinaryHeap::new();
     loop {

@@ -5,7 +5,7 @@
 
 /// The length of the first whole request in `bytes`, or `None` while it is incomplete.
 ///
-/// What is no RESP at all is taken as it comes, as one request.
+/// Bytes that are not RESP count as one request.
 pub(super) fn first_request(bytes: &[u8]) -> Option<usize> {
     if bytes.is_empty() {
         return None;

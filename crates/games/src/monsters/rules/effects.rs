@@ -288,7 +288,7 @@ mod tests {
             let seconds = if n == 7 { 1 } else { 5 };
             apply(&mut monster, effect(n as u128, &format!("S{n}"), seconds)).unwrap();
         }
-        // Nobody has run what is due: one of them ended a second ago.
+        // What is due was not run yet: one of them ended a second ago.
         let mut late = effect(999, "ONE MORE", 5);
         late.created_at_ms += 2_000;
         assert_eq!(ids(apply(&mut monster, late.clone()).unwrap()), [7]);

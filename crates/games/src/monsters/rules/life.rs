@@ -143,8 +143,8 @@ mod tests {
         assert!(release_control(&mut monster, CharacterId(2)));
         assert!(!release_control(&mut monster, CharacterId(2)));
         assert!(!release_control(&mut monster, CharacterId(0)));
-        let nobody = control(&mut monster, CharacterId(0)).unwrap_err();
-        assert!(matches!(nobody, Error::Invalid { what: "controller", .. }), "{nobody:?}");
+        let refused = control(&mut monster, CharacterId(0)).unwrap_err();
+        assert!(matches!(refused, Error::Invalid { what: "controller", .. }), "{refused:?}");
     }
 
     #[test]

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(next_due_ms(&monster), Some(START + 300));
         assert_eq!(advance(&mut monster, START + 299), Advance::default());
         assert_eq!(counts(&advance(&mut monster, START + 310)), [(1, 3)]);
-        // By whole intervals, not from when somebody came.
+        // By whole intervals, not from the time of the call.
         assert_eq!(next_due_ms(&monster), Some(START + 600));
         assert_eq!(advance(&mut monster, START + 310), Advance::default());
         let late = advance(&mut monster, START + 5_000);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// However often and however late somebody comes, the same ticks are run.
+        /// However often and however late it is called, the same ticks are run.
         #[test]
         fn ticks_do_not_depend_on_who_comes_when(
             duration in 1u64..5_000, interval in 1u64..700, pauses in prop::collection::vec(0i64..900, 1..40),

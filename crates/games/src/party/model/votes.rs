@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vote_that_cannot_be_read_chooses_nobody() {
+    fn a_vote_that_cannot_be_read_chooses_no_sender() {
         let ids = |text: &str| Selections::decode(text.as_bytes()).unwrap();
         assert_eq!(ids(r#"["s1","s2"]"#).len(), 2);
         for text in ["", "{}", "null", "[1]", "s1", r#"["s1""#] {

@@ -54,7 +54,7 @@ use std::sync::Arc;
 ///     players: vec![SetupPlayer::new(ann.clone(), "Ann"), SetupPlayer::new(ben.clone(), "Ben")],
 /// }).await?;
 ///
-/// // Each on a phone of their own. Nobody takes what is taken.
+/// // Each on a phone of their own. A player that is taken cannot be taken again.
 /// // An id is a random secret of its device; these are short so that they can be read.
 /// let [one, two] = ["phone-1", "phone-2"].map(|id| DeviceId::new(id).expect("a short word"));
 /// rooms.take_player(code, &one, &ann).await?;

@@ -46,7 +46,7 @@ use std::sync::atomic::AtomicU32;
 ///     [(0, vec![Event { next: 1, ..Event::default() }].into()), (1, vec![].into())].into_iter().collect();
 /// let a_box = reactors.create(tenant, request.clone()).await?;
 ///
-/// // Nobody puts a second one on top of it.
+/// // No second one can be created on its spot.
 /// let again = reactors.create(tenant, request.clone()).await;
 /// assert_eq!(again, Err(Error::SpotTaken { id: a_box.id }));
 ///

@@ -314,7 +314,7 @@ mod tests {
     fn a_time_that_a_transaction_reuses_is_shown_to_no_other() {
         let (mut cache, now) = (ReadCache::default(), Instant::now());
         let clock = Clock::new(Arc::new(ServerClock::new(0, Arc::default())));
-        clock.observe(1_000_000, now);
+        clock.observe(1_000_000_000, now);
         let reused = BodyTime { now_ms: 999_970, estimate_ms: 999_970 };
         let shown = |batch: &Batch| batch.time.map(|time| (time.now_ms, time.estimate_ms));
         let mut batch = Batch::new(now, 1);

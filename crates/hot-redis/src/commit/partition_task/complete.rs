@@ -55,7 +55,7 @@ pub(super) fn complete(task: &mut PartitionTask, completed: CompletedCommit) {
                 );
                 return not_executed(task, groups, waiting, &reason);
             }
-            let time_ms = answer.time_ms;
+            let time_ms = answer.time_us.map(|us| us / 1_000);
             Completion { task, begun, unconfirmed, time_ms }.answered(
                 answer,
                 groups,

@@ -65,12 +65,12 @@ fn money_moves_between_accounts_in_every_direction_and_none_is_lost() {
             let amount = choose(50) as i64;
             transaction(&engine, move |tx| {
                 let (from, to) = (key(format!("account:{from}")), key(format!("account:{to}")));
-                let held = number(tx, &from)?;
-                if from == to || held < amount {
+                let balance = number(tx, &from)?;
+                if from == to || balance < amount {
                     return Ok(());
                 }
                 let other = number(tx, &to)?;
-                put_number(tx, &from, held - amount)?;
+                put_number(tx, &from, balance - amount)?;
                 put_number(tx, &to, other + amount)
             })
             .unwrap();
@@ -88,24 +88,24 @@ fn reversed_orders_of_locks_end_and_a_reader_never_sees_a_transaction_in_the_mid
     let name = |n: i64| key(format!("k{n}"));
     in_parallel(6, |who| {
         for _ in 0..600 {
-            let seen = transaction(&engine, move |tx| {
+            let found = transaction(&engine, move |tx| {
                 let mut order: Vec<i64> = (0..KEYS).collect();
                 if who % 2 == 1 {
                     order.reverse();
                 }
-                let mut seen = Vec::new();
+                let mut found = Vec::new();
                 for n in &order {
-                    seen.push(number(tx, &name(*n))?);
+                    found.push(number(tx, &name(*n))?);
                 }
                 if who < 4 {
                     for n in order {
-                        put_number(tx, &name(n), seen[0] + 1)?;
+                        put_number(tx, &name(n), found[0] + 1)?;
                     }
                 }
-                Ok(seen)
+                Ok(found)
             })
             .unwrap();
-            assert!(seen.iter().all(|value| *value == seen[0]), "{seen:?}");
+            assert!(found.iter().all(|value| *value == found[0]), "{found:?}");
         }
     });
     assert_eq!(text(&engine, "k0").unwrap(), "2400");
@@ -119,7 +119,7 @@ fn a_lock_that_is_not_to_be_had_suspends_the_body_and_the_next_run_has_it() {
     let names: Vec<String> = (0..200).map(|n| format!("k{n}")).collect();
     let low = names.iter().find(|name| shard_of(name) < 20).unwrap().clone();
     let high = names.iter().find(|name| shard_of(name) > 40).unwrap().clone();
-    let held = engine.inner.shards[shard_of(&low)].lock();
+    let guard = engine.inner.shards[shard_of(&low)].lock();
     let runs = Arc::new(AtomicI64::new(0));
     let counted = runs.clone();
     thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn a_lock_that_is_not_to_be_had_suspends_the_body_and_the_next_run_has_it() {
             thread::yield_now();
         }
         thread::sleep(Duration::from_millis(20));
-        drop(held);
+        drop(guard);
         other.join().unwrap().unwrap();
     });
     assert_eq!(text(&engine, &low).as_deref(), Some("1"));

@@ -308,7 +308,7 @@ async fn with_always_what_was_answered_survives_a_loss_of_power() {
 }
 
 #[tokio::test]
-async fn with_always_nothing_is_told_that_the_disk_refused() {
+async fn with_always_nothing_is_acknowledged_that_the_disk_refused() {
     let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
     let engine = on(&disk, &clock).durability(Durability::Always).open().unwrap();
     let mut subscription = engine.subscribe(vec![bytes("c")], vec![]).await.unwrap();
@@ -323,7 +323,7 @@ async fn with_always_nothing_is_told_that_the_disk_refused() {
     assert_eq!(
         engine.get_local(b"n", &mut Vec::new()),
         None,
-        "the value is not on disk, so nobody may see it"
+        "the value is not on disk, so no reader may see it"
     );
     let asked = engine.read_many(vec![(key("n"), Read::Get)]).await;
     assert!(matches!(asked, Err(Error::JournalStopped { .. })), "{asked:?}");
@@ -352,7 +352,7 @@ fn last_entry() -> LogAppend {
 }
 
 #[tokio::test]
-async fn with_always_an_error_is_not_told_before_what_it_rests_on_is_on_disk() {
+async fn with_always_an_error_is_not_returned_before_what_it_rests_on_is_on_disk() {
     for (number, refused) in refused_bodies().into_iter().enumerate() {
         for broken in [false, true] {
             let (disk, clock) = (FaultDisk::new(), ManualClock::at(T0));
@@ -429,7 +429,7 @@ fn a_rewrite_that_panics_does_not_end_the_sweep() {
     until(&|| engine.is_empty());
     assert!(
         engine.inner.shards.iter().all(|shard| shard.lock().pending_copies.is_none()),
-        "nobody copies any more"
+        "no task copies any more"
     );
     set(&engine, "k", "after");
 }

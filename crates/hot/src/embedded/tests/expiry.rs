@@ -24,7 +24,7 @@ fn a_key_ends_after_its_millisecond_for_reads_scans_and_writes() {
     assert_eq!(read(&engine, "k", Read::ExpireTime), Reply::Int(-2));
     assert!(scan_keys::page(&engine.inner, None, b"*", 1_000).keys.is_empty());
     assert!(dump(&engine.inner).is_empty());
-    assert_eq!(engine.len(), 1, "nobody removed it yet");
+    assert_eq!(engine.len(), 1, "it was not removed yet");
 }
 
 #[test]

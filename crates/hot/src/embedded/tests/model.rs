@@ -29,8 +29,8 @@ impl Model {
 
     /// Applies one write; `false` = refused.
     fn apply(&mut self, key: &Bytes, write: &Write) -> bool {
-        let held = self.keys.get(key).cloned();
-        let (value, deadline) = match held {
+        let stored = self.keys.get(key).cloned();
+        let (value, deadline) = match stored {
             Some((value, deadline)) => (Some(value), deadline),
             None => (None, None),
         };
@@ -43,8 +43,8 @@ impl Model {
     }
 
     fn dump(&self) -> Vec<KeyDump> {
-        let records = self.keys.iter().map(|(key, (held, deadline))| {
-            let content = match held.clone() {
+        let records = self.keys.iter().map(|(key, (stored, deadline))| {
+            let content = match stored.clone() {
                 ModelValue::Text(text) => Content::Text(text),
                 ModelValue::Hash(map) => Content::Hash(map.into_iter().collect()),
                 ModelValue::Set(set) => Content::Set(set.into_iter().collect()),
@@ -61,8 +61,8 @@ impl Model {
     }
 }
 
-fn is_empty(held: &ModelValue) -> bool {
-    match held {
+fn is_empty(stored: &ModelValue) -> bool {
+    match stored {
         ModelValue::Text(_) => false,
         ModelValue::Hash(map) => map.is_empty(),
         ModelValue::Set(set) => set.is_empty(),
@@ -75,15 +75,15 @@ type State = (Option<ModelValue>, Option<i64>);
 
 fn after(value: Option<ModelValue>, deadline: Option<i64>, write: &Write) -> Option<State> {
     use Write::*;
-    let keep = |held: ModelValue| Some((Some(held), deadline));
+    let keep = |stored: ModelValue| Some((Some(stored), deadline));
     match (write, value) {
         (Set(text, Expiry::Keep), _) => keep(ModelValue::Text(text.clone())),
         (Set(text, Expiry::Never), _) => Some((Some(ModelValue::Text(text.clone())), None)),
         (Set(text, Expiry::At(at)), _) => Some((Some(ModelValue::Text(text.clone())), Some(*at))),
         (Del, _) => Some((None, None)),
-        (ExpireAt(at), Some(held)) => Some((Some(held), Some(*at))),
-        (ExpireAtIfNone(at), Some(held)) => Some((Some(held), deadline.or(Some(*at)))),
-        (Persist, Some(held)) => Some((Some(held), None)),
+        (ExpireAt(at), Some(stored)) => Some((Some(stored), Some(*at))),
+        (ExpireAtIfNone(at), Some(stored)) => Some((Some(stored), deadline.or(Some(*at)))),
+        (Persist, Some(stored)) => Some((Some(stored), None)),
         (IncrBy(by), None) => keep(ModelValue::Text(Bytes::from(by.to_string()))),
         (IncrBy(by), Some(ModelValue::Text(text))) => {
             let number: i64 = std::str::from_utf8(&text).ok()?.parse().ok()?;
@@ -96,8 +96,8 @@ fn after(value: Option<ModelValue>, deadline: Option<i64>, write: &Write) -> Opt
             map.extend(pairs.iter().cloned());
             keep(ModelValue::Hash(map))
         }
-        (HIncrBy(field, by), held @ (None | Some(ModelValue::Hash(_)))) => {
-            let mut map = if let Some(ModelValue::Hash(map)) = held { map } else { BTreeMap::new() };
+        (HIncrBy(field, by), stored @ (None | Some(ModelValue::Hash(_)))) => {
+            let mut map = if let Some(ModelValue::Hash(map)) = stored { map } else { BTreeMap::new() };
             let text = map.get(field).map_or("0", |text| std::str::from_utf8(text).unwrap());
             let number: i64 = text.parse().ok().filter(|number: &i64| number.to_string() == text)?;
             let sum = number.checked_add(*by)?;
@@ -122,8 +122,8 @@ fn after(value: Option<ModelValue>, deadline: Option<i64>, write: &Write) -> Opt
             map.extend(pairs.iter().cloned());
             keep(ModelValue::SortedSet(map))
         }
-        (ZIncrBy(member, by), held @ (None | Some(ModelValue::SortedSet(_)))) => {
-            let mut map = if let Some(ModelValue::SortedSet(map)) = held { map } else { BTreeMap::new() };
+        (ZIncrBy(member, by), stored @ (None | Some(ModelValue::SortedSet(_)))) => {
+            let mut map = if let Some(ModelValue::SortedSet(map)) = stored { map } else { BTreeMap::new() };
             let before = map.get(member).map_or(0.0, |score| score.get());
             map.insert(member.clone(), Score::new(before + by.get()).unwrap());
             keep(ModelValue::SortedSet(map))
@@ -296,7 +296,7 @@ proptest! {
         // A body that takes one key for two types is refused more strictly than Redis would.
         let two_types = |key: &RawKey, read: &Read| {
             let other = |write: &Write| write.kind().is_some_and(|kind| read.kind().is_some_and(|r| r != kind));
-            list.iter().any(|(held, write)| held == key && other(write))
+            list.iter().any(|(stored, write)| stored == key && other(write))
         };
         let reads: Vec<_> = reads.into_iter().filter(|(key, read)| !two_types(key, read)).collect();
         let asked = reads.clone();

@@ -171,7 +171,7 @@ fn parts_of_a_transaction() {
 
 #[test]
 #[ignore = "measures; run in release"]
-fn growth_pauses_nobody() {
+fn growth_pauses_no_caller() {
     let engine = Embedded::in_memory();
     let value = Bytes::from(vec![b'v'; 16]);
     let (mut longest, mut over) = (Duration::ZERO, 0);

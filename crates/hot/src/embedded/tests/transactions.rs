@@ -33,7 +33,7 @@ fn a_panic_is_an_error_and_releases_the_locks() {
 }
 
 #[test]
-fn a_body_that_starts_a_transaction_is_told_instead_of_waiting_for_itself() {
+fn a_body_that_starts_a_transaction_is_refused_instead_of_waiting_for_itself() {
     let (engine, _) = by_hand();
     let engine = Arc::new(engine);
     let inner = engine.clone();

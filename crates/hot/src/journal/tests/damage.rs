@@ -132,7 +132,7 @@ fn an_end_torn_at_any_byte_is_cut_there_and_writing_goes_on() {
 }
 
 #[test]
-fn a_torn_group_with_an_intact_record_behind_the_hole_is_cut_because_nobody_was_told() {
+fn a_torn_group_that_was_never_acknowledged_is_cut_also_before_an_intact_record() {
     let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
@@ -205,7 +205,7 @@ fn a_base_cut_at_any_byte_is_damage() {
 }
 
 #[test]
-fn told_to_cut_damage_everything_before_it_is_kept_and_the_rest_set_aside() {
+fn cutting_damage_keeps_everything_before_it_and_sets_the_rest_aside() {
     let files = written(9, true);
     let original = files.contents(Path::new(INCREMENT)).unwrap();
     for at in (0..original.len()).step_by(3) {
@@ -233,7 +233,7 @@ fn told_to_cut_damage_everything_before_it_is_kept_and_the_rest_set_aside() {
 }
 
 #[test]
-fn told_to_cut_a_damaged_base_the_readable_part_of_the_state_is_kept() {
+fn cutting_a_damaged_base_keeps_the_readable_part_of_the_state() {
     let files = rewritten();
     let base = Path::new("/data/appendonlydir/appendonly.aof.2.base.aof");
     let mut bytes = files.contents(base).unwrap();

@@ -108,10 +108,10 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
     journal.append(&transaction(1), vec![]).unwrap();
     writer.cycle(NOW).unwrap();
     files.break_at_sync(1);
-    let told = Arc::new(AtomicU64::new(0));
+    let delivered = Arc::new(AtomicU64::new(0));
     let tell = {
-        let told = Arc::clone(&told);
-        Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
+        let delivered = Arc::clone(&delivered);
+        Box::new(move || _ = delivered.fetch_add(1, Ordering::SeqCst))
     };
     let sequence = journal.append(&transaction(2), vec![tell]).unwrap();
     writer.cycle(NOW).unwrap_err();
@@ -120,14 +120,14 @@ fn a_failed_sync_is_not_tried_again_and_its_transactions_are_not_settled() {
     assert_eq!(files.operations(), syncs, "no second try");
     assert!(stopped(journal.wait_durable(sequence).now_or_never().unwrap()).contains("cannot sync"));
     journal.wait_durable(1).now_or_never().unwrap().unwrap();
-    assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (1, 0), "nobody was told");
+    assert_eq!((journal.synced(), delivered.load(Ordering::SeqCst)), (1, 0), "nothing was delivered");
     drop((journal, writer));
     // The kernel dropped the pages: whatever is there instead is cut.
     assert_eq!(prefix_length(&reload(&files.crash(0)).unwrap().1), 1);
 }
 
 #[test]
-fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
+fn with_everysec_a_failed_sync_is_reported_to_the_next_writer() {
     let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::EverySec).unwrap();
     files.break_at_sync(1);
@@ -140,7 +140,7 @@ fn with_everysec_a_failed_sync_is_told_to_the_next_writer() {
 }
 
 #[test]
-fn a_rewrite_that_fails_harms_nobody() {
+fn a_rewrite_that_fails_does_no_harm() {
     let files = FaultDisk::new();
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     journal.append(&transaction(1), vec![]).unwrap();
@@ -227,14 +227,14 @@ fn with_always_messages_without_writes_pass_on_a_full_disk() {
     let (journal, mut writer, ..) = open(&files, Durability::Always).unwrap();
     files.fill_at_write(1);
     let taken = fill(&journal);
-    let told = Arc::new(AtomicU64::new(0));
+    let delivered = Arc::new(AtomicU64::new(0));
     let tell: Delivery = {
-        let told = Arc::clone(&told);
-        Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst))
+        let delivered = Arc::clone(&delivered);
+        Box::new(move || _ = delivered.fetch_add(1, Ordering::SeqCst))
     };
     assert_eq!(journal.append(&[], vec![tell]).unwrap(), taken);
     writer.cycle(NOW).unwrap();
-    assert_eq!((journal.synced(), told.load(Ordering::SeqCst)), (taken, 1));
+    assert_eq!((journal.synced(), delivered.load(Ordering::SeqCst)), (taken, 1));
 }
 
 #[test]

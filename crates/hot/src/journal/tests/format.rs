@@ -13,7 +13,7 @@ fn text() -> impl Strategy<Value = Bytes> {
 
 fn score() -> impl Strategy<Value = Score> {
     prop_oneof![
-        any::<f64>().prop_filter_map("NaN is no score", |x| Score::new(x).ok()),
+        any::<f64>().prop_filter_map("NaN is not a score", |x| Score::new(x).ok()),
         any::<i64>().prop_map(Score::from_i64),
         Just(Score::new(f64::INFINITY).unwrap()),
         Just(Score::new(f64::NEG_INFINITY).unwrap()),

@@ -71,7 +71,7 @@ fn what_was_closed_is_loaded() {
 fn many_threads_share_one_sync_and_hear_of_it_in_order() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::Always).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let delivered = Arc::new(Mutex::new(Vec::new()));
     // Stands for the shard locks: number and message belong together.
     let turn = Mutex::new(());
     thread::scope(|scope| {
@@ -81,8 +81,8 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
                     let guard = turn.lock();
                     let next = journal.appended() + 1;
                     let tell = {
-                        let told = Arc::clone(&told);
-                        Box::new(move || told.lock().push(next)) as Delivery
+                        let delivered = Arc::clone(&delivered);
+                        Box::new(move || delivered.lock().push(next)) as Delivery
                     };
                     let sequence = journal.append(&transaction(next), vec![tell]).unwrap();
                     drop(guard);
@@ -93,7 +93,7 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
         }
     });
     journal.close().unwrap();
-    assert_eq!(*told.lock(), (1..=800).collect::<Vec<u64>>());
+    assert_eq!(*delivered.lock(), (1..=800).collect::<Vec<u64>>());
     assert_eq!(prefix_length(&folder.open(Durability::Always).unwrap().1), 800);
 }
 
@@ -101,21 +101,21 @@ fn many_threads_share_one_sync_and_hear_of_it_in_order() {
 fn messages_of_a_transaction_that_writes_nothing_follow_what_came_before() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::Always).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let delivered = Arc::new(Mutex::new(Vec::new()));
     let tell = |n: u64| {
-        let told = Arc::clone(&told);
-        vec![Box::new(move || told.lock().push(n)) as Delivery]
+        let delivered = Arc::clone(&delivered);
+        vec![Box::new(move || delivered.lock().push(n)) as Delivery]
     };
     journal.append(&transaction(1), tell(1)).unwrap();
     assert_eq!(journal.append(&[], tell(2)).unwrap(), 1, "no number of its own");
     journal.append(&[], vec![Box::new(|| panic!("a bad handler"))]).unwrap();
     journal.append(&transaction(2), tell(3)).unwrap();
     journal.close().unwrap();
-    assert_eq!(*told.lock(), [1, 2, 3]);
+    assert_eq!(*delivered.lock(), [1, 2, 3]);
 }
 
 #[test]
-fn a_second_opener_is_refused_and_told_who_has_the_folder() {
+fn a_second_opener_is_refused_with_the_owner_of_the_folder() {
     let folder = Folder::new();
     let (journal, _) = folder.open(Durability::No).unwrap();
     let refused = folder.open(Durability::No).err().unwrap();

@@ -46,6 +46,7 @@ impl From<monsters::Hit> for Hit {
 /// Damages a monster. Damage of at least its health kills it; later hits get `already_dead`.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage", tag = "monsters",
     params(MonsterPath),
+    request_body = Damage,
     responses((status = 200, description = "The effect of the hit", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster(
     State(app): State<AppState>,
@@ -59,6 +60,7 @@ pub(super) async fn damage_monster(
 /// Damages a monster like poison, which never takes the last point of health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/damage-over-time", tag = "monsters",
     params(MonsterPath),
+    request_body = Damage,
     responses((status = 200, description = "The effect of the damage", body = Hit), NotFound, Conflict))]
 pub(super) async fn damage_monster_over_time(
     State(app): State<AppState>,
@@ -121,6 +123,7 @@ pub(super) struct FormerController {
 /// Gives control of a living monster to a character.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/control", tag = "monsters",
     params(MonsterPath),
+    request_body = Controller,
     responses((status = 200, description = "The previous controller",
         body = FormerController), NotFound, Conflict))]
 pub(super) async fn control_monster(

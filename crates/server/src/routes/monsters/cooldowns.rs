@@ -24,6 +24,7 @@ pub(super) struct SkillCooldown {
 /// Starts the cooldown of a living monster's skill. An earlier cooldown is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
     params(SkillPath),
+    request_body = SkillCooldown,
     responses((status = 204, description = "The cooldown has started"), NotFound, Conflict))]
 pub(super) async fn start_monster_cooldown(
     State(app): State<AppState>,

@@ -29,6 +29,7 @@ pub(super) struct TimerRequest {
 /// Starts the drop timer of a living monster. An earlier timer is replaced.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/drop-timer", tag = "monsters",
     params(MonsterPath),
+    request_body = TimerRequest,
     responses((status = 200, description = "The timer", body = DropTimer), NotFound, Conflict))]
 pub(super) async fn register_drop_timer(
     State(app): State<AppState>,
@@ -103,7 +104,8 @@ pub(super) struct DueDrops {
 
 /// Returns the due drops of a tenant. Each drop is returned to one caller.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/due-drops", tag = "monsters",
-    params(TenantPath), responses((status = 200, description = "The drops", body = DueDrops)))]
+    params(TenantPath), request_body = DueRequest,
+    responses((status = 200, description = "The drops", body = DueDrops)))]
 pub(super) async fn run_due_drops(
     State(app): State<AppState>,
     Path(tenant): TenantPath,

@@ -87,7 +87,8 @@ pub(super) struct Applied {
 
 /// Applies an effect to a living monster. Replaces those of the same status, and the oldest of four venoms.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
-    params(MonsterPath), responses((status = 201, description = "The effect", body = Applied,
+    params(MonsterPath), request_body = Effect,
+    responses((status = 201, description = "The effect", body = Applied,
         headers(("Location" = String, description = "Where it is cancelled"))), NotFound, Conflict))]
 pub(super) async fn apply_effect(
     State(app): State<AppState>,
@@ -238,7 +239,8 @@ pub(super) struct DueEffects {
 
 /// Runs the due effects of a tenant. Several processes may call it; each effect is returned to one caller.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/due-effects", tag = "monsters",
-    params(TenantPath), responses((status = 200, description = "The due effects", body = DueEffects)))]
+    params(TenantPath), request_body = DueRequest,
+    responses((status = 200, description = "The due effects", body = DueEffects)))]
 pub(super) async fn run_due_effects(
     State(app): State<AppState>,
     Path(tenant): TenantPath,

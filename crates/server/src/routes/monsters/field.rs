@@ -80,7 +80,8 @@ impl Spawn {
 /// Spawns a monster in a field.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/monsters",
     tag = "monsters",
-    params(FieldPath), responses((status = 201, description = "The monster", body = Monster,
+    params(FieldPath), request_body = Spawn,
+    responses((status = 201, description = "The monster", body = Monster,
         headers(("Location" = String, description = "The URL of the monster"))), Conflict))]
 pub(super) async fn spawn_monster(
     State(app): State<AppState>,
@@ -172,6 +173,7 @@ pub(super) struct Place {
 /// Moves a living monster within its field.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/position", tag = "monsters",
     params(MonsterPath),
+    request_body = Place,
     responses((status = 204, description = "The monster was moved"), NotFound, Conflict))]
 pub(super) async fn move_monster(
     State(app): State<AppState>,
@@ -224,6 +226,7 @@ impl Destination {
 /// Moves a living monster to another field, with its drop timer. It has no controller afterwards.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/monsters/{monster}/field", tag = "monsters",
     params(MonsterPath),
+    request_body = Destination,
     responses((status = 200, description = "The monster", body = Monster), NotFound, Conflict))]
 pub(super) async fn move_monster_to_field(
     State(app): State<AppState>,

@@ -70,6 +70,7 @@ pub(super) struct Healed {
 /// Heals a living monster, up to its maximum health.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/heal", tag = "monsters",
     params(MonsterPath),
+    request_body = Amount,
     responses((status = 200, description = "The effect", body = Healed), NotFound, Conflict))]
 pub(super) async fn heal_monster(
     State(app): State<AppState>,
@@ -94,6 +95,7 @@ pub(super) struct MpUsed {
 /// Uses mana of a living monster, at most what it has.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/use-mp", tag = "monsters",
     params(MonsterPath),
+    request_body = Amount,
     responses((status = 200, description = "The effect", body = MpUsed), NotFound, Conflict))]
 pub(super) async fn use_monster_mp(
     State(app): State<AppState>,

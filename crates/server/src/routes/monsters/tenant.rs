@@ -90,6 +90,7 @@ impl MonstersSwept {
 
 /// Continues or starts this server's sweep over all monsters: repairs indexes, removes orphaned records.
 #[utoipa::path(post, path = "/v1/monsters/sweep", tag = "monsters",
+    request_body = Turns,
     responses((status = 200, description = "The repairs so far", body = MonstersSwept)))]
 pub(super) async fn sweep_monsters(
     State(app): State<AppState>,

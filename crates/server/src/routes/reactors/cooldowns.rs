@@ -25,6 +25,7 @@ pub(super) struct SpotCooldown {
 #[utoipa::path(put,
     path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
     tag = "reactors", params(SpotPath),
+    request_body = SpotCooldown,
     responses((status = 204, description = "The cooldown has started")))]
 pub(super) async fn start_spot_cooldown(
     State(app): State<AppState>,

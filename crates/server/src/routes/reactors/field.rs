@@ -82,7 +82,8 @@ impl NewReactor {
 /// Creates a reactor in a field. A taken spot gives `spot_taken`, a spot on cooldown 423.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactors",
     tag = "reactors",
-    params(FieldPath), responses((status = 201, description = "The reactor", body = Reactor,
+    params(FieldPath), request_body = NewReactor,
+    responses((status = 201, description = "The reactor", body = Reactor,
         headers(("Location" = String, description = "The URL of the reactor"))), Conflict, OnCooldown))]
 pub(super) async fn create_reactor(
     State(app): State<AppState>,

@@ -67,6 +67,7 @@ fn example(name: &str) -> Value {
 /// Replaces a reactor if it still equals `seen`. Otherwise the error `changed` has it in `details.current`.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
     params(ReactorPath),
+    request_body = Change,
     responses((status = 200, description = "The reactor", body = Reactor), NotFound, Conflict))]
 pub(super) async fn update_reactor(
     State(app): State<AppState>,
@@ -116,6 +117,7 @@ pub(super) struct ReactorHit {
 /// Hits a reactor: it changes to its next state, or triggers and is destroyed.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/reactors/{reactor}/hit", tag = "reactors",
     params(ReactorPath),
+    request_body = Strike,
     responses((status = 200, description = "The effect of the hit", body = ReactorHit), NotFound))]
 pub(super) async fn hit_reactor(
     State(app): State<AppState>,

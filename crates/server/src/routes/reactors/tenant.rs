@@ -111,6 +111,7 @@ impl ReactorsSwept {
 
 /// Continues or starts this server's sweep over all reactors: repairs indexes, removes orphaned records.
 #[utoipa::path(post, path = "/v1/reactors/sweep", tag = "reactors",
+    request_body = Turns,
     responses((status = 200, description = "The repairs so far", body = ReactorsSwept)))]
 pub(super) async fn sweep_reactors(
     State(app): State<AppState>,

@@ -39,6 +39,7 @@ pub(super) struct OneItem {
 
 /// Opens the next item of the round for votes.
 #[utoipa::path(post, path = "/v1/rooms/{code}/open", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = OneItem,
     responses((status = 204, description = "The vote is open"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn open_item(
     State(app): State<AppState>,
@@ -81,6 +82,7 @@ pub(super) struct Voted {
 
 /// Submits the vote of a device's player. Only the first vote counts; the last missing vote closes the vote.
 #[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    request_body = Vote,
     responses((status = 200, description = "The vote is accepted", body = Voted),
         RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn submit_vote(

@@ -120,7 +120,7 @@ pub(super) async fn close_room(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "protocol_version": 1}))]
-pub(super) struct Entrance {
+pub(super) struct JoinBody {
     /// The device: a random, secret id.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
@@ -130,13 +130,14 @@ pub(super) struct Entrance {
 
 /// Joins a device to a room, or reconnects it with its token. It extends the life of the room by a day.
 #[utoipa::path(post, path = "/v1/rooms/{code}/join", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    request_body = JoinBody,
     responses((status = 200, description = "The device has joined", body = JoinReply),
         RoomErrors, DeviceErrors))]
 pub(super) async fn join_room(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
     token: ReconnectToken,
-    Json(body): Json<Entrance>,
+    Json(body): Json<JoinBody>,
 ) -> Result<Answer<JoinReply>, ApiError> {
     let (code, device) = (path.code()?, body.device_id);
     let request = JoinRequest::new(device.clone(), body.protocol_version);
@@ -173,7 +174,7 @@ pub(super) async fn list_room_events(
     page.events.retain(|recorded| match recorded.entry.event.audience() {
         Audience::Everyone => true,
         Audience::Device(device) => Some(device) == asking.as_ref(),
-        Audience::Nobody => false,
+        Audience::None => false,
     });
     Ok(Answer(page))
 }

@@ -39,6 +39,7 @@ pub(super) struct OfPlayer {
 
 /// Adds a player to the lobby of a room.
 #[utoipa::path(post, path = "/v1/rooms/{code}/players", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = RoomPlayer,
     responses((status = 201, description = "The player was added", body = OfPlayer,
         headers(("Location" = String, description = "The URL of the player"))),
         RoomErrors, MasterErrors, Conflict))]
@@ -80,6 +81,7 @@ pub(super) struct PlayerName {
 /// Renames a player.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/name", tag = "rooms",
     params(RoomPath, PlayerPath, MasterKeyParam),
+    request_body = PlayerName,
     responses((status = 204, description = "The player was renamed"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn rename_player(
     State(app): State<AppState>,
@@ -103,6 +105,7 @@ pub(super) struct PlayerActive {
 /// Sets whether a player takes part. The device of an inactive player loses it and is notified.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/active", tag = "rooms",
     params(RoomPath, PlayerPath, MasterKeyParam),
+    request_body = PlayerActive,
     responses((status = 204, description = "The player was updated"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn toggle_player(
     State(app): State<AppState>,
@@ -129,6 +132,7 @@ pub(super) struct MyName {
 
 /// Renames the player of a device.
 #[utoipa::path(put, path = "/v1/rooms/{code}/my-name", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    request_body = MyName,
     responses((status = 200, description = "The renamed player", body = OfPlayer),
         RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn rename_own_player(
@@ -157,6 +161,7 @@ pub(super) struct Claim {
 
 /// Claims a free player for a device without one. If several devices try, one succeeds.
 #[utoipa::path(post, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    request_body = Claim,
     responses((status = 204, description = "The device has the player"), RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn take_player(
     State(app): State<AppState>,
@@ -192,6 +197,7 @@ pub(super) struct Device {
 
 /// Releases the player of a device. The player's vote stays.
 #[utoipa::path(post, path = "/v1/rooms/{code}/release", tag = "rooms", params(RoomPath, ReconnectTokenParam),
+    request_body = Device,
     responses((status = 200, description = "The released player", body = OfPlayer),
         RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn release_player(

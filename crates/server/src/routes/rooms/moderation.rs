@@ -23,6 +23,7 @@ pub(super) struct Lock {
 
 /// Locks or unlocks the lobby of a room.
 #[utoipa::path(put, path = "/v1/rooms/{code}/locked", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = Lock,
     responses((status = 204, description = "The lock is set"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn lock_lobby(
     State(app): State<AppState>,
@@ -96,6 +97,7 @@ pub(super) struct Again {
 
 /// Returns a room to the lobby. Devices keep their players; points restart at 0.
 #[utoipa::path(post, path = "/v1/rooms/{code}/play-again", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = Again,
     responses((status = 204, description = "The room is in the lobby"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn play_again(
     State(app): State<AppState>,

@@ -139,6 +139,7 @@ impl From<RoomSetup> for Setup {
 
 /// Sets up a room: senders, rounds and players. Possible once per game.
 #[utoipa::path(post, path = "/v1/rooms/{code}/setup", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = RoomSetup,
     responses((status = 204, description = "The room is set up"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn set_up_room(
     State(app): State<AppState>,
@@ -152,6 +153,7 @@ pub(super) async fn set_up_room(
 
 /// Sets up a room, at the path of the game's clients.
 #[utoipa::path(post, path = "/room/{code}/setup", tag = "rooms", params(RoomPath, MasterKeyParam),
+    request_body = RoomSetup,
     responses((status = 204, description = "The room is set up"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn set_up_room_of_client(
     app: State<AppState>,

@@ -44,7 +44,7 @@ pub(super) fn player(n: u32) -> PlayerId {
     PlayerId::new(format!("p{n}")).unwrap()
 }
 
-/// A room of two players, and what serves it. Nobody listens to its channel: hubs are woken by hand.
+/// A room of two players, and what serves it. No task listens to its channel: the test wakes the hubs.
 pub(super) struct Fixture {
     pub(super) hubs: Hubs,
     pub(super) metrics: Arc<Metrics>,

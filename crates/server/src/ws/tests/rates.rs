@@ -77,7 +77,7 @@ async fn sockets_that_see_the_same_share_its_bytes() {
 }
 
 #[tokio::test]
-async fn a_state_after_a_vote_reaches_the_master_and_the_voter_and_nobody_else() {
+async fn a_state_after_a_vote_reaches_only_the_master_and_the_voter() {
     let room = Fixture::voting(RATED).await;
     let [tv, ann, ben] = [
         room.subscribe("tv", true).await,
@@ -94,7 +94,7 @@ async fn a_state_after_a_vote_reaches_the_master_and_the_voter_and_nobody_else()
         serde_json::json!(["p1"])
     );
     assert_eq!(expect_next(&ann, STATE).await["payload"]["game"]["voted"], true);
-    assert_eq!(taken(&ben), (0, 0), "not even that somebody has voted");
+    assert_eq!(taken(&ben), (0, 0), "not even that a vote was cast");
 }
 
 #[tokio::test]

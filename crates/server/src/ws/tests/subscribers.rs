@@ -164,7 +164,7 @@ async fn a_banned_device_hears_why_and_is_ended() {
 }
 
 #[tokio::test]
-async fn nobody_enters_a_server_that_ends() {
+async fn a_server_that_ends_admits_no_client() {
     let room = Fixture::new(CALM).await;
     let _outbox = room.subscribe("phone", false).await;
     assert_eq!(room.metrics.rooms.load(Relaxed), 1);

@@ -54,7 +54,7 @@ fn a_second_remover_and_a_lost_monster_are_reported() {
 }
 
 #[test]
-fn a_tick_that_was_handed_out_twice_or_to_nobody_is_reported() {
+fn a_tick_that_was_run_twice_or_never_is_reported() {
     one("ticks on monster 1000000000 of tenant 0: calls reported 3, records contain 2", |game| {
         game.ledger.report(0, Quantity::Ticks(SEVEN), 1);
     });
@@ -67,7 +67,7 @@ fn a_tick_that_was_handed_out_twice_or_to_nobody_is_reported() {
 }
 
 #[test]
-fn mana_that_nobody_used_is_reported() {
+fn mana_that_no_player_used_is_reported() {
     one("mana of monster 1000000000", |game| game.state.monsters[0].1.mp = 6);
 }
 
@@ -84,7 +84,7 @@ fn a_drop_that_was_handed_out_twice_is_reported() {
 }
 
 #[test]
-fn a_drop_that_nobody_received_is_reported() {
+fn a_drop_that_no_player_received_is_reported() {
     among("calls reported Some(1700000000150)", |game| game.state.timers[0].2.last_drop_at_ms += 100);
     among("calls reported None", |game| game.state.timers[0].2.weapon_attack = 6);
     among("no call reported its registration", |game| {
@@ -179,7 +179,7 @@ fn keys_that_end_otherwise_than_declared_are_reported() {
 }
 
 #[test]
-fn keys_that_nobody_declared_or_can_read_are_reported() {
+fn undeclared_and_unreadable_keys_are_reported() {
     one("a:key belongs to no declared family", |game| game.state.undeclared.push("a:key".into()));
     one("unreadable: corrupt value at b:key", |game| {
         game.state.corrupt.push("corrupt value at b:key".into())
