@@ -2,8 +2,9 @@
 
 mod fault_harness;
 
+use emberkeep_hot::command::ZSlice;
 use emberkeep_hot::{Error, Scope};
-use emberkeep_schema::{Log, Number, RefuseAbove, Text, Utf8, family};
+use emberkeep_schema::{Id, Log, Number, RefuseAbove, SortedSet, Text, Utf8, family};
 use fault_harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,6 +23,11 @@ family! {
     pub OUTBOX = "log:outbox:{arena}" {
         kind: Log<Utf8, RefuseAbove<100>>, partition: Arena, parts: (), ttl: persistent, owner: "test"
     }
+}
+
+family! {
+    /// Deadlines.
+    pub DUE = "due:{arena}" { kind: SortedSet<Id<u32>>, partition: Arena, parts: (), ttl: persistent, owner: "test" }
 }
 
 /// Commits and reads since the last look.
@@ -127,4 +133,39 @@ async fn a_numbered_entry_of_a_log_that_refuses_reads_once() {
     let mut before = (0, 0);
     assert_eq!(append(fresh.clone().prefetch_log(&OUTBOX.key())).await, (4, 1), "both were prefetched");
     assert_eq!(calls(&fresh, &mut before), (1, 1));
+}
+
+/// A member of a sorted set whose members are all cached: what the body read of it is compared, so an external client may
+/// change other members meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_does_not_conflict_with_its_neighbours() {
+    let Some(server) = emberkeep_testkit::redis() else { return };
+    let scope = store_on(&server.url()).await.scope(arena("dues"));
+    let fill = |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+        (0..20).try_for_each(|id| tx.zadd(&DUE.key(), &id, f64::from(id)))
+    };
+    scope.transact(fill).await.expect("a transaction");
+    let all = |tx: &mut emberkeep_hot::Tx<'_, Arena>| tx.zrange(&DUE.key(), ZSlice::Rank(0, 99), false);
+    assert_eq!(scope.transact(all).await.expect("a transaction").len(), 20);
+    assert_eq!(server.client().call(&["ZADD", "due:dues", "50", "99"]).int(), 1);
+    let mut before = (0, 0);
+    calls(&scope, &mut before);
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let cancel = move |tx: &mut emberkeep_hot::Tx<'_, Arena>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let at = tx.zscore(&DUE.key(), &7)?;
+        tx.zrem(&DUE.key(), &7)?;
+        Ok::<_, Error>(at)
+    };
+    assert_eq!(scope.transact(cancel).await, Ok(Some(7.0)));
+    assert_eq!((runs.load(Ordering::Relaxed), calls(&scope, &mut before)), (1, (1, 0)));
+    // The set itself was changed: a transaction on all of it runs again, once.
+    let taken = scope.transact(|tx| {
+        let all = tx.zrange(&DUE.key(), ZSlice::Rank(0, 99), false)?;
+        tx.zrem_many(&DUE.key(), all.iter().map(|(id, _)| id))?;
+        Ok::<_, Error>(all.len())
+    });
+    assert_eq!(taken.await, Ok(20));
+    assert_eq!(server.client().call(&["EXISTS", "due:dues"]).int(), 0);
 }

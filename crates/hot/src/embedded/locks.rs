@@ -32,6 +32,22 @@ pub(super) const ALL: Mask = Mask::MAX >> (128 - SHARDS);
 /// Those of state, which are below those of logs.
 const STATE: Mask = (1 << SHARDS_OF_STATE) - 1;
 
+/// Whether a set has this shard. By halves: 128-bit shifts are several instructions, and every read comes here.
+#[inline]
+fn has(mask: Mask, index: usize) -> bool {
+    let half = if index < 64 { mask as u64 } else { (mask >> 64) as u64 };
+    half >> (index % 64) & 1 == 1
+}
+
+/// How many shards of a set are below this one.
+#[inline]
+fn rank(mask: Mask, index: usize) -> usize {
+    let below = |half: u64| (half & ((1 << (index % 64)) - 1)).count_ones();
+    let rank =
+        if index < 64 { below(mask as u64) } else { (mask as u64).count_ones() + below((mask >> 64) as u64) };
+    rank as usize
+}
+
 /// The shards that a run holds, ascending.
 pub(super) struct Locked<'a> {
     pub(super) engine: &'a Inner,
@@ -80,28 +96,14 @@ impl<'a> Locked<'a> {
     /// The index of a shard's guard; takes the lock if necessary.
     #[inline]
     fn place(&mut self, index: usize) -> Result<usize> {
-        // Few are held at a time: comparing their numbers is quicker than counting bits of `held`.
-        match self.guards.iter().position(|guard| guard.number == index) {
-            Some(place) => Ok(place),
-            None => self.lock(index, 1 << index).map(|guard| self.hold(guard)),
+        let place = rank(self.held, index);
+        if !has(self.held, index) {
+            let bit = 1 << index;
+            let guard = self.lock(index, bit)?;
+            self.guards.insert(place, guard);
+            self.held |= bit;
         }
-    }
-
-    /// Adds a guard. Returns its index.
-    #[inline]
-    fn hold(&mut self, guard: MutexGuard<'a, Shard>) -> usize {
-        let index = guard.number;
-        self.held |= 1 << index;
-        match self.guards.iter().position(|held| held.number > index) {
-            Some(place) => {
-                self.guards.insert(place, guard);
-                place
-            }
-            None => {
-                self.guards.push(guard);
-                self.guards.len() - 1
-            }
-        }
+        Ok(place)
     }
 
     fn lock(&mut self, index: usize, bit: Mask) -> Result<MutexGuard<'a, Shard>> {
@@ -136,7 +138,8 @@ impl<'a> Locked<'a> {
                 return Err(Error::Suspended);
             }
         };
-        self.hold(guard);
+        self.guards.insert(rank(self.held, index), guard);
+        self.held |= bit;
         Ok(true)
     }
 
@@ -231,5 +234,21 @@ pub(super) fn text_of<'a>(key: &[u8], value: &'a Value) -> Result<&'a [u8]> {
             max: VALUE_BYTES_MAX,
         }),
         other => Err(wrong_type(key, Kind::Text, KindFound::Kind(other.kind()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_a_set_count_as_the_whole() {
+        for mask in [0, 1, ALL, STATE, !STATE & ALL, 0xF0F0_1234_5678_9ABC_DEF0_0F0F_AAAA] {
+            for index in 0..SHARDS {
+                let bit: Mask = 1 << index;
+                assert_eq!(has(mask, index), mask & bit != 0, "{mask:x} {index}");
+                assert_eq!(rank(mask, index), (mask & (bit - 1)).count_ones() as usize, "{mask:x} {index}");
+            }
+        }
     }
 }

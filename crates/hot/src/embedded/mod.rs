@@ -162,7 +162,7 @@ impl Inner {
     fn new(options: &Options) -> Inner {
         let seed = options.seed.unwrap_or_else(|| SeedableRandomState::random().hash_one(0));
         Inner {
-            shards: (0..SHARDS).map(|number| Mutex::new(Shard::new(number))).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: match options.seed {
                 Some(seed) => SeedableRandomState::with_seed(seed, SharedSeed::global_fixed()),
                 None => SeedableRandomState::random(),

@@ -96,8 +96,6 @@ impl ExpiryScan {
 /// One shard.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    /// Its place among the shards.
-    pub(super) number: usize,
     entries: Slab,
     index: [HashTable<Slot>; TABLES],
     bytes: usize,
@@ -114,11 +112,6 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// An empty shard.
-    pub(super) fn new(number: usize) -> Shard {
-        Shard { number, ..Shard::default() }
-    }
-
     /// Number of entries, including expired ones that are not removed yet.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
