@@ -1,6 +1,7 @@
-//! A leaderboard: a sorted set, written in the same transaction as the player's record.
+//! A leaderboard: exact scores, ties by who was first, written in the same transaction as the player's record.
 
 use emberkeep::prelude::*;
+use emberkeep::primitives::leaderboard::{Leaderboard, LeaderboardError, Ranked};
 
 partition! {
     /// A season.
@@ -13,7 +14,7 @@ part! {
 }
 record! {
     /// What a player has won.
-    struct Player { name: String => "name", points: i64 => "points" }
+    struct Player { name: String => "name", wins: u32 => "wins" }
 }
 family! {
     /// A player of a season.
@@ -24,33 +25,49 @@ family! {
 family! {
     /// Players by points.
     LADDER = "ladder:{season}" {
-        kind: SortedSet<Id<PlayerId>>, partition: Season, parts: (), ttl: persistent, owner: "ladder",
-        index_of: PLAYER
+        kind: SortedSet<Ranked<PlayerId>>, partition: Season, parts: (), ttl: persistent, owner: "ladder"
+    }
+}
+family! {
+    /// The entry of each player.
+    ENTRIES = "ladder:{season}:players" {
+        kind: Hash<Id<PlayerId>, Ranked<PlayerId>>, partition: Season, parts: (), ttl: persistent, owner: "ladder"
+    }
+}
+family! {
+    /// What was applied of each log; also says while the ladder is rebuilt.
+    SOURCES = "ladder:{season}:sources" {
+        kind: Hash<Utf8, Number<u64>>, partition: Season, parts: (), ttl: persistent, owner: "ladder"
     }
 }
 
-/// Adds points. The record and the ladder change together, or not at all.
-async fn win(season: &Scope<Season>, id: PlayerId, points: i64) -> Result<(), Error> {
+fn ladder() -> Leaderboard<LADDER, ENTRIES, SOURCES> {
+    Leaderboard::new(LADDER.key(), ENTRIES.key(), SOURCES.key())
+}
+
+/// A win. The record and the ladder change together, or not at all. Returns the player's rank, from 1.
+async fn win(season: &Scope<Season>, id: PlayerId, points: i64) -> Result<Option<u64>, LeaderboardError> {
     season
         .transact(move |tx| {
-            let total = tx.update(&PLAYER.key(id), |player| {
-                player.points += points;
-                player.points
-            })?;
-            let Some(total) = total else { return Ok(()) }; // no such player
-            tx.zadd(&LADDER.key(), &id, total as f64)
+            if tx.update(&PLAYER.key(id), |player| player.wins += 1)?.is_none() {
+                return Ok(None); // no such player
+            }
+            let now = tx.now();
+            ladder().add(tx, &id, points, now)?;
+            Ok(ladder().rank(tx, &id)?)
         })
         .await
 }
 
 /// The best players, as of one moment: `read` is a transaction that cannot write.
-async fn best(season: &Scope<Season>, count: i64) -> Result<Vec<(String, i64)>, Error> {
+async fn best(season: &Scope<Season>, count: usize) -> Result<Vec<(u64, String, i64)>, Error> {
     season
         .read(move |tx| {
-            let ladder = tx.zrange(&LADDER.key(), ZSlice::Rank(0, count - 1), true)?;
-            let keys: Vec<_> = ladder.iter().map(|(id, _)| PLAYER.key(id)).collect();
+            let top = ladder().top(tx, count)?;
+            let keys: Vec<_> = top.iter().map(|one| PLAYER.key(one.player)).collect();
             let players = tx.get_many(&keys)?; // Together: one round trip on Redis.
-            Ok(players.into_iter().flatten().map(|player| (player.name, player.points)).collect())
+            let named = top.iter().zip(players);
+            Ok(named.filter_map(|(one, player)| Some((one.rank, player?.name, one.score))).collect())
         })
         .await
 }
@@ -62,13 +79,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let player = Player::new(name.into(), 0);
         season.put(&PLAYER.key(PlayerId(id)), player).await?;
     }
-    for (id, points) in [(1, 10), (2, 25), (3, 5), (1, 20)] {
-        win(&season, PlayerId(id), points).await?;
+    // bob and ann end with 30 points: bob had them first.
+    for (id, points, rank) in [(1, 10, 1), (2, 30, 1), (3, 5, 3), (1, 20, 2)] {
+        assert_eq!(win(&season, PlayerId(id), points).await?, Some(rank));
     }
     let best = best(&season, 2).await?;
-    for (place, (name, points)) in best.iter().enumerate() {
-        println!("{}. {name} with {points} points", place + 1);
+    for (rank, name, points) in &best {
+        println!("{rank}. {name} with {points} points");
     }
-    assert_eq!(best, [("ann".to_owned(), 30), ("bob".to_owned(), 25)]);
+    assert_eq!(best, [(1, "bob".to_owned(), 30), (2, "ann".to_owned(), 30)]);
+    let around = season.read(|tx| ladder().around(tx, &PlayerId(3), 1)).await?;
+    assert_eq!(around.iter().map(|one| one.player.0).collect::<Vec<_>>(), [1, 3]);
     Ok(())
 }

@@ -68,7 +68,7 @@
 //! | how do I declare keys? | [`family!`](schema::family!), [`partition!`](schema::partition!), [`record!`](schema::record!) |
 //! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Float`](schema::Float), [`Bool`](schema::Bool), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
 //! | how do I log events and follow them? | [`Log`](schema::Log), [`hot::Scope::follow`] |
-//! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leases, rate limits, mail | [`primitives`] |
+//! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leaderboards, leases, rate limits, mail | [`primitives`] |
 //! | how do events become rows and totals of history? | `history`, `history::outbox` |
 //! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
 //! | how do I test on all of them? | `testing` |

@@ -5,6 +5,7 @@ mod expiry;
 mod field;
 mod get_set;
 mod growth;
+mod leaderboard;
 mod lifecycle;
 mod memory;
 pub(super) mod recovery;
@@ -28,6 +29,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "transfer", run: transfer::in_memory },
     Workload { name: "transfer-journal", run: transfer::with_journal },
     Workload { name: "transfer-event", run: transfer::with_event },
+    Workload { name: "leaderboard", run: leaderboard::in_memory },
+    Workload { name: "redis-leaderboard", run: leaderboard::redis },
     Workload { name: "redis-sequential", run: redis_damage::sequential },
     Workload { name: "redis-hot-1x64", run: redis_damage::hot },
     Workload { name: "redis-hot-4x16", run: redis_damage::hot_processes },
