@@ -78,6 +78,8 @@
 //! |---|---|---|
 //! | `redis` | the engine on Redis, Valkey and Redis Cluster, and TLS | yes |
 //! | `games` | complete games that are built on nothing but this crate | yes |
+//! | `history` | tables and totals of what happened, and the store in one folder | yes |
+//! | `cql` | history on ScyllaDB and Cassandra | no |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
 //! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!
@@ -96,6 +98,20 @@ pub use open::{OpenError, OpenStore, StoreUrl};
 pub mod games {
     #[doc(inline)]
     pub use emberkeep_games::*;
+}
+
+/// History: declared tables and exact totals, in one folder or on ScyllaDB and Cassandra.
+#[cfg(feature = "history")]
+pub mod history {
+    #[doc(inline)]
+    pub use emberkeep_history::*;
+
+    /// History on ScyllaDB and Cassandra.
+    #[cfg(feature = "cql")]
+    pub mod cql {
+        #[doc(inline)]
+        pub use emberkeep_history_cql::*;
+    }
 }
 
 /// Hot state: the store, its transactions, and the engine in this process.
