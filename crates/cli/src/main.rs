@@ -1,5 +1,7 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
+#[cfg(feature = "cql")]
+mod cql;
 mod demo;
 mod diagnose;
 mod duration;
@@ -11,6 +13,7 @@ mod serve;
 mod settings;
 mod size;
 mod store;
+mod tables;
 mod token;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Mistake};
@@ -43,7 +46,7 @@ enum Command {
     Token(TokenCommand),
     /// Opens a damaged data folder: keeps what can be read, sets the rest aside
     Repair(repair::Arguments),
-    /// The declared keys, and the rights that a Redis user needs for them
+    /// The declared keys and tables, the rights that a Redis user needs, and the tables of a CQL keyspace
     #[command(subcommand)]
     Schema(SchemaCommand),
     /// Simulates players on a store for a while, then checks every invariant
@@ -65,6 +68,17 @@ enum SchemaCommand {
     Keys(schema::KeysArguments),
     /// The ACL line of a Redis user with exactly the rights that the server needs
     Acl(schema::AclArguments),
+    /// Every history table and totals, as Markdown
+    Tables,
+    /// The CQL statements that create a keyspace with all history tables
+    #[cfg(feature = "cql")]
+    Cql(cql::CqlArguments),
+    /// Compares the history tables with a live keyspace; the exit code is 1 if they differ
+    #[cfg(feature = "cql")]
+    Diff(cql::LiveArguments),
+    /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change
+    #[cfg(feature = "cql")]
+    Apply(cql::LiveArguments),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +91,13 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema::print_keys(&arguments),
         Command::Schema(SchemaCommand::Acl(arguments)) => schema::print_acl(&arguments),
+        Command::Schema(SchemaCommand::Tables) => tables::print_tables(),
+        #[cfg(feature = "cql")]
+        Command::Schema(SchemaCommand::Cql(arguments)) => cql::print_script(&arguments),
+        #[cfg(feature = "cql")]
+        Command::Schema(SchemaCommand::Diff(arguments)) => cql::diff(&arguments),
+        #[cfg(feature = "cql")]
+        Command::Schema(SchemaCommand::Apply(arguments)) => cql::apply(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config(&arguments),
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),

@@ -111,6 +111,36 @@ fn the_page_of_keys_is_current() {
 }
 
 #[test]
+fn the_page_of_tables_is_current() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let written = std::fs::read_to_string(page).expect("docs/tables.md is there");
+    let made = out(&emberkeep(&["schema", "tables"]));
+    assert!(
+        written == made,
+        "docs/tables.md is not what the declarations say; run: cargo run -q -p emberkeep-cli -- schema tables > docs/tables.md"
+    );
+}
+
+#[test]
+fn both_keyspaces_of_the_document_can_be_printed() {
+    let said = out(&emberkeep(&["schema", "cql"]));
+    assert!(said.starts_with("CREATE KEYSPACE IF NOT EXISTS darkages\nWITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3};"), "{said}");
+    assert!(said.contains("PRIMARY KEY ((day_bucket), timestamp, event_id)"), "{said}");
+    let scaled =
+        ["schema", "cql", "--layout", "scaled", "--keyspace", "darkages_dev", "--replication", "simple:1"];
+    let said = out(&emberkeep(&scaled));
+    assert!(
+        said.contains("KEYSPACE IF NOT EXISTS darkages_dev\nWITH replication = {'class': 'SimpleStrategy'"),
+        "{said}"
+    );
+    assert!(
+        said.contains("PRIMARY KEY ((day_bucket, ember_bucket, ember_slice), timestamp, event_id)"),
+        "{said}"
+    );
+    assert!(said.contains("CREATE TABLE IF NOT EXISTS ember_slices ("), "{said}");
+}
+
+#[test]
 fn a_mistake_on_the_command_line_is_explained() {
     let cases: [(&[&str], &str); 13] = [
         (&["demo", "--for", "30"], "such as 500ms, 30s, 2m or 1h"),

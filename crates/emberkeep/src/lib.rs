@@ -80,6 +80,7 @@
 //! | `redis` | the engine on Redis, Valkey and Redis Cluster, and TLS | yes |
 //! | `games` | complete games that are built on nothing but this crate | yes |
 //! | `history` | tables and totals of what happened, the outbox, and the store in one folder | yes |
+//! | `cql` | history on ScyllaDB and Cassandra | no |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
 //! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!
@@ -100,11 +101,18 @@ pub mod games {
     pub use emberkeep_games::*;
 }
 
-/// History: declared tables and exact totals, the outbox that fills them, and the store in one folder.
+/// History: declared tables and exact totals, the outbox that fills them; in one folder or on ScyllaDB and Cassandra.
 #[cfg(feature = "history")]
 pub mod history {
     #[doc(inline)]
     pub use emberkeep_history::*;
+
+    /// History on ScyllaDB and Cassandra.
+    #[cfg(feature = "cql")]
+    pub mod cql {
+        #[doc(inline)]
+        pub use emberkeep_history_cql::*;
+    }
 }
 
 /// Hot state: the store, its transactions, and the engine in this process.

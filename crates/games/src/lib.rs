@@ -9,6 +9,7 @@
 //! Operations return boxed futures. An `async fn` would be compiled again in every crate that awaits it, with all
 //! transactions inside.
 
+pub mod darkages;
 mod family_scan;
 pub mod monsters;
 pub mod party;
@@ -16,12 +17,18 @@ pub mod reactors;
 mod type_guard;
 pub mod world;
 
+use emberkeep_history::HistorySchema;
 use emberkeep_schema::Schema;
 
 /// The key families of all games.
 pub fn schema() -> Schema {
     Schema::join([monsters::schema(), party::schema(), reactors::schema()])
         .expect("no key belongs to two games, a test holds")
+}
+
+/// The history tables of all games.
+pub fn history_schema() -> HistorySchema {
+    darkages::history::schema()
 }
 
 #[cfg(test)]

@@ -284,24 +284,24 @@ mod tests {
     #[test]
     fn mistakes_are_named_and_passwords_are_not() {
         for (text, expected) in [
-            ("redis://secret@h/k", "begins with cql://"),
-            ("cql://u:secret@/k", "host \"\""),
-            ("cql://u:secret@h:port/k", "host \"h\""),
-            ("cql://u:secret/k", "host \"u\""),
-            ("cql://u:sec?ret@h/k", "%3F for ?"),
-            ("cql://u:secret@h", "keyspace \"\""),
-            ("cql://u:secret@h/Ke-y", "keyspace \"Ke-y\""),
+            ("redis://pa55word@h/k", "begins with cql://"),
+            ("cql://u:pa55word@/k", "host \"\""),
+            ("cql://u:pa55word@h:port/k", "host \"h\""),
+            ("cql://u:pa55word/k", "host \"u\""),
+            ("cql://u:pa55?word@h/k", "%3F for ?"),
+            ("cql://u:pa55word@h", "keyspace \"\""),
+            ("cql://u:pa55word@h/Ke-y", "keyspace \"Ke-y\""),
             ("cql://u@h/k", "user and password are not understood"),
-            ("cql://u:sec%ret@h/k", "password has a %"),
-            ("cql://u:secret@h/k?color=red", "\"color\" does not exist"),
-            ("cql://u:secret@h/k?consistency=any", "consistency= is \"any\""),
-            ("cql://u:secret@h/k?layout=wide", "document or scaled"),
-            ("cql://u:secret@h/k?timeout=0", "seconds from 1 to 3600"),
-            ("cql://u:secret@h/k?ca=x", "with cqls:// only"),
+            ("cql://u:pa55%word@h/k", "password has a %"),
+            ("cql://u:pa55word@h/k?color=red", "\"color\" does not exist"),
+            ("cql://u:pa55word@h/k?consistency=any", "consistency= is \"any\""),
+            ("cql://u:pa55word@h/k?layout=wide", "document or scaled"),
+            ("cql://u:pa55word@h/k?timeout=0", "seconds from 1 to 3600"),
+            ("cql://u:pa55word@h/k?ca=x", "with cqls:// only"),
         ] {
             let error = CqlUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
-            assert!(!error.contains("sec"), "{error}");
+            assert!(!error.contains("pa55"), "{error}");
         }
         let url = CqlUrl::parse("cql://user:s@cret@h/k").unwrap();
         assert_eq!(format!("{url} {url:?}"), "cql://h:9042/k CqlUrl(cql://h:9042/k)");

@@ -127,7 +127,7 @@ async fn a_killed_node_and_a_hung_node_lose_and_double_nothing() {
         let rows = all_rows(&history, writer as u64).await;
         let ids: HashSet<_> = rows.iter().map(|row| row.event_id).collect();
         assert_eq!(ids.len(), rows.len(), "no row is there twice");
-        let of_writer = |n: u64| event(0, 0, (writer as u128) << 64 | u128::from(n)).event_id;
+        let of_writer = |n: u64| event(writer as i64, 0, (writer as u128) << 64 | u128::from(n)).event_id;
         let missing = (0..calls * ROWS_A_CALL).filter(|n| !ids.contains(&of_writer(*n))).count();
         assert_eq!(missing, 0, "every acknowledged row is there");
         acknowledged += calls * ROWS_A_CALL;

@@ -86,6 +86,23 @@ async fn servers_and_keyspaces_that_are_not_there() {
     }
 }
 
+/// A private authority is trusted if the URL names it, and refused if it does not.
+#[cfg(feature = "tls")]
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_with_tls() {
+    let Some(cassandra) = shared_cassandra() else { return };
+    keyspace(cassandra, "secret_talk").await;
+    let url = cassandra.tls_url("secret_talk").expect("openssl made a certificate");
+    let history = open(&url).await;
+    history.insert(event(1, 1, 1)).await.unwrap();
+    assert_eq!(history.get(event(1, 1, 1).row_key()).await.unwrap(), Some(event(1, 1, 1)));
+    let public = url.split('?').next().unwrap();
+    let error = refused(public, schema(), options()).await;
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    let error = refused(&format!("{public}?ca=/nowhere.pem"), schema(), options()).await;
+    assert!(matches!(error, ConnectError::Tls { .. }), "{error:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_differ() {
     let Some(cassandra) = shared_cassandra() else { return };

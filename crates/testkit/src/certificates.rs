@@ -45,6 +45,15 @@ impl Certificates {
         Ok(Self { folder })
     }
 
+    /// The server's certificate and key as `server.p12`, the form that Java reads, under this password.
+    pub(crate) fn export_pkcs12(&self, password: &str) -> Result<PathBuf, Unavailable> {
+        let line = format!(
+            "pkcs12 -export -inkey server.key -in server.pem -out server.p12 -passout pass:{password}"
+        );
+        openssl(self.folder.path(), &line)?;
+        Ok(self.path("server.p12"))
+    }
+
     /// Where one of the files is.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)

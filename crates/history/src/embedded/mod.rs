@@ -11,6 +11,7 @@ mod clock;
 mod commit;
 mod encode;
 mod flush;
+mod fold_log;
 mod folder_lock;
 mod journal_files;
 mod ledger;
@@ -23,6 +24,7 @@ mod row;
 mod store_files;
 mod table;
 mod totals;
+mod totals_cache;
 mod writer;
 
 pub use options::{Durability, Options};

@@ -87,14 +87,8 @@ impl Operations {
         mut place: impl FnMut(i64) -> Result<i64, E>,
     ) -> Result<(), E> {
         let start = self.bytes.len();
-        let mut last = None;
         for operation in &other.list {
-            // Rows of a call mostly lie in one window.
-            let found = match last {
-                Some((of, found)) if of == operation.place => found,
-                _ => place(operation.place)?,
-            };
-            last = Some((operation.place, found));
+            let found = place(operation.place)?;
             let (key_end, end) = (start + operation.key_end, start + operation.end);
             self.list.push(Operation { place: found, key_end, end, is_removal: operation.is_removal });
         }

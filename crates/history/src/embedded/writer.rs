@@ -15,17 +15,21 @@ use super::flush::flush;
 use super::ledger::Ledger;
 use super::open::CLEAN_NAME;
 use super::options::{Durability, Options};
-use super::{Shared, retention, store_error, totals};
+use super::table::Window;
+use super::totals::{Folds, OpenTotals};
+use super::{Shared, retention, store_error};
 use crate::contract::{
     Applied, ConditionalWrite, Fold, FoldEntry, Folded, RawRow, Source, Stats, Write, Written,
 };
 use crate::error::{Error, Result};
 use crate::limits::{
     BATCH_ROWS_MAX, COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY,
+    TOTALS_CACHE_ROWS_MAX,
 };
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use fjall::{Keyspace, PersistMode};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -52,9 +56,9 @@ pub(super) struct Size {
 }
 
 impl Change {
-    /// Whether it needs nothing but its own rows.
+    /// Whether it reads nothing that another change of the same commit may write, or finds that in memory.
     fn is_blind(&self) -> bool {
-        matches!(self, Change::Insert { .. })
+        matches!(self, Change::Insert { .. } | Change::Fold(_))
     }
 
     pub(super) fn size(&self) -> Size {
@@ -152,6 +156,7 @@ impl WriterHandle {
             stopped: None,
             full: None,
             sweeps: retention::Sweeps::default(),
+            merges: HashMap::new(),
             unsynced: false,
             bytes_since_rotation: 0,
             shared,
@@ -278,6 +283,8 @@ struct Writer {
     stopped: Option<Error>,
     full: Option<Error>,
     sweeps: retention::Sweeps,
+    /// Where the merging of closed sources goes on; `None` = all rows were visited.
+    merges: HashMap<&'static str, Option<Vec<u8>>>,
     unsynced: bool,
     bytes_since_rotation: u64,
     /// Has the folder's lock, so it is released last.
@@ -368,14 +375,16 @@ impl Writer {
         }
         let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
         let mut commit = Commit::new(&shared, &catalog);
+        let mut folds = Folds::default();
         let now = shared.ticker.now();
         let mut results = Vec::with_capacity(count);
         for change in changes {
-            let mark = commit.mark();
-            let result = guarded(|| make(&mut commit, &shared, change, now));
+            let (mark, fold_mark) = (commit.mark(), folds.mark());
+            let result = guarded(|| make(&mut commit, &mut folds, &shared, change, now));
             let result = result.and_then(|outcome| commit.check_keys(mark).map(|()| outcome));
             if result.is_err() {
                 commit.undo(mark);
+                folds.undo(&fold_mark);
             }
             results.push(result);
         }
@@ -383,7 +392,11 @@ impl Writer {
             return results;
         }
         match self.finish(commit) {
-            Ok(()) => results,
+            Ok(()) => {
+                folds.committed();
+                self.write_totals();
+                results
+            }
             // Those that had failed before keep their own error.
             Err(error) => results.into_iter().map(|result| result.and(Err(error.clone()))).collect(),
         }
@@ -412,6 +425,61 @@ impl Writer {
         self.rotate_catalog();
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
         self.counters.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes the rows of totals whose log has grown.
+    fn write_totals(&mut self) {
+        let shared = self.shared.clone();
+        for totals in shared.totals.values().filter(|totals| totals.is_due()) {
+            if let Err(error) = self.write_rows_of(totals) {
+                tracing::warn!(%error, "the rows of totals were not written; their log has them");
+            }
+        }
+    }
+
+    fn write_rows_of(&mut self, totals: &OpenTotals) -> Result<()> {
+        let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
+        let mut cache = totals.cache.write();
+        let mut commit = Commit::new(&shared, &catalog);
+        totals.write_rows(&mut commit, &cache);
+        if !commit.is_empty() {
+            self.finish(commit)?;
+            cache.written();
+        }
+        if cache.rows() >= TOTALS_CACHE_ROWS_MAX {
+            cache.clear();
+        }
+        Ok(())
+    }
+
+    /// Merges some rows of closed sources.
+    fn merge_closed(&mut self) -> Result<()> {
+        let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
+        for totals in shared.totals.values().filter(|totals| totals.has_closed()) {
+            let from = match self.merges.remove(totals.name()) {
+                Some(Some(from)) => from,
+                // All rows were visited, and no source was closed since.
+                Some(None) if !totals.take_newly_closed() => {
+                    self.merges.insert(totals.name(), None);
+                    continue;
+                }
+                Some(None) => Vec::new(),
+                None => {
+                    totals.take_newly_closed();
+                    Vec::new()
+                }
+            };
+            self.write_rows_of(totals)?;
+            let mut cache = totals.cache.write();
+            cache.clear();
+            let mut commit = Commit::new(&shared, &catalog);
+            let next = totals.merge_closed(&mut commit, &cache, from)?;
+            if !commit.is_empty() {
+                self.finish(commit)?;
+            }
+            self.merges.insert(totals.name(), next);
+        }
         Ok(())
     }
 
@@ -452,7 +520,10 @@ impl Writer {
     }
 
     fn retain(&mut self) -> Result<()> {
-        guarded(|| self.drop_expired())
+        guarded(|| {
+            self.drop_expired()?;
+            self.merge_closed()
+        })
     }
 
     fn drop_expired(&mut self) -> Result<()> {
@@ -470,11 +541,11 @@ impl Writer {
         if !windows.is_empty() {
             self.sync_all().map_err(|error| self.stop(error))?;
         }
-        for keyspace in windows {
+        self.counters.windows_dropped.fetch_add(windows.len() as u64, Ordering::Relaxed);
+        for keyspace in windows.into_iter().flat_map(Window::keyspaces) {
             let name = keyspace.name().to_string();
             let deleted = shared.database.delete_keyspace(keyspace);
             deleted.map_err(|error| store_error(&name, &error))?;
-            self.counters.windows_dropped.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -490,9 +561,11 @@ impl Writer {
         }
         // First, because it shows whether the store below has failed.
         self.sync_all()?;
+        let shared = self.shared.clone();
+        shared.totals.values().try_for_each(|totals| self.write_rows_of(totals))?;
         let windows = self.shared.tables.values().flat_map(|table| {
             let windows = table.windows.read();
-            windows.values().cloned().collect::<Vec<_>>()
+            windows.values().cloned().flat_map(Window::keyspaces).collect::<Vec<_>>()
         });
         let totals = self.shared.totals.values().map(|totals| totals.keyspace.clone());
         let keyspaces: Vec<_> = windows.chain(totals).chain([self.catalog.clone()]).collect();
@@ -529,7 +602,13 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or("a panic without a text").to_owned()
 }
 
-fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> Result<Outcome> {
+fn make<'s>(
+    commit: &mut Commit<'_>,
+    folds: &mut Folds<'s>,
+    shared: &'s Shared,
+    change: Change,
+    now: i64,
+) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     match change {
         Change::Insert { table, rows } => outcome.written = commit.insert(shared.table(table)?, &rows)?,
@@ -547,8 +626,8 @@ fn make(commit: &mut Commit<'_>, shared: &Shared, change: Change, now: i64) -> R
         Change::WriteIf { table, write } => {
             outcome.applied = Some(commit.write_if(shared.table(table)?, &write, now)?);
         }
-        Change::Fold(fold) => outcome.folded = totals::fold(commit, shared.totals(fold.totals)?, &fold)?,
-        Change::CloseSource { totals, source } => shared.totals(totals)?.close(commit, &source),
+        Change::Fold(fold) => outcome.folded = folds.add(commit, shared.totals(fold.totals)?, &fold)?,
+        Change::CloseSource { totals, source } => folds.close(commit, shared.totals(totals)?, &source),
         Change::Retain | Change::Close => {}
     }
     Ok(outcome)

@@ -27,7 +27,12 @@ pub(super) struct NodeFiles {
     pub(super) port: u16,
     pub(super) storage_port: u16,
     pub(super) asks_password: bool,
+    /// Key and certificate in PKCS 12, if clients may also use TLS.
+    pub(super) keystore: Option<PathBuf>,
 }
+
+/// The password of the key file.
+pub(super) const KEYSTORE_PASSWORD: &str = "cassandra";
 
 impl NodeFiles {
     pub(super) fn address(&self) -> String {
@@ -69,6 +74,12 @@ authorizer: {authorizer}
 ",
             entrances.join(",")
         );
+        if let Some(keystore) = &self.keystore {
+            settings += &format!(
+                "client_encryption_options:\n  enabled: true\n  optional: true\n  keystore: {}\n  keystore_password: {KEYSTORE_PASSWORD}\n  store_type: PKCS12\n",
+                keystore.display()
+            );
+        }
         if self.addresses.len() > 1 {
             settings += &format!("auto_bootstrap: false\ninitial_token: {}\n", TOKENS[self.number]);
         }

@@ -6,6 +6,7 @@
 mod files;
 
 use crate::binaries::{cassandra_jars, java};
+use crate::certificates::Certificates;
 use crate::port::free_port_on;
 use crate::process::ChildGuard;
 use crate::scratch::{Scratch, scratch};
@@ -32,6 +33,7 @@ pub struct CassandraCluster {
     nodes: Vec<Node>,
     port: u16,
     asks_password: bool,
+    certificates: Option<Certificates>,
 }
 
 #[derive(Debug)]
@@ -43,17 +45,23 @@ struct Node {
 }
 
 impl CassandraCluster {
-    /// One node, which asks for a password.
+    /// One node, which asks for a password, and takes TLS as well if openssl is there to make a certificate.
     pub fn start_one() -> Result<Self, Unavailable> {
-        Self::start(1, true)
+        Self::start(1, true, Certificates::make().ok())
     }
 
     /// Three nodes without passwords, each with a third of the tokens.
     pub fn start_three() -> Result<Self, Unavailable> {
-        Self::start(3, false)
+        Self::start(3, false, None)
     }
 
-    fn start(count: usize, asks_password: bool) -> Result<Self, Unavailable> {
+    fn start(
+        count: usize,
+        asks_password: bool,
+        certificates: Option<Certificates>,
+    ) -> Result<Self, Unavailable> {
+        let export = |certificates: &Certificates| certificates.export_pkcs12(files::KEYSTORE_PASSWORD);
+        let keystore = certificates.as_ref().map(export).transpose()?;
         let (java, jars) = (java()?, cassandra_jars()?);
         let addresses: Vec<String> = (1..=count).map(|number| format!("127.0.0.{number}")).collect();
         let (port, storage_port) = (free_port_on(&addresses), free_port_on(&addresses));
@@ -67,12 +75,13 @@ impl CassandraCluster {
                 port,
                 storage_port,
                 asks_password,
+                keystore: keystore.clone(),
             };
             files.write(folder.path()).map_err(failed)?;
             Ok(Node { process: Mutex::new(None), folder, files })
         };
         let nodes = (0..count).map(node).collect::<Result<Vec<_>, Unavailable>>()?;
-        let cluster = Self { nodes, port, asks_password };
+        let cluster = Self { nodes, port, asks_password, certificates };
         let logs = cluster.nodes.iter().map(Node::launch).collect::<Result<Vec<_>, _>>()?;
         cluster.nodes.iter().zip(logs).try_for_each(|(node, log)| node.wait_ready(log))?;
         Ok(cluster)
@@ -88,6 +97,13 @@ impl CassandraCluster {
     pub fn url(&self, keyspace: &str) -> String {
         let user = if self.asks_password { format!("{USER}:{USER}@") } else { String::new() };
         format!("cql://{user}{}/{keyspace}", self.addresses().join(","))
+    }
+
+    /// The same with TLS, trusting the authority of these tests; `None` without a certificate.
+    pub fn tls_url(&self, keyspace: &str) -> Option<String> {
+        let authority = self.certificates.as_ref()?.path("ca.pem");
+        let url = self.url(keyspace).replacen("cql://", "cqls://", 1);
+        Some(format!("{url}?ca={}", authority.display()))
     }
 
     /// What a node has printed since it was first started.

@@ -1,0 +1,85 @@
+//! `emberkeep schema cql`, `diff` and `apply`: the history tables of a CQL keyspace.
+
+use crate::output::print;
+use clap::ValueEnum;
+use emberkeep::history::cql::schema::{LiveKeyspace, Replication, script};
+use emberkeep::schema::CqlLayout;
+use std::process::ExitCode;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct CqlArguments {
+    /// Layout of tables: as the storage document writes them, or divided for many writes
+    #[arg(long, value_enum, default_value = "document")]
+    layout: LayoutName,
+    /// Name of the keyspace
+    #[arg(long, default_value = "darkages", value_parser = keyspace)]
+    keyspace: String,
+    /// Copies in each data centre, as in eu:3,us:3, or simple:1 for one node
+    #[arg(long, default_value = "datacenter1:3")]
+    replication: Replication,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct LiveArguments {
+    /// URL of the keyspace: cql://user:password@host:9042,host/keyspace?layout=document
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY")]
+    history: String,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum LayoutName {
+    /// The tables and secondary indexes of the storage document
+    Document,
+    /// Days divided into slices, and query tables instead of indexes
+    Scaled,
+}
+
+fn keyspace(text: &str) -> Result<String, String> {
+    let is_first = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if is_first && text.len() <= 48 && text.chars().all(is_rest) {
+        return Ok(text.to_owned());
+    }
+    Err("expected lower case letters, digits and _, beginning with a letter".to_owned())
+}
+
+/// Prints the statements that create the keyspace.
+pub(crate) fn print_script(arguments: &CqlArguments) -> anyhow::Result<ExitCode> {
+    let layout = match arguments.layout {
+        LayoutName::Document => CqlLayout::Document,
+        LayoutName::Scaled => CqlLayout::Scaled,
+    };
+    let schema = emberkeep::games::history_schema();
+    print(script(&schema, layout, &arguments.keyspace, &arguments.replication))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what differs; the exit code is 1 if anything does.
+pub(crate) fn diff(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
+    let differences =
+        on_keyspace(&arguments.history, async |live| live.diff(&emberkeep::games::history_schema()).await)?;
+    if differences.is_empty() {
+        print("the keyspace is as declared\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lines: String = differences.iter().map(|difference| format!("{difference}\n")).collect();
+    print(lines)?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Adds what is missing.
+pub(crate) fn apply(arguments: &LiveArguments) -> anyhow::Result<ExitCode> {
+    let added =
+        on_keyspace(&arguments.history, async |live| live.apply(&emberkeep::games::history_schema()).await)?;
+    let lines: String = added.iter().map(|difference| format!("added: {difference}\n")).collect();
+    print(if added.is_empty() { "the keyspace is as declared\n".to_owned() } else { lines })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn on_keyspace<T>(
+    url: &str,
+    run: impl AsyncFnOnce(LiveKeyspace) -> Result<T, emberkeep::history::cql::ConnectError>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(async { run(LiveKeyspace::connect(url).await?).await })?)
+}

@@ -1,0 +1,3 @@
+//! DarkAges, an MMO with zones: so far the tables of its history.
+
+pub mod history;
