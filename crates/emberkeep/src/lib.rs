@@ -81,6 +81,7 @@
 //! | `games` | complete games that are built on nothing but this crate | yes |
 //! | `history` | tables and totals of what happened, the outbox, and the store in one folder | yes |
 //! | `cql` | history on ScyllaDB and Cassandra | no |
+//! | `cql-tls` | the same with TLS, `cqls://` | no |
 //! | `testing` | servers, clocks and runners for the tests of your game | no |
 //! | `openapi` | records with `#[openapi]` implement `utoipa::ToSchema` | no |
 //!

@@ -122,6 +122,7 @@ on_every_engine!(mod leaderboards = cases::leaderboard {
     adds_at_the_same_time_are_all_counted,
     a_rebuild_replaces_the_board_and_refuses_changes,
     a_rebuild_that_was_left_is_cancelled,
+    a_rebuild_to_nothing_does_not_restore_lost_players,
     a_board_that_disagrees_is_refused_and_repaired,
     reads_of_a_damaged_board_name_its_key,
     ranks_among_ten_thousand,
@@ -163,6 +164,11 @@ async fn a_limit_agrees_with_a_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_board_agrees_with_a_model() {
     cases::leaderboard::a_board_agrees_with_a_model().await;
+}
+
+#[tokio::test]
+async fn both_keys_of_a_board_expire_together() {
+    cases::leaderboard::both_keys_expire_together().await;
 }
 
 #[tokio::test]

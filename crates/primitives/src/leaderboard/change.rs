@@ -193,18 +193,17 @@ where
         })
     }
 
-    /// Writes what has changed to both keys.
+    /// Writes what has changed to both keys. Entries are added before others are removed: a key that became empty
+    /// in between would lose its deadline and begin a new one, and the two keys would no longer expire together.
     pub(super) fn write(&self, tx: &mut Tx<'_, P>, moved: &[Moved<I>]) -> Result<()> {
         let changed = || moved.iter().filter(|moved| moved.before != moved.after);
-        let gone = changed().filter(|moved| moved.after.is_none());
-        tx.hdel_many(
-            &self.players,
-            gone.filter_map(|moved| moved.before.as_ref()).map(|entry| &entry.player),
-        )?;
-        tx.zrem_many(&self.order, changed().filter_map(|moved| moved.before.as_ref()))?;
         let entries = || changed().filter_map(|moved| moved.after.as_ref());
         tx.zadd_many(&self.order, entries().map(|entry| (entry, 0.0)))?;
-        tx.hset_many(&self.players, entries().map(|entry| (&entry.player, entry)))
+        tx.hset_many(&self.players, entries().map(|entry| (&entry.player, entry)))?;
+        tx.zrem_many(&self.order, changed().filter_map(|moved| moved.before.as_ref()))?;
+        let gone = changed().filter(|moved| moved.after.is_none());
+        let gone = gone.filter_map(|moved| moved.before.as_ref());
+        tx.hdel_many(&self.players, gone.map(|entry| &entry.player))
     }
 }
 

@@ -13,7 +13,8 @@
 //! 5. No wrong rank is returned silently. The sorted set must have as many members as the hash has players,
 //!    a player's entry must be in both, and a page must have only entries with different players; otherwise the
 //!    read is `Error::Corrupt`, which names the key. [`repair`](Leaderboard::repair) mends the board. What these
-//!    checks do not see: an external client that removed one member and added another one, until either is read.
+//!    checks do not see, until the member itself is read: an external client that removed one member and added
+//!    another one, or that changed the score of one.
 //! 6. While a board is rebuilt ([`begin_rebuild`](Leaderboard::begin_rebuild)) every change is refused with
 //!    [`LeaderboardError::Rebuilding`], so nothing is counted twice or lost. Reads go on.
 //!

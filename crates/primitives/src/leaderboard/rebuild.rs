@@ -141,7 +141,8 @@ where
                 break;
             }
         }
-        self.board.repair(&self.scope).await?;
+        // What was not put is gone, also from a board that lost its players.
+        self.board.repair_order(&self.scope, false).await?;
         let (board, token, positions) = (self.board.clone(), self.token, positions.to_vec());
         let finished = self.scope.transact(move |tx| {
             let mark = board.position(tx, REBUILD_MARK)?;

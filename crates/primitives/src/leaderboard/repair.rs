@@ -43,6 +43,16 @@ where
     /// Makes the order agree with the players, in bounded transactions. Meanwhile reads of a board that
     /// disagrees are refused as before.
     pub async fn repair(&self, scope: &Scope<P>) -> Result<RepairReport> {
+        let restores_players = scope.hlen(&self.players).await? == 0;
+        self.repair_order(scope, restores_players).await
+    }
+
+    /// Repairs the order. Members without a player are removed, or become players again if `restores_players`.
+    pub(super) async fn repair_order(
+        &self,
+        scope: &Scope<P>,
+        restores_players: bool,
+    ) -> Result<RepairReport> {
         let mut report = RepairReport::default();
         // Before anything else: ranges by bytes are defined only while all scores are equal.
         for (min, max) in [
@@ -51,7 +61,6 @@ where
         ] {
             while self.mend_scores(scope, min, max, &mut report).await? {}
         }
-        let restores_players = scope.hlen(&self.players).await? == 0;
         let corrupt = self.add_missing(scope, &mut report).await?;
         self.check_members(scope, restores_players, &mut report).await?;
         for some in corrupt.chunks(BOARD_ENTRIES_PER_TURN) {

@@ -3,7 +3,7 @@
 use super::Realm;
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, Score, Write};
-use emberkeep_hot::embedded::Embedded;
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store, Tx};
 use emberkeep_primitives::leaderboard::{Change, Entry, Leaderboard, LeaderboardError, Ranked, Standing};
 use emberkeep_primitives::limits::BOARD_CHANGES_MAX;
@@ -416,6 +416,29 @@ pub async fn a_rebuild_that_was_left_is_cancelled(store: Store) {
     let cancel = || scope.transact(|tx| board().cancel_rebuild(tx));
     assert_eq!((cancel().await, cancel().await), (Ok(true), Ok(false)));
     assert_eq!(add(&scope, 1, 1, 2).await, Ok(2));
+}
+
+pub async fn a_rebuild_to_nothing_does_not_restore_lost_players(store: Store) {
+    let scope = store.scope(Realm::new());
+    set(&scope, 1, 10, 1).await;
+    set(&scope, 2, 20, 1).await;
+    external(&scope, "players", Write::Del).await;
+    board().rebuild(&scope, [], &[]).await.unwrap();
+    assert_eq!(count(&scope).await, Ok(0));
+}
+
+/// A player who is alone on the board moves in it: no key is empty in between, so none begins a new TTL.
+pub async fn both_keys_expire_together() {
+    let clock = ManualClock::at(1_700_000_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let scope = Store::new(Arc::new(engine)).scope(Realm::new());
+    for score in 1..=3 {
+        set(&scope, 1, score, score).await;
+        clock.advance(1_000);
+    }
+    let end = Ok(Some(1_700_000_000_000 + 3_600_000));
+    assert_eq!(scope.deadline_of(&ORDER.key()).await, end);
+    assert_eq!(scope.deadline_of(&PLAYERS.key()).await, end);
 }
 
 /// Refused reads name the key and what to do.
