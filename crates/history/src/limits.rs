@@ -60,14 +60,27 @@ pub const LOCK_WAIT: Duration = Duration::from_millis(500);
 pub const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// Time between two looks at the free space.
 pub const FREE_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// The space that must stay free is looked at again after this part of it was written.
+pub const FREE_CHECKS_PER_MIN: u64 = 8;
 /// Journal of the store below. Measured: larger ones make opening slow, smaller ones stall writes.
 pub const STORE_JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory of one table window before it is written to a file.
 pub const STORE_MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+/// Memory of the lookup entries of one window before it is written to a file.
+pub const STORE_LOOKUPS_MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
+/// Files of lookup entries that wait to be merged: fewer make reads quicker, more make writes cheaper.
+pub const STORE_LOOKUPS_UNMERGED_FILES: u8 = 8;
 /// Longest key of the store below.
 pub const STORE_KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// Cache of the store below.
 pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of added entries of totals after which the changed rows are written. It bounds what opening reads again.
+pub const FOLD_LOG_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Rows of one kind of totals in memory, after which they are written and forgotten.
+pub const TOTALS_CACHE_ROWS_MAX: usize = 250_000;
+/// Threads of the store below. Its first one only flushes, and spins while merges wait for another thread: with two
+/// threads that was a tenth of all work.
+pub const STORE_WORKER_THREADS: usize = 4;
 /// Retention windows that a TTL is divided into at most.
 pub const WINDOWS_PER_TTL_MAX: i64 = 32;
 /// Expired rows without a window that one pass of retention removes at most.
@@ -115,7 +128,7 @@ const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= PAG
 const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in base64");
 const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
-const _: () = assert!(STORE_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
+const _: () = assert!(STORE_MEMTABLE_BYTES + STORE_LOOKUPS_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
 const _: () = assert!(DRAINED_BYTES_MAX < ROW_BYTES_MAX, "the marks of an advance are a row");
 const _: () = assert!(DRAIN_PAGE_ENTRIES < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(

@@ -1,11 +1,11 @@
 //! A commit in the making: the changes of several calls, or of one call that reads before it writes.
 
-use super::encode::EncodedRows;
+use super::encode::{EncodedRows, place_of};
 use super::ledger::Batch;
 use super::open::{BATCH_KEY, window_key};
 use super::operations::{Mark, Operations};
 use super::row::{self, REMOVED_ID, Stored, VERSION_ID};
-use super::table::{OpenTable, keyspace_name, open_keyspace};
+use super::table::{OpenTable, Window};
 use super::{Shared, store_error};
 use crate::contract::{Applied, ConditionalWrite, RawRow, Written};
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub(super) struct Commit<'s> {
 
 /// A row that a change is about: where it is, or would be.
 struct Target {
-    keyspace: Option<Keyspace>,
+    existing: Option<Window>,
     window: i64,
     key: Vec<u8>,
 }
@@ -85,41 +85,44 @@ impl<'s> Commit<'s> {
     }
 
     /// The window of a row, created if it does not exist.
-    fn window(&mut self, table: &OpenTable, window: i64) -> Result<Keyspace> {
-        if let Some(keyspace) = table.existing(window) {
-            return Ok(keyspace);
+    fn window(&mut self, table: &OpenTable, window: i64) -> Result<Window> {
+        if let Some(existing) = table.existing(window) {
+            return Ok(existing);
         }
         let name = table.declaration.name;
-        let keyspace = open_keyspace(&self.shared.database, &keyspace_name(name, window))?;
+        let created = Window::open(&self.shared.database, table.declaration, window)?;
         // Committed at once: the catalog must name the window before a row is in it, whatever becomes of this call.
         let put = self.catalog.insert(window_key(name, window), []);
         put.map_err(|error| store_error(name, &error))?;
-        table.windows.write().insert(window, keyspace.clone());
-        Ok(keyspace)
+        table.windows.write().insert(window, created.clone());
+        Ok(created)
     }
 
     fn target(&self, table: &OpenTable, row: &[Option<Value>]) -> Result<Target> {
         let incomplete = || table.damaged("a row without its key reached the writer");
         let key = table.rows.key_of_row(row).ok_or_else(incomplete)?;
         let window = table.window_of(row);
-        Ok(Target { keyspace: table.existing(window), window, key })
+        Ok(Target { existing: table.existing(window), window, key })
     }
 
     fn stored(&self, table: &OpenTable, target: &Target) -> Result<Option<Slice>> {
-        let Some(keyspace) = &target.keyspace else { return Ok(None) };
-        keyspace.get(&target.key).map_err(|error| store_error(table.declaration.name, &error))
+        let Some(window) = &target.existing else { return Ok(None) };
+        window.rows.get(&target.key).map_err(|error| store_error(table.declaration.name, &error))
     }
 
     /// Adds rows that were encoded by their caller.
     pub(super) fn insert(&mut self, table: &OpenTable, rows: &EncodedRows) -> Result<Written> {
-        let mut windows = Vec::new();
-        for window in rows.windows() {
-            let keyspace = self.window(table, *window)?;
-            windows.push((*window, self.place(&keyspace)));
+        let mut places = Vec::with_capacity(2 * rows.windows().len());
+        for number in rows.windows() {
+            let window = self.window(table, *number)?;
+            places.push((place_of(*number, false), self.place(&window.rows)));
+            if let Some(lookups) = &window.lookups {
+                places.push((place_of(*number, true), self.place(lookups)));
+            }
         }
         let missing = || Error::Internal { reason: "a row of a window that was not named".into() };
-        let place = |window| windows.iter().find(|(known, _)| *known == window).map(|(_, place)| *place);
-        self.operations.append(rows.operations(), |window| place(window).ok_or_else(missing))?;
+        let place = |of| places.iter().find(|(known, _)| *known == of).map(|(_, place)| *place);
+        self.operations.append(rows.operations(), |of| place(of).ok_or_else(missing))?;
         self.rows += rows.written.rows;
         Ok(rows.written)
     }
@@ -133,21 +136,17 @@ impl<'s> Commit<'s> {
         version: Option<i64>,
         unknown: &[u8],
     ) -> Result<()> {
-        let keyspace = self.window(table, target.window)?;
-        let place = self.place(&keyspace);
-        for lookup in &table.lookups {
-            let entry = |out: &mut Vec<u8>| {
-                lookup
-                    .push_key_of_row(out, row)
-                    .ok_or_else(|| table.damaged("a row lacks a column of a lookup"))
-            };
-            self.operations.put(place, entry, |_, _| {})?;
+        let window = self.window(table, target.window)?;
+        for lookup in table.lookups.iter().filter(|_| window.lookups.is_some()) {
+            let absent = || table.damaged("a row lacks a column of a lookup");
+            let entry = lookup.key_of_row(row).ok_or_else(absent)?;
+            window.lookups.iter().for_each(|lookups| self.put(lookups, &entry, &[]));
         }
         let version = version.map(Value::BigInt);
         let head = version.iter().map(|version| (VERSION_ID, version));
         let mut value = Vec::with_capacity(128);
         row::encode(&mut value, &target.key, expires, head.chain(table.stored_columns(row)), unknown);
-        self.operations.put_slices(place, &target.key, &value);
+        self.put(&window.rows, &target.key, &value);
         self.rows += 1;
         Ok(())
     }
@@ -182,12 +181,14 @@ impl<'s> Commit<'s> {
 
     /// Removes the lookup entries of a stored row. Those of a row that cannot be read stay; readers do not see them.
     fn remove_lookups(&mut self, table: &OpenTable, target: &Target, bytes: &[u8]) {
-        let Some(keyspace) = target.keyspace.as_ref().filter(|_| !table.lookups.is_empty()) else { return };
+        let Some(lookups) = target.existing.as_ref().and_then(|window| window.lookups.as_ref()) else {
+            return;
+        };
         // Expired rows have entries, too: as of the beginning of time no row has expired.
         let Ok(Some(old)) = table.read_row(&target.key, bytes, i64::MIN) else { return };
         for lookup in &table.lookups {
             if let Some(entry) = lookup.key_of_row(&old) {
-                self.remove(keyspace, &entry);
+                self.remove(lookups, &entry);
             }
         }
     }
@@ -203,21 +204,15 @@ impl<'s> Commit<'s> {
 
     fn remove_stored(&mut self, table: &OpenTable, target: &Target, bytes: &[u8]) {
         self.remove_lookups(table, target, bytes);
-        if let Some(keyspace) = &target.keyspace {
-            self.remove(keyspace, &target.key);
+        if let Some(window) = &target.existing {
+            self.remove(&window.rows, &target.key);
             self.rows += 1;
         }
     }
 
     /// Removes a row that retention found expired.
-    pub(super) fn remove_expired(
-        &mut self,
-        table: &OpenTable,
-        keyspace: &Keyspace,
-        key: &[u8],
-        bytes: &[u8],
-    ) {
-        let target = Target { keyspace: Some(keyspace.clone()), window: 0, key: key.to_vec() };
+    pub(super) fn remove_expired(&mut self, table: &OpenTable, window: &Window, key: &[u8], bytes: &[u8]) {
+        let target = Target { existing: Some(window.clone()), window: 0, key: key.to_vec() };
         self.remove_stored(table, &target, bytes);
     }
 
@@ -263,13 +258,13 @@ impl<'s> Commit<'s> {
         if stored.is_some_and(|bytes| is_newer(&target, &bytes, version, false)) {
             return Ok(());
         }
-        let keyspace = self.window(table, target.window)?;
+        let window = self.window(table, target.window)?;
         let expires = now.saturating_add(table.ttl_ms.max(REMOVED_FOR_MS_MIN));
         let (is_removed, version) = (Value::Boolean(true), Value::BigInt(version));
         let columns = [(REMOVED_ID, &is_removed), (VERSION_ID, &version)];
         let mut value = Vec::new();
         row::encode(&mut value, &target.key, expires, columns.into_iter(), &[]);
-        self.put(&keyspace, &target.key, &value);
+        self.put(&window.rows, &target.key, &value);
         self.rows += 1;
         Ok(())
     }

@@ -12,10 +12,15 @@ const ROW_BYTES_GUESS: usize = 384;
 /// Inserts in their stored form.
 #[derive(Debug)]
 pub(super) struct EncodedRows {
-    /// The place of an operation is its window.
+    /// The place of an operation is its window, see [`place_of`].
     operations: Operations,
     windows: Vec<i64>,
     pub(super) written: Written,
+}
+
+/// The place of an operation: the rows or the lookup entries of a window.
+pub(super) fn place_of(window: i64, is_lookup: bool) -> i64 {
+    window * 2 + i64::from(is_lookup)
 }
 
 impl EncodedRows {
@@ -29,6 +34,7 @@ impl EncodedRows {
                 None => encoded.written.expired += 1,
             }
         }
+        encoded.operations.sort();
         Ok(encoded)
     }
 
@@ -40,10 +46,10 @@ impl EncodedRows {
         let incomplete = || table.damaged("a row without its key reached the store");
         for lookup in &table.lookups {
             let key = |out: &mut Vec<u8>| lookup.push_key_of_row(out, row).ok_or_else(incomplete);
-            self.operations.put(window, key, |_, _| {})?;
+            self.operations.put(place_of(window, true), key, |_, _| {})?;
         }
         let key = |out: &mut Vec<u8>| table.rows.push_key_of_row(out, row).ok_or_else(incomplete);
-        self.operations.put(window, key, |out, key_start| {
+        self.operations.put(place_of(window, false), key, |out, key_start| {
             row::encode_after_key(out, key_start, expires, table.stored_columns(row), &[]);
         })?;
         self.written.rows += 1;

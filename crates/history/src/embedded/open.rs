@@ -4,11 +4,11 @@ use super::catalog::Entry;
 use super::clock::Ticker;
 use super::ledger::{Batch, Ledger, damaged, folder_error};
 use super::options::Options;
-use super::table::{OpenTable, keyspace_name, open_keyspace};
+use super::table::{OpenTable, Window, keyspace_name, lookups_name, open_keyspace};
 use super::totals::OpenTotals;
 use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
-use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
+use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
 use std::collections::HashMap;
@@ -135,7 +135,11 @@ fn copy_written(from: &Path, to: &Path) -> std::io::Result<()> {
 
 fn open_database(folder: &Path, store: &Path) -> Result<Database> {
     let open = || {
-        Database::builder(store).cache_size(STORE_CACHE_BYTES).max_journaling_size(STORE_JOURNAL_BYTES).open()
+        Database::builder(store)
+            .cache_size(STORE_CACHE_BYTES)
+            .max_journaling_size(STORE_JOURNAL_BYTES)
+            .worker_threads(STORE_WORKER_THREADS)
+            .open()
     };
     let begun = Instant::now();
     // The store below panics on some kinds of damage.
@@ -179,7 +183,7 @@ fn open_tables(
         let stored = entry(catalog, declaration.name)?;
         let (entry, missing) = Entry::with_table(stored.clone(), declaration)?;
         let table = OpenTable::new(declaration, &entry);
-        open_windows(database, catalog, &table)?;
+        open_windows(database, catalog, &table, stored.as_ref())?;
         for lookup in missing {
             super::retention::build_lookup(database, &table, lookup)?;
         }
@@ -198,7 +202,12 @@ fn put_entry(catalog: &Keyspace, name: &str, entry: &Entry) -> Result<()> {
 
 /// Opens the windows that the catalog names. One that it does not name was created and never written, or was
 /// dropped; one that is missing is damage.
-fn open_windows(database: &Database, catalog: &Keyspace, table: &OpenTable) -> Result<()> {
+fn open_windows(
+    database: &Database,
+    catalog: &Keyspace,
+    table: &OpenTable,
+    stored: Option<&Entry>,
+) -> Result<()> {
     let name = table.declaration.name;
     let mut windows = table.windows.write();
     let prefix = window_key(name, 0).trim_end_matches('0').to_owned();
@@ -207,18 +216,20 @@ fn open_windows(database: &Database, catalog: &Keyspace, table: &OpenTable) -> R
         let window = std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|text| text.parse().ok());
         let window: i64 =
             window.ok_or_else(|| damaged(Path::new(CATALOG), format!("a window of {name} has no number")))?;
-        let keyspace = keyspace_name(name, window);
-        if !database.keyspace_exists(&keyspace) {
+        let is_missing = |keyspace: String| !database.keyspace_exists(&keyspace);
+        let had_lookups = stored.is_some_and(|entry| !entry.lookups.is_empty());
+        if is_missing(keyspace_name(name, window)) || had_lookups && is_missing(lookups_name(name, window)) {
             return Err(damaged(
                 Path::new(&format!("table {name}")),
                 format!("its window {window} is missing"),
             ));
         }
-        windows.insert(window, open_keyspace(database, &keyspace)?);
+        windows.insert(window, Window::open(database, table.declaration, window)?);
     }
     let prefix = format!("{name}@");
     for keyspace in database.list_keyspace_names() {
-        let number = keyspace.strip_prefix(&prefix).and_then(|text| text.parse::<i64>().ok());
+        let number =
+            keyspace.strip_prefix(&prefix).and_then(|text| text.split('@').next()?.parse::<i64>().ok());
         if let Some(window) = number
             && !windows.contains_key(&window)
         {
@@ -249,7 +260,7 @@ fn open_totals(
         if stored.as_ref() != Some(&entry) {
             put_entry(catalog, declaration.by_source, &entry)?;
         }
-        all.insert(declaration.name, OpenTotals::new(declaration, &entry, keyspace));
+        all.insert(declaration.name, OpenTotals::open(declaration, &entry, keyspace)?);
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! Reads: one row, and pages of ranges over the windows of a table.
 
-use super::table::{OpenTable, RowOrder};
+use super::table::{OpenTable, RowOrder, Window};
 use super::{Shared, store_error};
 use crate::contract::{Position, RangeRequest, RawPage, RawRow, UnreadableRow};
 use crate::error::{Error, Result};
@@ -11,9 +11,9 @@ use std::ops::Bound;
 
 /// The row of a primary key.
 pub(super) fn get(shared: &Shared, table: &OpenTable, key: &[Value]) -> Result<Option<RawRow>> {
-    let Some(keyspace) = table.existing(table.window_of(&table.row_of_key(key))) else { return Ok(None) };
+    let Some(window) = table.existing(table.window_of(&table.row_of_key(key))) else { return Ok(None) };
     let key = table.rows.key_of(key);
-    let bytes = keyspace.get(&key).map_err(|error| store_error(table.declaration.name, &error))?;
+    let bytes = window.rows.get(&key).map_err(|error| store_error(table.declaration.name, &error))?;
     match bytes {
         Some(bytes) => table.read_row(&key, &bytes, shared.ticker.now()),
         None => Ok(None),
@@ -29,12 +29,12 @@ pub(super) fn range(shared: &Shared, table: &OpenTable, request: &RangeRequest) 
         let after = request.after.as_ref().filter(|after| after.partition == index);
         let bounds = Bounds::new(order, request, partition, after);
         let mut merged =
-            Merged::new(windows(table, order, request, partition), &bounds, request.reversed, table)?;
+            Merged::new(windows(table, order, request, partition), order, &bounds, request.reversed, table)?;
         while let Some((source, key, bytes)) = merged.next()? {
             if page.is_full() {
                 return Ok(page.end());
             }
-            let entry = match resolve(table, order, &merged.keyspaces[source], &key, &bytes, page.now) {
+            let entry = match resolve(table, order, &merged.windows[source].rows, &key, &bytes, page.now) {
                 Ok(Some(row)) => Entry::Row(row),
                 Ok(None) => Entry::Hidden,
                 Err(error @ Error::Damaged { .. }) => Entry::Unreadable(error),
@@ -152,12 +152,7 @@ fn resolve(
 }
 
 /// The windows that rows of a partition can lie in.
-fn windows(
-    table: &OpenTable,
-    order: &RowOrder,
-    request: &RangeRequest,
-    partition: &[Value],
-) -> Vec<Keyspace> {
+fn windows(table: &OpenTable, order: &RowOrder, request: &RangeRequest, partition: &[Value]) -> Vec<Window> {
     let (mut first, mut last) = (i64::MIN, i64::MAX);
     let Some((window_place, _)) = table.window else { return table.windows_between(first, last) };
     let bucket = table
@@ -245,7 +240,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// The entries of several keyspaces, merged by key.
 struct Merged<'t> {
-    keyspaces: Vec<Keyspace>,
+    windows: Vec<Window>,
     iterators: Vec<Iter>,
     heads: Vec<Option<(Slice, Slice)>>,
     reversed: bool,
@@ -254,17 +249,24 @@ struct Merged<'t> {
 
 impl<'t> Merged<'t> {
     fn new(
-        keyspaces: Vec<Keyspace>,
+        windows: Vec<Window>,
+        order: &RowOrder,
         bounds: &Bounds,
         reversed: bool,
         table: &'t OpenTable,
     ) -> Result<Merged<'t>> {
-        let keyspaces = if bounds.is_empty() { Vec::new() } else { keyspaces };
+        let mut windows = if bounds.is_empty() { Vec::new() } else { windows };
+        let is_lookup = order.first_byte != table.rows.first_byte;
+        windows.retain(|window| !is_lookup || window.lookups.is_some());
         let start = Bound::Included(bounds.start.clone());
         let end = bounds.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let iterators =
-            keyspaces.iter().map(|keyspace| keyspace.range((start.clone(), end.clone()))).collect();
-        let mut merged = Merged { heads: vec![None; keyspaces.len()], keyspaces, iterators, reversed, table };
+        let keyspace = |window: &'_ Window| match &window.lookups {
+            Some(lookups) if is_lookup => lookups.clone(),
+            _ => window.rows.clone(),
+        };
+        let range = |window| keyspace(window).range((start.clone(), end.clone()));
+        let iterators = windows.iter().map(range).collect();
+        let mut merged = Merged { heads: vec![None; windows.len()], windows, iterators, reversed, table };
         for source in 0..merged.iterators.len() {
             merged.advance(source)?;
         }

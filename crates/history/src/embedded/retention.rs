@@ -2,12 +2,12 @@
 
 use super::commit::Commit;
 use super::row::Stored;
-use super::table::OpenTable;
+use super::table::{OpenTable, Window};
 use super::{Shared, store_error};
 use crate::error::Result;
 use crate::limits::{COMMIT_ROWS_MAX, RETENTION_ROWS_PER_PASS_MAX};
 use emberkeep_schema::{RowTtl, Writes};
-use fjall::{Database, Keyspace};
+use fjall::Database;
 use std::collections::HashMap;
 use std::ops::Bound;
 
@@ -20,7 +20,7 @@ pub(super) fn collect(
     commit: &mut Commit<'_>,
     sweeps: &mut Sweeps,
     now: i64,
-) -> Result<Vec<Keyspace>> {
+) -> Result<Vec<Window>> {
     let mut dropped = Vec::new();
     for table in shared.tables.values() {
         let name = table.declaration.name;
@@ -33,9 +33,9 @@ pub(super) fn collect(
             }
         } else if (matches!(table.declaration.ttl, RowTtl::Written { .. })
             || table.declaration.writes == Writes::Versioned)
-            && let Some(keyspace) = table.existing(0)
+            && let Some(window) = table.existing(0)
         {
-            sweep(commit, table, &keyspace, sweeps, now)?;
+            sweep(commit, table, &window, sweeps, now)?;
         }
     }
     Ok(dropped)
@@ -45,19 +45,19 @@ pub(super) fn collect(
 fn sweep(
     commit: &mut Commit<'_>,
     table: &OpenTable,
-    keyspace: &Keyspace,
+    window: &Window,
     sweeps: &mut Sweeps,
     now: i64,
 ) -> Result<()> {
     let name = table.declaration.name;
     let start = sweeps.remove(name).map_or(Bound::Unbounded, Bound::Excluded);
-    let rows = keyspace.range((start, Bound::Excluded(vec![1]))).take(RETENTION_ROWS_PER_PASS_MAX);
+    let rows = window.rows.range((start, Bound::Excluded(vec![1]))).take(RETENTION_ROWS_PER_PASS_MAX);
     let (mut last, mut count) = (None, 0);
     for guard in rows {
         let (key, bytes) = guard.into_inner().map_err(|error| store_error(name, &error))?;
         // A row that cannot be read stays for its readers, who are told of it.
         if Stored::read(&key, &bytes).is_some_and(|stored| stored.is_expired(now)) {
-            commit.remove_expired(table, keyspace, &key, &bytes);
+            commit.remove_expired(table, window, &key, &bytes);
         }
         count += 1;
         last = Some(key.to_vec());
@@ -75,9 +75,10 @@ fn sweep(
 pub(super) fn build_lookup(database: &Database, table: &OpenTable, lookup: &str) -> Result<()> {
     let (name, order) = (table.declaration.name, table.order(Some(lookup)));
     let failed = |error: fjall::Error| store_error(name, &error);
-    for keyspace in table.windows_between(i64::MIN, i64::MAX) {
+    for window in table.windows_between(i64::MIN, i64::MAX) {
+        let Some(lookups) = &window.lookups else { continue };
         let (mut batch, mut count) = (database.batch(), 0);
-        for guard in keyspace.prefix([table.rows.first_byte]) {
+        for guard in window.rows.prefix([table.rows.first_byte]) {
             let (key, bytes) = guard.into_inner().map_err(failed)?;
             // Expired rows are left out only when they are read.
             let row = table.read_row(&key, &bytes, i64::MIN);
@@ -85,7 +86,7 @@ pub(super) fn build_lookup(database: &Database, table: &OpenTable, lookup: &str)
             let row =
                 row.inspect_err(|error| tracing::warn!(%error, lookup, "a row is missing from its lookup"));
             if let Some(entry) = row.ok().flatten().and_then(|row| order.key_of_row(&row)) {
-                batch.insert(&keyspace, entry, []);
+                batch.insert(lookups, entry, []);
                 count += 1;
             }
             if count == COMMIT_ROWS_MAX {

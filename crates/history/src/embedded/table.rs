@@ -4,11 +4,14 @@ use super::catalog::Entry;
 use super::row::{RESERVED_IDS, Stored};
 use crate::error::{Error, Result};
 use crate::key_encoding;
-use crate::limits::STORE_MEMTABLE_BYTES;
+use crate::limits::{STORE_LOOKUPS_MEMTABLE_BYTES, STORE_LOOKUPS_UNMERGED_FILES, STORE_MEMTABLE_BYTES};
 use emberkeep_schema::{ColumnType, Order, RowTtl, TableDeclaration, Value};
+use fjall::compaction::Leveled;
+use fjall::config::FilterPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The first byte of a row's key; those of lookups are their ids.
 const ROWS: u8 = 0;
@@ -76,7 +79,30 @@ pub(super) struct OpenTable {
     pub(super) window: Option<(usize, i64)>,
     /// Longest TTL that rows were written with.
     pub(super) ttl_ms: i64,
-    pub(super) windows: RwLock<BTreeMap<i64, Keyspace>>,
+    pub(super) windows: RwLock<BTreeMap<i64, Window>>,
+}
+
+/// A window of a table. Rows and lookup entries lie apart: rows mostly come in their order and their files need no
+/// merging, while lookup entries come in any order.
+#[derive(Clone)]
+pub(super) struct Window {
+    pub(super) rows: Keyspace,
+    /// `None` for a table without lookups.
+    pub(super) lookups: Option<Keyspace>,
+}
+
+impl Window {
+    /// Opens or creates the keyspaces of a window.
+    pub(super) fn open(database: &Database, table: &TableDeclaration, window: i64) -> Result<Window> {
+        let rows = open_keyspace(database, &keyspace_name(table.name, window))?;
+        let has_lookups = !table.lookups.is_empty();
+        let lookups = has_lookups.then(|| open_lookups(database, &lookups_name(table.name, window)));
+        Ok(Window { rows, lookups: lookups.transpose()? })
+    }
+
+    pub(super) fn keyspaces(self) -> impl Iterator<Item = Keyspace> {
+        [Some(self.rows), self.lookups].into_iter().flatten()
+    }
 }
 
 impl OpenTable {
@@ -184,17 +210,17 @@ impl OpenTable {
         Error::Damaged {
             place: format!("table {}", self.declaration.name),
             problem: problem.to_owned(),
-            remedy: super::ledger::REMEDY,
+            remedy: "write or delete the row if its table allows it, or restore the folder from a copy",
         }
     }
 
-    /// The window's keyspace, if it exists.
-    pub(super) fn existing(&self, window: i64) -> Option<Keyspace> {
+    /// The window, if it exists.
+    pub(super) fn existing(&self, window: i64) -> Option<Window> {
         self.windows.read().get(&window).cloned()
     }
 
     /// Windows from the first to the last one that a range of time touches.
-    pub(super) fn windows_between(&self, first_ms: i64, last_ms: i64) -> Vec<Keyspace> {
+    pub(super) fn windows_between(&self, first_ms: i64, last_ms: i64) -> Vec<Window> {
         let windows = self.windows.read();
         match self.window {
             Some((_, length)) => {
@@ -202,20 +228,38 @@ impl OpenTable {
                 if first > last {
                     return Vec::new();
                 }
-                windows.range(first..=last).map(|(_, keyspace)| keyspace.clone()).collect()
+                windows.range(first..=last).map(|(_, window)| window.clone()).collect()
             }
             None => windows.values().cloned().collect(),
         }
     }
 }
 
-/// Name of the keyspace of a table's window.
+/// Name of the keyspace with the rows of a table's window.
 pub(super) fn keyspace_name(table: &str, window: i64) -> String {
     format!("{table}@{window}")
+}
+
+/// Name of the keyspace with the lookup entries of a table's window.
+pub(super) fn lookups_name(table: &str, window: i64) -> String {
+    format!("{table}@{window}@lookups")
 }
 
 /// Opens or creates a keyspace.
 pub(super) fn open_keyspace(database: &Database, name: &str) -> Result<Keyspace> {
     let options = || KeyspaceCreateOptions::default().max_memtable_size(STORE_MEMTABLE_BYTES);
+    database.keyspace(name, options).map_err(|error| super::store_error(name, &error))
+}
+
+/// Opens or creates a keyspace of lookup entries: only ranges of it are read, so filters would be built in vain, and
+/// its keys come in any order, so that merging its files is most of the work.
+fn open_lookups(database: &Database, name: &str) -> Result<Keyspace> {
+    let merging = Leveled::default().with_l0_threshold(STORE_LOOKUPS_UNMERGED_FILES);
+    let options = || {
+        KeyspaceCreateOptions::default()
+            .max_memtable_size(STORE_LOOKUPS_MEMTABLE_BYTES)
+            .filter_policy(FilterPolicy::disabled())
+            .compaction_strategy(Arc::new(merging))
+    };
     database.keyspace(name, options).map_err(|error| super::store_error(name, &error))
 }
