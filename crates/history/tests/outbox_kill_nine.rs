@@ -75,7 +75,7 @@ fn kill_one(folder: &Path, redis: Option<&str>) -> i64 {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut answers = lines.filter(|line| line.contains("answered"));
     // One in ten dies while it starts.
-    let wanted = if fastrand::u8(..).is_multiple_of(10) { 0 } else { fastrand::usize(1..400) };
+    let wanted = if fastrand::u8(..).is_multiple_of(10) { 0 } else { fastrand::usize(1..120) };
     let before = answers.by_ref().take(wanted).count();
     std::thread::sleep(Duration::from_micros(fastrand::u64(..8_000)));
     child.kill().unwrap();
