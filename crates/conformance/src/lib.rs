@@ -102,7 +102,8 @@ cases! {
     ],
     log: [
         entries_come_with_their_transaction, refused_transactions_append_nothing, sequences_are_continuous,
-        state_and_logs_are_of_one_moment, a_full_log_drops_and_tells, a_full_log_refuses, pages, pages_of_large_entries, trims,
+        state_and_logs_are_of_one_moment, a_full_log_drops_and_tells, a_full_log_refuses, pages, pages_of_large_entries, encoded_pages, trims,
+        trims_of_another_entry,
         trimming_beside_appends, a_log_with_a_given_end, logs_with_a_declared_life, a_log_begins_again,
         a_transaction_sees_its_own_log, numbered_appends_return_their_sequence, a_log_that_refuses_drops_nothing,
         a_passed_deadline_of_an_entry_is_refused, corrupt_logs,

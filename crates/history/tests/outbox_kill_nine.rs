@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 const FOLDER: &str = "EMBERKEEP_OUTBOX_CHILD_FOLDER";
 const REDIS: &str = "EMBERKEEP_OUTBOX_CHILD_REDIS";
-/// For each engine; 200 in all.
-const KILLS_MAX: usize = 100;
+/// For each engine.
+const KILLS_MAX: usize = 200;
 const WRITERS: i64 = 3;
 /// The child is killed long before.
 const CHILD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ fn kill_one(folder: &Path, redis: Option<&str>) -> i64 {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut answers = lines.filter(|line| line.contains("answered"));
     // One in ten dies while it starts.
-    let wanted = if fastrand::u8(..).is_multiple_of(10) { 0 } else { fastrand::usize(1..60) };
+    let wanted = if fastrand::u8(..).is_multiple_of(10) { 0 } else { fastrand::usize(1..120) };
     let before = answers.by_ref().take(wanted).count();
     std::thread::sleep(Duration::from_micros(fastrand::u64(..8_000)));
     child.kill().unwrap();

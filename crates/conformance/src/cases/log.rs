@@ -277,6 +277,41 @@ pub async fn trims(context: &Context) {
     assert_eq!((sequences(&log), log.last, log.missed), (vec![11], 11, 0));
 }
 
+/// A trim by sequence and mark removes nothing unless that very entry is there: after a removal of the log its
+/// sequences belong to other entries.
+pub async fn trims_of_another_entry(context: &Context) {
+    let scope = context.scope();
+    append(&scope, EVENTS.key(1), numbered_texts(1..=6)).await.expect("a transaction");
+    let position = |page: &LogPage<String>, place: usize| page.entries[place].position();
+    let before = page(&scope, EVENTS.key(1), 0, 100).await;
+    scope.log_trim(&EVENTS.key(1), position(&before, 2)).await.expect("a transaction");
+    assert_eq!(sequences(&page(&scope, EVENTS.key(1), 0, 100).await), [3, 4, 5, 6]);
+    scope.del(&EVENTS.key(1)).await.expect("a removal");
+    append(&scope, EVENTS.key(1), numbered_texts(1..=5)).await.expect("a transaction");
+    // Another entry stands at 5, and none at 6.
+    for place in [4, 5] {
+        scope.log_trim(&EVENTS.key(1), position(&before, place)).await.expect("nothing to trim");
+        assert_eq!(sequences(&page(&scope, EVENTS.key(1), 0, 100).await), [1, 2, 3, 4, 5]);
+    }
+}
+
+/// The bytes of entries, also of one that an external client overwrote: it has no mark, and all that stands in
+/// its place.
+pub async fn encoded_pages(context: &Context) {
+    let scope = context.scope();
+    append(&scope, EVENTS.key(1), numbered_texts(1..=3)).await.expect("a transaction");
+    let log = context.raw(&EVENTS.key(1));
+    let overwrite = move |tx: &mut Tx<'_, World>| tx.raw_write(log.clone(), Write::LSet(1, "strange".into()));
+    context.transaction(overwrite).await.expect("a transaction");
+    let page = scope.log_after_encoded(&EVENTS.key(1), 0, 100).await.expect("a page");
+    let found: Vec<_> =
+        page.entries.iter().map(|entry| (entry.mark.is_some(), entry.event.clone())).collect();
+    let expected = [(true, Ok("e1".into())), (false, Ok("strange".into())), (true, Ok("e3".into()))];
+    assert_eq!((found, page.last), (expected.to_vec(), 3));
+    let decoded = scope.log_after(&EVENTS.key(1), 0, 100).await.expect("a page");
+    assert!(decoded.entries[1].event.as_ref().is_err_and(Error::is_corrupt), "{decoded:?}");
+}
+
 /// A consumer that trims while others append loses nothing: in either order the same entries stay.
 pub async fn trimming_beside_appends(context: &Context) {
     let scope = context.scope();

@@ -118,7 +118,7 @@ impl Batch {
     /// fn project(name: &(i64, String), batch: &mut Batch) -> Result<(), Rejection> {
     ///     batch.insert(Name { player: name.0, name: name.1.clone() })
     /// }
-    /// # let _ = project;
+    /// # let _: fn(&(i64, String), &mut Batch) -> Result<(), Rejection> = project;
     /// ```
     pub fn insert<T: Table>(&mut self, row: T) -> Result<(), Rejection> {
         const {

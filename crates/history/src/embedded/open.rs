@@ -8,7 +8,7 @@ use super::table::{OpenTable, Window, keyspace_name, lookups_name, open_keyspace
 use super::totals::OpenTotals;
 use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
-use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
+use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
 use std::collections::HashMap;
@@ -135,7 +135,11 @@ fn copy_written(from: &Path, to: &Path) -> std::io::Result<()> {
 
 fn open_database(folder: &Path, store: &Path) -> Result<Database> {
     let open = || {
-        Database::builder(store).cache_size(STORE_CACHE_BYTES).max_journaling_size(STORE_JOURNAL_BYTES).open()
+        Database::builder(store)
+            .cache_size(STORE_CACHE_BYTES)
+            .max_journaling_size(STORE_JOURNAL_BYTES)
+            .worker_threads(STORE_WORKER_THREADS)
+            .open()
     };
     let begun = Instant::now();
     // The store below panics on some kinds of damage.
@@ -196,8 +200,9 @@ fn put_entry(catalog: &Keyspace, name: &str, entry: &Entry) -> Result<()> {
     put.map_err(|error| store_error(CATALOG, &error))
 }
 
-/// Opens the windows that the catalog names. One that it does not name was created and never written, or was
-/// dropped; one that is missing is damage.
+/// Opens the windows that the catalog names; one that is missing is damage. One that it does not name was created
+/// and never written, or its rows have all expired. It is adopted: the store below gives the id of a keyspace
+/// that was deleted to the next one, and may then take that for the deleted one.
 fn open_windows(
     database: &Database,
     catalog: &Keyspace,
@@ -223,14 +228,13 @@ fn open_windows(
         windows.insert(window, Window::open(database, table.declaration, window)?);
     }
     let prefix = format!("{name}@");
-    for keyspace in database.list_keyspace_names() {
-        let number =
-            keyspace.strip_prefix(&prefix).and_then(|text| text.split('@').next()?.parse::<i64>().ok());
-        if let Some(window) = number
-            && !windows.contains_key(&window)
-        {
-            let unused = open_keyspace(database, &keyspace)?;
-            database.delete_keyspace(unused).map_err(|error| store_error(&keyspace, &error))?;
+    let number = |keyspace: &str| keyspace.strip_prefix(&prefix)?.split('@').next()?.parse::<i64>().ok();
+    let existing: BTreeSet<_> = database.list_keyspace_names().iter().filter_map(|name| number(name)).collect();
+    for window in existing {
+        if !windows.contains_key(&window) {
+            windows.insert(window, Window::open(database, table.declaration, window)?);
+            let put = catalog.insert(window_key(name, window), []);
+            put.map_err(|error| store_error(CATALOG, &error))?;
         }
     }
     Ok(())

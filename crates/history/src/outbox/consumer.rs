@@ -11,7 +11,7 @@ use super::lag::{ConsumerStats, Lag};
 use super::log::{OutboxLog, TypedLog};
 use super::plan::{self, Claim, Run};
 use crate::contract::Source;
-use crate::delivery::{Delivered, Deliverer, Entry, Projection, Rejection};
+use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
 use crate::error::{Error, Result};
 use crate::history::History;
 use crate::limits::{
@@ -84,11 +84,11 @@ impl Consumer {
     /// # partition! { /// A world.
     /// # pub struct World = "world"; }
     /// # family! { /// The lease.
-    /// # pub LEASE = "lease" { kind: Text<Json<LeaseRecord>>, partition: shared World, parts: (), ttl: persistent, owner: "test" } }
+    /// # pub LEASE = "lease" { kind: Text<Json<LeaseRecord>>, partition: World, parts: (), ttl: persistent, owner: "test" } }
     /// family! {
     ///     /// The newest events.
     ///     pub EVENTS = "log:events" {
-    ///         kind: Log<Utf8, Newest<100>>, partition: shared World, parts: (), ttl: persistent, owner: "test"
+    ///         kind: Log<Utf8, Newest<100>>, partition: World, parts: (), ttl: persistent, owner: "test"
     ///     }
     /// }
     /// fn drain(scope: &emberkeep_hot::Scope<World>, history: History) {
@@ -115,7 +115,7 @@ impl Consumer {
         let name = format!("{partition}/{key}");
         let bytes_max = SOURCE_BYTES_MAX - INCARNATION_BYTES_MAX - 1;
         validate::limit(format!("the name of the log {name}"), name.len(), "bytes", bytes_max)?;
-        let project = move |bytes: &[u8], batch: &mut crate::Batch| {
+        let project = move |bytes: &[u8], batch: &mut Batch| {
             let event =
                 C::decode(bytes).map_err(|error| Rejection::new(format!("it cannot be decoded: {error}")))?;
             projection.project(&event, batch)

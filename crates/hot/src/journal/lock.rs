@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// A held folder; free again when dropped.
-pub(super) type FolderLock = Box<dyn Send + Sync>;
+pub type FolderLock = Box<dyn Send + Sync>;
 
 /// Takes the folder, or says which process has it.
 ///

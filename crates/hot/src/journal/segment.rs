@@ -7,14 +7,12 @@ use super::active_file::ActiveFile;
 use super::files::{Files, LogFile, append_all};
 use super::format::{FileHeader, FileKind, LINE_BYTES_MAX, Line, RecordHeader, new_salt};
 use super::lock;
+pub use super::lock::FolderLock;
 use super::reader::{Item, Reader, Window};
 use crate::error::Result;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-/// A held folder; free again when dropped.
-pub type FolderLock = Box<dyn Send + Sync>;
 
 /// Takes a folder for this process, or says which process has it.
 pub fn lock_folder(files: &dyn Files, dir: &Path) -> Result<FolderLock> {
