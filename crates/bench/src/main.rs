@@ -3,11 +3,12 @@
 //! Responsible for: workloads, peers, samples, the table. Not responsible for: being a test. A workload that notices a lost
 //! hit fails, but the proofs are in the tests.
 //!
-//! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot` or
+//! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot`, `history` or
 //! `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
 //! `worker_processes` and `worker` are this binary again, where a workload needs further processes.
 
 mod bare_map;
+mod history;
 mod hot;
 mod measure;
 mod peer;
@@ -40,6 +41,8 @@ struct Arguments {
 enum Command {
     /// Hot state: the embedded engine and Redis, each beside its peer; about six minutes
     Hot(SuiteArgs),
+    /// History: the embedded store beside SQLite; about eight minutes
+    History(SuiteArgs),
     /// The server: HTTP and WebSocket with clients on the same machine; about three minutes
     Server(SuiteArgs),
     /// A further process of a workload
@@ -73,6 +76,7 @@ struct SuiteArgs {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hot(args) => suite::run(hot::WORKLOADS, &args),
+        Command::History(args) => suite::run(history::WORKLOADS, &args),
         Command::Server(args) => suite::run(server::WORKLOADS, &args),
         Command::Worker(worker) => worker::run(worker),
     }

@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("server", &["games", "hot", "schema"]),
     ("sim", &[]),
     ("cli", &["server", "sim"]),
-    ("bench", &["server", "testkit"]),
+    ("bench", &["history", "schema", "server", "testkit"]),
     ("testkit", &[]),
 ];
 

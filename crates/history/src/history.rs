@@ -69,10 +69,10 @@ impl History {
     /// #     pub struct Visit = "visits" { pub player: i64, pub at: emberkeep_schema::Timestamp }
     /// #     partition: (player), clustering: (at desc), ttl: days(3) of at, writes: events, owner: "test",
     /// # }
-    /// async fn change(history: History, visit: Visit) {
-    ///     history.upsert(visit).await.unwrap();
-    /// }
-    /// # let _ = change;
+    /// # let (history, visit): (fn() -> History, fn() -> Visit) = (|| panic!(), || panic!());
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// history().upsert(visit()).await.unwrap();
+    /// # });
     /// ```
     pub async fn insert<T: Table>(&self, row: T) -> Result<Written> {
         self.insert_many([row]).await

@@ -3,9 +3,9 @@
 mod folders;
 
 use emberkeep_history::embedded::Options;
-use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, event, kills, schema};
+use emberkeep_history::testing::{CombatEvent, NOW, PlayerStats, Sample, event, kills, schema};
 use emberkeep_history::{Embedded, Error, History, Source};
-use emberkeep_schema::Timestamp;
+use emberkeep_schema::{Table as _, Timestamp, Value};
 use folders::{Folder, options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -158,4 +158,50 @@ async fn a_missing_ledger_is_noticed() {
     std::fs::remove_file(folder.path().join("LEDGER")).unwrap();
     let error = read_all(folder.path(), options()).await.unwrap_err();
     assert!(matches!(&error, Error::Damaged { place, .. } if place.ends_with("LEDGER")), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_damaged_row_does_not_hide_its_range_and_can_be_written_again() {
+    let folder = Folder::new();
+    let open = || History::new(Arc::new(Embedded::open(folder.path(), schema(), options()).unwrap()));
+    let row = |player_id| Sample {
+        name: "damage".into(),
+        id: uuid::Uuid::from_u128(player_id),
+        small: 1,
+        tiny: 2,
+        int: 3,
+        big: 4,
+        float: 5.0,
+        double: 6.0,
+        truth: true,
+        bytes: vec![7],
+        address: "10.0.0.1".parse().unwrap(),
+        texts: Default::default(),
+        tuples: vec![],
+        note: None,
+    };
+    let history = open();
+    history.upsert_many((0..5).map(row)).await.unwrap();
+    history.close().await.unwrap();
+    drop(history);
+    let database = fjall::Database::builder(folder.path().join("store")).open().unwrap();
+    let keyspace = database.keyspace("samples@0", fjall::KeyspaceCreateOptions::default).unwrap();
+    let (key, value) = keyspace.iter().nth(2).unwrap().into_inner().unwrap();
+    let mut changed = value.to_vec();
+    *changed.last_mut().unwrap() ^= 1;
+    keyspace.insert(key, changed).unwrap();
+    database.persist(fjall::PersistMode::SyncAll).unwrap();
+    drop((keyspace, database));
+    let history = open();
+    let page = history.range(Sample::partition("damage")).page(None).await.unwrap();
+    assert_eq!(page.rows, [row(0), row(1), row(3), row(4)]);
+    assert_eq!(page.unreadable[0].key[1], Value::Uuid(row(2).id));
+    assert!(matches!(page.unreadable[0].error, Error::Damaged { .. }), "{:?}", page.unreadable);
+    assert!(matches!(page.into_rows(), Err(Error::Damaged { .. })));
+    assert!(matches!(history.get(row(2).row_key()).await, Err(Error::Damaged { .. })));
+    history.upsert(row(2)).await.unwrap();
+    assert_eq!(
+        history.range(Sample::partition("damage")).page(None).await.unwrap().into_rows().unwrap().len(),
+        5
+    );
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;

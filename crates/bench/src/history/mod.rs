@@ -1,0 +1,18 @@
+//! The workloads of history, on the embedded store beside SQLite doing the same work.
+
+mod events;
+mod load;
+mod reads;
+mod sqlite;
+mod totals;
+
+use crate::suite::Workload;
+
+/// All of them, in the order in which they run.
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload { name: "history-events", run: events::sustained },
+    Workload { name: "history-events-latency", run: events::latency },
+    Workload { name: "history-totals", run: totals::totals },
+    Workload { name: "history-reads-range", run: reads::range },
+    Workload { name: "history-reads-attacker", run: reads::by_attacker },
+];
