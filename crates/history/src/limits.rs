@@ -60,6 +60,8 @@ pub const LOCK_WAIT: Duration = Duration::from_millis(500);
 pub const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// Time between two looks at the free space.
 pub const FREE_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// The space that must stay free is looked at again after this part of it was written.
+pub const FREE_CHECKS_PER_MIN: u64 = 8;
 /// Journal of the store below. Measured: larger ones make opening slow, smaller ones stall writes.
 pub const STORE_JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory of one table window before it is written to a file.
@@ -76,6 +78,9 @@ pub const STORE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 pub const FOLD_LOG_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Rows of one kind of totals in memory, after which they are written and forgotten.
 pub const TOTALS_CACHE_ROWS_MAX: usize = 250_000;
+/// Threads of the store below. Its first one only flushes, and spins while merges wait for another thread: with two
+/// threads that was a tenth of all work.
+pub const STORE_WORKER_THREADS: usize = 4;
 /// Retention windows that a TTL is divided into at most.
 pub const WINDOWS_PER_TTL_MAX: i64 = 32;
 /// Expired rows without a window that one pass of retention removes at most.

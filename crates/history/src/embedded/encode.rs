@@ -34,6 +34,7 @@ impl EncodedRows {
                 None => encoded.written.expired += 1,
             }
         }
+        encoded.operations.sort();
         Ok(encoded)
     }
 

@@ -1,8 +1,8 @@
 //! The store that runs in this process: one folder, one writer, retention by dropping windows.
 //!
 //! A folder holds `LOCK` (one process), `LEDGER` (the last committed batch, see `ledger.rs`), `CLEAN` (after a
-//! proper stop) and `store/`, the files of fjall. Every table has a keyspace per retention window; a row and its
-//! lookup entries lie in the same one, so retention drops whole keyspaces.
+//! proper stop) and `store/`, the files of fjall. Every table has two keyspaces per retention window, one for its
+//! rows and one for their lookup entries, so retention drops whole keyspaces.
 //!
 //! All changes go through one writer thread behind a bounded queue (`writer.rs`). Reads run beside it.
 
@@ -18,6 +18,7 @@ mod ledger;
 mod open;
 mod operations;
 mod options;
+mod queue;
 mod read;
 mod retention;
 mod row;
@@ -39,13 +40,13 @@ use clock::Ticker;
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use encode::EncodedRows;
 use fjall::Database;
+use queue::{Change, Size, WriterHandle};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use table::OpenTable;
 use totals::OpenTotals;
-use writer::{Change, Size, WriterHandle};
 
 /// The embedded store.
 pub struct Embedded {
@@ -102,7 +103,7 @@ impl Embedded {
     pub fn open(folder: impl AsRef<Path>, schema: HistorySchema, options: Options) -> Result<Embedded> {
         let opened = open::open(folder.as_ref(), schema, &options)?;
         let shared = Arc::new(opened.shared);
-        let writer = WriterHandle::start(shared.clone(), opened.ledger, opened.catalog, &options)?;
+        let writer = writer::start(shared.clone(), opened.ledger, opened.catalog, &options)?;
         Ok(Embedded { shared, writer })
     }
 

@@ -8,7 +8,7 @@ use super::table::{OpenTable, Window, keyspace_name, lookups_name, open_keyspace
 use super::totals::OpenTotals;
 use super::{Shared, folder_lock, journal_files, store_error, store_files};
 use crate::error::{Error, Result};
-use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES};
+use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
 use std::collections::HashMap;
@@ -135,7 +135,11 @@ fn copy_written(from: &Path, to: &Path) -> std::io::Result<()> {
 
 fn open_database(folder: &Path, store: &Path) -> Result<Database> {
     let open = || {
-        Database::builder(store).cache_size(STORE_CACHE_BYTES).max_journaling_size(STORE_JOURNAL_BYTES).open()
+        Database::builder(store)
+            .cache_size(STORE_CACHE_BYTES)
+            .max_journaling_size(STORE_JOURNAL_BYTES)
+            .worker_threads(STORE_WORKER_THREADS)
+            .open()
     };
     let begun = Instant::now();
     // The store below panics on some kinds of damage.

@@ -13,6 +13,7 @@ pub(super) struct Operations {
 #[derive(Debug, Clone, Copy)]
 struct Operation {
     place: i64,
+    start: usize,
     key_end: usize,
     end: usize,
     is_removal: bool,
@@ -63,21 +64,23 @@ impl Operations {
         }
         let key_end = self.bytes.len();
         value(&mut self.bytes, start);
-        self.list.push(Operation { place, key_end, end: self.bytes.len(), is_removal: false });
+        self.list.push(Operation { place, start, key_end, end: self.bytes.len(), is_removal: false });
         Ok(())
     }
 
     pub(super) fn put_slices(&mut self, place: i64, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.list.push(Operation { place, key_end, end: self.bytes.len(), is_removal: false });
+        self.list.push(Operation { place, start, key_end, end: self.bytes.len(), is_removal: false });
     }
 
     pub(super) fn remove(&mut self, place: i64, key: &[u8]) {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let end = self.bytes.len();
-        self.list.push(Operation { place, key_end: end, end, is_removal: true });
+        self.list.push(Operation { place, start, key_end: end, end, is_removal: true });
     }
 
     /// Adds all of another buffer, each operation at the place that `place` gives for its own.
@@ -86,25 +89,34 @@ impl Operations {
         other: &Operations,
         mut place: impl FnMut(i64) -> Result<i64, E>,
     ) -> Result<(), E> {
-        let start = self.bytes.len();
+        let moved = self.bytes.len();
         for operation in &other.list {
-            let found = place(operation.place)?;
-            let (key_end, end) = (start + operation.key_end, start + operation.end);
-            self.list.push(Operation { place: found, key_end, end, is_removal: operation.is_removal });
+            self.list.push(Operation {
+                place: place(operation.place)?,
+                start: moved + operation.start,
+                key_end: moved + operation.key_end,
+                end: moved + operation.end,
+                is_removal: operation.is_removal,
+            });
         }
         self.bytes.extend_from_slice(&other.bytes);
         Ok(())
     }
 
+    /// Sorts by place and key. The memory of the store below is a skip list: keys that follow each other find their
+    /// neighbours in the cache of the processor.
+    pub(super) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.list.sort_by(|a, b| {
+            let key = |operation: &Operation| &bytes[operation.start..operation.key_end];
+            a.place.cmp(&b.place).then_with(|| key(a).cmp(key(b)))
+        });
+    }
+
     /// Length of the longest key after a mark.
     pub(super) fn longest_key(&self, since: Mark) -> usize {
-        let mut start = since.bytes;
-        let lengths = self.list[since.operations..].iter().map(|operation| {
-            let length = operation.key_end - start;
-            start = operation.end;
-            length
-        });
-        lengths.max().unwrap_or(0)
+        let operations = self.list[since.operations..].iter();
+        operations.map(|operation| operation.key_end - operation.start).max().unwrap_or(0)
     }
 
     /// A checksum of everything.
@@ -114,17 +126,17 @@ impl Operations {
 
     /// Passes everything on; places are indexes of keyspaces.
     pub(super) fn fill(&self, batch: &mut OwnedWriteBatch, keyspaces: &[Keyspace]) {
-        let mut start = 0;
         for operation in &self.list {
-            let (key, value) =
-                (&self.bytes[start..operation.key_end], &self.bytes[operation.key_end..operation.end]);
+            let (key, value) = (
+                &self.bytes[operation.start..operation.key_end],
+                &self.bytes[operation.key_end..operation.end],
+            );
             let keyspace = &keyspaces[operation.place as usize];
             if operation.is_removal {
                 batch.remove(keyspace, key);
             } else {
                 batch.insert(keyspace, key, value);
             }
-            start = operation.end;
         }
     }
 }

@@ -1,10 +1,7 @@
-//! The writer: one thread that makes every change, behind a queue that is bounded in rows and in bytes.
-//!
-//! A call takes as many places of the queue as it has rows and bytes and gives them back when it is answered. A full queue
-//! makes callers wait, and after `queue_wait` they get `Busy`: the store never buffers without bound.
+//! The writer: one thread that makes every change, behind the queue.
 //!
 //! The thread takes what waits, up to a number of rows, and commits it together. Calls that read before they
-//! write (upsert, delete, versioned and conditional writes, fold) get a commit of their own, after what came before them. After
+//! write (upsert, delete, versioned and conditional writes) get a commit of their own, after what came before them. After
 //! each commit it writes the ledger, then it answers. Once a second it syncs, looks at the free space, and once a
 //! minute it drops what has expired. It ends when the store is closed or dropped. An error of a commit or sync
 //! ends writing: what the store below has on disk is not certain then.
@@ -15,263 +12,50 @@ use super::flush::flush;
 use super::ledger::Ledger;
 use super::open::CLEAN_NAME;
 use super::options::{Durability, Options};
+use super::queue::{Change, Counters, Outcome, Request, WriterHandle};
 use super::table::Window;
 use super::totals::{Folds, OpenTotals};
 use super::{Shared, retention, store_error};
-use crate::contract::{
-    Applied, ConditionalWrite, Fold, FoldEntry, Folded, RawRow, Source, Stats, Write, Written,
-};
+use crate::contract::Write;
 use crate::error::{Error, Result};
 use crate::limits::{
-    BATCH_ROWS_MAX, COMMIT_ROWS_MAX, FREE_CHECK_EVERY, RETENTION_EVERY, STORE_MEMTABLE_BYTES, SYNC_EVERY,
-    TOTALS_CACHE_ROWS_MAX,
+    COMMIT_ROWS_MAX, FREE_CHECK_EVERY, FREE_CHECKS_PER_MIN, RETENTION_EVERY, STORE_MEMTABLE_BYTES,
+    SYNC_EVERY, TOTALS_CACHE_ROWS_MAX,
 };
-use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use fjall::{Keyspace, PersistMode};
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
 
-/// A change that the writer makes.
-pub(super) enum Change {
-    Insert { table: &'static TableDeclaration, rows: EncodedRows },
-    Write { table: &'static TableDeclaration, write: Write },
-    WriteIf { table: &'static TableDeclaration, write: ConditionalWrite },
-    Fold(Fold),
-    CloseSource { totals: &'static TotalsDeclaration, source: Source },
-    Retain,
-    Close,
-}
-
-/// What a change takes of the queue.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Size {
-    pub(super) rows: usize,
-    pub(super) bytes: usize,
-}
-
-impl Change {
-    /// Whether it reads nothing that another change of the same commit may write, or finds that in memory.
-    fn is_blind(&self) -> bool {
-        matches!(self, Change::Insert { .. } | Change::Fold(_))
-    }
-
-    pub(super) fn size(&self) -> Size {
-        let rows = |rows: &[RawRow]| Size { rows: rows.len(), bytes: rows.iter().map(row_bytes).sum() };
-        match self {
-            Change::Insert { rows, .. } => Size { rows: rows.written.rows, bytes: rows.operations().bytes() },
-            Change::Write { write: Write::Insert(all) | Write::Upsert(all), .. } => rows(all),
-            Change::Write { write: Write::Replace { rows: all, removed, .. }, .. } => {
-                let Size { rows, bytes } = rows(all);
-                Size { rows: rows + removed.len(), bytes }
-            }
-            Change::Fold(fold) => {
-                let rows = fold.entries.len();
-                let entry = size_of::<FoldEntry>() + fold.totals.sums.len() * size_of::<i64>();
-                Size { rows: rows.min(BATCH_ROWS_MAX), bytes: rows * entry }
-            }
-            Change::Write { write: Write::Delete(_), .. } | Change::WriteIf { .. } => {
-                Size { rows: 1, bytes: 0 }
-            }
-            Change::CloseSource { .. } | Change::Retain | Change::Close => Size::default(),
-        }
-    }
-}
-
-/// What a row takes in memory.
-fn row_bytes(row: &RawRow) -> usize {
-    let content: usize = row.iter().flatten().map(Value::size_bytes).sum();
-    content + row.len() * size_of::<Option<Value>>()
-}
-
-/// What a change led to.
-#[derive(Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) written: Written,
-    pub(super) applied: Option<Applied<RawRow>>,
-    pub(super) folded: Folded,
-}
-
-struct Request {
-    change: Change,
-    size: Size,
-    reply: oneshot::Sender<Result<Outcome>>,
-    /// Given back when the request is answered, also if its caller has left.
-    _places: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
-}
-
-#[derive(Debug, Default)]
-struct Counters {
-    rows: AtomicU64,
-    commits: AtomicU64,
-    waits: AtomicU64,
-    refused: AtomicU64,
-    windows_dropped: AtomicU64,
-    queued_rows: AtomicUsize,
-    queued_bytes: AtomicUsize,
-    closed: AtomicBool,
-}
-
-impl Counters {
-    fn leave(&self, size: Size) {
-        self.queued_rows.fetch_sub(size.rows, Ordering::Relaxed);
-        self.queued_bytes.fetch_sub(size.bytes, Ordering::Relaxed);
-    }
-}
-
-/// The callers' side of the writer.
-pub(super) struct WriterHandle {
-    requests: Mutex<Option<Sender<Request>>>,
-    row_places: Arc<Semaphore>,
-    byte_places: Arc<Semaphore>,
-    counters: Arc<Counters>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
-    /// How the writer ended; set after everything that it held was released.
-    ended: watch::Receiver<Option<Result<()>>>,
-    /// What may wait.
-    queue: Size,
-    queue_wait: Duration,
-}
-
-impl WriterHandle {
-    pub(super) fn start(
-        shared: Arc<Shared>,
-        ledger: Ledger,
-        catalog: Keyspace,
-        options: &Options,
-    ) -> Result<WriterHandle> {
-        let (sender, receiver) = channel();
-        let counters = Arc::new(Counters::default());
+/// Starts the writer of a store.
+pub(super) fn start(
+    shared: Arc<Shared>,
+    ledger: Ledger,
+    catalog: Keyspace,
+    options: &Options,
+) -> Result<WriterHandle> {
+    let (durability, free_bytes_min) = (options.durability, options.free_bytes_min);
+    WriterHandle::start(options, move |requests, counters| {
         let writer = Writer {
             ledger,
             catalog,
-            counters: counters.clone(),
-            durability: options.durability,
-            free_bytes_min: options.free_bytes_min,
+            counters,
+            durability,
+            free_bytes_min,
             stopped: None,
             full: None,
             sweeps: retention::Sweeps::default(),
             merges: HashMap::new(),
             unsynced: false,
             bytes_since_rotation: 0,
+            bytes_since_check: 0,
             shared,
         };
-        let (end, ended) = watch::channel(None);
-        let run = move || {
-            let result = writer.run(&receiver);
-            let _ = end.send(Some(result));
-        };
-        let thread = std::thread::Builder::new().name("history-writer".into()).spawn(run);
-        let thread = thread.map_err(|error| Error::Stopped { reason: error.to_string() })?;
-        Ok(WriterHandle {
-            requests: Mutex::new(Some(sender)),
-            row_places: Arc::new(Semaphore::new(options.queue_rows_max)),
-            byte_places: Arc::new(Semaphore::new(options.queue_bytes_max)),
-            counters,
-            thread: Mutex::new(Some(thread)),
-            ended,
-            queue: Size { rows: options.queue_rows_max, bytes: options.queue_bytes_max },
-            queue_wait: options.queue_wait,
-        })
-    }
-
-    /// Passes a change to the writer and waits until it is committed.
-    pub(super) async fn submit(&self, change: Change, size: Size) -> Result<Outcome> {
-        if self.is_closed() {
-            return Err(Error::Closed);
-        }
-        let places = self.places(size).await?;
-        let (reply, receive) = oneshot::channel();
-        let request = Request { change, size, reply, _places: Some(places) };
-        self.counters.queued_rows.fetch_add(size.rows, Ordering::Relaxed);
-        self.counters.queued_bytes.fetch_add(size.bytes, Ordering::Relaxed);
-        let sent = self.requests.lock().as_ref().is_some_and(|requests| requests.send(request).is_ok());
-        if !sent {
-            self.counters.leave(size);
-            return Err(Error::Closed);
-        }
-        match receive.await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Error::OutcomeUnknown { reason: "the writer ended".into() }),
-        }
-    }
-
-    /// Places for rows and bytes. A change that is larger than the queue waits until it is empty.
-    async fn places(&self, size: Size) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
-        let rows = size.rows.min(self.queue.rows) as u32;
-        let bytes = size.bytes.min(self.queue.bytes) as u32;
-        let (of_rows, of_bytes) = (self.row_places.clone(), self.byte_places.clone());
-        if let Ok(rows) = of_rows.clone().try_acquire_many_owned(rows)
-            && let Ok(bytes) = of_bytes.clone().try_acquire_many_owned(bytes)
-        {
-            return Ok((rows, bytes));
-        }
-        self.counters.waits.fetch_add(1, Ordering::Relaxed);
-        let waiting = async {
-            let rows = of_rows.acquire_many_owned(rows).await?;
-            Ok((rows, of_bytes.acquire_many_owned(bytes).await?))
-        };
-        match tokio::time::timeout(self.queue_wait, waiting).await {
-            Ok(Ok(places)) => Ok(places),
-            Ok(Err(tokio::sync::AcquireError { .. })) => Err(Error::Closed),
-            Err(_) => {
-                self.counters.refused.fetch_add(1, Ordering::Relaxed);
-                let queued_rows = self.counters.queued_rows.load(Ordering::Relaxed);
-                Err(Error::Busy { queued_rows, waited: self.queue_wait })
-            }
-        }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.counters.closed.load(Ordering::Acquire)
-    }
-
-    /// Ends the writer. All callers get the same result, also those that come later or whose call was dropped.
-    pub(super) async fn close(&self) -> Result<()> {
-        self.counters.closed.store(true, Ordering::Release);
-        // The sender is taken before the last request is sent, so nothing can stand behind it in the queue.
-        let requests = self.requests.lock().take();
-        if let Some(requests) = requests {
-            let (reply, _) = oneshot::channel();
-            let request = Request { change: Change::Close, size: Size::default(), reply, _places: None };
-            let _ = requests.send(request);
-        }
-        match self.ended.clone().wait_for(Option::is_some).await {
-            Ok(ended) => ended.clone().unwrap_or(Ok(())),
-            Err(_) => Err(Error::Stopped { reason: "the writer panicked".into() }),
-        }
-    }
-
-    pub(super) fn stats(&self) -> Stats {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Stats {
-            rows_written: read(&self.counters.rows),
-            commits: read(&self.counters.commits),
-            queued_rows: self.counters.queued_rows.load(Ordering::Relaxed),
-            queue_rows_max: self.queue.rows,
-            queued_bytes: self.counters.queued_bytes.load(Ordering::Relaxed),
-            queue_bytes_max: self.queue.bytes,
-            waits: read(&self.counters.waits),
-            refused: read(&self.counters.refused),
-            windows: 0,
-            windows_dropped: read(&self.counters.windows_dropped),
-        }
-    }
-}
-
-impl Drop for WriterHandle {
-    /// Ends the writer without the work of a proper close. Every acknowledged row is in the journal.
-    fn drop(&mut self) {
-        self.requests.lock().take();
-        if let Some(thread) = self.thread.lock().take() {
-            let _ = thread.join();
-        }
-    }
+        writer.run(requests)
+    })
 }
 
 struct Writer {
@@ -287,6 +71,7 @@ struct Writer {
     merges: HashMap<&'static str, Option<Vec<u8>>>,
     unsynced: bool,
     bytes_since_rotation: u64,
+    bytes_since_check: u64,
     /// Has the folder's lock, so it is released last.
     shared: Arc<Shared>,
 }
@@ -296,9 +81,12 @@ impl Writer {
         let (mut synced, mut retained) = (Instant::now(), Instant::now());
         let mut checked = None;
         loop {
-            if checked.is_none_or(|at: Instant| at.elapsed() >= FREE_CHECK_EVERY) {
+            // Also after a part of the space that must stay free was written: a second can be long.
+            if checked.is_none_or(|at: Instant| at.elapsed() >= FREE_CHECK_EVERY)
+                || self.bytes_since_check > self.free_bytes_min / FREE_CHECKS_PER_MIN
+            {
                 self.full = self.check_free_space().err();
-                checked = Some(Instant::now());
+                (checked, self.bytes_since_check) = (Some(Instant::now()), 0);
             }
             let first = match requests.recv_timeout(SYNC_EVERY.saturating_sub(synced.elapsed())) {
                 Ok(request) => Some(request),
@@ -351,9 +139,9 @@ impl Writer {
             return;
         }
         let (mut changes, mut callers) = (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
-        for Request { change, size, reply, _places } in group {
+        for Request { change, size, reply, places } in group {
             changes.push(change);
-            callers.push((reply, size, _places));
+            callers.push((reply, size, places));
         }
         let results = self.commit(changes);
         for ((reply, size, places), result) in callers.into_iter().zip(results) {
@@ -409,6 +197,7 @@ impl Writer {
         };
         let rows = commit.rows as u64;
         self.bytes_since_rotation += commit.bytes();
+        self.bytes_since_check += commit.bytes();
         let last = self.ledger.last();
         // What a commit that panicked has written is not certain.
         let finished = catch_unwind(AssertUnwindSafe(|| commit.finish(last, mode))).map_err(|panic| {

@@ -6,8 +6,9 @@ mod cql;
 mod declaration;
 mod time;
 mod totals;
+mod words;
 
-pub use check::{TableProblem, diagnose_table, length_ms, name_number, order_of, writes_of};
+pub use check::{TableProblem, diagnose_table};
 pub use column::{Column, ColumnType, Value};
 pub use cql::{CqlLayout, cql_name};
 pub use declaration::{
@@ -15,6 +16,7 @@ pub use declaration::{
 };
 pub use time::{Day, InvalidDay, Timestamp};
 pub use totals::{SumDeclaration, Totals, TotalsDeclaration, diagnose_totals};
+pub use words::{length_ms, name_number, order_of, writes_of};
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
