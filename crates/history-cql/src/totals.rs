@@ -345,8 +345,8 @@ impl Totals<'_> {
 
 /// The entries of each key, in order.
 fn by_key(entries: Vec<FoldEntry>) -> Vec<(Value, Vec<FoldEntry>)> {
-    let (mut groups, mut places): (Vec<(Value, Vec<FoldEntry>)>, HashMap<Vec<u8>, usize>) =
-        Default::default();
+    let mut groups: Vec<(Value, Vec<FoldEntry>)> = Vec::new();
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     for entry in entries {
         let mut key = Vec::new();
         crate::values::push_bytes(&entry.key, &mut key);

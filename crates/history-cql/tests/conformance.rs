@@ -3,7 +3,9 @@
 mod cassandra;
 
 use cassandra::{keyspace, open};
-use emberkeep_history::testing::{CASES, run_all};
+use emberkeep_history::testing::{CASES, PlayerStats, kills, run_all};
+use emberkeep_history::{Error, Source};
+use emberkeep_history_cql::limits::SOURCES_MERGE_FROM;
 use emberkeep_testkit::shared_cassandra;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,4 +22,41 @@ async fn cassandra_passes_the_suite_in_the_scaled_layout() {
     let url = keyspace(cassandra, "scaled").await + "?layout=scaled";
     run_all(&open(&url).await).await;
     eprintln!("{} cases on Cassandra, layout scaled", CASES.len());
+}
+
+/// Rows of sources that have ended become one row, and no entry is lost or counted again.
+#[tokio::test(flavor = "multi_thread")]
+async fn closed_sources_are_merged() {
+    let Some(cassandra) = shared_cassandra() else { return };
+    let history = open(&keyspace(cassandra, "merged").await).await;
+    let source = |number: u64| Source::of_log("shard", "log", &number.to_string());
+    for number in 0..12 {
+        history.fold(&source(number), [kills(1, 7, 1), kills(2 + number, 7, 10)]).await.unwrap();
+        if number < 11 {
+            history.close_source::<PlayerStats>(&source(number)).await.unwrap();
+        }
+    }
+    // Two that fold at once merge at once; one of them wins.
+    let (eleven, twelve) = (source(11), source(12));
+    let first = history.fold(&eleven, [kills(14, 7, 100)]);
+    let (one, two) = tokio::join!(first, history.fold(&twelve, [kills(1, 7, 1_000)]));
+    assert_eq!((one.unwrap().added, two.unwrap().added), (1, 1));
+    history.fold(&source(12), [kills(1, 7, 1_000), kills(2, 7, 1_000)]).await.unwrap();
+    let totals = history.totals::<PlayerStats>(7).await.unwrap().unwrap();
+    assert_eq!(totals.sums.total_kills, 12 * 11 + 100 + 2_000);
+    for number in 0..11 {
+        let error = history.fold(&source(number), [kills(50, 7, 1)]).await.unwrap_err();
+        assert!(matches!(error, Error::SourceClosed { .. }), "{error}");
+    }
+    let session = cassandra::session(cassandra).await;
+    let count = async |statement: &str| {
+        let result = session.query_unpaged(statement, ()).await.unwrap().into_rows_result().unwrap();
+        result.first_row::<(i64,)>().unwrap().0
+    };
+    let all = "SELECT count(*) FROM merged.ember_stats_by_source WHERE player_id = 7";
+    let rows = count(all).await;
+    assert!(rows < SOURCES_MERGE_FROM as i64, "{rows} rows of 13 sources");
+    assert_eq!(count(&format!("{all} AND source = ''")).await, 1, "the base row");
+    let shown = count("SELECT total_kills FROM merged.player_stats WHERE player_id = 7").await;
+    assert_eq!(shown, totals.sums.total_kills, "the projection");
 }

@@ -2,7 +2,7 @@
 //!
 //! What CQL refuses is corrected: `AND ttl = n` is `default_time_to_live`; the counters of `player_stats` are totals, which
 //! stay exact when an event is delivered again; the entries of `leaderboard_alltime` are one frozen cell, so that writing
-//! them again does not double them. Tables that are not in the document begin with `ember_`.
+//! them again does not double them, and the column's name stands in quotes, because `entries` is a reserved word. Tables that are not in the document begin with `ember_`.
 
 use emberkeep_history::HistorySchema;
 use emberkeep_schema::{Day, Timestamp, table, text_enum, totals};
@@ -367,7 +367,7 @@ mod tests {
         );
         assert_eq!(
             columns(&cql(AllTimeBoard::DECLARATION)),
-            ["category text", "entries frozen<list<frozen<tuple<bigint, text, bigint>>>>"]
+            ["category text", "\"entries\" frozen<list<frozen<tuple<bigint, text, bigint>>>>"]
         );
         assert_eq!(
             columns(&cql(PlayerProfile::DECLARATION)),

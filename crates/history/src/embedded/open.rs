@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::limits::{LOCK_WAIT, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES, STORE_WORKER_THREADS};
 use crate::schema::HistorySchema;
 use fjall::{Database, Keyspace, PersistMode};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, btree_map};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -231,11 +231,10 @@ fn open_windows(
     let number = |keyspace: &str| keyspace.strip_prefix(&prefix)?.split('@').next()?.parse::<i64>().ok();
     let existing: BTreeSet<_> = database.list_keyspace_names().iter().filter_map(|name| number(name)).collect();
     for window in existing {
-        if !windows.contains_key(&window) {
-            windows.insert(window, Window::open(database, table.declaration, window)?);
-            let put = catalog.insert(window_key(name, window), []);
-            put.map_err(|error| store_error(CATALOG, &error))?;
-        }
+        let btree_map::Entry::Vacant(unnamed) = windows.entry(window) else { continue };
+        unnamed.insert(Window::open(database, table.declaration, window)?);
+        let put = catalog.insert(window_key(name, window), []);
+        put.map_err(|error| store_error(CATALOG, &error))?;
     }
     Ok(())
 }

@@ -28,12 +28,11 @@ pub(super) fn check(store: &Path) -> Result<()> {
     }
     for keyspace in entries(&keyspaces)? {
         // A keyspace without it was being created; the catalog knows whether it matters.
-        if keyspace.join("current").exists() {
-            check_version(&keyspace)?;
-        }
+        let version = if keyspace.join("current").exists() { check_version(&keyspace)? } else { Vec::new() };
         let tables = keyspace.join("tables");
         if tables.exists() {
-            entries(&tables)?.iter().try_for_each(|table| check_table(table))?;
+            let named = entries(&tables)?.into_iter().filter(|table| is_named(&version, table));
+            named.collect::<Vec<_>>().iter().try_for_each(|table| check_table(table))?;
         }
     }
     Ok(())
@@ -45,7 +44,14 @@ fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
 }
 
-fn check_version(keyspace: &Path) -> Result<()> {
+/// Whether a version names a table: its id, little-endian, before the type of its checksum, which is 0. A process that
+/// is killed while it writes a table leaves half a file that no version names; fjall removes it.
+fn is_named(version: &[u8], table: &Path) -> bool {
+    let id = table.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u64>().ok());
+    id.is_none_or(|id| version.windows(9).any(|window| window[..8] == id.to_le_bytes() && window[8] == 0))
+}
+
+fn check_version(keyspace: &Path) -> Result<Vec<u8>> {
     let path = keyspace.join("current");
     let bytes = fs::read(&path).map_err(|error| folder_error(&path, &error))?;
     let parsed = || {
@@ -57,7 +63,7 @@ fn check_version(keyspace: &Path) -> Result<()> {
     let (number, sum) = parsed().ok_or_else(|| damaged(&path, "it is not of the expected form".into()))?;
     let version = keyspace.join(format!("v{number}"));
     match fs::read(&version) {
-        Ok(bytes) if xxh3_128(&bytes) == sum => Ok(()),
+        Ok(bytes) if xxh3_128(&bytes) == sum => Ok(bytes),
         Ok(_) => Err(damaged(&version, "it does not have its checksum".into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(damaged(&version, "it is missing".into()))
