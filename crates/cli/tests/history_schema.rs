@@ -27,7 +27,10 @@ fn a_keyspace_is_compared_and_completed() {
     assert!(said.contains("table combat_events is missing"), "{said}");
     let (code, said) = schema("apply", &url);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("added: table combat_events: index idx_combat_attacker on attacker_id is missing"), "{said}");
+    assert!(
+        said.contains("added: table combat_events: index idx_combat_attacker on attacker_id is missing"),
+        "{said}"
+    );
     assert_eq!(schema("diff", &url), (Some(0), "the keyspace is as declared\n".to_owned()));
     let (code, said) = schema("apply", &format!("{url}?layout=scaled"));
     assert_eq!(code, Some(1), "{said}");

@@ -181,7 +181,7 @@ fn names_are_those_of_the_field() {
         {
             let named = keywords.iter().flat_map(|keyword| code.split(keyword).skip(1).map(identifier));
             let named: BTreeSet<&str> = named.collect();
-            for (name, instead) in banned.iter().filter(|(name, _)| named.contains(name)) {
+            if let Some((name, instead)) = banned.iter().find(|(name, _)| named.contains(name)) {
                 panic!("{} has `{name}`: name it {instead}", path.display());
             }
         }

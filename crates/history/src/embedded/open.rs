@@ -229,7 +229,8 @@ fn open_windows(
     }
     let prefix = format!("{name}@");
     let number = |keyspace: &str| keyspace.strip_prefix(&prefix)?.split('@').next()?.parse::<i64>().ok();
-    let existing: BTreeSet<_> = database.list_keyspace_names().iter().filter_map(|name| number(name)).collect();
+    let existing: BTreeSet<_> =
+        database.list_keyspace_names().iter().filter_map(|name| number(name)).collect();
     for window in existing {
         let btree_map::Entry::Vacant(unnamed) = windows.entry(window) else { continue };
         unnamed.insert(Window::open(database, table.declaration, window)?);
