@@ -183,25 +183,6 @@ impl Cluster {
         Ok(Ok(Answer { is_applied, columns }))
     }
 
-    /// Statements of one partition, the first of which has a condition. An unknown outcome is no error: who depends on it
-    /// reads again.
-    pub(crate) async fn batch_if(&self, table: &str, statements: Vec<Statement>) -> Result<()> {
-        let mut batch = Batch::new(BatchType::Unlogged);
-        for statement in &statements {
-            let prepared = self.prepared(table, Mode::Conditional, &statement.text).await?;
-            batch.append_statement(prepared);
-        }
-        batch.set_serial_consistency(Some(self.serial));
-        batch.set_retry_policy(Some(Arc::new(FallthroughRetryPolicy::new())));
-        let values: Vec<Vec<Cell>> = statements.into_iter().map(|statement| statement.cells).collect();
-        let _place = self.bounds.request().await?;
-        match self.session.batch(&batch, values).await {
-            Ok(_) => Ok(()),
-            Err(error) if failure::is_unknown(&error) => Ok(()),
-            Err(error) => Err(failure::of_write(&self.name, table, &error)),
-        }
-    }
-
     /// A statement without values, such as one that changes the schema.
     pub(crate) async fn execute(&self, text: &str) -> std::result::Result<(), ExecutionError> {
         self.session.query_unpaged(text, ()).await.map(drop)

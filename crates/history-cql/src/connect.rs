@@ -7,8 +7,11 @@ use crate::options::CqlOptions;
 use crate::url::{CqlUrl, UrlError};
 use emberkeep_history::Error;
 use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::load_balancing::DefaultPolicy;
+use scylla::statement::Consistency;
+use std::collections::BTreeSet;
 
 /// Why a store could not be opened. No text of it shows a password.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -25,6 +28,14 @@ pub enum ConnectError {
     Tls {
         /// What is wrong.
         problem: String,
+    },
+    /// The consistency of the URL does not hold what totals promise.
+    #[error("{problem}; {remedy}")]
+    Consistency {
+        /// What is wrong.
+        problem: String,
+        /// What to write instead.
+        remedy: &'static str,
     },
     /// No node answers.
     #[error(
@@ -98,8 +109,41 @@ pub(crate) async fn connect(url: &CqlUrl, options: &CqlOptions) -> Result<Cluste
     }
     let session =
         builder.build().await.map_err(|error| failed(url, &format!("{error}"), &format!("{error:?}")))?;
+    check_data_centres(&session, url)?;
     let bounds = BackPressure::new(options);
     Ok(Cluster::new(session, url.to_string(), url.serial, bounds))
+}
+
+/// "Local" is the data centre of the node that answers: without a name, two calls could mean two of them, and a read
+/// would not see the write before it.
+fn check_data_centres(session: &Session, url: &CqlUrl) -> Result<(), ConnectError> {
+    let state = session.get_cluster_state();
+    let found: BTreeSet<_> =
+        state.get_nodes_info().iter().filter_map(|node| node.datacenter.clone()).collect();
+    let is_local = matches!(url.consistency, Consistency::LocalQuorum | Consistency::LocalOne);
+    if url.data_centre.is_some() || !is_local || found.len() < 2 {
+        return Ok(());
+    }
+    let found = found.into_iter().collect::<Vec<_>>().join(", ");
+    Err(ConnectError::Consistency {
+        problem: format!("the cluster has several data centres ({found}), and a local consistency needs one"),
+        remedy: "add dc=NAME to the URL",
+    })
+}
+
+/// Totals are read, added to and written: a read must see the write before it.
+pub(crate) fn check_totals(url: &CqlUrl) -> Result<(), ConnectError> {
+    let is_weak = matches!(
+        url.consistency,
+        Consistency::Any | Consistency::One | Consistency::Two | Consistency::LocalOne
+    );
+    if !is_weak {
+        return Ok(());
+    }
+    Err(ConnectError::Consistency {
+        problem: format!("with consistency {} totals would lose entries", url.consistency),
+        remedy: "write consistency=local_quorum, or declare no totals",
+    })
 }
 
 /// The driver wraps the server's refusal several times, so its name is looked for in all of the error.

@@ -53,8 +53,10 @@ fn mismatch(table: &str, problem: String) -> Error {
 }
 
 fn forbidden(table: &str, problem: String) -> Error {
-    let problem = format!("{problem}; grant the user SELECT and MODIFY on the keyspace");
-    Error::Invalid { what: format!("permission for {table}"), problem }
+    // Not an error of the row: it can be written once the right is granted.
+    let reason =
+        format!("no permission for {table}: {problem}; grant the user SELECT and MODIFY on the keyspace");
+    Error::Unavailable { backend: "the cluster".into(), reason }
 }
 
 fn meaning(error: &ExecutionError) -> Meaning {

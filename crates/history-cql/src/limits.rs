@@ -24,8 +24,6 @@ pub const FETCH_ROWS_MAX: usize = 128;
 pub const SLICES_READ_AT_ONCE_MAX: usize = 16;
 /// Buckets of a sliced day that are read at the same time.
 pub const BUCKETS_READ_AT_ONCE_MAX: usize = 4;
-/// Rows of a key's totals from which on the sources that have ended are merged into one.
-pub const SOURCES_MERGE_FROM: usize = 8;
 /// How often an unknown outcome of a conditional write is read again before it is reported.
 pub const OUTCOME_READS_MAX: usize = 3;
 /// How long the slices of a day are remembered after its rows have ended.

@@ -48,6 +48,9 @@ impl CqlStore {
     ) -> Result<CqlStore, ConnectError> {
         let url = CqlUrl::parse(url)?;
         schema.check().map_err(ConnectError::Declaration)?;
+        if !schema.all_totals().is_empty() {
+            connect::check_totals(&url)?;
+        }
         let cluster = connect::connect(&url, &options).await?;
         schema::prepare(&cluster, &url, &schema, options.schema).await?;
         let (keyspace, layout) = (url.keyspace(), url.layout());
@@ -86,8 +89,7 @@ impl CqlStore {
 }
 
 fn not_opened(name: &str) -> Error {
-    let problem = format!("{name} is not among those that the store was opened with");
-    Error::Invalid { what: "table".into(), problem }
+    Error::not_declared(name)
 }
 
 /// Rows and bytes of a write.

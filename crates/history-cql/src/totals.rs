@@ -4,13 +4,11 @@
 //! what is there already, and the highest position wins. After its row of the source, a fold writes the projection that
 //! readers see: the sum over all sources as of the sum of their positions.
 //!
-//! A source that has ended is closed by a conditional insert. Keys with many sources merge the closed ones into a base row
-//! (source `""`), whose position is the sum of those merged, together with their removal in one conditional batch. Its
-//! timestamps are the server's microseconds, above those of rows that a deliverer still has on its way.
+//! A source that has ended is closed by a conditional insert, and later folds of it are refused. A fold under way at that
+//! moment still counts. The rows of closed sources stay beside the others.
 
 use crate::cluster::{Cluster, Mode, Statement};
 use crate::conditional;
-use crate::limits::SOURCES_MERGE_FROM;
 use crate::plan::TablePlan;
 use crate::values::Cell;
 use emberkeep_history::{
@@ -23,21 +21,12 @@ use scylla::value::{CqlTimestamp, CqlValue, Row};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The source of the merged rows.
-const BASE: &str = "";
-
 /// Declared totals on the cluster.
 #[derive(Debug)]
 pub(crate) struct TotalsPlan {
     declaration: &'static TotalsDeclaration,
     /// Key, source, position, sums, last_updated, timestamp.
     insert_source: Arc<str>,
-    /// Key, source.
-    delete_source: Arc<str>,
-    /// Key, source, position, sums, last_updated.
-    insert_base: Arc<str>,
-    /// Position, sums, last_updated, key, source, former position.
-    update_base: Arc<str>,
     /// Key, sums, last_updated, timestamp.
     insert_projection: Arc<str>,
     /// Key. It returns source, position, last_updated and the sums.
@@ -69,7 +58,6 @@ impl TotalsPlan {
     pub(crate) fn new(declaration: &'static TotalsDeclaration, keyspace: &str) -> TotalsPlan {
         let key = cql_name(declaration.key.0);
         let sums: Vec<_> = declaration.sums.iter().map(|sum| cql_name(sum.name)).collect();
-        let assigned = sums.iter().map(|sum| format!("{sum} = ?")).collect::<Vec<_>>().join(", ");
         let (sums, marks) = (sums.join(", "), vec!["?"; sums.len()].join(", "));
         let (name, by_source) =
             (format!("{keyspace}.{}", declaration.name), format!("{keyspace}.{}", declaration.by_source));
@@ -79,15 +67,6 @@ impl TotalsPlan {
             declaration,
             insert_source: format!(
                 "INSERT INTO {by_source} ({key}, source, position, {sums}, last_updated) VALUES (?, ?, ?, {marks}, ?) USING TIMESTAMP ?"
-            )
-            .into(),
-            delete_source: format!("DELETE FROM {by_source} WHERE {key} = ? AND source = ?").into(),
-            insert_base: format!(
-                "INSERT INTO {by_source} ({key}, source, position, {sums}, last_updated) VALUES (?, ?, ?, {marks}, ?) IF NOT EXISTS"
-            )
-            .into(),
-            update_base: format!(
-                "UPDATE {by_source} SET position = ?, {assigned}, last_updated = ? WHERE {key} = ? AND source = ? IF position = ?"
             )
             .into(),
             insert_projection: format!(
@@ -103,15 +82,6 @@ impl TotalsPlan {
         let mut cells = cells_of(key, row);
         cells.push(Cell::Value(Value::BigInt(row.position)));
         Statement { text: self.insert_source.clone(), cells }
-    }
-
-    /// The base row, if it still has the position that was read.
-    fn base_statement(&self, key: &Value, row: &SourceRow, former: Option<i64>) -> Statement {
-        let mut cells = cells_of(key, row);
-        let Some(former) = former else { return Statement { text: self.insert_base.clone(), cells } };
-        cells.rotate_left(2);
-        cells.push(Cell::Value(Value::BigInt(former)));
-        Statement { text: self.update_base.clone(), cells }
     }
 
     fn corrupt(&self) -> Error {
@@ -243,14 +213,10 @@ impl Totals<'_> {
                 let statement = self.plan.source_statement(&key, &row);
                 self.cluster.write(name, vec![statement], 1).await?;
             }
-            // Also for entries that were added before: who added them may not have come to write it.
+            // Also for entries that were added before: a process that was killed may not have written it.
             self.project(&key).await
         };
         stream::iter(changed).map(write).buffer_unordered(count).try_collect::<()>().await?;
-        // A source that was closed meanwhile may have been merged without these entries.
-        if self.closed.is_closed(self.cluster, name, source).await? {
-            return Err(self.is_closed_error(source));
-        }
         Ok(folded)
     }
 
@@ -310,35 +276,6 @@ impl Totals<'_> {
         let cells = [key.clone()].into_iter().chain(shown).chain(tail).map(Cell::Value).collect();
         let statement = Statement { text: self.plan.insert_projection.clone(), cells };
         self.cluster.write(self.plan.declaration.name, vec![statement], 0).await?;
-        if rows.len() >= SOURCES_MERGE_FROM {
-            self.merge(key, rows).await?;
-        }
-        Ok(())
-    }
-
-    /// Merges the rows of closed sources into the base row, if nobody else did meanwhile: two that merge other rows at the
-    /// same time would lose one of them. What is not merged now is merged by a later fold.
-    async fn merge(&self, key: &Value, rows: Vec<SourceRow>) -> Result<()> {
-        let sums = vec![0; self.plan.declaration.sums.len()];
-        let mut base = SourceRow { source: BASE.into(), position: 0, last_updated: 0, sums };
-        let (mut former, mut statements) = (None, Vec::new());
-        for row in rows {
-            if row.source == BASE {
-                former = Some(row.position);
-            } else if self.closed.is_closed(self.cluster, self.plan.declaration.name, &row.source).await? {
-                let cells = [key.clone(), Value::Text(row.source)].map(Cell::Value).to_vec();
-                statements.push(Statement { text: self.plan.delete_source.clone(), cells });
-            } else {
-                continue;
-            }
-            self.plan.add(&mut base.sums, &row.sums)?;
-            base.position = base.position.saturating_add(row.position);
-            base.last_updated = base.last_updated.max(row.last_updated);
-        }
-        if !statements.is_empty() {
-            statements.insert(0, self.plan.base_statement(key, &base, former));
-            self.cluster.batch_if(self.plan.declaration.by_source, statements).await?;
-        }
         Ok(())
     }
 }

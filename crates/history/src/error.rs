@@ -170,6 +170,15 @@ impl Error {
         Error::Invalid { what: what.into(), problem: problem.into() }
     }
 
+    /// A table that the store was not opened with: a mistake of the program, not of a row.
+    pub fn not_declared(table: &str) -> Error {
+        Error::SchemaMismatch {
+            table: table.to_owned(),
+            problem: "it is not among the tables that the store was opened with".to_owned(),
+            remedy: "add it to the `HistorySchema`",
+        }
+    }
+
     /// A stable word for logs, metrics and other programs.
     pub fn code(&self) -> &'static str {
         match self {

@@ -281,6 +281,11 @@ impl History {
         self.store.close_source(T::DECLARATION, source.clone()).await
     }
 
+    /// Waits until everything that was acknowledged before survives a crash of the system, whatever the store's mode.
+    pub async fn sync(&self) -> Result<()> {
+        self.store.sync().await
+    }
+
     /// Waits for writes in progress, makes them durable and closes the store.
     pub async fn close(&self) -> Result<()> {
         self.store.close().await

@@ -8,7 +8,6 @@ use emberkeep_history::testing::NOW;
 use emberkeep_history::{History, LogState, Source};
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
 use emberkeep_hot::{Error, Scope, Store};
-use emberkeep_testkit::RedisServer;
 use folders::Folder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -466,7 +465,7 @@ async fn a_redis_that_was_set_back() {
 /// A server that lost its last second: stopped without saving and started from an older append-only file.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_was_restored_from_an_older_file() {
-    let Ok(server) = RedisServer::start() else { return };
+    let Some(server) = emberkeep_testkit::redis() else { return };
     let (scope, mut external) = (on_redis(&server.url()).await.scope(Arena(1)), server.client());
     let folder = Folder::new();
     let history = history_in(folder.path());

@@ -77,7 +77,7 @@ impl Shared {
 }
 
 fn not_opened(name: &str) -> Error {
-    Error::invalid("table", format!("{name} is not among those that the store was opened with"))
+    Error::not_declared(name)
 }
 
 /// An error of the store below, with the table or folder that it is about.
@@ -193,6 +193,10 @@ impl HistoryStore for Embedded {
         key: Value,
     ) -> Pending<'_, Result<Option<RawTotals>>> {
         self.read(move |shared| shared.totals(totals)?.read(&key))
+    }
+
+    fn sync(&self) -> Pending<'_, Result<()>> {
+        Box::pin(async move { self.writer.submit(Change::Sync, Size::default()).await.map(drop) })
     }
 
     fn close_source(&self, totals: &'static TotalsDeclaration, source: Source) -> Pending<'_, Result<()>> {

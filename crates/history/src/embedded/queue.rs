@@ -26,6 +26,7 @@ pub(super) enum Change {
     Fold(Fold),
     CloseSource { totals: &'static TotalsDeclaration, source: Source },
     Retain,
+    Sync,
     Close,
 }
 
@@ -56,10 +57,17 @@ impl Change {
                 let entry = size_of::<FoldEntry>() + fold.totals.sums.len() * size_of::<i64>();
                 Size { rows: rows.min(BATCH_ROWS_MAX), bytes: rows * entry }
             }
-            Change::Write { write: Write::Delete(_), .. } | Change::WriteIf { .. } => {
-                Size { rows: 1, bytes: 0 }
+            Change::Write { write: Write::Delete(key), .. } => {
+                Size { rows: 1, bytes: key.iter().map(Value::size_bytes).sum() }
             }
-            Change::CloseSource { .. } | Change::Retain | Change::Close => Size::default(),
+            Change::WriteIf { write, .. } => {
+                let bytes = match write {
+                    ConditionalWrite::InsertIfAbsent(row) | ConditionalWrite::DeleteIf(row) => row_bytes(row),
+                    ConditionalWrite::ReplaceIf { expected, row } => row_bytes(expected) + row_bytes(row),
+                };
+                Size { rows: 1, bytes }
+            }
+            Change::CloseSource { .. } | Change::Retain | Change::Sync | Change::Close => Size::default(),
         }
     }
 }

@@ -158,8 +158,10 @@ impl Writer {
         if let Some(error) = self.stopped.as_ref().or(self.full.as_ref()) {
             return (0..count).map(|_| Err(error.clone())).collect();
         }
-        if matches!(changes.first(), Some(Change::Retain)) {
-            return vec![self.retain().map(|()| Outcome::default())];
+        match changes.first() {
+            Some(Change::Retain) => return vec![self.retain().map(|()| Outcome::default())],
+            Some(Change::Sync) => return vec![self.sync_now().map(|()| Outcome::default())],
+            _ => {}
         }
         let (shared, catalog) = (self.shared.clone(), self.catalog.clone());
         let mut commit = Commit::new(&shared, &catalog);
@@ -299,6 +301,11 @@ impl Writer {
         }
     }
 
+    /// Makes what was committed durable, if it is not.
+    fn sync_now(&mut self) -> Result<()> {
+        if self.unsynced { self.sync_all().map_err(|error| self.stop(error)) } else { Ok(()) }
+    }
+
     fn sync_all(&mut self) -> Result<()> {
         let persisted = self.shared.database.persist(PersistMode::SyncData);
         persisted.map_err(|error| store_error("a sync", &error))?;
@@ -417,7 +424,7 @@ fn make<'s>(
         }
         Change::Fold(fold) => outcome.folded = folds.add(commit, shared.totals(fold.totals)?, &fold)?,
         Change::CloseSource { totals, source } => folds.close(commit, shared.totals(totals)?, &source),
-        Change::Retain | Change::Close => {}
+        Change::Retain | Change::Sync | Change::Close => {}
     }
     Ok(outcome)
 }

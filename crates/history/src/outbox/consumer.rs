@@ -323,6 +323,8 @@ impl Consumer {
         });
         // What is not an entry cannot be compared; the next trim removes it.
         if last.event.is_ok() {
+            // The log is the only other copy of these events, and its trim may reach the disk first.
+            history.sync().await?;
             self.trim(position, epoch).await?;
         }
         Ok(Some(delivered))

@@ -19,7 +19,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::{sleep, timeout};
 
-/// Delivers the events of a spool into history. A spool has one.
+/// Delivers the events of a spool into history. A spool needs one.
+///
+/// A source that was closed before all of its events were delivered stops it: the events stay in the folder, and
+/// `stats()` has the error.
 pub struct SpoolConsumer {
     spool: Arc<Handle>,
     deliverer: Deliverer,
@@ -110,6 +113,8 @@ impl SpoolConsumer {
 
     /// Delivers the next page. `None` = nothing waits.
     async fn round(&self) -> Result<Option<Delivered>> {
+        // One page at a time, also if the spool has several consumers: an acknowledgement is of the first page.
+        let _alone = self.spool.delivering.lock().await;
         let Some(page) = self.spool.page()? else {
             *self.waiting_since.lock() = None;
             return Ok(None);
@@ -131,6 +136,8 @@ impl SpoolConsumer {
             // A copy of the folder delivers the same events.
             *self.acknowledged.lock() = None;
         }
+        // The segment is the only other copy of these events.
+        self.deliverer.history.sync().await?;
         self.spool.acknowledge(&page)?;
         let mut stats = self.stats.lock();
         stats.delivered += delivered.entries as u64;
@@ -146,12 +153,7 @@ impl SpoolConsumer {
         };
         let entries: Vec<_> = page.events.iter().map(entry).collect();
         let source = Source::of_log("spool", &page.source, "");
-        match self.deliverer.deliver(log, &page.source, &source, &entries).await {
-            // Its events were all delivered, by a copy of the folder, before it was closed: each opening has a source of
-            // its own and never goes on with an old one.
-            Err(Error::SourceClosed { .. }) => Ok(Delivered::default()),
-            delivered => delivered,
-        }
+        self.deliverer.deliver(log, &page.source, &source, &entries).await
     }
 
     /// What history has acknowledged of a source. It is read once for each.

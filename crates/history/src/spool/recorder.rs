@@ -95,6 +95,8 @@ pub(super) struct Shared {
     synced: watch::Sender<u64>,
     /// Wakes the consumer.
     pub(super) recorded: Notify,
+    /// Held while a page is delivered and acknowledged.
+    pub(super) delivering: tokio::sync::Mutex<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
     lock: Mutex<Option<FolderLock>>,
 }
@@ -121,6 +123,7 @@ impl<C: Codec> Spool<C> {
             work: Condvar::new(),
             synced: watch::Sender::new(0),
             recorded: Notify::new(),
+            delivering: tokio::sync::Mutex::default(),
             thread: Mutex::new(None),
             lock: Mutex::new(lock),
         });

@@ -215,7 +215,7 @@ mod tests {
         let whole = (Read::ZRange(ZSlice::Rank(0, 9), false), scored(&["a", "b"]));
         let len = |n| (Read::ZCard, Reply::Int(n));
         let member = (Read::ZScore(Bytes::from_static(b"a")), Reply::Score(Score::from_i64(1)));
-        assert_eq!(cached([len(7), member.clone(), whole.clone()]), [whole.clone()]);
+        assert_eq!(cached([len(7), member.clone(), whole.clone()]), std::slice::from_ref(&whole));
         assert_eq!(cached([whole.clone(), member.clone()]), [whole.clone(), member.clone()], "they agree");
         assert_eq!(cached([whole.clone(), member.clone(), len(3)]), [member, len(3)]);
     }
