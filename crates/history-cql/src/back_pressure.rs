@@ -79,7 +79,15 @@ impl BackPressure {
 
     /// A place for one request to the cluster.
     pub(crate) async fn request(&self) -> Result<SemaphorePermit<'_>> {
-        self.requests.acquire().await.map_err(|_| Error::Closed)
+        let began = Instant::now();
+        match tokio::time::timeout(self.wait, self.requests.acquire()).await {
+            Ok(permit) => permit.map_err(|_| Error::Closed),
+            Err(_) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                let queued_rows = self.rows_max - self.rows.available_permits();
+                Err(Error::Busy { queued_rows, waited: began.elapsed() })
+            }
+        }
     }
 
     /// Requests that one call may have under way.

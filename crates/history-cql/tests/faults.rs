@@ -103,7 +103,7 @@ async fn a_killed_node_and_a_hung_node_lose_and_double_nothing() {
         let (calls, errors, slowest) = counters.take();
         report!("history on Cassandra, {name}: {calls} calls, {errors} errors, slowest {slowest:.1?}");
         assert!(slowest < CALL_MAX, "{name}: a call took {slowest:?}");
-        assert!(calls > 0, "{name}: nothing was written");
+        assert!(calls > errors, "{name}: nothing was acknowledged");
     };
 
     tokio::time::sleep(PHASE).await;

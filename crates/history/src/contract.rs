@@ -140,7 +140,7 @@ pub struct UnreadableRow {
 pub struct Source(String);
 
 impl Source {
-    /// The source of a log: partition, name of the log, and its random incarnation.
+    /// The source of a log: partition, name of the log, and its incarnation.
     pub fn of_log(partition: &str, log: &str, incarnation: &str) -> Source {
         Source(format!("{partition}/{log}/{incarnation}"))
     }

@@ -34,10 +34,6 @@ pub const CURSOR_BYTES_MAX: usize = 16 * 1024;
 pub const SOURCE_BYTES_MAX: usize = 200;
 /// Longest name of a log, incarnation and mark in the state of a log.
 pub const LOG_TEXT_BYTES_MAX: usize = 200;
-/// Most sequences that the marks of one advance of a log span.
-pub const DRAINED_SEQUENCES_MAX: u64 = 10_000;
-/// Most bytes of the marks of one advance.
-pub const DRAINED_BYTES_MAX: usize = 512 * 1024;
 /// Most entries of one fold of totals.
 pub const FOLD_ENTRIES_MAX: usize = 100_000;
 
@@ -129,7 +125,6 @@ const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in
 const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES + STORE_LOOKUPS_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
-const _: () = assert!(DRAINED_BYTES_MAX < ROW_BYTES_MAX, "the marks of an advance are a row");
 const _: () = assert!(DRAIN_PAGE_ENTRIES < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(
     DRAIN_POLL_EVERY.as_millis() < 1_000,

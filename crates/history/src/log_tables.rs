@@ -23,29 +23,6 @@ table! {
 }
 
 table! {
-    /// The marks of the entries that an advance of a log drained. They recognise entries that a log shows again after
-    /// it was set back.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct DrainedMarksRow = "ember_drained_marks" {
-        /// The log.
-        pub log: String,
-        /// The first sequence.
-        pub first_sequence: i64,
-        /// The incarnation that the log had.
-        pub incarnation: String,
-        /// The last sequence; also the version of the row, so that a longer row is not lost to a shorter one.
-        pub last_sequence: i64,
-        /// The marks, in a form of the consumer's own.
-        pub marks: Vec<u8>,
-    }
-    partition: (log),
-    clustering: (first_sequence asc, incarnation asc),
-    ttl: days(7),
-    writes: versioned,
-    owner: "history",
-}
-
-table! {
     /// Entries of logs that cannot be stored as what they are.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DeadLetter = "ember_dead_letters" {

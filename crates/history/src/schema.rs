@@ -2,11 +2,11 @@
 
 use crate::drain_claims::DrainClaim;
 use crate::error::{Error, Result};
-use crate::log_tables::{ClosedSource, DeadLetter, DrainedMarksRow, LogPosition};
+use crate::log_tables::{ClosedSource, DeadLetter, LogPosition};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
 
 /// The tables and totals that a program uses. A new schema has the tables of history itself: positions of logs,
-/// marks of drained entries, dead letters, closed sources.
+/// claims of entries under way, dead letters, closed sources.
 ///
 /// ```
 /// # emberkeep_schema::totals! {
@@ -29,7 +29,6 @@ impl Default for HistorySchema {
     fn default() -> HistorySchema {
         let tables = vec![
             LogPosition::DECLARATION,
-            DrainedMarksRow::DECLARATION,
             DrainClaim::DECLARATION,
             DeadLetter::DECLARATION,
             ClosedSource::DECLARATION,

@@ -209,6 +209,55 @@ async fn a_torn_end_is_cut_and_damage_is_named() {
     assert!(refused > 50, "{refused}");
 }
 
+/// A segment that was closed was synced to its end, also if that was before its first mark.
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_in_a_closed_segment_is_named() {
+    let folder = Folder::new();
+    let spool = open(folder.path(), SpoolMode::EverySec);
+    spool.record_events(&events(7, 20)).await.unwrap();
+    spool.close().unwrap();
+    let path = segments(folder.path()).remove(0);
+    let bytes = std::fs::read(&path).unwrap();
+    for at in (40..bytes.len() - 60).step_by(37) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        std::fs::write(&path, &changed).unwrap();
+        let error = Kills::open(folder.path(), SpoolOptions::default()).err();
+        assert!(matches!(&error, Some(Error::Damaged { .. })), "byte {at}: {error:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), changed, "a damaged file is left as it is");
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(open(folder.path(), SpoolMode::EverySec).stats().waiting, 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_segment_that_is_missing_is_named() {
+    let folder = Folder::new();
+    let options = SpoolOptions { mode: SpoolMode::Always, segment_bytes: 1_024, ..SpoolOptions::default() };
+    let spool = Kills::open(folder.path(), options).unwrap();
+    for _ in 0..30 {
+        spool.record(&event(7)).await.unwrap();
+    }
+    spool.close().unwrap();
+    let found = segments(folder.path());
+    assert!(found.len() > 2, "{found:?}");
+    std::fs::remove_file(&found[1]).unwrap();
+    let error = Kills::open(folder.path(), SpoolOptions::default()).err();
+    assert!(matches!(&error, Some(Error::Damaged { .. })), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_consumers_of_one_spool_deliver_each_event_once() {
+    let folder = Folder::new();
+    let history = history_in(&folder.path().join("history"));
+    for (killer, mode) in [(1, SpoolMode::Always), (2, SpoolMode::Memory)] {
+        let spool = open(&folder.path().join(format!("spool-{killer}")), mode);
+        spool.record_events(&events(killer, 3_500)).await.unwrap();
+        let (one, two) = tokio::join!(deliver(&spool, &history), deliver(&spool, &history));
+        assert_eq!((one + two, kills_of(&history, killer).await), (3_500, 3_500), "{mode:?}");
+    }
+}
+
 const FOLDER: &str = "EMBERKEEP_SPOOL_CHILD_FOLDER";
 const MODE: &str = "EMBERKEEP_SPOOL_CHILD_MODE";
 

@@ -84,6 +84,14 @@ pub(super) struct VersionedWrite {
     pub(super) change: Change,
 }
 
+impl VersionedWrite {
+    /// Whether it stands against a later write of the same key, by the rule of a store.
+    pub(super) fn wins_over(&self, later: &VersionedWrite) -> bool {
+        let is_removal = matches!(self.change, Change::Remove(_));
+        self.version > later.version || self.version == later.version && is_removal
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Change {
     Write(RawRow),

@@ -199,7 +199,7 @@ fn highest(writes: Vec<VersionedWrite>) -> Vec<(&'static TableDeclaration, Write
     for write in writes {
         let newest = by_key.entry((write.table.name, write.key.clone()));
         match newest {
-            std::collections::hash_map::Entry::Occupied(found) if found.get().version > write.version => {}
+            std::collections::hash_map::Entry::Occupied(found) if found.get().wins_over(&write) => {}
             std::collections::hash_map::Entry::Occupied(mut found) => {
                 found.insert(write);
             }

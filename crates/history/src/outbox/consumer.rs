@@ -252,6 +252,8 @@ impl Consumer {
             }
             Acquisition::Held { .. } => {
                 lease.held = None;
+                // The consumer that has the lease knows how far behind it is.
+                self.lag.clear();
                 Ok(None)
             }
         }
@@ -312,7 +314,7 @@ impl Consumer {
         };
         let position =
             LogPosition { sequence: next.sequence, mark: u32::from_str_radix(&next.mark, 16).ok() };
-        if !history.advance(&self.name, state, next, None).await? {
+        if !history.advance(&self.name, state, next).await? {
             // Another consumer, paused or in another process, was here first. All of it was idempotent.
             return Ok(Some(Delivered::default()));
         }

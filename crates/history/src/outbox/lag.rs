@@ -61,6 +61,13 @@ impl Lag {
         }
     }
 
+    /// Another consumer has the lease.
+    pub(super) fn clear(&self) {
+        let mut state = self.0.lock();
+        state.stats.lag_entries = 0;
+        state.seen.clear();
+    }
+
     pub(super) fn update(&self, change: impl FnOnce(&mut ConsumerStats)) {
         change(&mut self.0.lock().stats);
     }

@@ -130,7 +130,7 @@ impl SpoolConsumer {
         }
         let delivered = self.deliver(&log, &page).await?;
         let next = LogState { incarnation: page.source.clone(), sequence: last, mark: String::new() };
-        if self.deliverer.history.advance(&log, state, next.clone(), None).await? {
+        if self.deliverer.history.advance(&log, state, next.clone()).await? {
             *self.acknowledged.lock() = Some((page.source.clone(), Some(next)));
         } else {
             // A copy of the folder delivers the same events.

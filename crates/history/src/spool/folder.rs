@@ -22,6 +22,13 @@ pub(super) struct SegmentFile {
     pub(super) place: (u64, u64),
 }
 
+impl SegmentFile {
+    /// The position before its first event, of a segment that was just read from disk.
+    fn after(&self) -> u64 {
+        self.place.1 - HEADER_RECORDS
+    }
+}
+
 /// Records of a segment count its header, too: a record's sequence is its position and one more.
 pub(super) const HEADER_RECORDS: u64 = 1;
 
@@ -54,12 +61,26 @@ pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>> {
     for name in names.into_iter().filter(is_segment) {
         let path = folder.join(name);
         match examine(&path)? {
-            Some(segment) => segments.push(segment),
+            Some(segment) => {
+                // A file that was renamed must not be overwritten by the one of its name.
+                let named = named_number(&path).unwrap_or(0);
+                segments.push(SegmentFile { number: segment.number.max(named), ..segment });
+            }
             None => remove(&path)?,
         }
     }
     segments.sort_by_key(|segment| segment.number);
-    Ok(segments)
+    // A segment was sealed before its source began the next one, so events between them were synced.
+    let is_apart =
+        |pair: &&[SegmentFile]| pair[0].source == pair[1].source && pair[0].last != pair[1].after();
+    match segments.windows(2).find(is_apart) {
+        Some(pair) => damaged(&pair[1].path, "events of its source before its first one are missing"),
+        None => Ok(segments),
+    }
+}
+
+fn named_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_prefix("spool-")?.strip_suffix(".seg")?.parse().ok()
 }
 
 /// `None` for a segment without an event: its process was killed while it was created.
@@ -75,6 +96,9 @@ fn examine(path: &Path) -> Result<Option<SegmentFile>> {
     let (number, after) = (reader.number(), reader.after());
     let source = match reader.next_item().map_err(io)? {
         SegmentItem::Record(_, source) => String::from_utf8_lossy(source).into_owned(),
+        SegmentItem::End(_) if size > EMPTY_SEGMENT_BYTES_MAX && has_content(path, reader.place().0)? => {
+            return damaged(path, "its header is not readable");
+        }
         SegmentItem::End(_) => return Ok(None),
         SegmentItem::Damaged(problem) => return damaged(path, problem),
     };
@@ -93,6 +117,13 @@ fn examine(path: &Path) -> Result<Option<SegmentFile>> {
             SegmentItem::Damaged(problem) => return damaged(path, problem),
         }
     }
+}
+
+/// Whether anything but zeros stands behind the first record: space that was reserved and not written is zeros.
+fn has_content(path: &Path, from: u64) -> Result<bool> {
+    let bytes = std::fs::read(path).map_err(|error| folder_error(path, error))?;
+    let record_max = from as usize + EMPTY_SEGMENT_BYTES_MAX as usize;
+    Ok(bytes.get(record_max..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)))
 }
 
 fn damaged<T>(path: &Path, problem: &str) -> Result<T> {

@@ -149,7 +149,15 @@ impl Queue {
 
     /// Ends the active segment.
     fn seal(&mut self) -> Result<()> {
-        match self.active.take().map(|mut active| active.seal()) {
+        // The mark says that all of it was synced: what cannot be read later is damage, not a torn end.
+        let seal = |mut active: Segment| {
+            active.file().sync()?;
+            match active.mark_synced(active.last()) {
+                Err(error) if error.kind() != std::io::ErrorKind::StorageFull => return Err(error),
+                _ => active.seal(),
+            }
+        };
+        match self.active.take().map(seal) {
             Some(Err(error)) => Err(self.stop(&error)),
             _ => Ok(()),
         }

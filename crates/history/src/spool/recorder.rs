@@ -140,8 +140,8 @@ impl<C: Codec> Spool<C> {
         self.record_events(std::slice::from_ref(event)).await
     }
 
-    /// Records events in order. An error says that none of them was recorded; if the process dies meanwhile, some may
-    /// be.
+    /// Records events in order. `SpoolFull`, `TooLarge` and `Invalid` say that none of them was recorded. After
+    /// `Stopped`, or if the process dies meanwhile, some may be, and are delivered when the folder is opened again.
     pub async fn record_events(&self, events: &[C::Value]) -> Result<Recorded> {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
@@ -179,11 +179,13 @@ impl Shared {
     async fn wait_synced(&self, position: u64) -> Result<()> {
         let mut synced = self.synced.subscribe();
         loop {
+            // In this order: a spool that was closed published what it synced before it stopped.
+            let stopped = self.queue.lock().stopped.clone();
             if *synced.borrow_and_update() >= position {
                 return Ok(());
             }
-            if let Some(stopped) = &self.queue.lock().stopped {
-                return Err(stopped.clone());
+            if let Some(stopped) = stopped {
+                return Err(stopped);
             }
             // The sender lives as long as this.
             let _ = synced.changed().await;
@@ -240,7 +242,13 @@ impl Shared {
     }
 
     fn close(&self) -> Result<()> {
-        let closed = self.queue.lock().close();
+        let mut queue = self.queue.lock();
+        let was_open = queue.stopped.is_none();
+        let closed = queue.close();
+        if was_open && closed.is_ok() {
+            self.synced.send_modify(|synced| *synced = queue.appended);
+        }
+        drop(queue);
         self.work.notify_one();
         if let Some(thread) = self.thread.lock().take() {
             // A panic of the thread leaves what was appended in the file.

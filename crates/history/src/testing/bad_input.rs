@@ -2,9 +2,7 @@
 
 use super::writes::profile;
 use super::{AllTimeBoard, CombatEvent, NOW, Name, PlayerStats, Profile, event, kills};
-use crate::{
-    Cursor, DrainedMarks, Error, History, LogState, RawRow, Source, TotalsEntry, UnreadableRow, Write,
-};
+use crate::{Cursor, Error, History, LogState, RawRow, Source, TotalsEntry, UnreadableRow, Write};
 use emberkeep_schema::{Day, Table, Timestamp, Value};
 
 async fn refused(history: &History, row: CombatEvent, code: &str, word: &str) {
@@ -185,14 +183,7 @@ pub(super) async fn log_states_out_of_bounds(history: &History) {
     let state = |sequence, mark: &str| LogState { incarnation: "a".into(), sequence, mark: mark.into() };
     let long = "x".repeat(201);
     for (log, next) in [("log", state(1 << 63, "m")), ("log", state(1, &long)), (&*long, state(1, "m"))] {
-        let error = history.advance(log, None, next, None).await.unwrap_err();
-        assert!(matches!(error.code(), "invalid" | "too_large"), "{error}");
-    }
-    let marks = |sequences, bytes| DrainedMarks { incarnation: "a".into(), sequences, marks: vec![0; bytes] };
-    #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
-    let refused = [marks(0..=1, 1), marks(5..=4, 1), marks(1..=10_001, 1), marks(1..=1, 600_000)];
-    for drained in refused {
-        let error = history.advance("log", None, state(1, "m"), Some(drained)).await.unwrap_err();
+        let error = history.advance(log, None, next).await.unwrap_err();
         assert!(matches!(error.code(), "invalid" | "too_large"), "{error}");
     }
     assert_eq!(history.acknowledged("log").await.unwrap(), None);

@@ -1,7 +1,7 @@
 //! What every store keeps for the consumer of a log.
 
 use super::NOW;
-use crate::{DeadLetter, DrainedMarks, History, LogState};
+use crate::{DeadLetter, History, LogState};
 use emberkeep_schema::{Table, Timestamp};
 
 fn state(incarnation: &str, sequence: u64) -> LogState {
@@ -11,28 +11,28 @@ fn state(incarnation: &str, sequence: u64) -> LogState {
 pub(super) async fn positions_of_logs(history: &History) {
     let log = "shard-1/log:positions";
     assert_eq!(history.acknowledged(log).await.unwrap(), None);
-    let refused = history.advance(log, Some(state("a", 1)), state("a", 2), None).await.unwrap();
+    let refused = history.advance(log, Some(state("a", 1)), state("a", 2)).await.unwrap();
     assert!(!refused, "there is no position yet");
-    assert!(history.advance(log, None, state("a", 5), None).await.unwrap());
-    assert!(!history.advance(log, None, state("a", 6), None).await.unwrap(), "there is one already");
+    assert!(history.advance(log, None, state("a", 5)).await.unwrap());
+    assert!(!history.advance(log, None, state("a", 6)).await.unwrap(), "there is one already");
     for wrong in [state("a", 4), state("b", 5), LogState { mark: "other".into(), ..state("a", 5) }] {
-        assert!(!history.advance(log, Some(wrong), state("a", 6), None).await.unwrap());
+        assert!(!history.advance(log, Some(wrong), state("a", 6)).await.unwrap());
     }
-    assert!(history.advance(log, Some(state("a", 5)), state("a", 9), None).await.unwrap());
+    assert!(history.advance(log, Some(state("a", 5)), state("a", 9)).await.unwrap());
     // A log that was set back has a new incarnation, and may begin again.
-    assert!(history.advance(log, Some(state("a", 9)), state("b", 1), None).await.unwrap());
+    assert!(history.advance(log, Some(state("a", 9)), state("b", 1)).await.unwrap());
     assert_eq!(history.acknowledged(log).await.unwrap(), Some(state("b", 1)));
     assert_eq!(history.acknowledged("shard-2/log:positions").await.unwrap(), None);
 }
 
 pub(super) async fn one_consumer_advances(history: &History) {
     let log = "shard-1/log:race";
-    assert!(history.advance(log, None, state("a", 1), None).await.unwrap());
+    assert!(history.advance(log, None, state("a", 1)).await.unwrap());
     let tries: Vec<_> = (2..10)
         .map(|sequence| {
             let history = history.clone();
             let next = state("a", sequence);
-            tokio::spawn(async move { history.advance(log, Some(state("a", 1)), next, None).await })
+            tokio::spawn(async move { history.advance(log, Some(state("a", 1)), next).await })
         })
         .collect();
     let mut winners = 0;
@@ -40,30 +40,6 @@ pub(super) async fn one_consumer_advances(history: &History) {
         winners += usize::from(one.await.unwrap().unwrap());
     }
     assert_eq!(winners, 1);
-}
-
-pub(super) async fn marks_of_drained_entries(history: &History) {
-    let log = "shard-1/log:marks";
-    let part = |incarnation: &str, first: u64, last: u64| DrainedMarks {
-        incarnation: incarnation.into(),
-        sequences: first..=last,
-        marks: vec![first as u8, last as u8, 0],
-    };
-    assert_eq!(history.drained_marks(log, 1..=u32::MAX.into()).await.unwrap(), []);
-    assert!(history.advance(log, None, state("a", 10), Some(part("a", 1, 10))).await.unwrap());
-    let next = Some(part("a", 11, 15));
-    assert!(history.advance(log, Some(state("a", 10)), state("a", 15), next).await.unwrap());
-    // A consumer that was slower drained less, and does not win; what the faster one drained stays.
-    assert!(
-        !history.advance(log, Some(state("a", 10)), state("a", 12), Some(part("a", 11, 12))).await.unwrap()
-    );
-    let other = Some(part("b", 1, 3));
-    assert!(history.advance(log, Some(state("a", 15)), state("b", 3), other).await.unwrap());
-    let all = [part("a", 1, 10), part("b", 1, 3), part("a", 11, 15)];
-    assert_eq!(history.drained_marks(log, 1..=100).await.unwrap(), all);
-    assert_eq!(history.drained_marks(log, 4..=10).await.unwrap(), all[..1]);
-    assert_eq!(history.drained_marks(log, 10..=11).await.unwrap(), [all[0].clone(), all[2].clone()]);
-    assert_eq!(history.drained_marks(log, 16..=100).await.unwrap(), []);
 }
 
 pub(super) async fn dead_letters(history: &History) {

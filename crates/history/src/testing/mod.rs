@@ -59,7 +59,7 @@ list! {
         totals_add_up, totals_are_exact_under_replay, two_deliverers_at_once, closed_sources,
         last_updated_is_that_of_the_entries,
     ],
-    logs: [positions_of_logs, one_consumer_advances, marks_of_drained_entries, dead_letters],
+    logs: [positions_of_logs, one_consumer_advances, dead_letters],
     bad_input: [
         numbers_that_are_not_finite, times_out_of_range, rows_over_the_limits, cursors_that_were_changed,
         ranges_out_of_bounds, unknown_texts, entries_out_of_order, keys_that_stand_twice, versions_out_of_range,
