@@ -253,7 +253,9 @@ pub trait HistoryStore: Send + Sync + 'static {
         key: Value,
     ) -> Pending<'_, Result<Option<RawTotals>>>;
 
-    /// Ends a source: later folds of it are refused with `SourceClosed`, for ever. Its sums stay. The store may
+    /// Ends a source: later folds of it are refused with `SourceClosed`, for ever. Its sums stay. Close a source for
+    /// all totals that it feeds, and only after its consumer has acknowledged everything: an entry that was added
+    /// and not acknowledged would be delivered under another source, and count again. The store may
     /// merge its rows into the key's base row (source `""`), whose position is the sum of those merged.
     fn close_source(&self, totals: &'static TotalsDeclaration, source: Source) -> Pending<'_, Result<()>>;
 

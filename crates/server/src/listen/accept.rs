@@ -61,6 +61,9 @@ impl Acceptor {
     }
 
     async fn serve_connection(mut self, stream: TcpStream, permit: Permit, peer: SocketAddr) {
+        // Small messages go out at once instead of waiting for the acknowledgement of those before. A socket that
+        // refuses it works, too.
+        let _ = stream.set_nodelay(true);
         // A failed handshake is the client's affair, as is a connection that breaks.
         let Ok(stream) = self.handshake(stream).await else { return };
         let has_request = Arc::new(AtomicBool::new(false));
