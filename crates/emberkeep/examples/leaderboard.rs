@@ -45,15 +45,20 @@ fn ladder() -> Leaderboard<LADDER, ENTRIES, SOURCES> {
     Leaderboard::new(LADDER.key(), ENTRIES.key(), SOURCES.key())
 }
 
-/// A win. The record and the ladder change together, or not at all. Returns the player's rank, from 1.
-async fn win(season: &Scope<Season>, id: PlayerId, points: i64) -> Result<Option<u64>, LeaderboardError> {
+/// A win at a time in milliseconds. The record and the ladder change together, or not at all. Returns the player's
+/// rank, from 1.
+async fn win(
+    season: &Scope<Season>,
+    id: PlayerId,
+    points: i64,
+    at: i64,
+) -> Result<Option<u64>, LeaderboardError> {
     season
         .transact(move |tx| {
             if tx.update(&PLAYER.key(id), |player| player.wins += 1)?.is_none() {
                 return Ok(None); // no such player
             }
-            let now = tx.now();
-            ladder().add(tx, &id, points, now)?;
+            ladder().add(tx, &id, points, at)?;
             Ok(ladder().rank(tx, &id)?)
         })
         .await
@@ -80,8 +85,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         season.put(&PLAYER.key(PlayerId(id)), player).await?;
     }
     // bob and ann end with 30 points: bob had them first.
-    for (id, points, rank) in [(1, 10, 1), (2, 30, 1), (3, 5, 3), (1, 20, 2)] {
-        assert_eq!(win(&season, PlayerId(id), points).await?, Some(rank));
+    for (id, points, at, rank) in [(1, 10, 100, 1), (2, 30, 200, 1), (3, 5, 300, 3), (1, 20, 400, 2)] {
+        assert_eq!(win(&season, PlayerId(id), points, at).await?, Some(rank));
     }
     let best = best(&season, 2).await?;
     for (rank, name, points) in &best {

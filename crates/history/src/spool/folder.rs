@@ -94,9 +94,10 @@ fn examine(path: &Path) -> Result<Option<SegmentFile>> {
         return damaged(path, "its first line is not readable");
     };
     let (number, after) = (reader.number(), reader.after());
+    let first = reader.place().0;
     let source = match reader.next_item().map_err(io)? {
         SegmentItem::Record(_, source) => String::from_utf8_lossy(source).into_owned(),
-        SegmentItem::End(_) if size > EMPTY_SEGMENT_BYTES_MAX && has_content(path, reader.place().0)? => {
+        SegmentItem::End(_) if size > EMPTY_SEGMENT_BYTES_MAX && has_content(path, first)? => {
             return damaged(path, "its header is not readable");
         }
         SegmentItem::End(_) => return Ok(None),
