@@ -153,7 +153,7 @@ impl Queue {
         let seal = |mut active: Segment| {
             active.file().sync()?;
             match active.mark_synced(active.last()) {
-                Err(error) if error.kind() != std::io::ErrorKind::StorageFull => return Err(error),
+                Err(error) if error.kind() != std::io::ErrorKind::StorageFull => Err(error),
                 _ => active.seal(),
             }
         };
