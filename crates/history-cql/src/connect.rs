@@ -193,6 +193,7 @@ fn with_tls(builder: SessionBuilder, url: &CqlUrl) -> Result<SessionBuilder, Con
 
 #[cfg(not(feature = "tls"))]
 fn with_tls(_: SessionBuilder, _: &CqlUrl) -> Result<SessionBuilder, ConnectError> {
-    let problem = "this program was built without it; add the feature `tls`, or write cql://".to_owned();
+    let problem =
+        "this program was built without it; build it with the feature `cql-tls`, or write cql://".to_owned();
     Err(ConnectError::Tls { problem })
 }

@@ -68,8 +68,8 @@ async fn refused(url: &str, schema: HistorySchema, options: CqlOptions) -> Conne
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_and_keyspaces_that_are_not_there() {
     let began = Instant::now();
-    let nobody = format!("cql://user:secret@127.0.0.1:{}/k", free_port());
-    let error = refused(&nobody, schema(), options()).await;
+    let absent = format!("cql://user:secret@127.0.0.1:{}/k", free_port());
+    let error = refused(&absent, schema(), options()).await;
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
     assert!(!format!("{error} {error:?}").contains("secret"));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());

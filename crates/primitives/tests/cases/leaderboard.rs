@@ -115,7 +115,7 @@ async fn external(scope: &Scope<Realm>, key: &'static str, write: Write) {
         let name = match key {
             "order" => tx.raw_name(&ORDER.key()),
             "players" => tx.raw_name(&PLAYERS.key()),
-            other => panic!("{other} is no key of the board"),
+            other => panic!("{other} is not a key of the board"),
         };
         tx.raw_write(name, write.clone())
     };
