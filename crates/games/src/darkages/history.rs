@@ -396,7 +396,10 @@ table! {
     ttl: days(180) of timestamp,
     compaction: time_window(days(1)),
     slices: (hours(1), 4),
-    lookups: (by_type(event_type, day_bucket) table "ember_audit_by_type"),
+    lookups: (
+        by_type(event_type, day_bucket) table "ember_audit_by_type",
+        by_severity(severity, day_bucket) table "ember_audit_by_severity",
+    ),
     writes: events,
     owner: "audit",
 }
