@@ -85,9 +85,9 @@ table! {
         pub timestamp: Timestamp,
         /// The id of the combat event.
         pub event_id: Uuid,
-        /// Who killed.
+        /// The attacker.
         pub attacker_id: i64,
-        /// Who died.
+        /// The target, which died.
         pub target_id: i64,
         /// Health taken by the last hit.
         pub damage: i32,
