@@ -85,9 +85,9 @@ table! {
         pub timestamp: Timestamp,
         /// The id of the combat event.
         pub event_id: Uuid,
-        /// Who killed.
+        /// The attacker.
         pub attacker_id: i64,
-        /// Who died.
+        /// The target, which died.
         pub target_id: i64,
         /// Health taken by the last hit.
         pub damage: i32,
@@ -396,7 +396,10 @@ table! {
     ttl: days(180) of timestamp,
     compaction: time_window(days(1)),
     slices: (hours(1), 4),
-    lookups: (by_type(event_type, day_bucket) table "ember_audit_by_type"),
+    lookups: (
+        by_type(event_type, day_bucket) table "ember_audit_by_type",
+        by_severity(severity, day_bucket) table "ember_audit_by_severity",
+    ),
     writes: events,
     owner: "audit",
 }

@@ -1,3 +1,4 @@
-//! DarkAges, an MMO with zones: so far the tables of its history.
+//! DarkAges, an MMO with zones: so far its history.
 
+pub mod archive;
 pub mod history;
