@@ -22,7 +22,7 @@ use emberkeep_schema::Schema;
 
 /// The key families of all games.
 pub fn schema() -> Schema {
-    Schema::join([monsters::schema(), party::schema(), reactors::schema()])
+    Schema::join([darkages::schema(), monsters::schema(), party::schema(), reactors::schema()])
         .expect("no key belongs to two games, a test holds")
 }
 

@@ -232,7 +232,7 @@ fn project(record: &Record, batch: &mut Batch) -> Result<(), Rejection> {
     }
 }
 
-fn project_hit(hit: &HitRecord, batch: &mut Batch) -> Result<(), Rejection> {
+pub(in crate::darkages) fn project_hit(hit: &HitRecord, batch: &mut Batch) -> Result<(), Rejection> {
     let (timestamp, [position_x, position_y, position_z]) = (Timestamp(hit.timestamp), hit.position);
     let HitRecord { event_id, attacker_id, target_id, damage, zone_id, .. } = *hit;
     batch.insert(CombatEvent {
