@@ -24,5 +24,6 @@ pub use schema::{
     SESSION, SESSIONS_DUE, Shard, ZONE_PLAYERS, schema,
 };
 pub use service::{
-    Damage, DamageRequest, DarkAges, Existing, Fighter, LoginRequest, Positioned, SessionChange, SessionsClosed,
+    Damage, DamageRequest, DarkAges, Existing, Fighter, LoginRequest, Positioned, SessionChange,
+    SessionsClosed,
 };

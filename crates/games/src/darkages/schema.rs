@@ -6,8 +6,8 @@
 use super::archive::recorder::HitRecord;
 use super::events::{AuditRecord, PlayEnd};
 use super::limits::{
-    AUDIT_LOG_MAX, COMBAT_LOG_MAX, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX, POSITION_LIFE, RATE_LIFE,
-    SESSION_LIFE, ZONE_LIFE,
+    AUDIT_LOG_MAX, COMBAT_LOG_MAX, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX, POSITION_LIFE,
+    RATE_LIFE, SESSION_LIFE, ZONE_LIFE,
 };
 use super::model::{EntityId, Play, PositionText, Session, ZoneId};
 use emberkeep_primitives::Indexed;

@@ -64,7 +64,10 @@ fn check(request: &DamageRequest) -> Result<()> {
     }
     let max = if *hit_type == HitType::Missed { 0 } else { HEALTH_MAX };
     if !(0..=max).contains(amount) {
-        return Err(Error::invalid("damage", format!("{amount}, expected 0 to {max} of a {} hit", hit_type.text())));
+        return Err(Error::invalid(
+            "damage",
+            format!("{amount}, expected 0 to {max} of a {} hit", hit_type.text()),
+        ));
     }
     Ok(())
 }

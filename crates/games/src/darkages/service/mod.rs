@@ -65,7 +65,12 @@ fn external_play(tx: &mut Tx<'_, Shard>, session: &Session) -> Play {
 }
 
 /// Writes a session and its play record as active now.
-fn put_active(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &mut Session, play: &mut Play) -> hot::Result<()> {
+fn put_active(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    session: &mut Session,
+    play: &mut Play,
+) -> hot::Result<()> {
     let now = tx.now();
     session.entity_id = entity.0;
     session.last_activity = now;

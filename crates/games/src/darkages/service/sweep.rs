@@ -41,7 +41,13 @@ impl DarkAges {
                 let due = sessions_due().due(tx, limit)?;
                 let keys: Vec<_> = due.iter().map(|(entity, _)| SESSION.key(entity)).collect();
                 let alive = tx.exists_many(&keys)?;
-                Ok::<_, Error>(due.into_iter().zip(alive).filter(|(_, alive)| !alive).map(|((entity, _), _)| entity).collect())
+                Ok::<_, Error>(
+                    due.into_iter()
+                        .zip(alive)
+                        .filter(|(_, alive)| !alive)
+                        .map(|((entity, _), _)| entity)
+                        .collect(),
+                )
             };
             self.named("darkages.expired").transact(transaction).await
         })
