@@ -11,6 +11,7 @@ mod project;
 mod recent_ids;
 mod record;
 
+pub use project::project_hit;
 pub use record::{HitRecord, Record, StatsDelta};
 
 use super::Answer;

@@ -15,7 +15,8 @@ pub(super) fn project(record: &Record, batch: &mut Batch) -> Result<(), Rejectio
     }
 }
 
-fn project_hit(hit: &HitRecord, batch: &mut Batch) -> Result<(), Rejection> {
+/// Adds the event of a hit, its kill and its statistics. Every way of a hit into history uses it.
+pub fn project_hit(hit: &HitRecord, batch: &mut Batch) -> Result<(), Rejection> {
     let (timestamp, [position_x, position_y, position_z]) = (Timestamp(hit.timestamp), hit.position);
     let HitRecord { event_id, attacker_id, target_id, damage, zone_id, .. } = *hit;
     batch.insert(CombatEvent {
