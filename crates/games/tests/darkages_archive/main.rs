@@ -30,7 +30,7 @@ list! {
     ],
     registrations: [
         a_registered_player_is_found_by_name_and_address, a_name_is_taken_in_any_case, one_of_many_registrations_wins,
-        a_paused_registration_loses_its_name, an_unfinished_registration_is_completed_by_its_rival,
+        a_paused_registration_loses_its_name, a_paused_registration_loses_its_address, an_unfinished_registration_is_completed_by_its_rival,
         a_player_registers_once, a_taken_address_frees_the_name,
     ],
     profiles: [

@@ -27,7 +27,7 @@ pub(crate) async fn a_registered_player_is_found_by_name_and_address(world: &Wor
     }
     let found = archive.profile_by_email("öland-STRASSE-1000@EXAMPLE.org").await.unwrap();
     assert_eq!(found, Some(profile));
-    assert_eq!(by_name(archive, "nobody").await, None);
+    assert_eq!(by_name(archive, "Stranger").await, None);
 }
 
 pub(crate) async fn a_name_is_taken_in_any_case(world: &World) {
@@ -79,6 +79,20 @@ pub(crate) async fn a_paused_registration_loses_its_name(world: &World) {
     world.clock.advance(90_000);
     archive.complete(paused).await.unwrap();
     assert_eq!(by_name(archive, "snoozer").await, Some(1_203));
+}
+
+pub(crate) async fn a_paused_registration_loses_its_address(world: &World) {
+    let archive = &world.archive;
+    let paused = archive.reserve(player(1_210, "Dozer")).await.unwrap();
+    world.clock.advance(90_000);
+    let email = player(1_210, "Dozer").email;
+    archive.register(NewPlayer { email: email.clone(), ..player(1_211, "Riser") }).await.unwrap();
+    let lost = archive.complete(paused).await.unwrap_err();
+    assert!(matches!(lost, Error::Conflict { player_id: 1_210, .. }), "{lost}");
+    assert_eq!(archive.profile(1_210).await.unwrap(), None);
+    let owner = archive.profile_by_email(&email).await.unwrap().unwrap();
+    assert_eq!(owner.player_id, 1_211);
+    archive.register(player(1_212, "Dozer")).await.expect("the name is free again");
 }
 
 /// A registrar dies after it wrote the profile and before it confirmed the claims.

@@ -13,12 +13,10 @@ mod audit;
 pub mod boards;
 mod combat;
 mod error;
-mod hit_type_text;
 pub mod limits;
 mod page;
 mod play_sessions;
 pub mod profiles;
-mod recent_ids;
 pub mod recorder;
 pub mod zones;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! absent --claim--> pending(token) --profile written--> confirmed --profile has another--> free again
 //!                      |  60 s without a profile: another player may claim it
-//!                      |  60 s with a profile that has it: whoever meets the claim confirms it
+//!                      |  60 s with a profile that has it: the next caller that meets the claim confirms it
 //! ```
 //! 1. The claim table alone decides who has a name or an address. All changes of claims and profiles are compare and set.
 //! 2. A registration claims the name, then the address, writes the profile, and confirms both by their tokens. If a claim

@@ -1,7 +1,7 @@
 //! Performance of zones: what each reporter saw in an hour, merged into the row of the storage document.
 //!
 //! 1. A report has all that its reporter saw in the hour so far; a later one replaces it (version = samples).
-//! 2. The merged row is written by whoever wrote a report, from all reports of the hour, with version = samples merged. The
+//! 2. Each call that wrote a report writes the merged row, from all reports of the hour, with version = samples merged. The
 //!    call that wrote the last report reads all of them, so that the last row is complete in whatever order calls end.
 //! 3. Versions begin at the hour in microseconds: a small number would be in the compaction window of 1970.
 

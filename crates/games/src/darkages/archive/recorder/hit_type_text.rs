@@ -1,6 +1,6 @@
 //! How a hit type stands in JSON: its text, as in the table.
 
-use super::super::history::HitType;
+use crate::darkages::history::HitType;
 use emberkeep_schema::{Column as _, Value};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
