@@ -5,6 +5,7 @@ mod cql;
 mod demo;
 mod diagnose;
 mod duration;
+mod history;
 mod output;
 mod redact;
 mod repair;
@@ -49,6 +50,9 @@ enum Command {
     /// The declared keys and tables, the rights that a Redis user needs, and the tables of a CQL keyspace
     #[command(subcommand)]
     Schema(SchemaCommand),
+    /// What of the games' logs is not in history yet, and what could not be stored there
+    #[command(subcommand)]
+    History(history::Command),
     /// Simulates players on a store for a while, then checks every invariant
     #[command(after_help = store::URLS)]
     Demo(demo::Arguments),
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Command::Config(arguments) => config(&arguments),
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
+        Command::History(command) => history::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions { shell } => completions(shell, &mut command),
     };

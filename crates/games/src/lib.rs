@@ -17,7 +17,9 @@ pub mod reactors;
 mod type_guard;
 pub mod world;
 
-use emberkeep_history::HistorySchema;
+use emberkeep_history::outbox::{Consumer, DrainError};
+use emberkeep_history::{History, HistorySchema};
+use emberkeep_hot::Store;
 use emberkeep_schema::Schema;
 
 /// The key families of all games.
@@ -29,6 +31,13 @@ pub fn schema() -> Schema {
 /// The history tables of all games.
 pub fn history_schema() -> HistorySchema {
     darkages::history::schema()
+}
+
+/// The consumers of the logs of all games: what a server runs so that events reach history.
+///
+/// A game with logs has such a function of a scope and of history.
+pub fn consumers(store: &Store, history: &History) -> Result<Vec<Consumer>, DrainError> {
+    darkages::consumers(&store.scope(darkages::Shard::default()), history)
 }
 
 #[cfg(test)]
