@@ -1,6 +1,6 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
-#[cfg(feature = "cql")]
+#[cfg_attr(not(feature = "cql"), path = "without_cql.rs")]
 mod cql;
 mod demo;
 mod diagnose;
@@ -75,13 +75,10 @@ enum SchemaCommand {
     /// Every history table and totals, as Markdown
     Tables,
     /// The CQL statements that create a keyspace with all history tables
-    #[cfg(feature = "cql")]
     Cql(cql::CqlArguments),
     /// Compares the history tables with a live keyspace; the exit code is 1 if they differ
-    #[cfg(feature = "cql")]
     Diff(cql::LiveArguments),
     /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change
-    #[cfg(feature = "cql")]
     Apply(cql::LiveArguments),
 }
 
@@ -96,11 +93,8 @@ fn main() -> ExitCode {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema::print_keys(&arguments),
         Command::Schema(SchemaCommand::Acl(arguments)) => schema::print_acl(&arguments),
         Command::Schema(SchemaCommand::Tables) => tables::print_tables(),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Cql(arguments)) => cql::print_script(&arguments),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Diff(arguments)) => cql::diff(&arguments),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Apply(arguments)) => cql::apply(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config(&arguments),

@@ -25,7 +25,10 @@ pub(crate) struct Arguments {
 
 /// Shows what would be lost, asks, and cuts it off. A sound folder only gets what a proper stop would have done.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let found = Journal::examine(&arguments.data).context("cannot read the journal")?;
+    let found = Journal::examine(&arguments.data).with_context(|| {
+        let folder = arguments.data.display();
+        format!("cannot read {folder}, expected the folder that `serve --data` was given")
+    })?;
     let mut out = std::io::stdout();
     if let Some(damage) = &found.damage {
         writeln!(out, "{damage}")?;

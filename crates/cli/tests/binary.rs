@@ -121,6 +121,17 @@ fn the_page_of_tables_is_current() {
     );
 }
 
+#[cfg(not(feature = "cql"))]
+#[test]
+fn a_binary_without_cql_says_how_to_get_it() {
+    for command in ["cql", "diff", "apply"] {
+        let refused = emberkeep(&["schema", command, "--history", "cql://host/darkages"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("cargo build --release --features cql"), "{said}");
+    }
+}
+
+#[cfg(feature = "cql")]
 #[test]
 fn both_keyspaces_of_the_document_can_be_printed() {
     let said = out(&emberkeep(&["schema", "cql"]));
