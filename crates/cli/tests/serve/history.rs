@@ -1,11 +1,10 @@
 //! History as a tier of the server: where it is by default, what waits, and the commands that look at it.
 
 use super::{Server, emberkeep, run, text};
-use emberkeep_testkit::{block_on, scratch, shared_cassandra, shared_redis};
+use emberkeep_testkit::{scratch, shared_redis};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Output;
 
 fn get(server: &Server, path: &str) -> String {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
@@ -107,35 +106,41 @@ fn commands_work_on_redis_beside_history_in_a_folder() {
 }
 
 #[cfg(feature = "cql")]
-#[test]
-fn a_cluster_without_the_tables_is_refused_and_with_them_used() {
+mod cluster {
+    use super::*;
     use emberkeep::history::cql::schema::{LiveKeyspace, Replication};
-    let Some(cassandra) = shared_cassandra() else { return };
-    let url = cassandra.url("served");
-    block_on(async {
-        let live = LiveKeyspace::connect(&url).await.expect("it answers");
-        live.create(&Replication::Simple(1)).await.expect("created");
-    });
-    let missing = run(&["serve", "--http", "127.0.0.1:0", "--history", &url]);
-    assert!(said(&missing).contains("schema apply"), "{}", said(&missing));
-    assert!(run(&["schema", "apply", "--history", &url]).status.success());
-    let mut server = Server::start(&["--history", &url]);
-    assert!(get(&server, "/readyz").contains(r#""history":{"status":"ok""#));
-    stop(&mut server);
-}
+    use emberkeep_testkit::{block_on, shared_cassandra};
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
 
-#[cfg(feature = "cql")]
-#[test]
-fn a_server_starts_while_its_cluster_is_away() {
-    let arguments = ["serve", "--http", "127.0.0.1:0", "--history", "cql://ann:s3cret@127.0.0.1:1/k"];
-    let mut server = Server::of(emberkeep(&arguments).stderr(Stdio::piped()));
-    let begun = Instant::now();
-    while !get(&server, "/readyz").contains(r#""status":"ok","history":{"status":"waiting""#) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "{}", get(&server, "/readyz"));
+    #[test]
+    fn a_cluster_without_the_tables_is_refused_and_with_them_used() {
+        let Some(cassandra) = shared_cassandra() else { return };
+        let url = cassandra.url("served");
+        block_on(async {
+            let live = LiveKeyspace::connect(&url).await.expect("it answers");
+            live.create(&Replication::Simple(1)).await.expect("created");
+        });
+        let missing = run(&["serve", "--http", "127.0.0.1:0", "--history", &url]);
+        assert!(said(&missing).contains("schema apply"), "{}", said(&missing));
+        assert!(run(&["schema", "apply", "--history", &url]).status.success());
+        let mut server = Server::start(&["--history", &url]);
+        assert!(get(&server, "/readyz").contains(r#""history":{"status":"ok""#));
+        stop(&mut server);
     }
-    assert!(get(&server, "/metrics").contains("\nemberkeep_history_open 0\n"));
-    stop(&mut server);
-    let mut log = String::new();
-    server.process.stderr.take().expect("it is piped").read_to_string(&mut log).expect("read");
-    assert!(log.contains("history cannot be reached") && !log.contains("s3cret"), "{log}");
+
+    #[test]
+    fn a_server_starts_while_its_cluster_is_away() {
+        let arguments = ["serve", "--http", "127.0.0.1:0", "--history", "cql://ann:s3cret@127.0.0.1:1/k"];
+        let mut server = Server::of(emberkeep(&arguments).stderr(Stdio::piped()));
+        let begun = Instant::now();
+        while !get(&server, "/readyz").contains(r#""status":"ok","history":{"status":"waiting""#) {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{}", get(&server, "/readyz"));
+        }
+        assert!(get(&server, "/metrics").contains("\nemberkeep_history_open 0\n"));
+        stop(&mut server);
+        let mut log = String::new();
+        server.process.stderr.take().expect("it is piped").read_to_string(&mut log).expect("read");
+        assert!(log.contains("history cannot be reached") && !log.contains("s3cret"), "{log}");
+    }
 }
