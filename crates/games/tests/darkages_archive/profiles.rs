@@ -15,6 +15,11 @@ pub(crate) async fn a_rename_frees_the_old_name(world: &World) {
     assert_eq!(renamed.username, "New");
     assert_eq!(archive.profile_by_username("new").await.unwrap(), Some(renamed.clone()));
     assert_eq!(archive.profile_by_username("old").await.unwrap(), None);
+    // The indexes of the table follow.
+    for (name, count) in [("Old", 0), ("New", 1)] {
+        let rows = archive.history().range(PlayerProfile::by_username(name)).page(None).await.unwrap();
+        assert_eq!(rows.rows.len(), count, "{name}");
+    }
     archive.register(player(2_001, "OLD")).await.unwrap();
     let refused = archive.rename(2_001, "new").await.unwrap_err();
     assert_eq!(refused, Error::Taken { kind: ClaimKind::Username });

@@ -17,7 +17,7 @@ pub(crate) fn hit(number: u128, is_kill: bool) -> HitRecord {
         attacker_id: 600,
         attacker_is_player: true,
         target_id: 601,
-        target_is_player: number % 2 == 0,
+        target_is_player: number.is_multiple_of(2),
         damage: 10,
         hit_type: HitType::Normal,
         is_kill,
