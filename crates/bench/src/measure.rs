@@ -40,6 +40,11 @@ impl Samples {
         if self.0.is_empty() { [0.0, 0.0] } else { [least, most] }
     }
 
+    /// As many samples, all of one figure: a peer that is a target.
+    pub(super) fn constant(&self, figure: f64) -> Samples {
+        Samples(vec![figure; self.0.len()])
+    }
+
     /// Round by round, this divided by that.
     pub(super) fn over(&self, that: &Samples) -> Samples {
         Samples(self.0.iter().zip(&that.0).map(|(this, that)| this / that).collect())

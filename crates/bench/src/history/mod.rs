@@ -2,6 +2,7 @@
 
 mod events;
 mod load;
+mod outbox;
 mod reads;
 mod sqlite;
 mod totals;
@@ -15,4 +16,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "history-totals", run: totals::totals },
     Workload { name: "history-reads-range", run: reads::range },
     Workload { name: "history-reads-attacker", run: reads::by_attacker },
+    Workload { name: "outbox-damage", run: outbox::embedded },
+    Workload { name: "outbox-damage-redis", run: outbox::redis },
+    Workload { name: "outbox-drain", run: outbox::drain },
 ];
