@@ -1,5 +1,7 @@
 //! The workloads of history, on the embedded store beside SQLite doing the same work.
 
+mod cql;
+mod document;
 mod events;
 mod load;
 mod outbox;
@@ -19,4 +21,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "outbox-damage", run: outbox::embedded },
     Workload { name: "outbox-damage-redis", run: outbox::redis },
     Workload { name: "outbox-drain", run: outbox::drain },
+    Workload { name: "cql", run: cql::cql },
+    Workload { name: "document-hot", run: document::hot },
+    Workload { name: "document-redis", run: document::redis },
+    Workload { name: "document-history", run: document::history },
 ];

@@ -35,8 +35,7 @@ pub(crate) fn drain(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let (folder, runtime) = (bench.folder(name), runtime()?);
     let (history, now) = open(&folder)?;
     let scope = Store::new(Arc::new(Embedded::in_memory())).scope(Tenant(Uuid::new_v4()));
-    let consumer =
-        Arc::new(Consumer::new(&scope, HITS.key(), DRAINER.key(), history.clone(), project)?);
+    let consumer = Arc::new(Consumer::new(&scope, HITS.key(), DRAINER.key(), history.clone(), project)?);
     let (drained, queue) = runtime.block_on(async {
         place_monsters(&scope).await?;
         let mut drained = Samples::default();
