@@ -1,10 +1,11 @@
 //! The `emberkeep` binary: reads the command line, and hands over to one module per command.
 
-#[cfg(feature = "cql")]
+#[cfg_attr(not(feature = "cql"), path = "without_cql.rs")]
 mod cql;
 mod demo;
 mod diagnose;
 mod duration;
+mod history;
 mod output;
 mod redact;
 mod repair;
@@ -49,6 +50,9 @@ enum Command {
     /// The declared keys and tables, the rights that a Redis user needs, and the tables of a CQL keyspace
     #[command(subcommand)]
     Schema(SchemaCommand),
+    /// What of the games' logs is not in history yet, and what could not be stored there
+    #[command(subcommand)]
+    History(history::Command),
     /// Simulates players on a store for a while, then checks every invariant
     #[command(after_help = store::URLS)]
     Demo(demo::Arguments),
@@ -71,13 +75,10 @@ enum SchemaCommand {
     /// Every history table and totals, as Markdown
     Tables,
     /// The CQL statements that create a keyspace with all history tables
-    #[cfg(feature = "cql")]
     Cql(cql::CqlArguments),
     /// Compares the history tables with a live keyspace; the exit code is 1 if they differ
-    #[cfg(feature = "cql")]
     Diff(cql::LiveArguments),
     /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change
-    #[cfg(feature = "cql")]
     Apply(cql::LiveArguments),
 }
 
@@ -92,16 +93,14 @@ fn main() -> ExitCode {
         Command::Schema(SchemaCommand::Keys(arguments)) => schema::print_keys(&arguments),
         Command::Schema(SchemaCommand::Acl(arguments)) => schema::print_acl(&arguments),
         Command::Schema(SchemaCommand::Tables) => tables::print_tables(),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Cql(arguments)) => cql::print_script(&arguments),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Diff(arguments)) => cql::diff(&arguments),
-        #[cfg(feature = "cql")]
         Command::Schema(SchemaCommand::Apply(arguments)) => cql::apply(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config(&arguments),
         Command::Token(TokenCommand::New(arguments)) => token::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
+        Command::History(command) => history::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions { shell } => completions(shell, &mut command),
     };

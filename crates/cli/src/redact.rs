@@ -1,7 +1,8 @@
 //! Texts that may hold a password, as they may be shown.
 
 /// Options of a store's URL whose values may be read by everybody.
-const HARMLESS: [&str; 4] = ["prefix", "wait", "ca", "durability"];
+const HARMLESS: [&str; 9] =
+    ["prefix", "wait", "ca", "durability", "dc", "consistency", "serial", "layout", "timeout"];
 
 /// The URL of a store without what may be a password: what stands before the last `@`, and options that we do not know.
 pub(crate) fn masked(text: &str) -> String {

@@ -23,6 +23,10 @@ Options of a URL, after ? and separated by &:
   ca=/path/ca.pem    trusts this authority instead of the public ones; needs TLS
   prefix=eu:         a text in front of every key
   durability=always  of file:DIR: like --durability
+URLs of history (--history):
+  file:DIR                               in this process; ?durability=always
+  cql://user:password@host,host/keyspace ScyllaDB or Cassandra; cqls:// with TLS
+  none                                   no history
 Example: --hot 'rediss://game:secret@cache.example:6379/0?wait=1&ca=/etc/ca.pem'";
 
 /// Which store a command works on.
@@ -67,6 +71,11 @@ impl StoreArguments {
     /// Whether the store is inside this process, where no other process reaches it.
     pub(crate) fn is_in_process(&self) -> bool {
         self.url().is_ok_and(|url| url.is_in_process())
+    }
+
+    /// The folder of a store inside this process; `None` if it is in memory, on a server, or cannot be read.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        self.url().ok()?.embedded_options()?.data.clone()
     }
 
     /// The URL, with what the flags say besides.

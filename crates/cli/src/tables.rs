@@ -1,7 +1,7 @@
 //! `emberkeep schema tables`: the declared history tables. `docs/tables.md` is this output.
 
 use crate::output::print;
-use emberkeep::schema::{Compaction, Order, RowTtl, TableDeclaration, TotalsDeclaration, Writes};
+use emberkeep::schema::{Compaction, CqlLayout, Order, RowTtl, TableDeclaration, TotalsDeclaration, Writes};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -39,6 +39,7 @@ fn table(table: &TableDeclaration) -> String {
     }
     for lookup in table.lookups {
         let served = match lookup.index {
+            Some(index) if table.index_in(lookup, CqlLayout::Scaled).is_some() => format!("index `{index}`"),
             Some(index) => format!(
                 "index `{index}` in the layout `document`, otherwise table `{}`",
                 table.query_table(lookup)

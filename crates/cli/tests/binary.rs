@@ -121,6 +121,17 @@ fn the_page_of_tables_is_current() {
     );
 }
 
+#[cfg(not(feature = "cql"))]
+#[test]
+fn a_binary_without_cql_says_how_to_get_it() {
+    for command in ["cql", "diff", "apply"] {
+        let refused = emberkeep(&["schema", command, "--history", "cql://host/darkages"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("cargo build --release --features cql"), "{said}");
+    }
+}
+
+#[cfg(feature = "cql")]
 #[test]
 fn both_keyspaces_of_the_document_can_be_printed() {
     let said = out(&emberkeep(&["schema", "cql"]));
@@ -147,10 +158,7 @@ fn a_mistake_on_the_command_line_is_explained() {
         (&["demo", "--players", "0"], "0 is not in 1..=100000"),
         (&["demo", "--plaiers", "3"], "--players"),
         (&["schema", "keys", "--format", "xml"], "possible values: table, markdown, json"),
-        (
-            &["demo", "--hot", "postgres"],
-            "expected embedded or the URL of a store: the store URL has no scheme",
-        ),
+        (&["demo", "--hot", "postgres"], "expected embedded or the URL of a store: the URL has no scheme"),
         (&["demo", "--hot", "file:"], "names no folder"),
         (&["demo", "--hot", "file:x?durabilty=no"], "file: understands durability= and prefix="),
         (&["demo", "--hot", "memory:", "--data", "x"], "leave one of them out"),

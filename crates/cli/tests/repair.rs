@@ -32,6 +32,13 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn a_folder_that_does_not_exist_is_named() {
+    let refused = emberkeep(&["repair", "--data", "/nonexistent/data"]);
+    let expected = "cannot read /nonexistent/data, expected the folder that `serve --data` was given";
+    assert!(!refused.status.success() && said(&refused).contains(expected), "{}", said(&refused));
+}
+
+#[test]
 fn a_damaged_folder_is_refused_with_a_remedy_that_works() {
     let scratch = emberkeep_testkit::scratch();
     let (data, folder) = (scratch.path().to_str().expect("plain"), scratch.join("appendonlydir"));

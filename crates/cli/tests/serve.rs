@@ -4,6 +4,8 @@
 
 #[path = "serve/full_disk.rs"]
 mod full_disk;
+#[path = "serve/history.rs"]
+mod history;
 #[path = "serve/log.rs"]
 mod log;
 #[path = "serve/mistakes.rs"]

@@ -2,11 +2,10 @@
 //! becomes a row and counts once in the totals, whatever crashes in between.
 
 use emberkeep::history::outbox::Consumer;
-use emberkeep::history::{Batch, Embedded, History, HistorySchema, Rejection, embedded::Options};
+use emberkeep::history::{Batch, History, HistorySchema, Rejection};
 use emberkeep::prelude::*;
 use emberkeep::primitives::lease::LeaseRecord;
 use emberkeep::schema::{Timestamp, table, totals};
-use std::sync::Arc;
 use uuid::Uuid;
 
 partition! {
@@ -87,7 +86,8 @@ async fn sell(house: &Scope<House>, sale: Sale) -> Result<(), Error> {
 async fn main() -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("emberkeep-example-{}", std::process::id()));
     let schema = HistorySchema::new().table::<SoldItem>().totals::<Purchases>();
-    let history = History::new(Arc::new(Embedded::open(&folder, schema, Options::default())?));
+    let url = format!("file:{}", folder.display()); // or "cql://host/keyspace"
+    let history = History::open(&url, schema).await?;
     let store = Store::open("memory:").await?; // or "file:DIR", "redis://…"
     let house = store.scope(House(Name::new("north").expect("a word without a colon")));
 

@@ -69,6 +69,7 @@
 //! | which encodings are there? | [`Json`](schema::Json), [`Number`](schema::Number), [`Id`](schema::Id), [`Float`](schema::Float), [`Bool`](schema::Bool), [`Utf8`](schema::Utf8), [`Raw`](schema::Raw) |
 //! | how do I log events and follow them? | [`Log`](schema::Log), [`hot::Scope::follow`] |
 //! | claims, cooldowns, due queues, indexes, ids, idempotent requests, leaderboards, leases, rate limits, mail | [`primitives`] |
+//! | how do I open history? | `OpenHistory::open`, `HistoryUrl` |
 //! | how do events become rows and totals of history? | `history`, `history::outbox` |
 //! | what does an engine promise? | [`hot::embedded::Embedded`], `redis::RedisEngine` |
 //! | how do I test on all of them? | `testing` |
@@ -93,6 +94,8 @@ pub mod prelude;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(feature = "history")]
+pub use open::{HistoryUrl, OpenHistory};
 pub use open::{OpenError, OpenStore, StoreUrl};
 
 /// Complete games, each in one folder: keys, rules and operations.

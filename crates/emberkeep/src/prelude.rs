@@ -3,6 +3,9 @@
 //! The macros that declare keys and records, the codecs and kinds, the store and its errors. Primitives are not in it:
 //! a game names those that it uses.
 
+#[cfg(feature = "history")]
+#[doc(inline)]
+pub use crate::open::OpenHistory;
 #[doc(inline)]
 pub use crate::open::{OpenError, OpenStore};
 #[doc(inline)]

@@ -17,18 +17,27 @@ pub mod reactors;
 mod type_guard;
 pub mod world;
 
-use emberkeep_history::HistorySchema;
+use emberkeep_history::outbox::{Consumer, DrainError};
+use emberkeep_history::{History, HistorySchema};
+use emberkeep_hot::Store;
 use emberkeep_schema::Schema;
 
 /// The key families of all games.
 pub fn schema() -> Schema {
-    Schema::join([monsters::schema(), party::schema(), reactors::schema()])
+    Schema::join([darkages::schema(), monsters::schema(), party::schema(), reactors::schema()])
         .expect("no key belongs to two games, a test holds")
 }
 
 /// The history tables of all games.
 pub fn history_schema() -> HistorySchema {
     darkages::history::schema()
+}
+
+/// The consumers of the logs of all games: what a server runs so that events reach history.
+///
+/// A game with logs has such a function of a scope and of history.
+pub fn consumers(store: &Store, history: &History) -> Result<Vec<Consumer>, DrainError> {
+    darkages::consumers(&store.scope(darkages::Shard::default()), history)
 }
 
 #[cfg(test)]

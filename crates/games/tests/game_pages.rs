@@ -72,13 +72,17 @@ impl Game {
         calls.extend(after("pub async fn ", &own));
         let mut words = after("    pub ", &own);
         words.insert("null".into());
+        // Names of tables, indexes and texts.
+        words.extend(["= \"", "index \"", "table \"", "by \""].iter().flat_map(|before| after(before, &own)));
         Game { calls, words, functions: after("fn ", &all), text: own.concat() }
     }
 
     /// Whether a word of a page exists. A name with three underscores or more is a test.
     fn knows(&self, word: &str) -> bool {
         match word.split_once("::") {
-            None if is_function(word) && word.matches('_').count() >= 3 => self.functions.contains(word),
+            None if is_function(word) && word.matches('_').count() >= 3 => {
+                self.functions.contains(word) || self.words.contains(word)
+            }
             None if is_function(word) => {
                 self.calls.contains(word) || self.words.contains(word) || self.functions.contains(word)
             }
@@ -148,6 +152,6 @@ fn every_family_that_a_page_names_exists() {
             assert!(game.text.contains(&format!("pub {family} = \"")), "{name}.md: no family {family}");
             named += 1;
         }
-        assert!(named > 0, "{name}.md names families");
+        assert!(named > 0 || !game.text.contains("family! {"), "{name}.md names families");
     }
 }

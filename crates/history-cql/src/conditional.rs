@@ -8,7 +8,7 @@ use crate::values::{self, Cell};
 use emberkeep_history::{Applied, ConditionalWrite, Error, RawRow, Result};
 use emberkeep_schema::{Value, cql_name};
 
-/// Executes a conditional write. Its tables have neither lookups nor slices.
+/// Executes a conditional write. Its tables have no slices, and no lookups but indexes.
 pub(crate) async fn write_if(
     cluster: &Cluster,
     plan: &TablePlan,

@@ -14,7 +14,7 @@ use scylla::statement::Consistency;
 use std::collections::BTreeSet;
 
 /// Why a store could not be opened. No text of it shows a password.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// A mistake in the URL.
@@ -79,6 +79,13 @@ pub enum ConnectError {
         /// What the server said.
         reason: String,
     },
+}
+
+impl ConnectError {
+    /// Whether connecting may succeed later without a change of the URL or of the keyspace.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, ConnectError::Unreachable { .. } | ConnectError::Statement { .. })
+    }
 }
 
 /// A session with a cluster.

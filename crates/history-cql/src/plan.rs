@@ -61,7 +61,7 @@ impl TablePlan {
             StoredTable::new(declaration, format!("{keyspace}.{name}"), partition, &key, has_slices)
         };
         let lookup = |lookup: &'static Lookup| {
-            let table = lookup.index_in(layout).is_none().then(|| {
+            let table = declaration.index_in(lookup, layout).is_none().then(|| {
                 let name = declaration.query_table(lookup);
                 stored(&name, lookup.partition, declaration.lookup_key(lookup), false)
             });

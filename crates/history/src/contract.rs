@@ -265,6 +265,11 @@ pub trait HistoryStore: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// Whether it was opened; `false` only while a [`Deferred`](crate::Deferred) store waits for it.
+    fn is_open(&self) -> bool {
+        true
+    }
+
     /// Counters.
     fn stats(&self) -> Stats;
 

@@ -7,6 +7,7 @@
 
 mod contract;
 mod cursor;
+mod deferred;
 mod delivery;
 mod drain_claims;
 pub mod embedded;
@@ -29,6 +30,7 @@ pub use contract::{
     RawPage, RawRow, RawTotals, Source, Stats, UnreadableRow, Write, Written,
 };
 pub use cursor::Cursor;
+pub use deferred::Deferred;
 pub use delivery::{Batch, Projection, Rejection};
 pub use drain_claims::DrainClaim;
 pub use embedded::Embedded;

@@ -15,6 +15,7 @@ mod duration;
 pub mod error;
 mod extract;
 mod headers;
+mod history;
 mod limit;
 pub mod limits;
 mod listen;
@@ -28,7 +29,8 @@ mod state;
 mod supervise;
 mod ws;
 
-pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen};
+pub use history::HistoryTier;
+pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen, listen_with_history};
 pub use routes::document;
 pub use security::client_ip::ProxyError;
 pub use security::cors::OriginError;

@@ -52,6 +52,10 @@ pub const SWEEP_TURNS_MAX: u16 = 1_000;
 pub const DUE_LIMIT_MAX: usize = 1_000;
 /// Time for requests in flight to finish during shutdown.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+/// How long a shutdown waits for the consumers of history to stop.
+pub const HISTORY_STOP_GRACE: Duration = Duration::from_secs(5);
+/// How long a shutdown delivers what is left in the logs.
+pub const HISTORY_DRAIN_GRACE: Duration = Duration::from_secs(5);
 /// Time between two checks of certificate, key and token file for changes.
 pub const FILES_CHECKED_EVERY: Duration = Duration::from_secs(2);
 /// Tokens in a file.

@@ -1,6 +1,7 @@
 //! The state that handlers share.
 
 use crate::auth::{Role, TokenCheck, Tokens, bearer_token};
+use crate::history::HistoryTier;
 use crate::limit::bodies::PartialBodies;
 use crate::limit::login_backoff::LoginBackoff;
 use crate::limit::per_ip::PerIpLimiter;
@@ -68,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) monsters: Monsters,
     pub(crate) reactors: Reactors,
     pub(crate) rooms: Rooms,
+    /// Absent if the server runs without history; set when it begins to listen.
+    pub(crate) history: OnceLock<HistoryTier>,
     pub(crate) hubs: Hubs,
     pub(crate) login_backoff: Arc<LoginBackoff>,
     pub(crate) room_codes: Arc<RoomCodeLimiter>,
@@ -94,6 +97,7 @@ impl AppState {
             reactors: Reactors::new(store.clone()).hit_rules(hits),
             hubs: Hubs::new(rooms.clone(), metrics.clone()),
             rooms,
+            history: OnceLock::new(),
             login_backoff: Arc::default(),
             room_codes: Arc::new(RoomCodeLimiter::new(access.missing_rooms_per_minute)),
             bodies: PartialBodies::new(metrics.clone()),

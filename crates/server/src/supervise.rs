@@ -71,7 +71,7 @@ mod tests {
         running.notified().await;
         task.abort();
         assert_eq!(started.load(Relaxed), 3);
-        let page = metrics.page(&Stats::default(), &[]);
+        let page = metrics.page(&Stats::default(), &[], None);
         assert!(page.contains("emberkeep_task_restarts_total{task=\"test\"} 2\n"), "{page}");
     }
 }

@@ -3,12 +3,13 @@
 mod log;
 mod open_files;
 
+use crate::history::open_or_wait;
 use crate::output::{Stream, offer};
 use crate::settings;
 use crate::store::open;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::hot::Store;
-use emberkeep_server::{ListenError, Listening, listen};
+use emberkeep_server::{HistoryTier, ListenError, Listening, listen_with_history};
 use emberkeep_sim::ServerDemo;
 use log::Log;
 use std::io::IsTerminal as _;
@@ -75,12 +76,26 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
 async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let store = open(&settings.store).await?;
-    let mut listening = listen(store.clone(), &settings.listen).await.map_err(explained)?;
+    let (tier, opening) = match settings.history.clone() {
+        Some(url) => {
+            let (history, opening) = open_or_wait(url).await?;
+            let consumers = emberkeep::games::consumers(&store, &history)?.into_iter().collect();
+            (Some(HistoryTier { history, consumers }), opening)
+        }
+        None => (None, None),
+    };
+    let history_name = tier.as_ref().map(|tier| tier.history.store().name());
+    let mut listening =
+        listen_with_history(store.clone(), tier, &settings.listen).await.map_err(explained)?;
     let scheme = if settings.listen.tls.is_some() { "https" } else { "http" };
     let home = format!("{scheme}://{}", listening.address());
     tracing::info!("{} serving {} at {home}", env!("CARGO_PKG_VERSION"), store.name());
     let mut said = format!("emberkeep serves {} at {home}\n", store.name());
     said += &format!("  reference  {home}/docs\n  metrics    {home}/metrics\n");
+    if let Some(name) = history_name {
+        tracing::info!("events go to {name}");
+        said += &format!("  history    {name}\n");
+    }
     said += &format!("  rooms      {}/ws\n", home.replacen("http", "ws", 1));
     let demo = match demo {
         true => Some(begin_demo(&store, &listening, &home, &mut said).await?),
@@ -101,6 +116,9 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
         }
     };
     let _ = saying.await;
+    if let Some(opening) = opening {
+        opening.abort();
+    }
     tokio::select! {
         ended = end(listening, demo) => ended?,
         () = signals.stop() => {

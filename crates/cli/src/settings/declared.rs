@@ -55,6 +55,8 @@ settings! {
     durability "durability" <"WHEN"> one_of(&["always", "everysec", "no"]), None;
     /// Memory that keys and values of the embedded store may take: 512MiB, a share of the machine's memory or of its control group such as 50%, or none. Writes that need more are refused with 507
     memory_max "memory-max" <"SIZE"> checked(value::size), Some("50%");
+    /// Where history lives: file:DIR, cql://user:password@host/keyspace, or none [default: the folder history in the folder of --data; none without one]
+    history "history" <"URL"> ValueParser::string(), None;
     /// File of tokens, made by `emberkeep token new`; read again when it changes
     tokens "tokens" <"FILE"> ValueParser::string(), None;
     /// Certificate chain in PEM; needs --tls-key

@@ -19,9 +19,9 @@ pub(super) fn show(found: &InForce) -> String {
     out
 }
 
-/// The text of a setting. Only a store's URL holds a secret, and whatever looks like one may be it in the wrong place.
+/// The text of a setting. Only the URLs of stores hold a secret, and whatever looks like one may be it in the wrong place.
 fn shown(setting: &Setting, text: &str) -> String {
-    match setting.name == "hot" || text.contains("://") {
+    match ["hot", "history"].contains(&setting.name) || text.contains("://") {
         true => masked(text),
         false => text.to_owned(),
     }

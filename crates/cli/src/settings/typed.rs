@@ -2,9 +2,11 @@
 
 use super::source::InForce;
 use super::value;
+use crate::history;
 use crate::redact::masked;
 use crate::store::StoreArguments;
 use anyhow::{anyhow, bail};
+use emberkeep::HistoryUrl;
 use emberkeep_server::{Timeouts, Tls};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) store: StoreArguments,
+    /// `None` = the server runs without history.
+    pub(crate) history: Option<HistoryUrl>,
     pub(crate) listen: emberkeep_server::Settings,
     pub(crate) log: LogForm,
     pub(crate) log_level: tracing::Level,
@@ -68,11 +72,12 @@ impl Settings {
         let durability = optional(found, "durability", str::parse)?;
         let store =
             StoreArguments::of(hot, path("data"), durability, optional(found, "memory-max", value::size)?);
+        let history = history::parse(text(found, "history"), &store)?;
         let log = required(found, "log", str::parse)?;
         let log_level = required(found, "log-level", |text| {
             text.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned())
         })?;
-        Ok(Settings { store, listen, log, log_level })
+        Ok(Settings { store, history, listen, log, log_level })
     }
 
     /// Refuses what `serve` would refuse, without opening the store or the address.

@@ -1,9 +1,14 @@
 //! Opening a store by its URL: the one place that knows which engines exist.
 
 mod error;
+#[cfg(feature = "history")]
+mod history;
+mod syntax;
 mod url;
 
 pub use error::OpenError;
+#[cfg(feature = "history")]
+pub use history::{HistoryUrl, OpenHistory};
 pub use url::StoreUrl;
 
 use emberkeep_hot::Store;

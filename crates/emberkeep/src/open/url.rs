@@ -1,6 +1,8 @@
 //! URLs of stores: read once, for libraries, tools and servers.
 
 use super::OpenError;
+use super::error::STORES;
+use super::syntax::{folder, pairs, scheme, unknown};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::Options;
 use emberkeep_hot::engine::Pending;
@@ -9,7 +11,6 @@ use emberkeep_hot::journal::Durability;
 use emberkeep_hot_redis::{RedisEngine, RedisUrl};
 use emberkeep_schema::{KeyLayout, Topology};
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -48,19 +49,14 @@ enum Target {
 impl StoreUrl {
     /// Reads a URL, without opening anything. Of the URL of a server with `ca=`, the file is read, too.
     pub fn parse(text: &str) -> Result<StoreUrl, OpenError> {
-        let (scheme, rest) = text.split_once(':').ok_or(OpenError::NoScheme)?;
-        let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        if scheme.is_empty() || !scheme.bytes().all(is_scheme) {
-            // What is not a scheme may be a password.
-            return Err(OpenError::NoScheme);
-        }
+        let (scheme, rest) = scheme(text, STORES)?;
         match scheme {
             "memory" => memory(rest),
             "file" => file(rest),
             "redis" | "rediss" | "valkey" | "valkeys" | "redis+cluster" | "rediss+cluster" => {
                 server(scheme, text)
             }
-            _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }),
+            _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), understood: STORES }),
         }
     }
 
@@ -121,28 +117,6 @@ fn file(rest: &str) -> Result<StoreUrl, OpenError> {
     Ok(StoreUrl(Target::Embedded(Box::new(options))))
 }
 
-/// `DIR`, or `///DIR` as browsers write it.
-fn folder(place: &str) -> Result<PathBuf, OpenError> {
-    let path = match place.strip_prefix("//") {
-        Some(path) if path.is_empty() || path.starts_with('/') => path,
-        Some(_) => {
-            let problem = "names a host; write file:DIR, or file:///DIR for a folder of this machine";
-            return Err(OpenError::Place { scheme: "file", problem });
-        }
-        None => place,
-    };
-    if path.is_empty() { Err(OpenError::MissingFolder) } else { Ok(path.into()) }
-}
-
-fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-}
-
-fn unknown(name: &str, scheme: &'static str, known: &'static str) -> OpenError {
-    OpenError::UnknownOption { option: name.to_owned(), scheme, known }
-}
-
 fn layout(prefix: &str) -> Result<KeyLayout, OpenError> {
     KeyLayout::new(prefix, Topology::Single)
         .map_err(|error| OpenError::WrongOption { option: "prefix", problem: error.to_string() })
@@ -167,7 +141,7 @@ fn server(_: &str, text: &str) -> Result<StoreUrl, OpenError> {
 
 #[cfg(not(feature = "redis"))]
 fn server(scheme: &str, _: &str) -> Result<StoreUrl, OpenError> {
-    Err(OpenError::WithoutRedis { scheme: scheme.to_owned() })
+    Err(OpenError::WithoutFeature { scheme: scheme.to_owned(), feature: "redis" })
 }
 
 impl FromStr for StoreUrl {
@@ -232,7 +206,7 @@ mod tests {
     #[test]
     fn every_mistake_is_named_with_what_is_understood() {
         for (text, expected) in [
-            ("", "no scheme; understood are memory:, file:DIR, redis://"),
+            ("", "the URL has no scheme; understood are memory:, file:DIR, redis://"),
             ("embedded", "no scheme"),
             ("s3cret@host:6379", "no scheme"),
             (":s3cret@host", "no scheme"),

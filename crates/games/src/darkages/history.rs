@@ -77,6 +77,36 @@ table! {
     owner: "combat",
 }
 
+table! {
+    /// The kill feed: hits that killed.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Kill = "ember_kills" {
+        /// When it happened.
+        pub timestamp: Timestamp,
+        /// The id of the combat event.
+        pub event_id: Uuid,
+        /// The attacker.
+        pub attacker_id: i64,
+        /// The target, which died.
+        pub target_id: i64,
+        /// Health taken by the last hit.
+        pub damage: i32,
+        /// The ability, if one was used.
+        pub ability_name: Option<String>,
+        /// The zone.
+        pub zone_id: i32,
+        /// The server that computed the hit.
+        pub server_instance: String,
+    }
+    partition: (day_bucket = day(timestamp)),
+    clustering: (timestamp desc, event_id asc),
+    ttl: days(30) of timestamp,
+    compaction: time_window(days(1)),
+    slices: (hours(1), 4),
+    writes: events,
+    owner: "combat",
+}
+
 totals! {
     /// What a player did, ever.
     #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +171,7 @@ table! {
     clustering: (session_start desc),
     ttl: days(90) of session_start,
     compaction: leveled,
-    writes: rows,
+    writes: events,
     owner: "sessions",
 }
 
@@ -225,8 +255,82 @@ table! {
         by_username(username) index "idx_player_username",
         by_email(email) index "idx_player_email",
     ),
-    writes: rows,
+    writes: conditional,
     owner: "accounts",
+}
+
+text_enum! {
+    /// What a claim is of.
+    pub enum ClaimKind { Username = "username", Email = "email" }
+}
+
+table! {
+    /// Who has a name or an e-mail address. It alone decides that they are unique.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ProfileClaim = "ember_profile_claims" {
+        /// A name or an address.
+        pub kind: ClaimKind,
+        /// Its folded text: texts that differ in case only are one.
+        pub folded: String,
+        /// The player.
+        pub player_id: i64,
+        /// Tells this claim from others of the same player.
+        pub token: Uuid,
+        /// Whether the profile has been written.
+        pub is_confirmed: bool,
+        /// When it was claimed.
+        pub claimed_at: Timestamp,
+        /// What the profile has instead until the claim is confirmed; absent for a registration.
+        pub previous: Option<String>,
+    }
+    partition: (kind, folded),
+    clustering: (),
+    ttl: persistent,
+    writes: conditional,
+    owner: "accounts",
+}
+
+table! {
+    /// What each reporter saw of a zone in an hour. Merged, they are the row of `zone_metrics`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ZoneReport = "ember_zone_reports" {
+        /// The zone.
+        pub zone_id: i32,
+        /// The beginning of the hour.
+        pub hour_bucket: Timestamp,
+        /// The server.
+        pub server_instance: String,
+        /// A number that the server draws when it starts: it counts from zero again then.
+        pub incarnation: Uuid,
+        /// Samples, of which each is a tick.
+        pub samples: i64,
+        /// Players, added up over the samples.
+        pub player_count_sum: i64,
+        /// Players, at most.
+        pub player_count_max: i32,
+        /// Players, at least.
+        pub player_count_min: i32,
+        /// Milliseconds, added up over the samples.
+        pub tick_time_ms_sum: f64,
+        /// Milliseconds, at most.
+        pub tick_time_ms_max: f32,
+        /// The lengths of ticks as a sketch.
+        pub tick_time_sketch: Vec<u8>,
+        /// Packets sent.
+        pub packets_sent: i64,
+        /// Packets received.
+        pub packets_received: i64,
+        /// Bytes sent.
+        pub bytes_sent: i64,
+        /// Bytes received.
+        pub bytes_received: i64,
+    }
+    partition: (zone_id, hour_bucket),
+    clustering: (server_instance asc, incarnation asc),
+    ttl: days(7) of hour_bucket,
+    compaction: time_window(hours(1)),
+    writes: versioned,
+    owner: "zones",
 }
 
 table! {
@@ -292,7 +396,10 @@ table! {
     ttl: days(180) of timestamp,
     compaction: time_window(days(1)),
     slices: (hours(1), 4),
-    lookups: (by_type(event_type, day_bucket) table "ember_audit_by_type"),
+    lookups: (
+        by_type(event_type, day_bucket) table "ember_audit_by_type",
+        by_severity(severity, day_bucket) table "ember_audit_by_severity",
+    ),
     writes: events,
     owner: "audit",
 }
@@ -301,11 +408,14 @@ table! {
 pub fn schema() -> HistorySchema {
     HistorySchema::new()
         .table::<CombatEvent>()
+        .table::<Kill>()
         .totals::<PlayerStats>()
         .table::<PlayerSession>()
         .table::<DailyScore>()
         .table::<AllTimeBoard>()
         .table::<PlayerProfile>()
+        .table::<ProfileClaim>()
+        .table::<ZoneReport>()
         .table::<ZoneMetrics>()
         .table::<AuditEntry>()
 }

@@ -1,3 +1,29 @@
-//! DarkAges, an MMO with zones: so far the tables of its history.
+//! DarkAges, an MMO with zones: sessions, zones, positions and fights in hot state, and all that happened in history.
+//!
+//! Promises:
+//! 1. A player has one session and is in at most one zone. Of many logins at once one session is left.
+//! 2. A hit changes both players and is in history once, whatever fails: state and event are one commit.
+//! 3. Exactly one hit kills.
+//! 4. A session that ends, by logout or by its TTL, becomes one play session of history.
+//! 5. An older position never replaces a newer one.
 
+pub mod archive;
+mod error;
+pub mod events;
 pub mod history;
+pub mod limits;
+pub mod model;
+mod schema;
+mod service;
+
+pub use error::{Error, Result};
+pub use events::consumers;
+pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
+pub use schema::{
+    AUDIT_LOG, COMBAT_LOG, DRAINER, Entity, InZone, LAST_LOGIN, PLAY, PLAYER_ZONE, PLAYS_LOG, POSITION, RATE,
+    SESSION, SESSIONS_DUE, Shard, ZONE_PLAYERS, schema,
+};
+pub use service::{
+    Damage, DamageRequest, DarkAges, Existing, Fighter, LoginRequest, Positioned, SessionChange,
+    SessionsClosed,
+};

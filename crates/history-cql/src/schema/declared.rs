@@ -81,7 +81,7 @@ fn add_table(tables: &mut Vec<DeclaredTable>, declaration: &TableDeclaration, la
     }
     let mut query_tables = Vec::new();
     for lookup in declaration.lookups {
-        match lookup.index_in(layout) {
+        match declaration.index_in(lookup, layout) {
             Some(index) => {
                 rows.indexes.push((index.to_owned(), declaration.indexed_column(lookup).to_owned()));
             }

@@ -110,6 +110,19 @@ impl Batch {
         Batch { now, inserts: Vec::new(), versioned: Vec::new(), amounts: Vec::new() }
     }
 
+    /// The earliest time of its amounts and rows; `None` if none of them has one.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        let of_row = |insert: &Insert| {
+            let place = insert.table.time_column().and_then(|name| insert.table.index(name))?;
+            match insert.row.get(place)? {
+                Some(Value::Timestamp(at)) => Some(*at),
+                _ => None,
+            }
+        };
+        let amounts = self.amounts.iter().map(|amounts| amounts.entry.at_ms);
+        self.inserts.iter().filter_map(of_row).chain(amounts).min().map(Timestamp)
+    }
+
     /// Adds a row to a table of events. Its key must derive from the event, such as from the event's id: delivered
     /// again, it is the same row.
     ///

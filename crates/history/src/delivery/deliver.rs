@@ -116,6 +116,13 @@ impl Deliverer {
         Ok(rejected)
     }
 
+    /// When an event happened, as its rows and amounts say.
+    pub(crate) fn time_of(&self, entry: &Entry) -> Option<Timestamp> {
+        let mut batch = Batch::new(self.history.store().now());
+        self.project(entry, &mut batch).ok()?;
+        batch.time()
+    }
+
     fn project(&self, entry: &Entry, batch: &mut Batch) -> Result<(), Rejection> {
         let Ok(event) = &entry.event else {
             return Err(Rejection::new("it is not an entry of the log; an external client overwrote it"));

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A clock with the highest time it has shown.
-#[derive(Debug)]
-pub(super) struct Ticker {
+#[derive(Debug, Default)]
+pub(crate) struct Ticker {
     clock: Clock,
     last: AtomicI64,
 }
@@ -17,7 +17,7 @@ impl Ticker {
     }
 
     /// Milliseconds since 1970, never less than an earlier answer of the system's clock.
-    pub(super) fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         match &self.clock {
             Clock::Manual(manual) => manual.now(),
             Clock::System => {

@@ -293,9 +293,13 @@ impl<'s> Commit<'s> {
         }
         match next {
             Some(row) => {
-                let unknown = bytes.map(|bytes| self.unknown_columns(table, &target, &bytes, now));
+                let mut unknown = Vec::new();
+                if let Some(bytes) = bytes {
+                    unknown = self.unknown_columns(table, &target, &bytes, now);
+                    self.remove_lookups(table, &target, &bytes);
+                }
                 let expires = table.expires_after(row, now).unwrap_or(0);
-                self.put_row(table, &target, row, expires, None, &unknown.unwrap_or_default())?;
+                self.put_row(table, &target, row, expires, None, &unknown)?;
             }
             None => self.remove_stored(table, &target, bytes.as_deref().unwrap_or_default()),
         }

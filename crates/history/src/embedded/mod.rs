@@ -28,6 +28,7 @@ mod totals;
 mod totals_cache;
 mod writer;
 
+pub(crate) use clock::Ticker;
 pub use options::{Durability, Options};
 
 use crate::contract::{
@@ -36,7 +37,6 @@ use crate::contract::{
 };
 use crate::error::{Error, Result};
 use crate::schema::HistorySchema;
-use clock::Ticker;
 use emberkeep_schema::{TableDeclaration, TotalsDeclaration, Value};
 use encode::EncodedRows;
 use fjall::Database;

@@ -7,7 +7,7 @@
 
 use super::claims;
 use super::error::DrainError;
-use super::lag::{ConsumerStats, Lag};
+use super::lag::{ConsumerStats, Lag, LogLag};
 use super::log::{OutboxLog, TypedLog};
 use super::plan::{self, Claim, Run};
 use crate::contract::Source;
@@ -150,6 +150,19 @@ impl Consumer {
         ConsumerStats { is_holder, ..self.lag.stats() }
     }
 
+    /// What waits in the log now. It reads both stores and changes neither, so it needs no lease.
+    pub async fn lag(&self) -> Result<LogLag, DrainError> {
+        let state = self.deliverer.history.acknowledged(&self.name).await?;
+        let Waiting { entries, last, is_set_back } = self.waiting(state.as_ref()).await?;
+        let waiting = entries.first().map_or(0, |first| last + 1 - first.sequence);
+        let oldest = entries.first().and_then(|first| self.deliverer.time_of(first));
+        Ok(LogLag { log: self.name.clone(), entries: waiting, oldest, is_set_back })
+    }
+
+    pub(super) fn count_restart(&self) {
+        self.lag.update(|stats| stats.restarts += 1);
+    }
+
     /// Drains the log until `stop` is ready or a store is closed, and releases the lease.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
@@ -209,9 +222,14 @@ impl Consumer {
             stats.last_error = Some(error.to_string());
         });
         let read = async {
-            let last = self.log.last().await.ok()?;
-            let acknowledged = self.deliverer.history.acknowledged(&self.name).await.ok()?;
-            Some((last, last.saturating_sub(acknowledged.map_or(0, |state| state.sequence))))
+            let log = self.log.page(0, 1).await.ok()?;
+            let first = log.entries.first().map_or(log.last + 1, |first| first.sequence);
+            // Without an answer of history all of the log waits, and at most one entry of it does not: a trim leaves it.
+            let before = match self.deliverer.history.acknowledged(&self.name).await {
+                Ok(state) => state.map_or(0, |state| state.sequence).max(first - 1),
+                Err(_) => first - 1,
+            };
+            Some((log.last, log.last.saturating_sub(before)))
         };
         if let Ok(Some((last, waiting))) = timeout(DRAIN_PAUSE_MAX, read).await {
             self.lag.observe(last, waiting);

@@ -1,6 +1,7 @@
 //! What a consumer reports: how far it is behind, and what it did.
 
 use crate::limits::LAG_SAMPLES_MAX;
+use emberkeep_schema::Timestamp;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -22,10 +23,25 @@ pub struct ConsumerStats {
     pub dead_letters: u64,
     /// How often the log was found set back, or its source closed.
     pub alarms: u64,
+    /// How often it panicked and was started again, by [`Consumers`](super::Consumers).
+    pub restarts: u64,
     /// Rounds that failed and were, or will be, repeated.
     pub errors: u64,
     /// The last of those errors; `None` once a round succeeded.
     pub last_error: Option<String>,
+}
+
+/// What waits in a log, by [`Consumer::lag`](super::Consumer::lag).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLag {
+    /// The log: partition and key.
+    pub log: String,
+    /// Entries that are in the log and not acknowledged in history.
+    pub entries: u64,
+    /// When the oldest of them happened, by its projection; `None` if nothing waits or its projection names no time.
+    pub oldest: Option<Timestamp>,
+    /// The acknowledged entry is not in the log: a failover, a restore or a removal lost entries.
+    pub is_set_back: bool,
 }
 
 #[derive(Debug, Default)]

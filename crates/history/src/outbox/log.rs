@@ -27,8 +27,6 @@ pub(super) trait OutboxLog: Send + Sync {
     fn name(&self) -> (&str, &str);
     /// Entries after a sequence.
     fn page(&self, after: u64, limit: usize) -> Pending<'_, Result<LogEntries>>;
-    /// The newest sequence.
-    fn last(&self) -> Pending<'_, Result<u64>>;
     /// Removes the entries before a position, if that entry is there and the lease is held. `false` = it is not held.
     fn trim(&self, through: LogPosition, epoch: i64) -> Pending<'_, Result<bool>>;
     /// Acquires the lease, or renews it.
@@ -87,10 +85,6 @@ where
             let entries = page.entries.into_iter().map(entry_of).collect::<Result<_>>()?;
             Ok(LogEntries { entries, last: page.last })
         })
-    }
-
-    fn last(&self) -> Pending<'_, Result<u64>> {
-        Box::pin(async move { Ok(self.scope.log_last(&self.log).await?.sequence) })
     }
 
     fn trim(&self, through: LogPosition, epoch: i64) -> Pending<'_, Result<bool>> {

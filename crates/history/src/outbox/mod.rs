@@ -7,6 +7,7 @@
 
 mod claims;
 mod consumer;
+mod consumers;
 mod error;
 mod lag;
 mod log;
@@ -15,5 +16,6 @@ mod plan;
 mod tests;
 
 pub use consumer::{Consumer, Drained};
+pub use consumers::Consumers;
 pub use error::DrainError;
-pub use lag::ConsumerStats;
+pub use lag::{ConsumerStats, LogLag};

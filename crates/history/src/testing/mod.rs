@@ -53,7 +53,7 @@ list! {
     ],
     writes: [
         replaced_rows, deleted_rows, optional_columns, versions_in_any_order, removals_by_version, rows_replaced_together,
-        versions_in_windows, claims, claims_that_are_replaced, claims_that_are_removed, one_winner, one_winner_of_a_replacement,
+        versions_in_windows, claims, claims_that_are_replaced, claims_that_are_removed, indexes_of_claims, one_winner, one_winner_of_a_replacement,
     ],
     totals: [
         totals_add_up, totals_are_exact_under_replay, two_deliverers_at_once, closed_sources,

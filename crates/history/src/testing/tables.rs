@@ -219,6 +219,7 @@ table! {
     partition: (name),
     clustering: (),
     ttl: days(1),
+    lookups: (by_player(player_id) index "idx_names_player"),
     writes: conditional,
     owner: "accounts",
 }

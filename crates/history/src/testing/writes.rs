@@ -225,6 +225,18 @@ pub(super) async fn claims_that_are_removed(history: &History) {
     assert_eq!(history.delete_if(name("removed", 1)).await.unwrap(), Applied::No(None));
 }
 
+pub(super) async fn indexes_of_claims(history: &History) {
+    let (one, two) = (name("indexed", 9_001), name("indexed", 9_002));
+    let of = |player| history.range(Name::by_player(player));
+    history.insert_if_absent(one.clone()).await.unwrap();
+    assert_eq!(all(of(9_001), 5).await, [one.clone()]);
+    history.replace_if(one, two.clone()).await.unwrap();
+    assert_eq!(all(of(9_001), 5).await, [], "the index follows the row");
+    assert_eq!(all(of(9_002), 5).await, [two.clone()]);
+    history.delete_if(two).await.unwrap();
+    assert_eq!(all(of(9_002), 5).await, []);
+}
+
 async fn winners<F>(tries: impl Iterator<Item = F>) -> usize
 where
     F: Future<Output = crate::Result<Applied<Name>>> + Send + 'static,

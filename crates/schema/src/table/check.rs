@@ -155,8 +155,8 @@ const fn writes(table: &TableDeclaration) -> Option<TableProblem> {
         Writes::Versioned if !table.lookups.is_empty() => {
             ": a table of `writes: versioned` has no lookups, because the row of an older version may arrive after its successor"
         }
-        Writes::Conditional if !table.lookups.is_empty() => {
-            ": a table of `writes: conditional` has no lookups, because a condition on CQL covers one table"
+        Writes::Conditional if has_query_table(table) => {
+            ": a lookup of a table of `writes: conditional` names its `index`, because a condition on CQL covers one table"
         }
         Writes::Conditional if is_since => {
             ": a table of `writes: conditional` counts its TTL from the last write; leave `of …` out"
@@ -167,6 +167,18 @@ const fn writes(table: &TableDeclaration) -> Option<TableProblem> {
         _ => return None,
     };
     Some(TableProblem::of(&["table ", table.name, problem]))
+}
+
+/// Whether a lookup is served by a table of its own.
+const fn has_query_table(table: &TableDeclaration) -> bool {
+    let mut at = 0;
+    while at < table.lookups.len() {
+        if table.lookups[at].index.is_none() {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// Whether a column outside of the key is there in every row.

@@ -1,6 +1,6 @@
 //! Tables as CQL: what `schema cql` prints.
 
-use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration};
+use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration, Writes};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -92,14 +92,14 @@ fn cql_names(names: &[&str]) -> String {
     names.iter().map(|name| cql_name(name)).collect::<Vec<_>>().join(", ")
 }
 
-impl Lookup {
-    /// The secondary index that serves it in a layout; `None` = its query table does.
-    pub fn index_in(&self, layout: CqlLayout) -> Option<&'static str> {
-        self.index.filter(|_| layout == CqlLayout::Document)
-    }
-}
-
 impl TableDeclaration {
+    /// The secondary index that serves a lookup in a layout; `None` = its query table does. A condition covers one table,
+    /// so that a table of `writes: conditional` has its indexes in both layouts.
+    pub fn index_in(&self, lookup: &Lookup, layout: CqlLayout) -> Option<&'static str> {
+        let is_conditional = matches!(self.writes, Writes::Conditional);
+        lookup.index.filter(|_| layout == CqlLayout::Document || is_conditional)
+    }
+
     /// The statements that create the table with its lookups, each ending in `;` and a line break.
     pub fn to_cql(&self, layout: CqlLayout) -> String {
         let scaled = layout == CqlLayout::Scaled;
@@ -107,7 +107,7 @@ impl TableDeclaration {
         let mut out = self.create(self.name, self.partition, self.clustering, &slices);
         for lookup in self.lookups {
             out.push('\n');
-            match lookup.index_in(layout) {
+            match self.index_in(lookup, layout) {
                 Some(index) => {
                     let (table, column) = (self.name, cql_name(self.indexed_column(lookup)));
                     writeln!(out, "CREATE INDEX IF NOT EXISTS {index} ON {table} ({column});")

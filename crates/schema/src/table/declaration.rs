@@ -122,7 +122,8 @@ pub struct Lookup {
     pub name: &'static str,
     /// Its partition key. The other columns of the primary key follow as clustering columns.
     pub partition: &'static [&'static str],
-    /// The secondary index that serves it in the CQL layout `document`; `None` = the query table does.
+    /// The secondary index that serves it in the CQL layout `document`, for a conditional table in both layouts;
+    /// `None` = the query table does.
     pub index: Option<&'static str>,
     /// The name of its query table on CQL, if it is not `ember_{table}_{lookup}`.
     pub table: Option<&'static str>,

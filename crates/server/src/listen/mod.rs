@@ -10,6 +10,7 @@ mod tls;
 pub use settings::{ListenError, Settings, Timeouts, Tls};
 
 use crate::auth::Tokens;
+use crate::history::{HistoryTier, RunningHistory};
 use crate::limit::per_ip::PerIpLimiter;
 use crate::limits::*;
 use crate::metrics::key_counts;
@@ -39,6 +40,7 @@ pub struct Listening {
     /// File reload, room signals and key counts. They end with the server.
     background: [JoinHandle<()>; 3],
     reload: Arc<Notify>,
+    history: Option<RunningHistory>,
     app: AppState,
 }
 
@@ -50,8 +52,17 @@ impl Settings {
     }
 }
 
-/// Listens and serves until [`Listening::end`].
+/// Listens and serves until [`Listening::end`], without history.
 pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
+    listen_with_history(store, None, settings).await
+}
+
+/// Listens and serves until [`Listening::end`], and runs the consumers of history beside it.
+pub async fn listen_with_history(
+    store: Store,
+    history: Option<HistoryTier>,
+    settings: &Settings,
+) -> Result<Listening, ListenError> {
     let (files, access) = read(settings)?;
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
@@ -60,7 +71,11 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     let address = listener.local_addr().map_err(unusable)?;
     let trusted_proxies = access.trusted_proxies.clone();
     let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules));
-    // The metrics are new, so that the cell is empty.
+    // State and metrics are new, so that the cells are empty.
+    let history = history.map(|tier| {
+        let _ = app.history.set(tier.clone());
+        RunningHistory::start(tier)
+    });
     let _ = app.metrics.limits.log_lines_dropped.set(settings.log_lines_dropped.clone());
     let limits =
         ConnectionLimits { total: settings.connections_max, per_address: settings.connections_per_address };
@@ -75,7 +90,7 @@ pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, List
     };
     let serving = Some(tokio::spawn(acceptor.serve(listener)));
     let background = spawn_background(&app, files, &reload);
-    Ok(Listening { address, stop, serving, background, reload, app })
+    Ok(Listening { address, stop, serving, background, reload, history, app })
 }
 
 /// What the settings name: the files, and who may call.
@@ -139,7 +154,8 @@ impl Listening {
         outcome.map_or_else(io::Error::other, |()| io::Error::other("it ended without a shutdown"))
     }
 
-    /// Graceful shutdown: refuses new connections, waits for requests in flight, and closes the store.
+    /// Graceful shutdown: refuses new connections, waits for requests in flight, stops the consumers of history, and
+    /// closes history and the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
         self.app.hubs.shutdown();
         self.stop.send_replace(());
@@ -150,6 +166,9 @@ impl Listening {
         }
         self.wait_for_websockets().await;
         self.background.iter().for_each(JoinHandle::abort);
+        if let Some(history) = self.history.take() {
+            history.end().await;
+        }
         self.app.store.close().await
     }
 

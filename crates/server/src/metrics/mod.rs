@@ -4,12 +4,14 @@
 //! never the path itself, so that the number of series is bounded.
 
 mod histogram;
+mod history;
 pub(crate) mod key_counts;
 mod limit_counters;
 mod text;
 
 pub(crate) use text::Page;
 
+use crate::history::HistoryTier;
 use axum::http::Method;
 use emberkeep_hot::engine::Stats;
 use emberkeep_hot::store::OperationStats;
@@ -77,7 +79,12 @@ impl Metrics {
     }
 
     /// The whole exposition.
-    pub(crate) fn page(&self, stats: &Stats, operations: &[OperationStats]) -> String {
+    pub(crate) fn page(
+        &self,
+        stats: &Stats,
+        operations: &[OperationStats],
+        history: Option<&HistoryTier>,
+    ) -> String {
         let mut page = Page::default();
         self.write_operations(&mut page);
         self.write_messages(&mut page);
@@ -111,6 +118,7 @@ impl Metrics {
         for (name, kind, help, value) in websocket_metrics {
             page.single(name, kind, help, value);
         }
+        history::write(history, &mut page);
         self.limits.write(&mut page);
         page.text()
     }
@@ -231,7 +239,7 @@ mod tests {
             let method = Method::from_bytes(name.as_bytes()).unwrap();
             metrics.count(&method, "/a", Duration::from_micros(70), Some("no_such_route"));
         }
-        let page = metrics.page(&Stats::default(), &[]);
+        let page = metrics.page(&Stats::default(), &[], None);
         for line in [
             "emberkeep_request_seconds_count{method=\"POST\",path=\"/a\"} 1",
             "emberkeep_request_seconds_count{method=\"other\",path=\"/a\"} 2",
@@ -245,7 +253,7 @@ mod tests {
     #[test]
     fn transactions_are_counted_by_name() {
         let bid = OperationStats { name: "bid", calls: 3, runs: 5, micros: 1_500_000, ..Default::default() };
-        let page = Metrics::default().page(&Stats::default(), &[bid]);
+        let page = Metrics::default().page(&Stats::default(), &[bid], None);
         for line in [
             "emberkeep_transaction_calls_total{name=\"bid\"} 3",
             "emberkeep_transaction_runs_total{name=\"bid\"} 5",

@@ -23,6 +23,25 @@ struct Health {
     status: &'static str,
 }
 
+/// Whether the server takes requests, and what waits.
+#[derive(Serialize, ToSchema)]
+struct Readiness {
+    /// Always `ok`.
+    status: &'static str,
+    /// History; absent on a server without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<HistoryReadiness>,
+}
+
+/// Whether events reach history.
+#[derive(Serialize, ToSchema)]
+struct HistoryReadiness {
+    /// `ok`, or `waiting` while history cannot be reached: events wait in their logs, and the log of the server says why.
+    status: &'static str,
+    /// Entries of logs that are not in history yet, as far as this process knows.
+    waiting_entries: u64,
+}
+
 /// Liveness probe. 503 means that the process needs a restart: its journal stopped more than a minute ago.
 ///
 /// A full disk and an unreachable Redis do not need a restart of this process; `/readyz` reports them.
@@ -40,13 +59,19 @@ async fn healthz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> 
 }
 
 /// Readiness probe: whether the store accepts transactions. The log has the reason of a 503.
+///
+/// History that cannot be reached is no reason for a 503: hot state works, and events wait in their logs.
 #[utoipa::path(get, path = "/readyz", tag = "server", responses(
-    (status = 200, description = "The store is ready", body = Health),
+    (status = 200, description = "The store is ready", body = Readiness),
     (status = 503, description = "The store is not ready", body = ProblemDetails,
         content_type = "application/problem+json")))]
-async fn readyz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
+async fn readyz(State(app): State<AppState>) -> Result<Json<Readiness>, ApiError> {
+    let history = app.history.get().map(|tier| HistoryReadiness {
+        status: if tier.is_ready() { "ok" } else { "waiting" },
+        waiting_entries: tier.waiting_entries(),
+    });
     match app.store.ready().await {
-        Ok(()) => Ok(Json(Health { status: "ok" })),
+        Ok(()) => Ok(Json(Readiness { status: "ok", history })),
         Err(cause) => {
             let message = "hot state is not ready; the log says why, under the X-Request-Id of this answer";
             let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
@@ -61,6 +86,6 @@ async fn readyz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
 async fn metrics(State(app): State<AppState>) -> impl IntoResponse {
     // Never an error here: this is not inside a transaction.
     let stats = app.store.stats().unwrap_or_default();
-    let page = app.metrics.page(&stats, &app.store.named_stats());
+    let page = app.metrics.page(&stats, &app.store.named_stats(), app.history.get());
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page)
 }

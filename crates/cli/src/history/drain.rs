@@ -1,0 +1,65 @@
+//! `emberkeep history drain`: delivers what is in the logs now.
+
+use super::{Opened, Stores};
+use crate::output::{Stream, offer, print};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Time between two lines of progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// Drains all logs. An interrupt ends it between two entries: nothing is lost or doubled.
+pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let opened = arguments.stores.open().await?;
+    let outcome = tokio::select! {
+        outcome = opened.consumers.drain_once() => Some(outcome),
+        () = progress(&opened) => None,
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let Some(outcome) = outcome else {
+        print("interrupted; what is not in history yet waits in its log\n")?;
+        opened.close().await?;
+        return Ok(ExitCode::FAILURE);
+    };
+    let (mut said, mut is_left) = (String::new(), false);
+    for (consumer, outcome) in opened.consumers.iter().zip(outcome) {
+        let log = consumer.log();
+        said += &match outcome {
+            Ok(Some(drained)) => {
+                format!(
+                    "{log}: {} delivered, {} of them dead letters\n",
+                    drained.delivered, drained.dead_letters
+                )
+            }
+            Ok(None) => format!("{log}: another process drains it\n"),
+            Err(error) => format!("{log}: {error}\n"),
+        };
+        // An error is a rest, too: nothing is known of the log then.
+        is_left |= consumer.lag().await.map_or(true, |lag| lag.entries > 0);
+    }
+    opened.close().await?;
+    print(if said.is_empty() { "no game has a log\n".to_owned() } else { said })?;
+    Ok(if is_left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Says how far it is, for ever.
+async fn progress(opened: &Opened) {
+    let mut ticks = interval(PROGRESS_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let stats = opened.consumers.stats();
+        let sum =
+            |of: fn(&emberkeep::history::outbox::ConsumerStats) -> u64| stats.iter().map(of).sum::<u64>();
+        let line = format!("{} delivered, {} wait\n", sum(|one| one.delivered), sum(|one| one.lag_entries));
+        offer(Stream::Error, line);
+    }
+}

@@ -1,0 +1,116 @@
+//! `emberkeep history`: how far history is behind, draining logs by hand, and dead letters.
+
+mod dead_letters;
+mod drain;
+mod lag;
+mod open;
+
+pub(crate) use open::{folder_of, open_or_wait, parse};
+
+use crate::store::{StoreArguments, open as open_store};
+use anyhow::{Context, bail};
+use emberkeep::history::History;
+use emberkeep::history::outbox::Consumers;
+use emberkeep::hot::Store;
+use std::process::ExitCode;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// How many entries of each log are not in history yet, and how old the oldest is
+    #[command(after_help = crate::store::URLS)]
+    Lag(lag::Arguments),
+    /// Delivers what is in the logs now; the exit code is 1 if something is left
+    #[command(after_help = crate::store::URLS)]
+    Drain(drain::Arguments),
+    /// Entries that could not be stored as what they are, with the reason
+    #[command(after_help = crate::store::URLS)]
+    DeadLetters(dead_letters::Arguments),
+}
+
+/// Both stores, as `serve` takes them.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Stores {
+    #[command(flatten)]
+    hot: StoreArguments,
+    /// Where history is: file:DIR or cql://… [default: the folder history in the folder of hot state]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    history: Option<String>,
+}
+
+/// Both stores, open.
+pub(crate) struct Opened {
+    store: Store,
+    history: History,
+    consumers: Consumers,
+}
+
+const ONE_PROCESS: &str = "a folder belongs to one process: if the server runs, its /metrics has the lag and /readyz says what waits; \
+     otherwise stop the process that has it";
+
+impl Stores {
+    async fn open(&self) -> anyhow::Result<Opened> {
+        if self.hot.is_in_process() && self.hot.folder().is_none() {
+            bail!(
+                "hot state in memory ends with its process; name what the server uses: --data DIR or --hot URL"
+            );
+        }
+        let Some(url) = parse(self.history.as_deref(), &self.hot)? else {
+            bail!(
+                "no history is named; give --history file:DIR or --history cql://host/keyspace, as to serve"
+            )
+        };
+        let busy = |is_in_process: bool, error: anyhow::Error| match is_in_process {
+            true if format!("{error:#}").contains("in use by") => error.context(ONE_PROCESS),
+            _ => error,
+        };
+        let store = open_store(&self.hot).await.map_err(|error| busy(self.hot.is_in_process(), error))?;
+        let is_in_process = url.is_in_process();
+        let history = url.open(emberkeep::games::history_schema()).await;
+        let history = history
+            .map_err(|error| busy(is_in_process, anyhow::Error::new(error).context("cannot open history")))?;
+        let consumers = emberkeep::games::consumers(&store, &history)?.into_iter().collect();
+        Ok(Opened { store, history, consumers })
+    }
+}
+
+impl Opened {
+    async fn close(self) -> anyhow::Result<()> {
+        self.history.close().await.context("history was not closed cleanly")?;
+        self.store.close().await.context("the store was not closed cleanly")
+    }
+}
+
+/// Runs a command.
+pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Lag(arguments) => lag::run(arguments).await,
+            Command::Drain(arguments) => drain::run(arguments).await,
+            Command::DeadLetters(arguments) => dead_letters::run(arguments).await,
+        }
+    })
+}
+
+/// How long ago a time was, for people.
+fn age(now: i64, at: i64) -> String {
+    let seconds = (now - at).max(0) / 1_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ages_have_one_unit() {
+        let of = |seconds: i64| super::age(seconds * 1_000, 0);
+        assert_eq!(
+            [of(0), of(119), of(120), of(7_200), of(200_000)],
+            ["0 s", "119 s", "2 min", "2 h", "2 days"]
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! History as a tier of the server: where it is by default, what waits, and the commands that look at it.
+
+use super::{Server, emberkeep, run, text};
+use emberkeep_testkit::{block_on, scratch, shared_cassandra, shared_redis};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn get(server: &Server, path: &str) -> String {
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    answer
+}
+
+fn said(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+fn stop(server: &mut Server) {
+    server.signal("TERM");
+    assert_eq!(server.process.wait().expect("it is ours").code(), Some(0));
+}
+
+#[test]
+fn a_data_folder_has_history_and_it_survives_a_kill() {
+    let folder = scratch();
+    let data = folder.path().to_str().expect("plain");
+    let server = Server::start(&["--data", data]);
+    assert!(folder.join("history/LEDGER").exists(), "history is beside the journal");
+    let ready = get(&server, "/readyz");
+    assert!(ready.contains(r#""history":{"status":"ok","waiting_entries":0}"#), "{ready}");
+    let metrics = get(&server, "/metrics");
+    assert!(metrics.contains("\nemberkeep_history_open 1\n"), "{metrics}");
+    let busy = run(&["history", "lag", "--data", data]);
+    let answer = said(&busy);
+    assert!(busy.status.code() == Some(1) && answer.contains("/metrics has the lag"), "{answer}");
+    server.kill9();
+    let mut again = Server::start(&["--data", data]);
+    assert!(get(&again, "/readyz").contains(r#""history":{"status":"ok""#));
+    stop(&mut again);
+    let lag = run(&["history", "lag", "--data", data, "--max-age", "1s"]);
+    assert!(lag.status.success(), "{}", said(&lag));
+    let drained = run(&["history", "drain", "--data", data]);
+    assert!(drained.status.success(), "{}", said(&drained));
+}
+
+#[test]
+fn without_a_folder_there_is_none_unless_it_is_named() {
+    let mut server = Server::start(&[]);
+    assert!(!get(&server, "/readyz").contains("history"));
+    stop(&mut server);
+    let folder = scratch();
+    let url = format!("file:{}?durability=always", folder.join("h").display());
+    let mut server = Server::start(&["--history", &url]);
+    assert!(get(&server, "/readyz").contains(r#""history":{"status":"ok""#));
+    stop(&mut server);
+    let mut server = Server::start(&["--data", folder.path().to_str().expect("plain"), "--history", "none"]);
+    assert!(!get(&server, "/readyz").contains("history") && !folder.join("history").exists());
+    stop(&mut server);
+}
+
+#[test]
+fn the_usual_mistakes_are_named() {
+    let folder = scratch();
+    let data = folder.path().to_str().expect("plain");
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["serve", "--history", "redis://:s3cret@h"],
+            "begins with redis:, which is not known; understood are file:DIR, cql://",
+        ),
+        (&["serve", "--history", "memory:"], "not a place for history"),
+        (&["config", "--history", "file:d?durability=no"], "expected always or everysec"),
+        (&["history", "lag"], "name what the server uses: --data DIR or --hot URL"),
+        (&["history", "lag", "--hot", "redis://127.0.0.1:1"], "no history is named"),
+        (&["history", "dead-letters", "--data", data, "--log", "nosuch"], "there is no log nosuch"),
+        (&["history", "dead-letters", "--data", data, "--show", "3"], "--log"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let answer = said(&output);
+        assert!(!output.status.success() && answer.contains(expected), "{arguments:?}: {answer}");
+        assert!(!answer.contains("s3cret"), "{answer}");
+    }
+}
+
+#[test]
+fn the_settings_show_history_without_its_password() {
+    let shown = run(&["config", "--history", "cql://ann:s3cret@h/k?layout=scaled"]);
+    let answer = said(&shown);
+    assert!(answer.contains("cql://ann:***@h/k?layout=scaled") && !answer.contains("s3cret"), "{answer}");
+    let by_variable = emberkeep(&["config"]).env("EMBERKEEP_HISTORY", "file:h").output().expect("it runs");
+    assert!(text(&by_variable.stdout).contains("history = \"file:h\"  # variable"));
+}
+
+#[test]
+fn commands_work_on_redis_beside_history_in_a_folder() {
+    let Some(redis) = shared_redis() else { return };
+    let folder = scratch();
+    let (hot, url) = (redis.fresh_db(), format!("file:{}", folder.join("h").display()));
+    for command in ["lag", "drain", "dead-letters"] {
+        let output = run(&["history", command, "--hot", &hot, "--history", &url]);
+        assert!(output.status.success(), "{command}: {}", said(&output));
+    }
+}
+
+#[cfg(feature = "cql")]
+#[test]
+fn a_cluster_without_the_tables_is_refused_and_with_them_used() {
+    use emberkeep::history::cql::schema::{LiveKeyspace, Replication};
+    let Some(cassandra) = shared_cassandra() else { return };
+    let url = cassandra.url("served");
+    block_on(async {
+        let live = LiveKeyspace::connect(&url).await.expect("it answers");
+        live.create(&Replication::Simple(1)).await.expect("created");
+    });
+    let missing = run(&["serve", "--http", "127.0.0.1:0", "--history", &url]);
+    assert!(said(&missing).contains("schema apply"), "{}", said(&missing));
+    assert!(run(&["schema", "apply", "--history", &url]).status.success());
+    let mut server = Server::start(&["--history", &url]);
+    assert!(get(&server, "/readyz").contains(r#""history":{"status":"ok""#));
+    stop(&mut server);
+}
+
+#[cfg(feature = "cql")]
+#[test]
+fn a_server_starts_while_its_cluster_is_away() {
+    let arguments = ["serve", "--http", "127.0.0.1:0", "--history", "cql://ann:s3cret@127.0.0.1:1/k"];
+    let mut server = Server::of(emberkeep(&arguments).stderr(Stdio::piped()));
+    let begun = Instant::now();
+    while !get(&server, "/readyz").contains(r#""status":"ok","history":{"status":"waiting""#) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", get(&server, "/readyz"));
+    }
+    assert!(get(&server, "/metrics").contains("\nemberkeep_history_open 0\n"));
+    stop(&mut server);
+    let mut log = String::new();
+    server.process.stderr.take().expect("it is piped").read_to_string(&mut log).expect("read");
+    assert!(log.contains("history cannot be reached") && !log.contains("s3cret"), "{log}");
+}

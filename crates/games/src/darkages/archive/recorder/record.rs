@@ -1,0 +1,125 @@
+//! What is recorded: hits and deltas of statistics, and their checks.
+
+use super::super::error::{Error, Result, check_text};
+use super::super::limits::{ABILITY_NAME_BYTES_MAX, SERVER_INSTANCE_BYTES_MAX, STATS_DELTA_MAX};
+use super::hit_type_text;
+use crate::darkages::history::{HitType, PlayerStats};
+use emberkeep_schema::{Timestamp, Totals as _};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A hit that a zone server computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HitRecord {
+    /// When it happened, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// Its id; a repeated call has the same.
+    pub event_id: Uuid,
+    /// The attacker.
+    pub attacker_id: i64,
+    /// Whether the attacker is a player, who has statistics.
+    pub attacker_is_player: bool,
+    /// The target.
+    pub target_id: i64,
+    /// Whether the target is a player.
+    pub target_is_player: bool,
+    /// Health taken, 0 or more.
+    pub damage: i32,
+    /// How it landed.
+    #[serde(with = "hit_type_text")]
+    pub hit_type: HitType,
+    /// Whether the target died of it.
+    pub is_kill: bool,
+    /// The ability, at most 128 bytes.
+    pub ability_name: Option<String>,
+    /// The zone.
+    pub zone_id: i32,
+    /// Position in the zone: x, y, z.
+    pub position: [f64; 3],
+    /// The server, at most 128 bytes.
+    pub server_instance: String,
+    /// Its shard.
+    pub shard_id: i32,
+}
+
+/// What is added to the statistics of a player: all ten columns, each 0 or more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatsDelta {
+    /// Kills.
+    pub kills: i64,
+    /// Deaths.
+    pub deaths: i64,
+    /// Kills by others that the player helped with.
+    pub assists: i64,
+    /// Damage dealt.
+    pub damage_dealt: i64,
+    /// Damage taken.
+    pub damage_taken: i64,
+    /// Damage blocked.
+    pub damage_blocked: i64,
+    /// Healing done.
+    pub healing_done: i64,
+    /// Milliseconds; statistics show whole minutes.
+    pub playtime_ms: i64,
+    /// Matches played.
+    pub matches: i64,
+    /// Matches won.
+    pub wins: i64,
+}
+
+impl From<StatsDelta> for PlayerStats {
+    fn from(delta: StatsDelta) -> PlayerStats {
+        PlayerStats {
+            total_kills: delta.kills,
+            total_deaths: delta.deaths,
+            total_assists: delta.assists,
+            total_damage_dealt: delta.damage_dealt,
+            total_damage_taken: delta.damage_taken,
+            total_damage_blocked: delta.damage_blocked,
+            total_healing_done: delta.healing_done,
+            total_playtime_minutes: delta.playtime_ms,
+            total_matches: delta.matches,
+            total_wins: delta.wins,
+        }
+    }
+}
+
+/// An entry of the spool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Record {
+    /// A hit.
+    Hit(HitRecord),
+    /// A delta of statistics: player, when, what.
+    Stats(i64, i64, StatsDelta),
+}
+
+pub(super) fn check_time(at: Timestamp) -> Result<()> {
+    if at.is_valid() {
+        return Ok(());
+    }
+    Err(Error::invalid("time of an event", format!("{}, expected milliseconds from 1970 to 9999", at.0)))
+}
+
+pub(super) fn check_hit(hit: &HitRecord) -> Result<()> {
+    check_time(Timestamp(hit.timestamp))?;
+    check_text("server instance", &hit.server_instance, SERVER_INSTANCE_BYTES_MAX)?;
+    if let Some(name) = &hit.ability_name {
+        check_text("ability name", name, ABILITY_NAME_BYTES_MAX)?;
+    }
+    if hit.damage < 0 {
+        return Err(Error::invalid("damage", format!("{}, expected 0 or more", hit.damage)));
+    }
+    if !hit.position.iter().all(|number| number.is_finite()) {
+        return Err(Error::invalid("position", "a number that is infinite or not a number"));
+    }
+    Ok(())
+}
+
+pub(super) fn check_delta(delta: StatsDelta) -> Result<()> {
+    let amounts = PlayerStats::from(delta).amounts();
+    if amounts.iter().all(|amount| (0..=STATS_DELTA_MAX).contains(amount)) {
+        return Ok(());
+    }
+    Err(Error::invalid("delta of statistics", format!("expected amounts from 0 to {STATS_DELTA_MAX}")))
+}

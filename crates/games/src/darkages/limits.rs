@@ -1,0 +1,38 @@
+//! The limits of DarkAges. Units come last in a name.
+
+use std::time::Duration;
+
+/// Life of a session since its last activity.
+pub const SESSION_LIFE: Duration = Duration::from_secs(3_600);
+/// Life of a zone's members since the last enter, leave or heartbeat.
+pub const ZONE_LIFE: Duration = Duration::from_secs(1_800);
+/// Life of a position since it was set.
+pub const POSITION_LIFE: Duration = Duration::from_secs(120);
+/// Life of a player's zone since it was set.
+pub const PLAYER_ZONE_LIFE: Duration = Duration::from_secs(7_200);
+/// How long the start of a player's last session is known: no two sessions begin in the same millisecond.
+pub const LAST_LOGIN_LIFE: Duration = Duration::from_secs(60);
+/// Life of the events of a rate limit, unless its window is longer.
+pub const RATE_LIFE: Duration = Duration::from_secs(60);
+/// Hits that wait for history before a further one is refused: minutes of a large battle.
+pub const COMBAT_LOG_MAX: usize = 1_000_000;
+/// Play sessions that wait for history. Their log is their own: a full one of hits does not keep players from leaving.
+pub const PLAYS_LOG_MAX: usize = 200_000;
+/// Audit entries that wait for history.
+pub const AUDIT_LOG_MAX: usize = 200_000;
+/// Longest name of a client, a player, a version and a server.
+pub const TEXT_BYTES_MAX: usize = 128;
+/// Longest status of a session.
+pub const STATUS_BYTES_MAX: usize = 32;
+/// Longest details of an audit entry, as JSON.
+pub const DETAILS_BYTES_MAX: usize = 4 * 1024;
+/// Highest health, and the most damage of one hit.
+pub const HEALTH_MAX: i32 = 1_000_000_000;
+/// Sessions that one transaction of the sweep closes.
+pub const CLOSED_PER_TRANSACTION: usize = 32;
+/// Positions that one transaction writes.
+pub const POSITIONS_PER_TRANSACTION: usize = 250;
+/// Positions of one call.
+pub const POSITIONS_MAX: usize = 50_000;
+
+const _: () = assert!(POSITIONS_PER_TRANSACTION < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

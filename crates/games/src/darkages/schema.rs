@@ -1,0 +1,200 @@
+//! The key families of DarkAges: those of the storage document, and auxiliary ones.
+//!
+//! No documented key contains the shard: on one server all shards share them, on a Cluster they have the shard as a hash
+//! tag. The documented keys alone define who is logged in and where; of our own only the play record cannot be rebuilt.
+
+use super::archive::recorder::HitRecord;
+use super::events::{AuditRecord, PlayEnd};
+use super::limits::{
+    AUDIT_LOG_MAX, COMBAT_LOG_MAX, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX, POSITION_LIFE,
+    RATE_LIFE, SESSION_LIFE, ZONE_LIFE,
+};
+use super::model::{EntityId, Play, PositionText, Session, ZoneId};
+use emberkeep_primitives::Indexed;
+use emberkeep_primitives::lease::LeaseRecord;
+use emberkeep_schema::{
+    Id, Json, Key, Log, Name, Number, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family, partition,
+};
+
+partition! {
+    /// A group of zones: all that a transaction can change together.
+    #[derive(Copy, Default)]
+    pub struct Shard(u16) as "shard";
+}
+
+partition! {
+    /// One entity, for what is counted wherever it is.
+    #[derive(Copy)]
+    pub struct Entity(EntityId) as "entity_id";
+}
+
+family! {
+    /// A player's session.
+    pub SESSION = "session:{entity_id}" {
+        kind: Text<Json<Session>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(SESSION_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// The players of a zone.
+    pub ZONE_PLAYERS = "zone:{zone_id}:players" {
+        kind: Set<Id<EntityId>>, partition: shared Shard, parts: (zone_id: ZoneId),
+        ttl: refresh(ZONE_LIFE), owner: "zone-server", readers: ["*"], index_of: SESSION,
+    }
+}
+
+family! {
+    /// Where a player is.
+    pub POSITION = "player:{entity_id}:pos" {
+        kind: Text<PositionText>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(POSITION_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// The zone of a player. It counts only while the player has a session.
+    pub PLAYER_ZONE = "player:{entity_id}:zone" {
+        kind: Text<Number<i32>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(PLAYER_ZONE_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// What an entity did lately, by action: ids of events by their time.
+    pub RATE = "ratelimit:{entity_id}:{action}" {
+        kind: SortedSet<Utf8>, partition: Entity, parts: (action: Name),
+        ttl: refresh(RATE_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// What becomes a play session of history when the session ends.
+    pub PLAY = "ember:play:{entity_id}" {
+        kind: Text<Json<Play>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// The start of the last session: the next one begins later.
+    pub LAST_LOGIN = "ember:login:{entity_id}" {
+        kind: Text<Number<i64>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(LAST_LOGIN_LIFE), owner: "zone-server",
+    }
+}
+
+family! {
+    /// When each session is looked at again: it may have expired by then.
+    pub SESSIONS_DUE = "ember:sessions:due" {
+        kind: SortedSet<Id<EntityId>>, partition: shared Shard, parts: (),
+        ttl: persistent, owner: "zone-server", index_of: PLAY,
+    }
+}
+
+family! {
+    /// Outbox of hits.
+    pub COMBAT_LOG = "ember:log:combat" {
+        kind: Log<Json<HitRecord>, RefuseAbove<COMBAT_LOG_MAX>>, partition: shared Shard, parts: (),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// Outbox of play sessions that have ended.
+    pub PLAYS_LOG = "ember:log:plays" {
+        kind: Log<Json<PlayEnd>, RefuseAbove<PLAYS_LOG_MAX>>, partition: shared Shard, parts: (),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// Outbox of audit entries.
+    pub AUDIT_LOG = "ember:log:audit" {
+        kind: Log<Json<AuditRecord>, RefuseAbove<AUDIT_LOG_MAX>>, partition: shared Shard, parts: (),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// Which process brings an outbox into history.
+    pub DRAINER = "ember:drainer:{log}" {
+        kind: Text<Json<LeaseRecord>>, partition: shared Shard, parts: (log: Name),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+/// The sessions of a zone.
+pub struct InZone;
+
+impl Indexed for InZone {
+    type Partition = Shard;
+    type Member = EntityId;
+    type Value = Session;
+    type Codec = Json<Session>;
+    type Record = SESSION;
+    type Index = ZONE_PLAYERS;
+
+    fn record(entity: &EntityId) -> Key<SESSION> {
+        SESSION.key(entity)
+    }
+
+    fn member(key: &Key<SESSION>) -> EntityId {
+        SESSION.parts(key).0
+    }
+
+    fn home(session: &Session) -> Key<ZONE_PLAYERS> {
+        ZONE_PLAYERS.key(ZoneId(session.zone_id))
+    }
+
+    fn anywhere() -> Option<Shard> {
+        Some(Shard::default())
+    }
+}
+
+/// The key families of DarkAges.
+pub fn schema() -> Schema {
+    emberkeep_schema::schema![
+        SESSION,
+        ZONE_PLAYERS,
+        POSITION,
+        PLAYER_ZONE,
+        RATE,
+        PLAY,
+        LAST_LOGIN,
+        SESSIONS_DUE,
+        COMBAT_LOG,
+        PLAYS_LOG,
+        AUDIT_LOG,
+        DRAINER
+    ]
+    .expect("no key belongs to two families, a test holds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberkeep_schema::{KeyLayout, Topology};
+
+    #[test]
+    fn keys_are_those_of_the_document() {
+        let layout = KeyLayout::new("", Topology::Single).unwrap();
+        let (entity, shard) = (EntityId(12_345), Shard::default());
+        let texts = [
+            SESSION.key(entity).to_text(&layout, &shard),
+            ZONE_PLAYERS.key(ZoneId(42)).to_text(&layout, &shard),
+            POSITION.key(entity).to_text(&layout, &shard),
+            PLAYER_ZONE.key(entity).to_text(&layout, &shard),
+            RATE.key(Name::new("attack").unwrap()).to_text(&layout, &Entity(entity)),
+        ];
+        let document = [
+            "session:12345",
+            "zone:42:players",
+            "player:12345:pos",
+            "player:12345:zone",
+            "ratelimit:12345:attack",
+        ];
+        assert_eq!(texts, document);
+        assert!(!schema().families().is_empty());
+    }
+}

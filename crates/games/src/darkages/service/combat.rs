@@ -1,0 +1,125 @@
+//! Damage: both sessions, both play records and the event for history change in one transaction.
+
+use super::*;
+use crate::darkages::archive::recorder::HitRecord;
+use crate::darkages::events::event_id;
+use crate::darkages::history::HitType;
+use crate::darkages::limits::HEALTH_MAX;
+use emberkeep_hot::engine::Pending;
+
+/// Who attacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fighter {
+    /// A player, who must be logged in.
+    Player(EntityId),
+    /// A creature of the game. It has no session and no statistics.
+    Npc(i64),
+}
+
+/// A hit on a player.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamageRequest {
+    /// Who attacks.
+    pub attacker: Fighter,
+    /// The player that is hit.
+    pub target: EntityId,
+    /// Damage, 0 or more; what exceeds the target's health is not counted. 0 if the hit missed.
+    pub amount: i32,
+    /// How it lands.
+    pub hit_type: HitType,
+    /// The ability, if one is used, at most 128 bytes.
+    pub ability: Option<String>,
+}
+
+/// What a hit did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    /// Health taken.
+    pub actual: i32,
+    /// Health left.
+    pub health: i32,
+    /// This hit killed: exactly one hit does.
+    pub killed: bool,
+    /// The event's id in history.
+    pub event_id: uuid::Uuid,
+}
+
+impl DarkAges {
+    /// Hits a player. Sessions, play records and the event change together or not at all, so each hit is in history once.
+    pub fn damage(&self, request: DamageRequest) -> Pending<'_, Result<Damage>> {
+        Box::pin(async move {
+            check(&request)?;
+            let server = self.server_instance.clone();
+            let transaction = move |tx: &mut Tx<'_, Shard>| strike(tx, &request, &server);
+            self.named("darkages.damage").transact(transaction).await
+        })
+    }
+}
+
+fn check(request: &DamageRequest) -> Result<()> {
+    let DamageRequest { attacker, target, amount, hit_type, ability } = request;
+    ability.as_deref().map_or(Ok(()), |name| check_text("ability", name))?;
+    if *attacker == Fighter::Player(*target) {
+        return Err(Error::invalid("attacker", "the target itself, expected another entity"));
+    }
+    let max = if *hit_type == HitType::Missed { 0 } else { HEALTH_MAX };
+    if !(0..=max).contains(amount) {
+        return Err(Error::invalid(
+            "damage",
+            format!("{amount}, expected 0 to {max} of a {} hit", hit_type.text()),
+        ));
+    }
+    Ok(())
+}
+
+fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Result<Damage> {
+    let entity = request.target;
+    // One round trip for both players.
+    if let Fighter::Player(attacker) = request.attacker {
+        tx.prefetch(|tx| (logged_in(tx, attacker), logged_in(tx, entity)));
+    }
+    let attacker = match request.attacker {
+        Fighter::Player(attacker) => Some((attacker, logged_in(tx, attacker)?)),
+        Fighter::Npc(_) => None,
+    };
+    let (mut session, mut play) = logged_in(tx, entity)?;
+    if session.health <= 0 {
+        return Err(Error::Dead { entity });
+    }
+    let actual = request.amount.min(session.health);
+    session.health -= actual;
+    let killed = session.health == 0;
+    play.deaths = play.deaths.saturating_add(killed.into());
+    play.damage_taken = play.damage_taken.saturating_add(actual.into());
+    let event_id = event_id(tx);
+    let attacker_id = attacker.as_ref().map(|(_, (_, play))| play.player_id);
+    let npc = match request.attacker {
+        Fighter::Npc(id) => id,
+        Fighter::Player(EntityId(id)) => id,
+    };
+    let hit = HitRecord {
+        timestamp: tx.now(),
+        event_id,
+        attacker_id: attacker_id.unwrap_or(npc),
+        attacker_is_player: attacker_id.is_some(),
+        target_id: play.player_id,
+        target_is_player: true,
+        damage: actual,
+        hit_type: request.hit_type,
+        is_kill: killed,
+        ability_name: request.ability.clone(),
+        zone_id: session.zone_id,
+        position: [session.position.x, session.position.y, session.position.z],
+        server_instance: server.to_owned(),
+        shard_id: i32::from(tx.partition().0),
+    };
+    let health = session.health;
+    put_active(tx, entity, &mut session, &mut play)?;
+    if let Some((attacker, (mut session, mut play))) = attacker {
+        play.kills = play.kills.saturating_add(killed.into());
+        play.damage_dealt = play.damage_dealt.saturating_add(actual.into());
+        put_active(tx, attacker, &mut session, &mut play)?;
+    }
+    tx.append(&COMBAT_LOG.key(), &hit)?;
+    Ok(Damage { actual, health, killed, event_id })
+}

@@ -1,0 +1,107 @@
+//! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
+
+mod combat;
+mod positions;
+mod sessions;
+mod sweep;
+mod zones;
+
+pub use combat::{Damage, DamageRequest, Fighter};
+pub use positions::Positioned;
+pub use sessions::{Existing, LoginRequest, SessionChange};
+pub use sweep::SessionsClosed;
+
+use super::error::{Error, Result};
+use super::events::PlayEnd;
+use super::limits::{SESSION_LIFE, TEXT_BYTES_MAX};
+use super::model::{EntityId, Play, Session, ZoneId};
+use super::schema::*;
+use crate::world::word_problem;
+use emberkeep_hot::{self as hot, Scope, Store, Tx};
+use emberkeep_primitives::DueQueue;
+
+/// The hot state of DarkAges on a store. Cheap to clone.
+///
+/// All zones are one shard, in which every operation is one transaction.
+#[derive(Clone)]
+pub struct DarkAges {
+    store: Store,
+    server_instance: String,
+}
+
+impl DarkAges {
+    /// The hot state on a store, as this server (at most 128 bytes, in play sessions and events) changes it.
+    pub fn new(store: Store, server_instance: impl Into<String>) -> Result<DarkAges> {
+        let server_instance = server_instance.into();
+        check_text("server instance", &server_instance)?;
+        Ok(DarkAges { store, server_instance })
+    }
+
+    /// The partition of all zones.
+    pub fn scope(&self) -> Scope<Shard> {
+        self.store.scope(Shard::default())
+    }
+
+    fn named(&self, operation: &'static str) -> Scope<Shard> {
+        self.scope().named(operation)
+    }
+}
+
+/// The living session of an entity with its play record. One that an external client made has a play record from now on.
+fn logged_in(tx: &mut Tx<'_, Shard>, entity: EntityId) -> Result<(Session, Play)> {
+    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    let session = session.ok_or(Error::NotLoggedIn { entity })?;
+    let play = match play {
+        Some(play) => play,
+        None => external_play(tx, &session),
+    };
+    Ok((session, play))
+}
+
+/// A play record for a session that another program began.
+fn external_play(tx: &mut Tx<'_, Shard>, session: &Session) -> Play {
+    let id = super::events::event_id(tx);
+    Play::new(id, session.entity_id, session.login_time, session.last_activity, session.zone_id)
+}
+
+/// Writes a session and its play record as active now.
+fn put_active(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    session: &mut Session,
+    play: &mut Play,
+) -> hot::Result<()> {
+    let now = tx.now();
+    session.entity_id = entity.0;
+    session.last_activity = now;
+    (play.last_activity, play.zone_id) = (now, session.zone_id);
+    tx.put(&SESSION.key(entity), session)?;
+    tx.put(&PLAY.key(entity), play)
+}
+
+/// Records the play session and removes all that is left of the session.
+fn close(tx: &mut Tx<'_, Shard>, entity: EntityId, play: Play, ended_at: i64) -> hot::Result<()> {
+    tx.del(&SESSION.key(entity))?;
+    tx.del(&POSITION.key(entity))?;
+    tx.del(&PLAYER_ZONE.key(entity))?;
+    tx.srem(&ZONE_PLAYERS.key(ZoneId(play.zone_id)), &entity)?;
+    tx.del(&PLAY.key(entity))?;
+    tx.zrem(&SESSIONS_DUE.key(), &entity)?;
+    tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, ended_at))
+}
+
+fn sessions_due() -> DueQueue<SESSIONS_DUE> {
+    DueQueue::new(SESSIONS_DUE.key())
+}
+
+/// The first millisecond in which a session that is active now can be gone.
+fn session_end(now: i64) -> i64 {
+    now + SESSION_LIFE.as_millis() as i64 + 1
+}
+
+fn check_text(what: &'static str, text: &str) -> Result<()> {
+    match word_problem(text, TEXT_BYTES_MAX) {
+        Some(problem) => Err(Error::invalid(what, problem)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,239 @@
+//! Sessions: login, reading, activity, changes, logout.
+
+use super::*;
+use crate::darkages::events::{audit, event_id};
+use crate::darkages::history::{AuditEvent, Severity};
+use crate::darkages::limits::{HEALTH_MAX, STATUS_BYTES_MAX};
+use crate::darkages::model::{Point, Position};
+use emberkeep_hot::engine::Pending;
+use std::net::IpAddr;
+
+/// What a login does if the player has a living session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Closes it into history.
+    #[default]
+    Replace,
+    /// Fails with [`AlreadyLoggedIn`](Error::AlreadyLoggedIn).
+    Refuse,
+}
+
+/// A player who logs in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoginRequest {
+    /// The player.
+    pub player_id: i64,
+    /// The entity; `None` = the player's id.
+    pub entity: Option<EntityId>,
+    /// The client.
+    pub client_id: String,
+    /// The name that leaderboards show.
+    pub player_name: String,
+    /// The zone that the player enters; [`ZoneId::NONE`] for none.
+    pub zone: ZoneId,
+    /// Where in the zone.
+    pub position: Point,
+    /// Full health, with which the player begins. From 1.
+    pub max_health: i32,
+    /// The team; 0 = none.
+    pub team_id: i32,
+    /// The client's version.
+    pub client_version: String,
+    /// The client's address.
+    pub ip: Option<IpAddr>,
+    /// What to do with a living session.
+    pub existing: Existing,
+}
+
+impl LoginRequest {
+    /// A login with full health of 100, no team, and the id as name.
+    pub fn new(player_id: i64, client_id: impl Into<String>, zone: ZoneId, position: Point) -> LoginRequest {
+        LoginRequest {
+            player_id,
+            entity: None,
+            client_id: client_id.into(),
+            player_name: player_id.to_string(),
+            zone,
+            position,
+            max_health: 100,
+            team_id: 0,
+            client_version: String::new(),
+            ip: None,
+            existing: Existing::Replace,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        check_text("client id", &self.client_id)?;
+        check_text("player name", &self.player_name)?;
+        check_text("client version", &self.client_version)?;
+        check_health("full health", self.max_health, 1)?;
+        if self.zone.0 < 0 {
+            return Err(Error::invalid("zone", format!("{}, expected 0 or more", self.zone.0)));
+        }
+        check_point(&self.position)
+    }
+}
+
+/// What changes in a session; what is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionChange {
+    /// Health, up to the full one.
+    pub health: Option<i32>,
+    /// Full health.
+    pub max_health: Option<i32>,
+    /// The team.
+    pub team_id: Option<i32>,
+    /// The status.
+    pub status: Option<String>,
+}
+
+impl DarkAges {
+    /// Logs a player in: session, zone, position and play record, and the login in the audit log. A play record that was
+    /// left behind is closed into history first.
+    pub fn login(&self, request: LoginRequest) -> Pending<'_, Result<Session>> {
+        Box::pin(async move {
+            request.check()?;
+            let server = self.server_instance.clone();
+            let transaction = move |tx: &mut Tx<'_, Shard>| login(tx, &request, &server);
+            self.named("darkages.login").transact(transaction).await
+        })
+    }
+
+    /// A session; `None` if the entity is not logged in.
+    pub fn session(&self, entity: EntityId) -> Pending<'_, Result<Option<Session>>> {
+        Box::pin(async move { Ok(self.scope().get(&SESSION.key(entity)).await?) })
+    }
+
+    /// Notes that a player is active: the session lives for another hour.
+    pub fn touch(&self, entity: EntityId) -> Pending<'_, Result<Session>> {
+        self.change(entity, SessionChange::default())
+    }
+
+    /// Changes a session. This is activity, too.
+    pub fn change(&self, entity: EntityId, change: SessionChange) -> Pending<'_, Result<Session>> {
+        Box::pin(async move {
+            check_change(&change)?;
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                let (mut session, mut play) = logged_in(tx, entity)?;
+                apply(&mut session, &change);
+                put_active(tx, entity, &mut session, &mut play)?;
+                Ok(session)
+            };
+            self.named("darkages.change").transact(transaction).await
+        })
+    }
+
+    /// Ends a session: it becomes a play session of history, and nothing of it is left in hot state.
+    pub fn logout(&self, entity: EntityId) -> Pending<'_, Result<()>> {
+        self.end(entity, AuditEvent::Logout, Severity::Info, None)
+    }
+
+    /// Ends a session against the player's will, with a reason for the audit log.
+    pub fn kick(&self, entity: EntityId, reason: String) -> Pending<'_, Result<()>> {
+        self.end(entity, AuditEvent::Kick, Severity::Warning, Some(reason))
+    }
+
+    fn end(
+        &self,
+        entity: EntityId,
+        event: AuditEvent,
+        severity: Severity,
+        reason: Option<String>,
+    ) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            reason.as_deref().map_or(Ok(()), |reason| check_text("reason", reason))?;
+            let details = reason.map(|reason| serde_json::json!({ "reason": reason }).to_string());
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                let (_, play) = logged_in(tx, entity)?;
+                audit(tx, event, severity, &play, details.clone())?;
+                let now = tx.now();
+                Ok(close(tx, entity, play, now)?)
+            };
+            self.named("darkages.logout").transact(transaction).await
+        })
+    }
+}
+
+fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result<Session> {
+    let entity = request.entity.unwrap_or(EntityId(request.player_id));
+    let (session, play, last) = tx.together(|tx| {
+        (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&LAST_LOGIN.key(entity)))
+    })?;
+    if let (Some(session), Existing::Refuse) = (&session, request.existing) {
+        return Err(Error::AlreadyLoggedIn { entity, since: session.login_time });
+    }
+    let play = match (play, &session) {
+        (None, Some(session)) => Some(external_play(tx, session)),
+        (play, _) => play,
+    };
+    let now = tx.now();
+    // The key of a play session is the player and its start.
+    let begins = last.into_iter().chain(play.as_ref().map(|play| play.login_time)).map(|at| at + 1);
+    let login_time = begins.fold(now, i64::max);
+    if let Some(play) = play {
+        let ended_at = if session.is_some() { now } else { play.last_activity };
+        close(tx, entity, play, ended_at)?;
+    }
+    let LoginRequest { zone, max_health, team_id, .. } = *request;
+    let mut session = Session {
+        team_id,
+        ..Session::new(
+            entity.0,
+            request.client_id.clone(),
+            zone.0,
+            login_time,
+            now,
+            request.position.clone(),
+            max_health,
+            max_health,
+        )
+    };
+    let mut play = Play {
+        player_name: request.player_name.clone(),
+        client_version: request.client_version.clone(),
+        server_instance: server.to_owned(),
+        ip: request.ip,
+        ..Play::new(event_id(tx), request.player_id, login_time, now, zone.0)
+    };
+    put_active(tx, entity, &mut session, &mut play)?;
+    tx.put(&LAST_LOGIN.key(entity), &login_time)?;
+    let Point { x, y, z, .. } = request.position;
+    tx.put(&POSITION.key(entity), &Position { x, y, z, at: now })?;
+    super::zones::enter(tx, entity, zone)?;
+    sessions_due().set(tx, &entity, session_end(now))?;
+    audit(tx, AuditEvent::Login, Severity::Info, &play, None)?;
+    Ok(session)
+}
+
+fn apply(session: &mut Session, change: &SessionChange) {
+    session.max_health = change.max_health.unwrap_or(session.max_health);
+    session.health = change.health.unwrap_or(session.health).min(session.max_health);
+    session.team_id = change.team_id.unwrap_or(session.team_id);
+    if let Some(status) = &change.status {
+        session.status.clone_from(status);
+    }
+}
+
+fn check_change(change: &SessionChange) -> Result<()> {
+    change.health.map_or(Ok(()), |health| check_health("health", health, 0))?;
+    change.max_health.map_or(Ok(()), |health| check_health("full health", health, 1))?;
+    match change.status.as_deref().and_then(|status| word_problem(status, STATUS_BYTES_MAX)) {
+        Some(problem) => Err(Error::invalid("status", problem)),
+        None => Ok(()),
+    }
+}
+
+fn check_health(what: &'static str, health: i32, min: i32) -> Result<()> {
+    if (min..=HEALTH_MAX).contains(&health) {
+        return Ok(());
+    }
+    Err(Error::invalid(what, format!("{health}, expected {min} to {HEALTH_MAX}")))
+}
+
+pub(super) fn check_point(point: &Point) -> Result<()> {
+    if point.is_finite() {
+        return Ok(());
+    }
+    Err(Error::invalid("position", "a coordinate that is infinite or not a number"))
+}

@@ -1,0 +1,80 @@
+//! The behaviour of DarkAges' hot state on the embedded engine, a real Redis and a real Redis Cluster.
+
+mod darkages_cases;
+
+use darkages_cases::{City, HERE};
+use emberkeep_games::darkages::{DarkAges, LoginRequest, SESSION, ZoneId, limits};
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_testkit::{on_every_engine, unlisted_cases};
+use std::sync::Arc;
+
+// One suite: cases share the outboxes, and must not run in parallel.
+on_every_engine!(mod darkages = darkages_cases {
+    a_login_writes_the_documents_keys,
+    a_second_login_replaces_the_first_or_is_refused,
+    of_64_logins_one_session_is_left_and_each_is_recorded,
+    a_logout_leaves_nothing_behind,
+    a_session_of_another_program_keeps_its_fields,
+    changes_are_bounded,
+    a_malformed_session_is_an_error_that_names_its_key,
+    a_player_is_in_one_zone,
+    members_without_a_session_are_not_returned,
+    of_64_moves_at_once_one_zone_is_left,
+    one_of_64_hits_kills_and_each_is_recorded,
+    a_hit_needs_a_living_target_and_valid_arguments,
+    a_creature_hits_without_statistics,
+    an_expired_session_is_closed_once,
+    a_living_session_is_not_closed,
+    an_older_position_never_replaces_a_newer_one,
+    thousands_of_positions_are_set_at_once,
+    positions_that_are_not_numbers_are_refused,
+    fights_are_in_history_once,
+});
+
+#[test]
+fn every_case_is_listed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/darkages_cases");
+    assert_eq!(unlisted_cases(include_str!("darkages.rs"), folder), [""; 0]);
+}
+
+/// A session lives through the millisecond of its deadline, and is closed with its last activity.
+#[tokio::test]
+async fn a_session_of_darkages_expires_an_hour_after_the_last_activity() {
+    let clock = ManualClock::at(1_700_000_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).open().unwrap();
+    let store = Store::new(Arc::new(engine));
+    let game = DarkAges::new(store.clone(), "zone-1").unwrap();
+    let session = game.login(LoginRequest::new(7, "client", ZoneId(3), HERE())).await.unwrap();
+    let entity = emberkeep_games::darkages::EntityId(7);
+    let life = i64::try_from(limits::SESSION_LIFE.as_millis()).unwrap();
+    clock.advance(life as u64 / 2);
+    game.touch(entity).await.unwrap();
+    clock.advance(life as u64);
+    assert!(game.session(entity).await.unwrap().is_some(), "in its last millisecond");
+    assert_eq!(game.close_expired(10).await.unwrap().closed, 0);
+    clock.advance(1);
+    assert!(game.session(entity).await.unwrap().is_none());
+    assert_eq!(game.expired(10).await.unwrap(), [entity]);
+    assert_eq!(game.close_expired(10).await.unwrap().closed, 1);
+    let city = City::of(&store);
+    let ends = city.play_ends(7).await;
+    assert_eq!((ends.len(), ends[0].ended_at), (1, session.login_time + life / 2));
+    assert!(!game.scope().exists(&SESSION.key(entity)).await.unwrap());
+    assert_eq!(game.close_expired(10).await.unwrap(), Default::default(), "closed once");
+}
+
+/// Two sessions that begin in one millisecond have keys of their own in history.
+#[tokio::test]
+async fn two_sessions_of_darkages_in_one_millisecond_begin_apart() {
+    let clock = ManualClock::at(1_700_000_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock)).open().unwrap();
+    let game = DarkAges::new(Store::new(Arc::new(engine)), "zone-1").unwrap();
+    let mut starts = Vec::new();
+    for _ in 0..3 {
+        let session = game.login(LoginRequest::new(7, "client", ZoneId(3), HERE())).await.unwrap();
+        starts.push(session.login_time - 1_700_000_000_000);
+        game.logout(emberkeep_games::darkages::EntityId(7)).await.unwrap();
+    }
+    assert_eq!(starts, [0, 1, 2]);
+}

@@ -1,0 +1,120 @@
+//! The cases of DarkAges' hot state, for any store. A case has players and zones of its own.
+
+#![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
+
+mod combat;
+mod into_history;
+mod positions;
+mod sessions;
+mod zones;
+
+pub use combat::*;
+pub use into_history::*;
+pub use positions::*;
+pub use sessions::*;
+pub use zones::*;
+
+use bytes::Bytes;
+use emberkeep_games::darkages::archive::recorder::HitRecord;
+use emberkeep_games::darkages::events::PlayEnd;
+use emberkeep_games::darkages::{
+    COMBAT_LOG, DarkAges, EntityId, LoginRequest, PLAYS_LOG, Point, SESSIONS_DUE, Session, Shard, ZoneId,
+};
+use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::{self as hot, Scope, Store, Tx};
+use emberkeep_schema::{Family, Json, Key, Log, RefuseAbove};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Where players of the cases stand.
+#[allow(non_snake_case)]
+pub fn HERE() -> Point {
+    Point::new(1234.5, 0.0, 6789.0)
+}
+
+/// Ids that no other case of this process uses.
+static NEXT: AtomicI64 = AtomicI64::new(1);
+
+/// A city with ids of its own.
+#[derive(Clone)]
+pub struct City {
+    pub game: DarkAges,
+    pub scope: Scope<Shard>,
+    pub first: i64,
+}
+
+impl City {
+    pub fn of(store: &Store) -> City {
+        let game = DarkAges::new(store.clone(), "zone-1").unwrap();
+        let first =
+            NEXT.fetch_add(1, Ordering::Relaxed) * 1_000_000 + i64::from(std::process::id() % 1_000) * 1_000;
+        City { scope: game.scope(), game, first }
+    }
+
+    pub fn player(&self, number: i64) -> EntityId {
+        EntityId(self.first + number)
+    }
+
+    pub fn zone(&self, number: i32) -> ZoneId {
+        ZoneId(i32::try_from(self.first % 1_000_000_000).unwrap() + number)
+    }
+
+    pub fn request(&self, number: i64) -> LoginRequest {
+        LoginRequest::new(self.player(number).0, "player_abc123", self.zone(1), HERE())
+    }
+
+    pub async fn login(&self, number: i64) -> (EntityId, Session) {
+        (self.player(number), self.game.login(self.request(number)).await.unwrap())
+    }
+
+    /// Who is in a zone, in order.
+    pub async fn members(&self, zone: ZoneId) -> Vec<i64> {
+        let listing = self.game.members(zone).await.unwrap();
+        let mut ids: Vec<i64> = listing.living.iter().map(|session| session.entity_id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The events of a log that wait.
+    pub async fn waiting<F, E, const MAX: usize>(&self, log: Key<F>) -> Vec<E>
+    where
+        F: Family<Partition = Shard, Kind = Log<Json<E>, RefuseAbove<MAX>>>,
+        E: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static,
+    {
+        let (mut events, mut after) = (Vec::new(), 0);
+        loop {
+            let page = self.scope.log_after(&log, after, 200).await.unwrap();
+            let Some(last) = page.entries.last() else { return events };
+            after = last.sequence;
+            events.extend(page.entries.into_iter().map(|entry| entry.event.unwrap()));
+        }
+    }
+
+    /// Play sessions of a player that have ended and wait for history.
+    pub async fn play_ends(&self, player: i64) -> Vec<PlayEnd> {
+        let ends = self.waiting(PLAYS_LOG.key()).await;
+        ends.into_iter().filter(|end: &PlayEnd| end.play.player_id == player).collect()
+    }
+
+    /// Hits on a player that wait for history.
+    pub async fn hits_on(&self, target: EntityId) -> Vec<HitRecord> {
+        let hits = self.waiting(COMBAT_LOG.key()).await;
+        hits.into_iter().filter(|hit: &HitRecord| hit.target_id == target.0).collect()
+    }
+
+    /// A write as another program does it.
+    pub async fn external<F: Family<Partition = Shard>>(&self, key: &Key<F>, write: Write) {
+        let key = Bytes::from(key.to_text(self.scope.store().key_layout(), self.scope.partition()));
+        let transaction = move |tx: &mut Tx<'_, Shard>| tx.raw_write(key.clone(), write.clone());
+        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
+    }
+
+    pub async fn external_set<F: Family<Partition = Shard>>(&self, key: &Key<F>, text: &str) {
+        self.external(key, Write::Set(Bytes::from(text.to_owned()), Expiry::Never)).await;
+    }
+
+    /// Makes the sweep look at a session now.
+    pub async fn make_due(&self, entity: EntityId) {
+        let transaction = move |tx: &mut Tx<'_, Shard>| tx.zadd(&SESSIONS_DUE.key(), &entity, 1.0);
+        self.scope.transact::<(), hot::Error, _>(transaction).await.unwrap();
+    }
+}
