@@ -41,7 +41,7 @@ struct Arguments {
 enum Command {
     /// Hot state: the embedded engine and Redis, each beside its peer; about six minutes
     Hot(SuiteArgs),
-    /// History: the embedded store beside SQLite; about eight minutes
+    /// History: the embedded store beside SQLite, the outbox, CQL beside its driver, the targets of the storage document
     History(SuiteArgs),
     /// The server: HTTP and WebSocket with clients on the same machine; about three minutes
     Server(SuiteArgs),

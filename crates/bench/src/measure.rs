@@ -40,6 +40,11 @@ impl Samples {
         if self.0.is_empty() { [0.0, 0.0] } else { [least, most] }
     }
 
+    /// As many samples, all of one figure: a peer that is a target.
+    pub(super) fn constant(&self, figure: f64) -> Samples {
+        Samples(vec![figure; self.0.len()])
+    }
+
     /// Round by round, this divided by that.
     pub(super) fn over(&self, that: &Samples) -> Samples {
         Samples(self.0.iter().zip(&that.0).map(|(this, that)| this / that).collect())
@@ -65,6 +70,15 @@ pub(super) enum Counts {
 /// Nanoseconds that this thread has spent on a core, to a few milliseconds; `None` where the system does not tell.
 pub(super) fn core_nanos() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
+}
+
+/// What all threads of this process have spent on cores, to a hundredth of a second; zero where the system does not tell.
+pub(super) fn process_core() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name, which may have spaces; user and system time are the 12th and 13th field from there, in ticks of 10 ms.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
 }
 
 /// Nanoseconds per operation: runs `operation` with rising numbers until the time or the count is used up.

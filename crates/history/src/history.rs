@@ -248,8 +248,11 @@ impl History {
         }
         // A second amount of a key at one position would look like a replay of the first.
         let is_repeated = |run: &[FoldEntry]| {
+            if run.len() == 1 {
+                return false;
+            }
             let mut keys = HashSet::with_capacity(run.len());
-            run.len() > 1 && !run.iter().all(|entry| keys.insert(key_encoding::encoded(&entry.key)))
+            !run.iter().all(|entry| keys.insert(key_encoding::encoded(&entry.key)))
         };
         if entries.chunk_by(|a, b| a.position == b.position).any(is_repeated) {
             let problem = "one key has two entries at one position; add their amounts up first";

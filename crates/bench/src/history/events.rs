@@ -1,6 +1,6 @@
 //! Combat events with lookups by attacker, target and zone: as many as can be, and at a rate.
 
-use super::load::{BATCH_ROWS, PEER, batch, open, open_loop, runtime, write_all};
+use super::load::{BATCH_ROWS, CoreCost, PEER, batch, open, open_loop, runtime, write_all};
 use super::sqlite::{self, Sqlite};
 use crate::measure::Samples;
 use crate::row::{Goal, Row};
@@ -22,16 +22,20 @@ pub(crate) fn sustained(bench: &mut Bench, name: &'static str) -> Result<Vec<Row
     let mut connection = Sqlite::new(&folder.join("sqlite"))?.connect()?;
     let per_round = events / BATCH_ROWS / bench.rounds;
     let (mut ours_next, mut peer_next) = (0, 0);
+    let (rows, costs) = (per_round * BATCH_ROWS, [CoreCost::default(), CoreCost::default()]);
     let (ours, peer) = bench.take_turns(
         name,
         "events/s",
         || {
-            let rate = runtime.block_on(write_all(&history, now, ours_next, per_round));
+            let write = || runtime.block_on(write_all(&history, now, ours_next, per_round));
+            let rate = costs[0].of(rows, write);
             ours_next += per_round;
             rate
         },
         || {
-            let rate = sqlite::write_all(&mut connection, |number| batch(now, number), peer_next, per_round);
+            let write =
+                || sqlite::write_all(&mut connection, |number| batch(now, number), peer_next, per_round);
+            let rate = costs[1].of(rows, write);
             peer_next += per_round;
             rate
         },
@@ -39,7 +43,10 @@ pub(crate) fn sustained(bench: &mut Bench, name: &'static str) -> Result<Vec<Row
     runtime.block_on(history.close())?;
     drop((history, connection));
     let _ = std::fs::remove_dir_all(&folder);
-    let note = format!("{events} events in the end; batches of {BATCH_ROWS}; synced every second");
+    let [of_ours, of_peer] = costs.map(|cost| cost.micros());
+    let note = format!(
+        "{events} events in the end; batches of {BATCH_ROWS}; synced every second; core µs an event {of_ours:.1}, the peer {of_peer:.1}, with the making of the events"
+    );
     let row = |name: &str, goal| Row::new(name, "events/s", &ours, &peer, goal).beside(PEER).note(&note);
     Ok(vec![row(name, Goal::AtLeast(65_000.0)), row(&format!("{name}-ratio"), Goal::RatioAtLeast(3.5))])
 }

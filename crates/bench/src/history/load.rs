@@ -1,11 +1,13 @@
 //! Combat events of 100,000 players in 200 zones, 100 in a millisecond, and writers of them at a rate or as fast as they can.
 
+use crate::measure::process_core;
 use anyhow::Result;
 use emberkeep_history::embedded::Options;
 use emberkeep_history::testing::{CombatEvent, event, schema};
 use emberkeep_history::{Embedded, History, HistoryStore as _};
 use emberkeep_schema::Timestamp;
 use hdrhistogram::Histogram;
+use std::cell::Cell;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +27,29 @@ const WRITERS: usize = 4;
 /// A runtime as a server has it.
 pub(super) fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// What operations cost this process on its cores, whatever else the machine does.
+#[derive(Default)]
+pub(super) struct CoreCost {
+    core: Cell<Duration>,
+    count: Cell<usize>,
+}
+
+impl CoreCost {
+    /// Adds the cost of so many operations.
+    pub(super) fn of<T>(&self, count: usize, work: impl FnOnce() -> T) -> T {
+        let before = process_core();
+        let result = work();
+        self.core.set(self.core.get() + (process_core() - before));
+        self.count.set(self.count.get() + count);
+        result
+    }
+
+    /// Microseconds of one operation.
+    pub(super) fn micros(&self) -> f64 {
+        self.core.get().as_secs_f64() * 1e6 / self.count.get().max(1) as f64
+    }
 }
 
 /// Opens a store in a folder.

@@ -17,13 +17,19 @@ const TABLES: &str = "
     CREATE INDEX by_target ON combat_events (target_id, day_bucket, timestamp DESC, event_id);
     CREATE INDEX by_zone ON combat_events (zone_id, day_bucket, timestamp DESC, event_id);
     CREATE TABLE stats_by_source (
-        player_id INTEGER, source TEXT, position INTEGER, total_kills INTEGER, last_updated INTEGER,
-        PRIMARY KEY (player_id, source)
+        player_id INTEGER, source TEXT, position INTEGER, total_kills INTEGER, total_deaths INTEGER,
+        total_assists INTEGER, total_damage_dealt INTEGER, total_damage_taken INTEGER, total_damage_blocked INTEGER,
+        total_healing_done INTEGER, total_playtime_minutes INTEGER, total_matches INTEGER, total_wins INTEGER,
+        last_updated INTEGER, PRIMARY KEY (player_id, source)
     ) WITHOUT ROWID;
 ";
 const INSERT: &str = "INSERT OR REPLACE INTO combat_events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-const ADD: &str = "INSERT INTO stats_by_source VALUES (?1, ?2, ?3, 1, ?4)
-    ON CONFLICT DO UPDATE SET total_kills = total_kills + 1, position = ?3, last_updated = max(last_updated, ?4)
+const ADD: &str = "INSERT INTO stats_by_source VALUES (?1, ?2, ?3, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?4)
+    ON CONFLICT DO UPDATE SET position = ?3, last_updated = max(last_updated, ?4), total_kills = total_kills + ?5,
+    total_deaths = total_deaths + ?6, total_assists = total_assists + ?7, total_damage_dealt = total_damage_dealt + ?8,
+    total_damage_taken = total_damage_taken + ?9, total_damage_blocked = total_damage_blocked + ?10,
+    total_healing_done = total_healing_done + ?11, total_playtime_minutes = total_playtime_minutes + ?12,
+    total_matches = total_matches + ?13, total_wins = total_wins + ?14
     WHERE position < ?3";
 const RANGE: &str = "SELECT * FROM combat_events WHERE day_bucket = ?1 AND timestamp <= ?2 ORDER BY timestamp DESC, event_id LIMIT ?3";
 const ATTACKER: &str = "SELECT * FROM combat_events WHERE attacker_id = ?1 AND day_bucket = ?2 ORDER BY timestamp DESC, event_id LIMIT ?3";
@@ -94,13 +100,14 @@ pub(super) fn write_all(
     Ok((batches * BATCH_ROWS) as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// Adds a kill for each player, each with its position, in one transaction.
+/// Adds a kill for each player, each with its position, in one transaction. All sums are added to, as ours are.
 pub(super) fn add(connection: &mut Connection, first: u64, players: &[i64], now: i64) -> Result<()> {
     let transaction = connection.transaction()?;
     {
         let mut statement = transaction.prepare_cached(ADD)?;
         for (position, player) in (first..).zip(players) {
-            statement.execute(params![player, "shard-1/log:combat/a", position as i64, now])?;
+            let source = "shard-1/log:combat/a";
+            statement.execute(params![player, source, position as i64, now, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
         }
     }
     Ok(transaction.commit()?)

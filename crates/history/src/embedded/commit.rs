@@ -307,7 +307,12 @@ impl<'s> Commit<'s> {
     }
 
     /// Commits under the number after `last`, which it returns.
-    pub(super) fn finish(self, last: Batch, mode: PersistMode) -> std::result::Result<Batch, fjall::Error> {
+    pub(super) fn finish(
+        mut self,
+        last: Batch,
+        mode: PersistMode,
+    ) -> std::result::Result<Batch, fjall::Error> {
+        self.operations.sort();
         let next = last.next(self.operations.digest());
         let mut batch = self.shared.database.batch().durability(Some(mode));
         self.operations.fill(&mut batch, &self.keyspaces);

@@ -4,7 +4,7 @@ use super::table::{OpenTable, RowOrder, Window};
 use super::{Shared, store_error};
 use crate::contract::{Position, RangeRequest, RawPage, RawRow, UnreadableRow};
 use crate::error::{Error, Result};
-use crate::limits::{PAGE_BYTES_MAX, PAGE_ENTRIES_READ_MAX};
+use crate::limits::{PAGE_BYTES_MAX, PAGE_ENTRIES_READ_MAX, PAGE_ROWS_DEFAULT};
 use emberkeep_schema::{Day, Order, Value};
 use fjall::{Iter, Keyspace, Slice};
 use std::ops::Bound;
@@ -32,7 +32,7 @@ pub(super) fn range(shared: &Shared, table: &OpenTable, request: &RangeRequest) 
             Merged::new(windows(table, order, request, partition), order, &bounds, request.reversed, table)?;
         while let Some((source, key, bytes)) = merged.next()? {
             if page.is_full() {
-                return Ok(page.end());
+                return page.end(order, table);
             }
             let entry = match resolve(table, order, &merged.windows[source].rows, &key, &bytes, page.now) {
                 Ok(Some(row)) => Entry::Row(row),
@@ -40,14 +40,14 @@ pub(super) fn range(shared: &Shared, table: &OpenTable, request: &RangeRequest) 
                 Err(error @ Error::Damaged { .. }) => Entry::Unreadable(error),
                 Err(error) => return Err(error),
             };
-            page.add(index, order, table, &key, entry)?;
+            page.add(index, order, table, key, entry)?;
             if page.overflowed {
-                return Ok(page.end());
+                return page.end(order, table);
             }
         }
     }
-    page.next = None;
-    Ok(page.end())
+    page.last = None;
+    page.end(order, table)
 }
 
 /// What an entry of a range stands for.
@@ -62,7 +62,8 @@ enum Entry {
 struct PageInProgress {
     rows: Vec<RawRow>,
     unreadable: Vec<UnreadableRow>,
-    next: Option<Position>,
+    /// Partition and key of the last entry.
+    last: Option<(usize, Slice)>,
     rows_max: usize,
     bytes: usize,
     entries: usize,
@@ -74,9 +75,9 @@ struct PageInProgress {
 impl PageInProgress {
     fn new(rows_max: usize, now: i64) -> PageInProgress {
         PageInProgress {
-            rows: Vec::new(),
+            rows: Vec::with_capacity(rows_max.min(PAGE_ROWS_DEFAULT)),
             unreadable: Vec::new(),
-            next: None,
+            last: None,
             rows_max,
             bytes: 0,
             entries: 0,
@@ -95,7 +96,7 @@ impl PageInProgress {
         partition: usize,
         order: &RowOrder,
         table: &OpenTable,
-        key: &[u8],
+        key: Slice,
         entry: Entry,
     ) -> Result<()> {
         self.entries += 1;
@@ -105,28 +106,39 @@ impl PageInProgress {
             self.overflowed = !is_hidden;
             return Ok(());
         }
-        let mut values = vec![None; table.declaration.columns.len()];
-        order.read_key(key, &mut values).ok_or_else(|| table.damaged("a key cannot be read"))?;
         match entry {
             Entry::Row(row) => {
                 self.bytes += row.iter().flatten().map(Value::size_bytes).sum::<usize>();
                 self.rows.push(row);
             }
             Entry::Unreadable(error) => {
+                let values = values_of(&key, order, table)?;
                 let key = table.rows.columns.iter().filter_map(|column| values[column.place].clone());
                 self.unreadable.push(UnreadableRow { key: key.collect(), error });
             }
             Entry::Hidden => {}
         }
-        let clustering = order.columns[order.partition_width..].iter();
-        let clustering = clustering.filter_map(|column| values[column.place].take()).collect();
-        self.next = Some(Position { partition, clustering });
+        self.last = Some((partition, key));
         Ok(())
     }
 
-    fn end(self) -> RawPage {
-        RawPage { rows: self.rows, unreadable: self.unreadable, next: self.next }
+    fn end(self, order: &RowOrder, table: &OpenTable) -> Result<RawPage> {
+        let position = |(partition, key): (usize, Slice)| {
+            let mut values = values_of(&key, order, table)?;
+            let clustering = order.columns[order.partition_width..].iter();
+            let clustering = clustering.filter_map(|column| values[column.place].take()).collect();
+            Ok(Position { partition, clustering })
+        };
+        let next = self.last.map(position).transpose()?;
+        Ok(RawPage { rows: self.rows, unreadable: self.unreadable, next })
     }
+}
+
+/// The values of an entry's key, in the places of their columns.
+fn values_of(key: &[u8], order: &RowOrder, table: &OpenTable) -> Result<RawRow> {
+    let mut values = vec![None; table.declaration.columns.len()];
+    order.read_key(key, &mut values).ok_or_else(|| table.damaged("a key cannot be read"))?;
+    Ok(values)
 }
 
 /// The row that an entry stands for; `None` if it has expired, or if the entry is of a former content.
@@ -141,8 +153,7 @@ fn resolve(
     if order.first_byte == table.rows.first_byte {
         return table.read_row(key, bytes, now);
     }
-    let mut named = vec![None; table.declaration.columns.len()];
-    order.read_key(key, &mut named).ok_or_else(|| table.damaged("a key cannot be read"))?;
+    let named = values_of(key, order, table)?;
     let incomplete = || table.damaged("an entry does not have the key of its row");
     let row_key = table.rows.key_of_row(&named).ok_or_else(incomplete)?;
     let stored = keyspace.get(&row_key).map_err(|error| store_error(table.declaration.name, &error))?;
