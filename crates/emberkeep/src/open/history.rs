@@ -63,7 +63,7 @@ enum Target {
     Folder(PathBuf, Box<Options>),
     /// The text, for the store, and what it was read as.
     #[cfg(feature = "cql")]
-    Cql(String, CqlUrl, CqlOptions),
+    Cql(String, Box<CqlUrl>, CqlOptions),
 }
 
 impl HistoryUrl {
@@ -145,7 +145,7 @@ fn file(rest: &str) -> Result<HistoryUrl, OpenError> {
 #[cfg(feature = "cql")]
 fn cluster(_: &str, text: &str) -> Result<HistoryUrl, OpenError> {
     let url = CqlUrl::parse(text).map_err(ConnectError::Url)?;
-    Ok(HistoryUrl(Target::Cql(text.to_owned(), url, CqlOptions::default())))
+    Ok(HistoryUrl(Target::Cql(text.to_owned(), Box::new(url), CqlOptions::default())))
 }
 
 #[cfg(not(feature = "cql"))]

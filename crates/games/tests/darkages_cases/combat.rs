@@ -98,6 +98,37 @@ pub async fn an_expired_session_is_closed_once(store: Store) {
     assert!(city.members(city.zone(1)).await.is_empty());
 }
 
+pub async fn a_play_record_that_cannot_be_read_does_not_stop_the_sweep(store: Store) {
+    let city = City::of(&store);
+    let ((bad, _), (good, _)) = (city.login(1).await, city.login(2).await);
+    for entity in [bad, good] {
+        city.scope.del(&SESSION.key(entity)).await.unwrap();
+        city.make_due(entity).await;
+    }
+    city.external_set(&PLAY.key(bad), "[").await;
+    let done = city.game.close_expired(100).await.unwrap();
+    assert_eq!((done.closed, done.unreadable), (1, 1));
+    assert_eq!(city.play_ends(good.0).await.len(), 1);
+    assert!(city.scope.exists(&PLAY.key(bad)).await.unwrap(), "it is as it was");
+    city.scope.del(&PLAY.key(bad)).await.unwrap();
+}
+
+pub async fn a_session_of_another_program_is_closed_when_it_expires(store: Store) {
+    let city = City::of(&store);
+    let (entity, session) = city.login(1).await;
+    // As if it had never been ours.
+    city.scope.del(&PLAY.key(entity)).await.unwrap();
+    city.scope.del(&emberkeep_games::darkages::SESSIONS_DUE.key()).await.unwrap();
+    city.game.move_to(entity, city.zone(5)).await.unwrap();
+    city.scope.del(&SESSION.key(entity)).await.unwrap();
+    let due = city.scope.zscore(&emberkeep_games::darkages::SESSIONS_DUE.key(), &entity).await.unwrap();
+    assert!(due.is_some(), "its end will be noticed");
+    city.make_due(entity).await;
+    assert_eq!(city.game.close_expired(100).await.unwrap().closed, 1);
+    let ends = city.play_ends(entity.0).await;
+    assert_eq!((ends.len(), ends[0].play.login_time), (1, session.login_time));
+}
+
 pub async fn a_living_session_is_not_closed(store: Store) {
     let city = City::of(&store);
     let (entity, _) = city.login(1).await;

@@ -199,7 +199,7 @@ mod tests {
         let app = AppState::new(store, AccessPolicy::open(), Default::default());
         let never = tower::service_fn(|_: Request| std::future::pending::<Result<Response, Infallible>>());
         drop(RequestLog(app.clone()).layer(never).call(Request::default()));
-        let page = app.metrics.page(&app.store.stats().unwrap_or_default(), &[]);
+        let page = app.metrics.page(&app.store.stats().unwrap_or_default(), &[], None);
         let line = "emberkeep_request_errors_total{method=\"GET\",path=\"(none)\",error=\"hung_up\"} 1";
         assert!(page.lines().any(|found| found == line), "{page}");
     }

@@ -197,7 +197,10 @@ fn compare(
         timed(runtime, (calls * per_call) as f64, &costs[1], work)
     };
     // A server in Java is slow until it has compiled what it does.
-    (of_raw()?, of_ours()?, of_raw()?, of_ours()?);
+    of_raw()?;
+    of_ours()?;
+    of_raw()?;
+    of_ours()?;
     costs.iter().for_each(|cost| cost.set(0.0));
     let samples = bench.take_turns(name, unit, of_ours, of_raw)?;
     let each = |cost: &Cell<f64>| cost.get() / bench.rounds as f64;

@@ -118,7 +118,9 @@ impl Raw {
         };
         let declaration = CombatEvent::DECLARATION;
         let mut lookups = Vec::new();
-        for lookup in declaration.lookups.iter().filter(|lookup| lookup.index_in(layout).is_none()) {
+        for lookup in
+            declaration.lookups.iter().filter(|lookup| declaration.index_in(lookup, layout).is_none())
+        {
             lookups.push((lookup.name, insert(&declaration.query_table(lookup), "", "").await?));
         }
         let rows = if is_scaled {

@@ -29,7 +29,7 @@ impl TotalsStatements {
         let by_source = format!("{keyspace}.ember_stats_by_source");
         let select =
             format!("SELECT source, position, last_updated, {SUMS} FROM {by_source} WHERE player_id = ?");
-        let marks = vec!["?"; 10].join(", ");
+        let marks = ["?"; 10].join(", ");
         let closed = format!(
             "SELECT totals, source, closed_at FROM {keyspace}.ember_closed_sources WHERE totals = ? AND source = ?"
         );

@@ -5,6 +5,7 @@ use crate::darkages::archive::recorder::HitRecord;
 use crate::darkages::events::event_id;
 use crate::darkages::history::HitType;
 use crate::darkages::limits::HEALTH_MAX;
+use crate::darkages::model::Position;
 use emberkeep_hot::engine::Pending;
 
 /// Who attacks.
@@ -74,10 +75,14 @@ fn check(request: &DamageRequest) -> Result<()> {
 
 fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Result<Damage> {
     let entity = request.target;
-    // One round trip for both players.
-    if let Fighter::Player(attacker) = request.attacker {
-        tx.prefetch(|tx| (logged_in(tx, attacker), logged_in(tx, entity)));
-    }
+    // One round trip for all of it.
+    tx.prefetch(|tx| {
+        let _ = tx.get(&POSITION.key(entity));
+        if let Fighter::Player(attacker) = request.attacker {
+            let _ = logged_in(tx, attacker);
+        }
+        logged_in(tx, entity)
+    });
     let attacker = match request.attacker {
         Fighter::Player(attacker) => Some((attacker, logged_in(tx, attacker)?)),
         Fighter::Npc(_) => None,
@@ -92,6 +97,7 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Resu
     play.deaths = play.deaths.saturating_add(killed.into());
     play.damage_taken = play.damage_taken.saturating_add(actual.into());
     let event_id = event_id(tx);
+    let position = position_of(tx, entity, &session)?;
     let attacker_id = attacker.as_ref().map(|(_, (_, play))| play.player_id);
     let npc = match request.attacker {
         Fighter::Npc(id) => id,
@@ -109,7 +115,7 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Resu
         is_kill: killed,
         ability_name: request.ability.clone(),
         zone_id: session.zone_id,
-        position: [session.position.x, session.position.y, session.position.z],
+        position,
         server_instance: server.to_owned(),
         shard_id: i32::from(tx.partition().0),
     };
@@ -122,4 +128,15 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Resu
     }
     tx.append(&COMBAT_LOG.key(), &hit)?;
     Ok(Damage { actual, health, killed, event_id })
+}
+
+/// Where a player is: its position, or that of its session if there is none that can be read.
+fn position_of(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &Session) -> hot::Result<[f64; 3]> {
+    match tx.get(&POSITION.key(entity)) {
+        Ok(Some(Position { x, y, z, .. })) => Ok([x, y, z]),
+        Ok(None) | Err(hot::Error::Corrupt { .. }) => {
+            Ok([session.position.x, session.position.y, session.position.z])
+        }
+        Err(error) => Err(error),
+    }
 }

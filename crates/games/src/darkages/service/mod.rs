@@ -47,21 +47,29 @@ impl DarkAges {
     }
 }
 
-/// The living session of an entity with its play record. One that an external client made has a play record from now on.
+/// The living session of an entity with its play record.
 fn logged_in(tx: &mut Tx<'_, Shard>, entity: EntityId) -> Result<(Session, Play)> {
     let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
     let session = session.ok_or(Error::NotLoggedIn { entity })?;
-    let play = match play {
-        Some(play) => play,
-        None => external_play(tx, &session),
-    };
+    let play = play_of(tx, entity, play, &session)?;
     Ok((session, play))
 }
 
-/// A play record for a session that another program began.
-fn external_play(tx: &mut Tx<'_, Shard>, session: &Session) -> Play {
-    let id = super::events::event_id(tx);
-    Play::new(id, session.entity_id, session.login_time, session.last_activity, session.zone_id)
+/// The play record of a living session. One that another program began has a play record from now on, and its end is
+/// noticed. Another program may have changed the zone, too.
+fn play_of(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    play: Option<Play>,
+    session: &Session,
+) -> hot::Result<Play> {
+    let Session { entity_id, login_time, last_activity, zone_id, .. } = *session;
+    let Some(play) = play else {
+        let end = session_end(tx.now());
+        sessions_due().set(tx, &entity, end)?;
+        return Ok(Play::new(super::events::event_id(tx), entity_id, login_time, last_activity, zone_id));
+    };
+    Ok(Play { zone_id, ..play })
 }
 
 /// Writes a session and its play record as active now.

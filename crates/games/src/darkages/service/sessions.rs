@@ -163,9 +163,9 @@ fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result
     if let (Some(session), Existing::Refuse) = (&session, request.existing) {
         return Err(Error::AlreadyLoggedIn { entity, since: session.login_time });
     }
-    let play = match (play, &session) {
-        (None, Some(session)) => Some(external_play(tx, session)),
-        (play, _) => play,
+    let play = match &session {
+        Some(session) => Some(play_of(tx, entity, play, session)?),
+        None => play,
     };
     let now = tx.now();
     // The key of a play session is the player and its start.

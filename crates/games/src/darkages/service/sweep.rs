@@ -11,6 +11,14 @@ pub struct SessionsClosed {
     pub closed: usize,
     /// Sessions that live: they are looked at again when they can be gone.
     pub alive: usize,
+    /// Play records that cannot be read: they are as they were, and looked at again in an hour.
+    pub unreadable: usize,
+}
+
+impl SessionsClosed {
+    fn seen(&self) -> usize {
+        self.closed + self.alive + self.unreadable
+    }
 }
 
 impl DarkAges {
@@ -19,14 +27,14 @@ impl DarkAges {
     pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionsClosed>> {
         Box::pin(async move {
             let mut done = SessionsClosed::default();
-            while done.closed + done.alive < limit {
-                let count = (limit - done.closed - done.alive).min(CLOSED_PER_TRANSACTION);
+            while done.seen() < limit {
+                let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
                 let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
-                let SessionsClosed { closed, alive } =
-                    self.named("darkages.close_expired").transact(transaction).await?;
-                done.closed += closed;
-                done.alive += alive;
-                if closed + alive == 0 {
+                let more = self.named("darkages.close_expired").transact(transaction).await?;
+                done.closed += more.closed;
+                done.alive += more.alive;
+                done.unreadable += more.unreadable;
+                if more.seen() == 0 {
                     break;
                 }
             }
@@ -61,17 +69,28 @@ fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionsClosed
         due.iter().map(|entity| (SESSION.key(entity), PLAY.key(entity))).unzip();
     let (alive, plays) = tx.together(|tx| (tx.exists_many(&sessions), tx.get_each(&plays)))?;
     let mut done = SessionsClosed::default();
+    let now = tx.now();
     for ((entity, alive), play) in due.into_iter().zip(alive).zip(plays) {
-        if alive {
-            // Every activity prolongs the session; its deadline says until when.
-            let now = tx.now();
-            let end = tx.deadline(&SESSION.key(entity))?.map_or(session_end(now), |deadline| deadline + 1);
-            sessions_due().set(tx, &entity, end)?;
-            done.alive += 1;
-        } else if let Some(play) = play? {
-            let ended_at = play.last_activity;
-            close(tx, entity, play, ended_at)?;
-            done.closed += 1;
+        match play {
+            _ if alive => {
+                // Every activity prolongs the session; its deadline says until when.
+                let end =
+                    tx.deadline(&SESSION.key(entity))?.map_or(session_end(now), |deadline| deadline + 1);
+                sessions_due().set(tx, &entity, end)?;
+                done.alive += 1;
+            }
+            Ok(Some(play)) => {
+                let ended_at = play.last_activity;
+                close(tx, entity, play, ended_at)?;
+                done.closed += 1;
+            }
+            Ok(None) => {}
+            Err(hot::Error::Corrupt { .. }) => {
+                // It must not keep the others from being closed.
+                sessions_due().set(tx, &entity, session_end(now))?;
+                done.unreadable += 1;
+            }
+            Err(error) => return Err(error),
         }
     }
     Ok(done)

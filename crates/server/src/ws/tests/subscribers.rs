@@ -32,7 +32,7 @@ async fn the_hub_of_a_room_that_panics_ends_its_sockets_and_the_next_one_gets_a_
     room.hubs.subscribe(key, subscriber).unwrap();
     room.hubs.send(key, HubCommand::Panic);
     while queue.next().await != Outgoing::Close(CloseReason::Shutdown) {}
-    let restarts = || room.metrics.page(&Stats::default(), &[]);
+    let restarts = || room.metrics.page(&Stats::default(), &[], None);
     while !restarts().contains("emberkeep_task_restarts_total{task=\"hub\"} 1\n") {
         tokio::task::yield_now().await;
     }
