@@ -28,6 +28,10 @@ pub const STATUS_BYTES_MAX: usize = 32;
 pub const DETAILS_BYTES_MAX: usize = 4 * 1024;
 /// Highest health, and the most damage of one hit.
 pub const HEALTH_MAX: i32 = 1_000_000_000;
+/// Shards of a game: each has outboxes and a sweep.
+pub const SHARDS_MAX: usize = 256;
+/// Ranges of zones that shards are declared by.
+pub const SHARD_RANGES_MAX: usize = 4_096;
 /// Sessions that one transaction of the sweep closes.
 pub const CLOSED_PER_TRANSACTION: usize = 32;
 /// Positions that one transaction writes.

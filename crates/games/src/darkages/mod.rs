@@ -15,6 +15,7 @@ pub mod limits;
 pub mod model;
 mod schema;
 mod service;
+mod shards;
 
 pub use error::{Error, Result};
 pub use events::consumers;
@@ -27,3 +28,4 @@ pub use service::{
     Damage, DamageRequest, DarkAges, Existing, Fighter, LoginRequest, Positioned, SessionChange,
     SessionsClosed,
 };
+pub use shards::Shards;

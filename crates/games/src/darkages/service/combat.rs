@@ -50,9 +50,9 @@ impl DarkAges {
     pub fn damage(&self, request: DamageRequest) -> Pending<'_, Result<Damage>> {
         Box::pin(async move {
             check(&request)?;
-            let server = self.server_instance.clone();
+            let (server, target) = (self.server_instance.clone(), request.target);
             let transaction = move |tx: &mut Tx<'_, Shard>| strike(tx, &request, &server);
-            self.named("darkages.damage").transact(transaction).await
+            self.at_home(target, "darkages.damage", transaction).await
         })
     }
 }

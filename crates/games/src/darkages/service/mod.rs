@@ -16,17 +16,23 @@ use super::events::PlayEnd;
 use super::limits::{SESSION_LIFE, TEXT_BYTES_MAX};
 use super::model::{EntityId, Play, Session, ZoneId};
 use super::schema::*;
+use super::shards::Shards;
 use crate::world::word_problem;
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::DueQueue;
+use std::sync::Arc;
 
 /// The hot state of DarkAges on a store. Cheap to clone.
 ///
-/// All zones are one shard, in which every operation is one transaction.
+/// An operation on a zone runs in the zone's shard. An operation on an entity runs where the entity is; a zone server,
+/// which knows that, uses [`in_zone`](DarkAges::in_zone).
 #[derive(Clone)]
 pub struct DarkAges {
     store: Store,
-    server_instance: String,
+    server_instance: Arc<str>,
+    shards: Arc<Shards>,
+    /// Where entities are, if the caller knows it.
+    home: Option<Shard>,
 }
 
 impl DarkAges {
@@ -34,16 +40,48 @@ impl DarkAges {
     pub fn new(store: Store, server_instance: impl Into<String>) -> Result<DarkAges> {
         let server_instance = server_instance.into();
         check_text("server instance", &server_instance)?;
-        Ok(DarkAges { store, server_instance })
+        Ok(DarkAges { store, server_instance: server_instance.into(), shards: Arc::default(), home: None })
     }
 
-    /// The partition of all zones.
+    /// The shards of the game.
+    pub fn shards(&self) -> &Shards {
+        &self.shards
+    }
+
+    /// The same for entities in the shard of this zone: their operations do not look up where they are. An entity that
+    /// is elsewhere is not logged in there.
+    pub fn in_zone(&self, zone: ZoneId) -> DarkAges {
+        DarkAges { home: Some(self.shards.of(zone)), ..self.clone() }
+    }
+
+    /// The partition of a zone.
+    pub fn scope_of(&self, zone: ZoneId) -> Scope<Shard> {
+        self.scope_of_shard(self.shards.of(zone))
+    }
+
+    /// The partitions of all zones.
+    pub fn scopes(&self) -> Vec<Scope<Shard>> {
+        let partitions = self.shards.partitions(self.store.key_layout());
+        partitions.into_iter().map(|shard| self.store.scope(shard)).collect()
+    }
+
+    /// The partition of the zone that [`in_zone`](DarkAges::in_zone) named; without it, that of shard 0.
     pub fn scope(&self) -> Scope<Shard> {
-        self.store.scope(Shard::default())
+        self.scope_of_shard(self.home.unwrap_or_default())
     }
 
-    fn named(&self, operation: &'static str) -> Scope<Shard> {
-        self.scope().named(operation)
+    fn scope_of_shard(&self, shard: Shard) -> Scope<Shard> {
+        self.store.scope(Shards::partition(shard, self.store.key_layout()))
+    }
+
+    /// Runs a transaction where an entity is.
+    async fn at_home<T, F>(&self, entity: EntityId, operation: &'static str, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_, Shard>) -> Result<T> + Send + Sync + 'static,
+    {
+        let _ = entity;
+        self.scope().named(operation).transact(body).await
     }
 }
 

@@ -31,7 +31,7 @@ impl DarkAges {
             for chunk in positions.chunks(POSITIONS_PER_TRANSACTION) {
                 let (chunk, count) = (chunk.to_vec(), chunk.len());
                 let transaction = move |tx: &mut Tx<'_, Shard>| set_newer(tx, &chunk);
-                let written = self.named("darkages.set_positions").transact(transaction).await?;
+                let written = self.scope().named("darkages.set_positions").transact(transaction).await?;
                 done.written += written;
                 done.outdated += count - written;
             }

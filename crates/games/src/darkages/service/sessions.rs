@@ -94,9 +94,9 @@ impl DarkAges {
     pub fn login(&self, request: LoginRequest) -> Pending<'_, Result<Session>> {
         Box::pin(async move {
             request.check()?;
-            let server = self.server_instance.clone();
+            let (server, zone) = (self.server_instance.clone(), request.zone);
             let transaction = move |tx: &mut Tx<'_, Shard>| login(tx, &request, &server);
-            self.named("darkages.login").transact(transaction).await
+            self.scope_of(zone).named("darkages.login").transact(transaction).await
         })
     }
 
@@ -120,7 +120,7 @@ impl DarkAges {
                 put_active(tx, entity, &mut session, &mut play)?;
                 Ok(session)
             };
-            self.named("darkages.change").transact(transaction).await
+            self.at_home(entity, "darkages.change", transaction).await
         })
     }
 
@@ -150,7 +150,7 @@ impl DarkAges {
                 let now = tx.now();
                 Ok(close(tx, entity, play, now)?)
             };
-            self.named("darkages.logout").transact(transaction).await
+            self.at_home(entity, "darkages.logout", transaction).await
         })
     }
 }

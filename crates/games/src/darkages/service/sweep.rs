@@ -30,7 +30,7 @@ impl DarkAges {
             while done.seen() < limit {
                 let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
                 let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
-                let more = self.named("darkages.close_expired").transact(transaction).await?;
+                let more = self.scope().named("darkages.close_expired").transact(transaction).await?;
                 done.closed += more.closed;
                 done.alive += more.alive;
                 done.unreadable += more.unreadable;
@@ -57,7 +57,7 @@ impl DarkAges {
                         .collect(),
                 )
             };
-            self.named("darkages.expired").transact(transaction).await
+            self.scope().named("darkages.expired").transact(transaction).await
         })
     }
 }

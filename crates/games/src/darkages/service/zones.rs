@@ -22,7 +22,7 @@ impl DarkAges {
                 enter(tx, entity, zone)?;
                 Ok(former)
             };
-            self.named("darkages.move_to").transact(transaction).await
+            self.at_home(entity, "darkages.move_to", transaction).await
         })
     }
 
@@ -37,7 +37,8 @@ impl DarkAges {
     /// The sessions of the players in a zone. Entries of players without a living session are removed.
     pub fn members(&self, zone: ZoneId) -> Pending<'_, Result<Listing<Session>>> {
         Box::pin(async move {
-            Ok(index::list::<InZone>(&self.named("darkages.members"), &ZONE_PLAYERS.key(zone)).await?)
+            Ok(index::list::<InZone>(&self.scope_of(zone).named("darkages.members"), &ZONE_PLAYERS.key(zone))
+                .await?)
         })
     }
 
@@ -50,7 +51,7 @@ impl DarkAges {
                 })?;
                 Ok(is_member && session.is_some_and(|session| session.zone_id == zone.0))
             };
-            self.named("darkages.is_in_zone").read(transaction).await
+            self.scope_of(zone).named("darkages.is_in_zone").read(transaction).await
         })
     }
 
@@ -58,7 +59,7 @@ impl DarkAges {
     pub fn heartbeat(&self, zone: ZoneId) -> Pending<'_, Result<()>> {
         Box::pin(async move {
             let transaction = move |tx: &mut Tx<'_, Shard>| tx.touch(&ZONE_PLAYERS.key(zone));
-            Ok(self.named("darkages.heartbeat").transact(transaction).await?)
+            Ok(self.scope_of(zone).named("darkages.heartbeat").transact(transaction).await?)
         })
     }
 }
