@@ -26,6 +26,9 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Why a command cannot reach ScyllaDB or Cassandra, and what to do.
+const WITHOUT_CQL: &str = "this binary was built without ScyllaDB and Cassandra; build it with: cargo build --release --features cql";
+
 /// The state layer for multiplayer games: a server, and tools for its store
 #[derive(Parser)]
 #[command(name = "emberkeep", version, arg_required_else_help = true)]
@@ -37,10 +40,10 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serves the games over HTTP and WebSocket
-    #[command(after_help = store::URLS)]
+    #[command(after_help = store::urls_with_history())]
     Serve(Box<serve::Arguments>),
     /// Checks the settings of `serve`, and prints each with its source; secrets are masked
-    #[command(after_help = store::URLS)]
+    #[command(after_help = store::urls_with_history())]
     Config(Box<settings::Sources>),
     /// Tokens of the clients that may call the server
     #[command(subcommand)]
@@ -74,11 +77,11 @@ enum SchemaCommand {
     Acl(schema::AclArguments),
     /// Every history table and totals, as Markdown
     Tables,
-    /// The CQL statements that create a keyspace with all history tables
+    /// The CQL statements that create a keyspace with all history tables (needs the feature cql)
     Cql(cql::CqlArguments),
-    /// Compares the history tables with a live keyspace; the exit code is 1 if they differ
+    /// Compares the history tables with a live keyspace; the exit code is 1 if they differ (needs the feature cql)
     Diff(cql::LiveArguments),
-    /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change
+    /// Adds missing tables, columns and indexes to a live keyspace, and refuses every other change (needs the feature cql)
     Apply(cql::LiveArguments),
 }
 

@@ -1,7 +1,8 @@
 //! `emberkeep repair`: opens a damaged data folder by setting aside what cannot be read, and the history in it.
 
 use crate::history::folder_of;
-use anyhow::Context;
+use anyhow::{Context, bail};
+use emberkeep::HistoryUrl;
 use emberkeep::history::embedded::Options;
 use emberkeep::history::{Embedded, Error, HistoryStore};
 use emberkeep::hot::journal::{Durability, Journal, JournalOptions};
@@ -9,15 +10,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What is to be repaired.
+/// Where the journal stands in the folder of the store.
+const JOURNAL_FOLDER: &str = "appendonlydir";
+
+/// What is to be repaired: one folder at least.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
     /// Folder of the embedded store; no process may use it meanwhile
-    #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA")]
-    data: PathBuf,
-    /// Folder of history [default: the folder history in that of --data, if it is there]
-    #[arg(long, value_name = "DIR")]
-    history: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", env = "EMBERKEEP_DATA", required_unless_present = "history")]
+    data: Option<PathBuf>,
+    /// History in a folder, as for serve: file:DIR [default: the folder history in that of --data, if it is there]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    history: Option<String>,
     /// Sets the damaged part aside without asking
     #[arg(long)]
     yes: bool,
@@ -25,11 +29,40 @@ pub(crate) struct Arguments {
 
 /// Shows what would be lost, asks, and cuts it off. A sound folder only gets what a proper stop would have done.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let found = Journal::examine(&arguments.data).with_context(|| {
-        let folder = arguments.data.display();
-        format!("cannot read {folder}, expected the folder that `serve --data` was given")
-    })?;
+    let history = history_folder(arguments)?;
     let mut out = std::io::stdout();
+    if let Some(folder) = &arguments.data
+        && repair_journal(folder, arguments.yes, &mut out)? == ExitCode::FAILURE
+    {
+        return Ok(ExitCode::FAILURE);
+    }
+    history.map_or(Ok(ExitCode::SUCCESS), |folder| repair_history(&folder, arguments.yes, &mut out))
+}
+
+/// The folder of history, which must exist if it is named: opening one that does not would make it.
+fn history_folder(arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
+    let Some(text) = arguments.history.as_deref().filter(|text| *text != "none") else {
+        return Ok(arguments.data.as_deref().map(folder_of).filter(|folder| folder.exists()));
+    };
+    let url = HistoryUrl::parse(text).context("cannot use --history, expected file:DIR")?;
+    match url.path() {
+        Some(folder) if folder.is_dir() => Ok(Some(folder.to_owned())),
+        Some(folder) => {
+            bail!("there is no folder {}, expected the one that `serve --history` was given", folder.display())
+        }
+        // A cluster is repaired by its own tools.
+        None if arguments.data.is_some() => Ok(None),
+        None => bail!("--history names a cluster; repair works on folders: --data DIR, --history file:DIR"),
+    }
+}
+
+fn repair_journal(folder: &Path, yes: bool, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    if !folder.join(JOURNAL_FOLDER).is_dir() {
+        let folder = folder.display();
+        bail!("{folder} has no folder {JOURNAL_FOLDER}, expected the folder that `serve --data` was given");
+    }
+    let found =
+        Journal::examine(folder).with_context(|| format!("cannot read the journal of {}", folder.display()))?;
     if let Some(damage) = &found.damage {
         writeln!(out, "{damage}")?;
         writeln!(
@@ -39,26 +72,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             count(found.lost_bytes, "byte")
         )?;
         for name in &found.left_out {
-            writeln!(out, "no manifest names appendonlydir/{name}, and its data fits in nowhere")?;
+            writeln!(out, "no manifest names {JOURNAL_FOLDER}/{name}, and its data fits in nowhere")?;
         }
-        if !arguments.yes && !confirmed(&mut out)? {
-            return unchanged(&mut out);
+        if !yes && !confirmed(out)? {
+            return unchanged(out);
         }
     }
     let options = JournalOptions {
         durability: Durability::Always,
         cut_damage: found.damage.is_some(),
-        ..JournalOptions::new(&arguments.data)
+        ..JournalOptions::new(folder)
     };
     let (journal, recovery) =
         Journal::open(options, &mut |_, _| Ok(())).context("cannot open the journal")?;
     journal.close().context("cannot close the journal")?;
     writeln!(out, "The journal is sound: {}.", count(recovery.transactions, "transaction"))?;
     for name in &recovery.set_aside {
-        writeln!(out, "set aside: appendonlydir/{name}")?;
+        writeln!(out, "set aside: {JOURNAL_FOLDER}/{name}")?;
     }
-    let folder = arguments.history.clone().or(Some(folder_of(&arguments.data)).filter(|path| path.exists()));
-    folder.map_or(Ok(ExitCode::SUCCESS), |folder| repair_history(&folder, arguments.yes, &mut out))
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Opens history. Batches that are missing from its journal are the damage that can be accepted; the error of any other

@@ -10,7 +10,23 @@ use std::path::PathBuf;
 /// What `--hot` calls the store in this process. As a URL it is `memory:`, or `file:DIR` with `--data DIR`.
 const EMBEDDED: &str = "embedded";
 
-/// Help below the flags of every command that takes a store.
+/// Help below the flags of a command that takes hot state and history.
+pub(crate) fn urls_with_history() -> String {
+    let mut text = URLS.to_owned();
+    text.push_str(
+        "
+URLs of history (--history):
+  file:DIR                               in this process; ?durability=always
+  cql://user:password@host,host/keyspace ScyllaDB or Cassandra; cqls:// with TLS",
+    );
+    if !cfg!(feature = "cql") {
+        text.push_str("\n                                         not in this binary: cargo build --release --features cql");
+    }
+    text.push_str("\n  none                                   no history");
+    text
+}
+
+/// Help below the flags of a command that takes hot state.
 pub(crate) const URLS: &str = "\
 Store URLs (--hot):
   embedded                               in this process; durable with --data DIR
@@ -23,10 +39,6 @@ Options of a URL, after ? and separated by &:
   ca=/path/ca.pem    trusts this authority instead of the public ones; needs TLS
   prefix=eu:         a text in front of every key
   durability=always  of file:DIR: like --durability
-URLs of history (--history):
-  file:DIR                               in this process; ?durability=always
-  cql://user:password@host,host/keyspace ScyllaDB or Cassandra; cqls:// with TLS
-  none                                   no history
 Example: --hot 'rediss://game:secret@cache.example:6379/0?wait=1&ca=/etc/ca.pem'";
 
 /// Which store a command works on.

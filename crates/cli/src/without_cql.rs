@@ -13,9 +13,7 @@ pub(crate) type LiveArguments = CqlArguments;
 
 /// The error of every command that needs the feature.
 pub(crate) fn print_script(_: &CqlArguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!(
-        "this binary was built without ScyllaDB and Cassandra; build it with: cargo build --release --features cql"
-    )
+    anyhow::bail!(crate::WITHOUT_CQL)
 }
 
 pub(crate) use print_script as diff;

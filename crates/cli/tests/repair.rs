@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 fn emberkeep(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_emberkeep"));
-    command.args(arguments).env_remove("EMBERKEEP_HOT").env_remove("EMBERKEEP_DATA").stdin(Stdio::null());
+    command.args(arguments).env_remove("EMBERKEEP_HOT").env_remove("EMBERKEEP_DATA").env_remove("EMBERKEEP_HISTORY").stdin(Stdio::null());
     command.output().expect("the binary starts")
 }
 
@@ -34,8 +34,24 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_folder_that_does_not_exist_is_named() {
     let refused = emberkeep(&["repair", "--data", "/nonexistent/data"]);
-    let expected = "cannot read /nonexistent/data, expected the folder that `serve --data` was given";
+    let expected =
+        "/nonexistent/data has no folder appendonlydir, expected the folder that `serve --data` was given";
     assert!(!refused.status.success() && said(&refused).contains(expected), "{}", said(&refused));
+}
+
+#[test]
+fn history_beside_another_store_is_repaired_by_itself() {
+    let scratch = emberkeep_testkit::scratch();
+    let missing = format!("file:{}", scratch.join("missing").display());
+    let refused = emberkeep(&["repair", "--history", &missing]);
+    assert!(!refused.status.success() && said(&refused).contains("there is no folder"), "{}", said(&refused));
+    assert!(!scratch.join("missing").exists(), "a repair makes no folder");
+    std::fs::create_dir(scratch.join("history")).expect("a folder");
+    let repaired = emberkeep(&["repair", "--history", &format!("file:{}", scratch.join("history").display())]);
+    assert!(repaired.status.success(), "{}", said(&repaired));
+    assert_eq!(said(&repaired), "History is sound.\n");
+    let nothing = emberkeep(&["repair"]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
 }
 
 #[test]

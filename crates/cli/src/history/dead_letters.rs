@@ -11,7 +11,7 @@ use emberkeep::history::DeadLetter;
 use std::process::ExitCode;
 
 #[derive(clap::Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct DeadLettersArguments {
     #[command(flatten)]
     stores: Stores,
     /// Only of this log, as `history lag` names it
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 }
 
 /// Lists dead letters, or prints one.
-pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: &DeadLettersArguments) -> anyhow::Result<ExitCode> {
     let opened = arguments.stores.open().await?;
     let outcome = match arguments.show {
         Some(sequence) => show(&opened, arguments, sequence).await,
@@ -51,7 +51,7 @@ fn logs(opened: &Opened, asked: Option<&str>) -> anyhow::Result<Vec<String>> {
     }
 }
 
-async fn list(opened: &Opened, arguments: &Arguments) -> anyhow::Result<String> {
+async fn list(opened: &Opened, arguments: &DeadLettersArguments) -> anyhow::Result<String> {
     let (now, mut page) = (opened.history.store().now(), String::new());
     for log in logs(opened, arguments.log.as_deref())? {
         let query = opened.history.range(DeadLetter::partition(log.clone()));
@@ -74,7 +74,7 @@ async fn list(opened: &Opened, arguments: &Arguments) -> anyhow::Result<String> 
 }
 
 /// One sequence may have several: a log that was set back gives its sequences again.
-async fn show(opened: &Opened, arguments: &Arguments, sequence: i64) -> anyhow::Result<String> {
+async fn show(opened: &Opened, arguments: &DeadLettersArguments, sequence: i64) -> anyhow::Result<String> {
     let mut shown = String::new();
     for log in logs(opened, arguments.log.as_deref())? {
         let query = opened.history.range(DeadLetter::partition(log.clone())).equal(sequence);

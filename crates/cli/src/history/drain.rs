@@ -10,13 +10,13 @@ use tokio::time::{MissedTickBehavior, interval};
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(clap::Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct DrainArguments {
     #[command(flatten)]
     stores: Stores,
 }
 
 /// Drains all logs. An interrupt ends it between two entries: nothing is lost or doubled.
-pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: &DrainArguments) -> anyhow::Result<ExitCode> {
     let opened = arguments.stores.open().await?;
     let outcome = tokio::select! {
         outcome = opened.consumers.drain_once() => Some(outcome),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(clap::Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct LagArguments {
     #[command(flatten)]
     stores: Stores,
     /// The exit code is 1 if an entry has waited longer: 30s, 5m, 1h
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints what waits in each log. Nothing is changed.
-pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: &LagArguments) -> anyhow::Result<ExitCode> {
     let opened = arguments.stores.open().await?;
     let mut logs = Vec::new();
     for consumer in opened.consumers.iter() {

@@ -17,14 +17,14 @@ use std::process::ExitCode;
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// How many entries of each log are not in history yet, and how old the oldest is
-    #[command(after_help = crate::store::URLS)]
-    Lag(lag::Arguments),
+    #[command(after_help = crate::store::urls_with_history())]
+    Lag(lag::LagArguments),
     /// Delivers what is in the logs now; the exit code is 1 if something is left
-    #[command(after_help = crate::store::URLS)]
-    Drain(drain::Arguments),
+    #[command(after_help = crate::store::urls_with_history())]
+    Drain(drain::DrainArguments),
     /// Entries that could not be stored as what they are, with the reason
-    #[command(after_help = crate::store::URLS)]
-    DeadLetters(dead_letters::Arguments),
+    #[command(after_help = crate::store::urls_with_history())]
+    DeadLetters(dead_letters::DeadLettersArguments),
 }
 
 /// Both stores, as `serve` takes them.

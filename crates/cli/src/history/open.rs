@@ -1,8 +1,9 @@
 //! Opening history for the binary: where it is by default, and a cluster that cannot be reached yet.
 
 use crate::store::StoreArguments;
-use anyhow::Context;
-use emberkeep::HistoryUrl;
+use crate::WITHOUT_CQL;
+use anyhow::{Context, bail};
+use emberkeep::{HistoryUrl, OpenError};
 use emberkeep::history::{Deferred, History};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +22,10 @@ pub(crate) fn parse(text: Option<&str>, hot: &StoreArguments) -> anyhow::Result<
     match text {
         Some(NONE) => Ok(None),
         Some(text) => {
-            let url =
-                HistoryUrl::parse(text).context("cannot use --history, expected a URL of history or none")?;
+            let url = match HistoryUrl::parse(text) {
+                Err(OpenError::WithoutFeature { .. }) => bail!(WITHOUT_CQL),
+                parsed => parsed.context("cannot use --history, expected a URL of history or none")?,
+            };
             Ok(Some(url))
         }
         None => Ok(hot.folder().map(|folder| HistoryUrl::folder(folder_of(&folder)))),

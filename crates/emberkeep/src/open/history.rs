@@ -8,7 +8,7 @@ use emberkeep_history::{Embedded, History, HistorySchema, Pending};
 #[cfg(feature = "cql")]
 use emberkeep_history_cql::{ConnectError, CqlOptions, CqlStore, CqlUrl};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -84,6 +84,15 @@ impl HistoryUrl {
     /// History in a folder, with the default options.
     pub fn folder(path: impl Into<PathBuf>) -> HistoryUrl {
         HistoryUrl(Target::Folder(path.into(), Box::default()))
+    }
+
+    /// The folder of a store inside this process. `None` for a cluster.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Target::Folder(folder, _) => Some(folder),
+            #[cfg(feature = "cql")]
+            Target::Cql(..) => None,
+        }
     }
 
     /// Whether the store is inside this process: its folder belongs to one process.

@@ -182,7 +182,7 @@ fn boot_id() -> Uuid {
 /// What to do about damage.
 pub(super) const REMEDY: &str = "restore the folder from a copy, or move it away: a new one begins empty, and events that still wait in their logs reach it";
 /// What to do about missing batches: the rest of the store is sound.
-const REMEDY_OF_LOSS: &str = "restore the folder from a copy, or go on with what is left: `emberkeep repair --data DIR`, or `accept_loss` of `Options`";
+const REMEDY_OF_LOSS: &str = "restore the folder from a copy, or go on with what is left: `emberkeep repair --history file:DIR`, or `accept_loss` of `Options`";
 
 /// Batches are missing, or it cannot be shown that none is.
 pub(super) fn lost(place: &Path, problem: String) -> Error {
