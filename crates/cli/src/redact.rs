@@ -1,6 +1,6 @@
 //! Texts that may hold a password, as they may be shown.
 
-/// Options of a store's URL whose values may be read by everybody.
+/// Options of a store's URL whose values are not secret.
 const HARMLESS: [&str; 9] =
     ["prefix", "wait", "ca", "durability", "dc", "consistency", "serial", "layout", "timeout"];
 

@@ -48,7 +48,10 @@ fn history_folder(arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
     match url.path() {
         Some(folder) if folder.is_dir() => Ok(Some(folder.to_owned())),
         Some(folder) => {
-            bail!("there is no folder {}, expected the one that `serve --history` was given", folder.display())
+            bail!(
+                "there is no folder {}, expected the one that `serve --history` was given",
+                folder.display()
+            )
         }
         // A cluster is repaired by its own tools.
         None if arguments.data.is_some() => Ok(None),
@@ -61,8 +64,8 @@ fn repair_journal(folder: &Path, yes: bool, out: &mut impl Write) -> anyhow::Res
         let folder = folder.display();
         bail!("{folder} has no folder {JOURNAL_FOLDER}, expected the folder that `serve --data` was given");
     }
-    let found =
-        Journal::examine(folder).with_context(|| format!("cannot read the journal of {}", folder.display()))?;
+    let found = Journal::examine(folder)
+        .with_context(|| format!("cannot read the journal of {}", folder.display()))?;
     if let Some(damage) = &found.damage {
         writeln!(out, "{damage}")?;
         writeln!(

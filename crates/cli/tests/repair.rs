@@ -6,7 +6,12 @@ use std::process::{Command, Output, Stdio};
 
 fn emberkeep(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_emberkeep"));
-    command.args(arguments).env_remove("EMBERKEEP_HOT").env_remove("EMBERKEEP_DATA").env_remove("EMBERKEEP_HISTORY").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_remove("EMBERKEEP_HOT")
+        .env_remove("EMBERKEEP_DATA")
+        .env_remove("EMBERKEEP_HISTORY")
+        .stdin(Stdio::null());
     command.output().expect("the binary starts")
 }
 
@@ -47,7 +52,8 @@ fn history_beside_another_store_is_repaired_by_itself() {
     assert!(!refused.status.success() && said(&refused).contains("there is no folder"), "{}", said(&refused));
     assert!(!scratch.join("missing").exists(), "a repair makes no folder");
     std::fs::create_dir(scratch.join("history")).expect("a folder");
-    let repaired = emberkeep(&["repair", "--history", &format!("file:{}", scratch.join("history").display())]);
+    let repaired =
+        emberkeep(&["repair", "--history", &format!("file:{}", scratch.join("history").display())]);
     assert!(repaired.status.success(), "{}", said(&repaired));
     assert_eq!(said(&repaired), "History is sound.\n");
     let nothing = emberkeep(&["repair"]);

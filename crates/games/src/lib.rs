@@ -1,7 +1,7 @@
 //! Games built only on the public API of the other crates.
 //!
-//! **Responsible for**: one folder per game, all of the same shape: `schema` (key families), `model` (stored
-//! types), `rules` (pure functions), `service` (operations, each an atomic transaction).
+//! **Responsible for**: one folder per game: `schema` (key families), `model` (stored types), `rules` (pure functions, where a
+//! game has any), `service` (operations, each an atomic transaction), `archive` (operations on history).
 //!
 //! **Not responsible for**: engines and protocols. Games do not depend on each other; what two of them share
 //! is in [`world`].

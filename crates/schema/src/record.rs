@@ -146,7 +146,7 @@ macro_rules! record {
                         ::core::result::Result::Ok(Self::named(name))
                     }
 
-                    /// Everybody else.
+                    /// Any other name.
                     fn visit_enum<A: de::EnumAccess<'de>>(
                         self,
                         name: A,

@@ -39,7 +39,7 @@ pub enum ValueError {
     /// NaN or an infinity, which no family stores.
     #[error("not a finite number; NaN and infinities are not stored")]
     NotFinite,
-    /// A value that has no JSON form, such as a map whose keys are no texts.
+    /// A value that has no JSON form, such as a map whose keys are not texts.
     #[error("cannot be written as JSON: {problem}")]
     NotJson {
         /// What was wrong.

@@ -91,7 +91,7 @@ impl Player {
         if hit.killed { self.killed(target).await } else { Ok(()) }
     }
 
-    /// Buries who was killed, and brings another one to life where it died.
+    /// Removes a killed monster, and spawns another one where it died.
     async fn killed(&mut self, target: Target) -> anyhow::Result<()> {
         let tenant = target.ground.tenant;
         self.actor.count(Count::Kills, 1);

@@ -27,7 +27,7 @@ pub fn free_port_with_bus() -> u16 {
     draw(|port| is_free(port) && is_free(port + BUS_OFFSET))
 }
 
-/// A port that nobody listens on at any of these addresses.
+/// A port that is free at all of these addresses.
 pub(crate) fn free_port_on(addresses: &[String]) -> u16 {
     draw(|port| addresses.iter().all(|address| TcpListener::bind((address.as_str(), port)).is_ok()))
 }

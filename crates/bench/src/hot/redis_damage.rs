@@ -48,7 +48,7 @@ pub(crate) fn some_keys_processes(bench: &mut Bench, name: &'static str) -> Resu
     compare(bench, name, Shape { keys: 64, processes: 4, tasks: 16, entries: 0 }, Goal::RatioAtLeast(1.3))
 }
 
-/// Hardly anybody meets.
+/// Callers hardly ever hit the same monster.
 pub(crate) fn many_keys(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     compare(bench, name, Shape { keys: 1_000, processes: 1, tasks: 64, entries: 0 }, Goal::RatioAtLeast(1.2))
 }

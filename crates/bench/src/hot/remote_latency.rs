@@ -1,5 +1,5 @@
 //! A process far from Redis (one millisecond more) beside a near one, all on one monster. A transaction of the far one has
-//! to be of the moment when it arrives, or it is stale; the turn is what keeps it from starving.
+//! to be of the moment when it arrives, or it is stale; the fairness lease keeps it from starving.
 
 use super::redis_damage::{check, rate};
 use crate::measure::Samples;

@@ -1,4 +1,4 @@
-//! Votes in many rooms: from the vote to the moment in which everybody in the room knows how it ended.
+//! Votes in many rooms: from the vote to the moment in which every client of the room knows how it ended.
 //!
 //! Open loop: every room votes at its own moment of every second, whether or not the server is ready, and a latency counts
 //! from that moment. Every client must hear of every vote's end; the master of every vote, each player that its own counts.

@@ -85,7 +85,7 @@ pub(crate) struct Tally {
     pub(crate) max_us: u64,
     /// What a hit cost this process on a core, whatever else the machine did; 0 where the system does not tell.
     pub(crate) core_us: f64,
-    /// Runs of bodies that were repeated, commits, and waits for a turn (ours only).
+    /// Runs of bodies that were repeated, commits, and waits for a fairness lease (ours only).
     pub(crate) conflicts: u64,
     pub(crate) commits: u64,
     pub(crate) lease_waits: u64,

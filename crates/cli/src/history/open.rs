@@ -1,10 +1,10 @@
 //! Opening history for the binary: where it is by default, and a cluster that cannot be reached yet.
 
-use crate::store::StoreArguments;
 use crate::WITHOUT_CQL;
+use crate::store::StoreArguments;
 use anyhow::{Context, bail};
-use emberkeep::{HistoryUrl, OpenError};
 use emberkeep::history::{Deferred, History};
+use emberkeep::{HistoryUrl, OpenError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;

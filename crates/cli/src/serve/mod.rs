@@ -57,7 +57,7 @@ fn bound_connections(settings: &mut settings::Settings) {
 }
 
 /// Life is for a store of its own on this machine: its players would play with the things of others, and its room's key
-/// is shown to everybody.
+/// is shown to every client.
 fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
     if !settings.store.is_in_process() {
         bail!(

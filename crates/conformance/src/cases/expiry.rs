@@ -66,7 +66,7 @@ pub async fn deadlines_of_absent_keys(context: &Context) {
     .await;
 }
 
-/// Before its deadline a key is there, after it it is gone, for every read and without anybody's sweep.
+/// Before its deadline a key is there, after it it is gone, for every read and without a sweep.
 pub async fn a_key_ends_at_its_deadline(context: &Context) {
     let at = context.now().await + SOON_MS;
     let key = context.fresh();

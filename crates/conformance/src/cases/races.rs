@@ -85,7 +85,7 @@ pub async fn claims(context: &Context) {
     assert!(winners.await.iter().all(|won| *won == 1));
 }
 
-/// Everybody hits; who brings the hit points to exactly 0 has the kill. Each has one hit more than needed.
+/// All callers hit; the one that brings the hit points to exactly 0 has the kill. Each has one hit more than needed.
 pub async fn last_hits(context: &Context) {
     let prizes = prizes(context);
     for piece in prizes.chunks(500) {

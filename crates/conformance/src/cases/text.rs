@@ -9,7 +9,7 @@ use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, KindFound, Read, Reply, Write};
 use emberkeep_hot::{Error, Result};
 
-/// What was set is what is got, by everybody.
+/// What was set is what every reader gets.
 pub async fn get_and_set(context: &Context) {
     let answers = [(Read::Get, blob("two")), (Read::Exists, int(1)), (Read::ExpireTime, int(-1))];
     replay(context, &[set("one"), set("two")], &answers).await;

@@ -162,7 +162,7 @@ pub async fn a_swallowed_refusal_of_a_write(context: &Context) {
 }
 
 /// A body whose key an external client changes in every run never settles: `Conflict` by its deadline,
-/// nothing written. Where locks keep everybody out, the same body commits in its first run instead.
+/// nothing written. Where locks keep others out, the same body commits in its first run instead.
 pub async fn a_body_that_never_settles(context: &Context) {
     let (key, shadow) = (context.fresh(), context.fresh());
     context.put(&key, set("0")).await;

@@ -251,7 +251,7 @@ pub(super) fn open_keyspace(database: &Database, name: &str) -> Result<Keyspace>
     database.keyspace(name, options).map_err(|error| super::store_error(name, &error))
 }
 
-/// Opens or creates a keyspace of lookup entries: only ranges of it are read, so filters would be built in vain, and
+/// Opens or creates a keyspace of lookup entries: only ranges of it are read, so filters would never be used, and
 /// its keys come in any order, so that merging its files is most of the work.
 fn open_lookups(database: &Database, name: &str) -> Result<Keyspace> {
     let merging = Leveled::default().with_l0_threshold(STORE_LOOKUPS_UNMERGED_FILES);

@@ -54,7 +54,7 @@ impl PubSub {
         self.subscriptions.load(Ordering::SeqCst) == 0
     }
 
-    /// Hands a message to everybody who listens; answers how many did.
+    /// Hands a message to all subscribers; returns how many there are.
     pub(super) fn publish(&self, channel: &Bytes, payload: &Bytes) -> usize {
         if self.is_idle() {
             return 0;

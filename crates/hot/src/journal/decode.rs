@@ -13,7 +13,7 @@ pub(super) type Args<'a> = SmallVec<[&'a [u8]; 8]>;
 /// Takes what is read from the journal.
 pub(super) type Apply<'a> = &'a mut dyn FnMut(RawKey, Write) -> Result<()>;
 
-/// Why bytes are no command.
+/// Why bytes are not a command.
 #[derive(Debug)]
 pub(super) enum CommandError {
     /// They end too early; more might help.

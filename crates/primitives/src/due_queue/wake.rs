@@ -1,7 +1,7 @@
 //! Wakes the drivers of this process when an earlier deadline is set.
 //!
 //! A driver registers the name of its queue while it runs, with the time until which it sleeps. Two stores of
-//! one process that use the same name only wake each other in vain.
+//! one process that use the same name wake each other without need, and no more.
 
 use emberkeep_hot::command::RawKey;
 use std::cell::RefCell;

@@ -3,7 +3,7 @@
 //! Such a server is for its own machine, but a browser there runs pages of other sites. A page can point its
 //! own host name at this machine and is then same-origin (DNS rebinding): `Host` must name this machine. A
 //! browser sends simple requests to any server and only hides the answer (CSRF): `Origin` must be our own or
-//! configured. A proxy on this machine would open the server to everybody: requests with a proxy's headers
+//! configured. A proxy on this machine would open the server to all its clients: requests with a proxy's headers
 //! are refused. Programs send no `Origin`.
 
 use super::cors::AllowedOrigins;

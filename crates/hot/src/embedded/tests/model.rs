@@ -281,7 +281,7 @@ proptest! {
         prop_assert_eq!(bytes == 0, engine.is_empty());
     }
 
-    /// A body that reads after its writes sees what everybody sees after the commit.
+    /// A body that reads after its writes sees what every reader sees after the commit.
     #[test]
     fn what_a_body_reads_is_what_is_there_after_the_commit(
         before in prop::collection::vec((any_key(), any_write()), 0..8),
