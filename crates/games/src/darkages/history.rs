@@ -36,31 +36,31 @@ table! {
     /// All combat interactions, for analytics and replays.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CombatEvent = "combat_events" {
-        /// When it happened.
+        /// When the hit landed, by the clock of the server that computed it.
         pub timestamp: Timestamp,
-        /// Its id; a replay has the same.
+        /// UUID of version 7. A replay of the hit has the same, so it overwrites itself.
         pub event_id: Uuid,
-        /// The attacker.
+        /// Player id of the attacker, or the id of a creature of the game.
         pub attacker_id: i64,
-        /// The target.
+        /// Player id of the target, or the id of a creature of the game.
         pub target_id: i64,
-        /// Health taken.
+        /// Health that the hit took: never more than the target had. 0 if it missed.
         pub damage: i32,
-        /// How it landed.
+        /// How it landed: normal, critical, blocked or missed.
         pub hit_type: HitType,
-        /// The ability, if one was used.
+        /// The ability that was used; absent for a plain attack.
         pub ability_name: Option<String>,
-        /// The zone.
+        /// Zone of the target.
         pub zone_id: i32,
-        /// Position in the zone.
+        /// Position of the target: to the east.
         pub position_x: f64,
-        /// See `position_x`.
+        /// Position of the target: up.
         pub position_y: f64,
-        /// See `position_x`.
+        /// Position of the target: to the north.
         pub position_z: f64,
         /// The server that computed the hit.
         pub server_instance: String,
-        /// Its shard.
+        /// Shard of that server.
         pub shard_id: i32,
     }
     partition: (day_bucket = day(timestamp)),
@@ -81,19 +81,19 @@ table! {
     /// The kill feed: hits that killed.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Kill = "ember_kills" {
-        /// When it happened.
+        /// When the last hit landed.
         pub timestamp: Timestamp,
-        /// The id of the combat event.
+        /// The id of the combat event that killed.
         pub event_id: Uuid,
-        /// The attacker.
+        /// Player id of the killer, or the id of a creature of the game.
         pub attacker_id: i64,
-        /// The target, which died.
+        /// Player id of the player who died.
         pub target_id: i64,
         /// Health taken by the last hit.
         pub damage: i32,
-        /// The ability, if one was used.
+        /// The ability of the last hit; absent for a plain attack.
         pub ability_name: Option<String>,
-        /// The zone.
+        /// Zone in which the target died.
         pub zone_id: i32,
         /// The server that computed the hit.
         pub server_instance: String,
@@ -113,19 +113,19 @@ totals! {
     pub struct PlayerStats = "player_stats" by "ember_stats_by_source" {
         key: player_id: i64,
         sums: {
-            /// Kills.
+            /// Players killed.
             total_kills,
-            /// Deaths.
+            /// How often the player died.
             total_deaths,
             /// Kills by others that the player helped with.
             total_assists,
-            /// Damage dealt.
+            /// Health taken from others.
             total_damage_dealt,
-            /// Damage taken.
+            /// Health lost to hits.
             total_damage_taken,
-            /// Damage blocked.
+            /// Health that blocking saved.
             total_damage_blocked,
-            /// Healing done.
+            /// Health given to players.
             total_healing_done,
             /// Recorded in milliseconds, read in whole minutes.
             total_playtime_minutes per 60_000,
@@ -142,29 +142,29 @@ table! {
     /// Completed play sessions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerSession = "player_sessions" {
-        /// The player.
+        /// The player, not the entity that it played.
         pub player_id: i64,
         /// When it began. No two sessions of a player begin in the same millisecond.
         pub session_start: Timestamp,
-        /// When it ended.
+        /// When it ended: the logout, or the last known activity of a session that expired.
         pub session_end: Timestamp,
-        /// The last zone.
+        /// The zone in which it ended; 0 = none.
         pub zone_id: i32,
-        /// Kills.
+        /// Players killed.
         pub kills: i32,
-        /// Deaths.
+        /// How often the player died.
         pub deaths: i32,
-        /// Damage dealt.
+        /// Health taken from others.
         pub damage_dealt: i64,
-        /// Damage taken.
+        /// Health lost to hits.
         pub damage_taken: i64,
-        /// Whole minutes.
+        /// Whole minutes from start to end.
         pub playtime_minutes: i32,
-        /// The client's version.
+        /// The version that the client sent at login; empty if it sent none.
         pub client_version: String,
         /// The server of the last zone.
         pub server_instance: String,
-        /// Its id.
+        /// UUID of version 7, drawn at login.
         pub session_id: Uuid,
     }
     partition: (player_id),
@@ -179,15 +179,15 @@ table! {
     /// Daily leaderboards: a projection of the boards in hot state.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DailyScore = "leaderboard_daily" {
-        /// What is counted.
+        /// What is counted: kills, damage, wins or playtime.
         pub category: BoardCategory,
         /// The UTC day.
         pub day: Day,
-        /// The player.
+        /// The player, who stands once in a board.
         pub player_id: i64,
         /// The player's name when it scored.
         pub player_name: String,
-        /// The score.
+        /// Kills, health, wins or minutes of that day.
         pub score: i64,
     }
     partition: (category, day),
@@ -201,7 +201,7 @@ table! {
     /// All-time leaderboards: the best 100 of each, a projection of the boards in hot state.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AllTimeBoard = "leaderboard_alltime" {
-        /// What is counted.
+        /// What is counted: kills, damage, wins or playtime.
         pub category: BoardCategory,
         /// Player, name and score, the best first.
         pub entries: Vec<(i64, String, i64)>,
@@ -217,29 +217,29 @@ table! {
     /// Persistent player data.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerProfile = "player_profiles" {
-        /// The player.
+        /// The player. The id never changes.
         pub player_id: i64,
-        /// The name.
+        /// The name as the player wrote it. Unique by its folded form in `ember_profile_claims`.
         pub username: String,
-        /// The address.
+        /// The e-mail address. Unique like the name.
         pub email: String,
         /// When the account was made.
         pub created_at: Timestamp,
-        /// The last login.
+        /// The last login; absent before the first.
         pub last_login: Option<Timestamp>,
-        /// The level.
+        /// Level, from 1.
         pub level: i32,
-        /// Experience.
+        /// Points of experience, 0 or more.
         pub experience: i64,
-        /// Whole minutes.
+        /// Whole minutes, as the game sets them.
         pub total_playtime_minutes: i64,
-        /// The class.
+        /// The game's number of a class; absent = none chosen.
         pub preferred_class: Option<i8>,
         /// Settings as JSON, as the client wrote them.
         pub settings: Option<Vec<u8>>,
-        /// Whether the player is banned.
+        /// Whether a ban was set. One that has expired counts as none.
         pub is_banned: bool,
-        /// Why.
+        /// Why; absent without a ban.
         pub ban_reason: Option<String>,
         /// When the ban ends; absent = never.
         pub ban_expires: Option<Timestamp>,
@@ -268,11 +268,11 @@ table! {
     /// Who has a name or an e-mail address. It alone decides that they are unique.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ProfileClaim = "ember_profile_claims" {
-        /// A name or an address.
+        /// Whether the text is a name or an address.
         pub kind: ClaimKind,
         /// Its folded text: texts that differ in case only are one.
         pub folded: String,
-        /// The player.
+        /// The player who has it.
         pub player_id: i64,
         /// Tells this claim from others of the same player.
         pub token: Uuid,
@@ -294,11 +294,11 @@ table! {
     /// What each reporter saw of a zone in an hour. Merged, they are the row of `zone_metrics`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ZoneReport = "ember_zone_reports" {
-        /// The zone.
+        /// The zone that was measured.
         pub zone_id: i32,
-        /// The beginning of the hour.
+        /// The beginning of the hour, UTC.
         pub hour_bucket: Timestamp,
-        /// The server.
+        /// The server that reports.
         pub server_instance: String,
         /// A number that the server draws when it starts: it counts from zero again then.
         pub incarnation: Uuid,
@@ -316,13 +316,13 @@ table! {
         pub tick_time_ms_max: f32,
         /// The lengths of ticks as a sketch.
         pub tick_time_sketch: Vec<u8>,
-        /// Packets sent.
+        /// Packets sent in the hour.
         pub packets_sent: i64,
-        /// Packets received.
+        /// Packets received in the hour.
         pub packets_received: i64,
-        /// Bytes sent.
+        /// Bytes sent in the hour.
         pub bytes_sent: i64,
-        /// Bytes received.
+        /// Bytes received in the hour.
         pub bytes_received: i64,
     }
     partition: (zone_id, hour_bucket),
@@ -337,9 +337,9 @@ table! {
     /// Performance of zone servers by hour.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ZoneMetrics = "zone_metrics" {
-        /// The zone.
+        /// The zone that was measured.
         pub zone_id: i32,
-        /// The beginning of the hour.
+        /// The beginning of the hour, UTC.
         pub hour_bucket: Timestamp,
         /// Players, on average.
         pub avg_player_count: i32,
@@ -353,13 +353,13 @@ table! {
         pub max_tick_time_ms: f32,
         /// Length of a tick that 99 of 100 stay below.
         pub p99_tick_time_ms: f32,
-        /// Packets sent.
+        /// Packets sent by all its servers.
         pub total_packets_sent: i64,
-        /// Packets received.
+        /// Packets received by all its servers.
         pub total_packets_received: i64,
-        /// Bytes sent.
+        /// Bytes sent by all its servers.
         pub total_bytes_sent: i64,
-        /// Bytes received.
+        /// Bytes received by all its servers.
         pub total_bytes_received: i64,
         /// The server with most samples.
         pub server_instance: String,
@@ -376,19 +376,19 @@ table! {
     /// Security and compliance log.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AuditEntry = "audit_log" {
-        /// When it happened.
+        /// When it happened, by the clock of hot state.
         pub timestamp: Timestamp,
-        /// Its id; a replay has the same.
+        /// UUID of version 7. A replay has the same, so it overwrites itself.
         pub event_id: Uuid,
-        /// What it is about.
+        /// What it is about: login, logout, kick, ban or suspicious.
         pub event_type: AuditEvent,
-        /// The player.
+        /// The player that it is about.
         pub player_id: i64,
         /// The player's address, if known.
         pub player_ip: Option<IpAddr>,
-        /// Details as JSON.
+        /// JSON with what the type needs, such as a reason; absent if nothing is to be said.
         pub details: Option<Vec<u8>>,
-        /// How serious it is.
+        /// info, warning or critical.
         pub severity: Severity,
     }
     partition: (day_bucket = day(timestamp)),
