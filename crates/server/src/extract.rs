@@ -188,11 +188,67 @@ fn read_error(error: &(dyn Error + 'static)) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "body_broke_off", format!("the body broke off: {error}"))
 }
 
+/// What serde says about a value, without the names of Rust's types.
+fn in_words_of_json(problem: &str) -> String {
+    const TYPES: [(&str, &str); 10] = [
+        ("u8", "an integer from 0 to 255"),
+        ("u16", "an integer from 0 to 65535"),
+        ("u32", "an integer from 0 to 4294967295"),
+        ("u64", "an integer, 0 or more"),
+        ("usize", "an integer, 0 or more"),
+        ("i8", "an integer from -128 to 127"),
+        ("i16", "an integer from -32768 to 32767"),
+        ("i32", "an integer from -2147483648 to 2147483647"),
+        ("i64", "an integer"),
+        ("f64", "a number"),
+    ];
+    let Some((before, rest)) = problem.split_once("expected ") else { return problem.to_owned() };
+    let end = |text: &str| text.find([' ', ',']).unwrap_or(text.len());
+    if let Some(named) = rest.strip_prefix("struct ") {
+        return format!("{before}expected an object{}", &named[end(named)..]);
+    }
+    let (name, after) = rest.split_at(end(rest));
+    let plain = TYPES.iter().find(|(known, _)| *known == name).map_or(name, |(_, plain)| plain);
+    format!("{before}expected {plain}{after}")
+}
+
 fn json_error(error: serde_json::Error) -> ApiError {
     match error.classify() {
-        Category::Data => ApiError::invalid(format!("the body does not fit this route: {error}")),
+        Category::Data => {
+            let problem = in_words_of_json(&error.to_string());
+            ApiError::invalid(format!("the body does not fit this route: {problem}"))
+        }
         _ => {
             ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not JSON: {error}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_bodies_name_no_type_of_rust() {
+        #[derive(serde::Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Body {
+            amount: u32,
+        }
+        for (body, expected) in [
+            (
+                r#"{"amount": "x"}"#,
+                "invalid type: string \"x\", expected an integer from 0 to 4294967295 at line 1 column 14",
+            ),
+            (
+                r#"{"amount": -1}"#,
+                "invalid value: integer `-1`, expected an integer from 0 to 4294967295 at line 1 column 13",
+            ),
+            ("{}", "missing field `amount` at line 1 column 2"),
+            ("7", "invalid type: integer `7`, expected an object at line 1 column 1"),
+        ] {
+            let error = serde_json::from_str::<Body>(body).unwrap_err();
+            assert_eq!(in_words_of_json(&error.to_string()), expected);
         }
     }
 }

@@ -60,12 +60,12 @@ impl EffectRequest {
         self.check_statuses()?;
         let limit = EFFECT_DURATION_MAX;
         if self.duration.as_millis() == 0 || self.duration > limit {
-            let problem = format!("{:?}, expected 1 ms to {limit:?}", self.duration);
+            let problem = format!("{} ms, expected 1 to {} ms", self.duration.as_millis(), limit.as_millis());
             return Err(Error::invalid("duration", problem));
         }
         let ticks = self.tick_interval;
         if ticks > limit || (!ticks.is_zero() && ticks.as_millis() == 0) {
-            let problem = format!("{ticks:?}, expected none or 1 ms to {limit:?}");
+            let problem = format!("{} ms, expected none or 1 to {} ms", ticks.as_millis(), limit.as_millis());
             return Err(Error::invalid("tick interval", problem));
         }
         Ok(())
