@@ -32,6 +32,19 @@ on_every_engine!(mod darkages = darkages_cases {
     thousands_of_positions_are_set_at_once,
     positions_that_are_not_numbers_are_refused,
     fights_are_in_history_once,
+    a_hand_off_within_a_shard_is_one_transaction,
+    a_hand_off_between_shards_is_accepted_once,
+    of_64_logins_into_different_shards_one_session_is_left,
+    a_login_in_another_shard_ends_the_first_session,
+    players_of_different_shards_do_not_fight,
+    a_logout_on_the_way_ends_the_session_once,
+    a_refused_arrival_goes_back,
+    a_departure_that_was_only_announced_is_undone,
+    a_session_that_the_directory_does_not_know_is_closed,
+    a_lost_entry_is_restored_from_the_session,
+    a_session_of_another_program_gets_an_entry,
+    players_of_many_zones_are_handed_off_at_once,
+    an_arrival_that_cannot_be_read_is_left_alone,
 });
 
 #[test]

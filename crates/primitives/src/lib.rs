@@ -8,6 +8,7 @@
 pub mod ballot;
 pub mod claim;
 pub mod cooldown;
+pub mod directory;
 pub mod due_queue;
 mod encode;
 pub mod expiring_group;
@@ -26,6 +27,7 @@ pub mod ttl;
 pub use ballot::Ballot;
 pub use claim::Claims;
 pub use cooldown::Cooldowns;
+pub use directory::Directory;
 pub use due_queue::DueQueue;
 pub use expiring_group::ExpiringGroup;
 pub use id_pool::{IdPool, RestingPool};

@@ -1,6 +1,6 @@
 //! Errors of DarkAges' hot state, one variant per remedy.
 
-use super::model::EntityId;
+use super::model::{EntityId, ZoneId};
 use emberkeep_hot as hot;
 
 /// The result of an operation on hot state.
@@ -31,6 +31,40 @@ pub enum Error {
         entity: EntityId,
         /// Start of the session, in milliseconds since 1970.
         since: i64,
+    },
+    /// The player is on its way between two shards, or was so a moment ago.
+    #[error("entity {entity} is on its way to another shard; try again when it has arrived")]
+    InTransit {
+        /// The entity.
+        entity: EntityId,
+    },
+    /// No hand-off of the player to this zone waits: it was accepted by another server, went back, or ended.
+    #[error("entity {entity} did not arrive in zone {zone}, or is not there any more")]
+    NotArrived {
+        /// The entity.
+        entity: EntityId,
+        /// The zone.
+        zone: ZoneId,
+    },
+    /// Another login, logout or hand-off of the player came after the beginning of this one, and replaced it.
+    #[error("a later login or hand-off of entity {entity} replaced this one; read where it is")]
+    Replaced {
+        /// The entity.
+        entity: EntityId,
+    },
+    /// Two players, or a player and a zone, are of different shards: no transaction changes both.
+    #[error("{what} and entity {entity} are of different shards; hand one of them off first")]
+    OtherShard {
+        /// The entity.
+        entity: EntityId,
+        /// What it was to be changed together with.
+        what: String,
+    },
+    /// Too many players are on their way out of a shard. The player stays where it is.
+    #[error("too many players are on their way out of shard {shard}; try again")]
+    TooManyInTransit {
+        /// The shard.
+        shard: u16,
     },
     /// The target has no health left.
     #[error("entity {entity} is dead; give it health first")]

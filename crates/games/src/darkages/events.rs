@@ -8,7 +8,7 @@ use super::schema::{AUDIT_LOG, COMBAT_LOG, DRAINER, PLAYS_LOG, Shard};
 use emberkeep_history::outbox::{Consumer, DrainError};
 use emberkeep_history::{Batch, History, Rejection};
 use emberkeep_hot::{Scope, Tx};
-use emberkeep_schema::{Column, Name, Timestamp, Value, record};
+use emberkeep_schema::{Column, Name, Partition, Timestamp, Value, record};
 use std::net::IpAddr;
 use uuid::{Builder, Uuid};
 
@@ -45,7 +45,7 @@ record! {
 }
 
 /// An id that sorts by time (UUIDv7). A body that runs again draws another one; only the committed one counts.
-pub(super) fn event_id(tx: &mut Tx<'_, Shard>) -> Uuid {
+pub(super) fn event_id<P: Partition>(tx: &mut Tx<'_, P>) -> Uuid {
     let (now, random) = (tx.now().max(0) as u64, [tx.random(), tx.random()]);
     let mut bytes = [0; 10];
     bytes[..8].copy_from_slice(&random[0].to_be_bytes());

@@ -28,6 +28,15 @@ pub const STATUS_BYTES_MAX: usize = 32;
 pub const DETAILS_BYTES_MAX: usize = 4 * 1024;
 /// Highest health, and the most damage of one hit.
 pub const HEALTH_MAX: i32 = 1_000_000_000;
+/// Life of a directory entry since the sweep saw its session, and of what guards a shard against what comes late: longer than
+/// a session lives, also one that is on its way.
+pub const DIRECTORY_LIFE: Duration = Duration::from_secs(3 * 3_600);
+/// How often the sweep compares a session with the directory, if shards are partitions of their own.
+pub const DIRECTORY_CHECK_EVERY: Duration = Duration::from_secs(60);
+/// How long an arrival waits for a zone server to accept it; then it goes back.
+pub const ARRIVAL_WAIT: Duration = Duration::from_secs(30);
+/// Arrivals that one call lists.
+pub const ARRIVALS_MAX: usize = 1_000;
 /// Shards of a game: each has outboxes and a sweep.
 pub const SHARDS_MAX: usize = 256;
 /// Ranges of zones that shards are declared by.
@@ -39,4 +48,5 @@ pub const POSITIONS_PER_TRANSACTION: usize = 250;
 /// Positions of one call.
 pub const POSITIONS_MAX: usize = 50_000;
 
+const _: () = assert!(DIRECTORY_LIFE.as_secs() > 2 * SESSION_LIFE.as_secs());
 const _: () = assert!(POSITIONS_PER_TRANSACTION < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

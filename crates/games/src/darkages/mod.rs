@@ -13,6 +13,7 @@ pub mod events;
 pub mod history;
 pub mod limits;
 pub mod model;
+mod passage;
 mod schema;
 mod service;
 mod shards;
@@ -20,12 +21,14 @@ mod shards;
 pub use error::{Error, Result};
 pub use events::consumers;
 pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
+pub use passage::Passage;
 pub use schema::{
-    AUDIT_LOG, COMBAT_LOG, DRAINER, Entity, InZone, LAST_LOGIN, PLAY, PLAYER_ZONE, PLAYS_LOG, POSITION, RATE,
-    SESSION, SESSIONS_DUE, Shard, ZONE_PLAYERS, schema,
+    ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, DIRECTORY, DRAINER, Entity, HANDOFFS_DEAD,
+    HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY, PLAYER_ZONE, PLAYS_LOG,
+    POSITION, RATE, SESSION, SESSIONS_DUE, Shard, ZONE_ARRIVALS, ZONE_PLAYERS, schema,
 };
 pub use service::{
-    Damage, DamageRequest, DarkAges, Existing, Fighter, LoginRequest, Positioned, SessionChange,
-    SessionsClosed,
+    Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff, HandOffRequest, HandOffsSwept, LoginRequest,
+    Positioned, SessionChange, SessionsClosed,
 };
 pub use shards::Shards;

@@ -110,6 +110,8 @@ record! {
         pub server_instance: String => "server_instance" default,
         /// The client's address.
         pub ip: Option<IpAddr> => "ip" optional,
+        /// The number of the login or hand-off by which the player came here, if shards are partitions of their own.
+        pub number: i64 => "number" or 0,
     }
 }
 

@@ -6,14 +6,18 @@
 use super::archive::recorder::HitRecord;
 use super::events::{AuditRecord, PlayEnd};
 use super::limits::{
-    AUDIT_LOG_MAX, COMBAT_LOG_MAX, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX, POSITION_LIFE,
-    RATE_LIFE, SESSION_LIFE, ZONE_LIFE,
+    AUDIT_LOG_MAX, COMBAT_LOG_MAX, DIRECTORY_LIFE, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX,
+    POSITION_LIFE, RATE_LIFE, SESSION_LIFE, ZONE_LIFE,
 };
 use super::model::{EntityId, Play, PositionText, Session, ZoneId};
+use super::passage::Passage;
 use emberkeep_primitives::Indexed;
+use emberkeep_primitives::directory::DirectoryEntry;
 use emberkeep_primitives::lease::LeaseRecord;
+use emberkeep_primitives::mail::{DeadLetter, Envelope, OutboxState};
 use emberkeep_schema::{
-    Id, Json, Key, Log, Name, Number, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family, partition,
+    Id, Json, Key, List, Log, Name, Number, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family,
+    partition,
 };
 
 partition! {
@@ -93,6 +97,74 @@ family! {
 }
 
 family! {
+    /// Where an entity is, if shards are partitions of their own: the authority for who is logged in.
+    pub DIRECTORY = "ember:directory:{entity_id}" {
+        kind: Text<Json<DirectoryEntry>>, partition: Entity, parts: (),
+        ttl: refresh(DIRECTORY_LIFE), owner: "zone-server",
+    }
+}
+
+family! {
+    /// The highest number of an entity that a shard admitted: what carries a lower one comes too late.
+    pub ADMITTED = "ember:admitted:{entity_id}" {
+        kind: Text<Number<i64>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(DIRECTORY_LIFE), owner: "zone-server",
+    }
+}
+
+family! {
+    /// Players on their way to other shards.
+    pub HANDOFFS_OUT = "ember:handoffs:{shard}:out" {
+        kind: SortedSet<Envelope<Shard>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// The last letter of a shard, and how many wait.
+    pub HANDOFFS_STATE = "ember:handoffs:{shard}:state" {
+        kind: Text<Json<OutboxState>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// The last letter that came from a shard.
+    pub HANDOFFS_RECEIVED = "ember:handoffs:{shard}:from:{sender}" {
+        kind: Text<Number<i64>>, partition: Shard, parts: (sender: u16), ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// Letters that were refused. None is, unless another program changed the outbox.
+    pub HANDOFFS_DEAD = "ember:handoffs:{shard}:dead" {
+        kind: List<Json<DeadLetter>>, partition: Shard, parts: (), ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// A player who arrived from another shard, until a zone server accepts it.
+    pub ARRIVAL = "ember:arrival:{entity_id}" {
+        kind: Text<Json<Passage>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: persistent, owner: "zone-server",
+    }
+}
+
+family! {
+    /// The arrivals of a zone.
+    pub ZONE_ARRIVALS = "ember:zone:{zone_id}:arrivals" {
+        kind: Set<Id<EntityId>>, partition: shared Shard, parts: (zone_id: ZoneId),
+        ttl: persistent, owner: "zone-server", index_of: ARRIVAL,
+    }
+}
+
+family! {
+    /// When each arrival goes back, or ends.
+    pub ARRIVALS_DUE = "ember:arrivals:due" {
+        kind: SortedSet<Id<EntityId>>, partition: shared Shard, parts: (),
+        ttl: persistent, owner: "zone-server", index_of: ARRIVAL,
+    }
+}
+
+family! {
     /// Outbox of hits.
     pub COMBAT_LOG = "ember:log:combat" {
         kind: Log<Json<HitRecord>, RefuseAbove<COMBAT_LOG_MAX>>, partition: shared Shard, parts: (),
@@ -163,6 +235,15 @@ pub fn schema() -> Schema {
         PLAY,
         LAST_LOGIN,
         SESSIONS_DUE,
+        DIRECTORY,
+        ADMITTED,
+        HANDOFFS_OUT,
+        HANDOFFS_STATE,
+        HANDOFFS_RECEIVED,
+        HANDOFFS_DEAD,
+        ARRIVAL,
+        ZONE_ARRIVALS,
+        ARRIVALS_DUE,
         COMBAT_LOG,
         PLAYS_LOG,
         AUDIT_LOG,

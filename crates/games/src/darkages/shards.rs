@@ -74,6 +74,11 @@ impl Shards {
         found.filter(|(zones, _)| zones.contains(&zone.0)).map_or(Shard(0), |(_, shard)| *shard)
     }
 
+    /// Whether two zones are of different shards. A player in no zone is where it was.
+    pub(super) fn are_apart(&self, one: ZoneId, other: ZoneId) -> bool {
+        one != ZoneId::NONE && other != ZoneId::NONE && self.of(one) != self.of(other)
+    }
+
     /// All shards in order, shard 0 among them.
     pub fn all(&self) -> Vec<Shard> {
         let declared = self.ranges.iter().map(|(_, shard)| *shard);

@@ -3,12 +3,14 @@
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
 mod combat;
+mod hand_off;
 mod into_history;
 mod positions;
 mod sessions;
 mod zones;
 
 pub use combat::*;
+pub use hand_off::*;
 pub use into_history::*;
 pub use positions::*;
 pub use sessions::*;
@@ -18,9 +20,10 @@ use bytes::Bytes;
 use emberkeep_games::darkages::archive::recorder::HitRecord;
 use emberkeep_games::darkages::events::PlayEnd;
 use emberkeep_games::darkages::{
-    COMBAT_LOG, DarkAges, EntityId, LoginRequest, PLAYS_LOG, Point, SESSIONS_DUE, Session, Shard, ZoneId,
+    ARRIVAL, COMBAT_LOG, DarkAges, EntityId, HANDOFFS_OUT, HandOff, HandOffRequest, LoginRequest, PLAYS_LOG,
+    Point, SESSION, SESSIONS_DUE, Session, Shard, Shards, ZoneId,
 };
-use emberkeep_hot::command::{Expiry, Write};
+use emberkeep_hot::command::{Expiry, Write, ZSlice};
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_schema::{Family, Json, Key, Log, RefuseAbove};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -48,6 +51,49 @@ impl City {
         let first =
             NEXT.fetch_add(1, Ordering::Relaxed) * 1_000_000 + i64::from(std::process::id() % 1_000) * 1_000;
         City { scope: game.scope(), game, first }
+    }
+
+    /// A city of three shards with ten zones each: `zone(1)` is in the first, `zone(11)` in the second, `zone(21)` in the third.
+    pub fn of_shards(store: &Store) -> City {
+        let city = City::of(store);
+        let ranges = (0..3).map(|number| {
+            let first = city.zone(number * 10);
+            (first.0..=first.0 + 9, Shard(u16::try_from(number).unwrap() + 1))
+        });
+        let game = city.game.clone().with_shards(Shards::new(ranges).unwrap());
+        City { scope: game.scope_of(city.zone(1)), game, ..city }
+    }
+
+    /// Whether a hand-off to another shard is one between partitions.
+    pub fn is_split(&self) -> bool {
+        self.game.scopes().len() > 1
+    }
+
+    /// Hands a player off and accepts it.
+    pub async fn hand_over(&self, entity: EntityId, zone: ZoneId) -> Session {
+        match self.game.hand_off(self.to(entity, zone)).await.unwrap() {
+            HandOff::Done(session) => session,
+            HandOff::InTransit { .. } => self.game.accept(entity, zone).await.unwrap(),
+        }
+    }
+
+    pub fn to(&self, entity: EntityId, zone: ZoneId) -> HandOffRequest {
+        HandOffRequest { entity, zone, position: Point::new(1.0, 2.0, 3.0) }
+    }
+
+    /// How often a player exists, as a session, an arrival or a letter, in all shards.
+    pub async fn copies(&self, entity: EntityId) -> usize {
+        let mut copies = 0;
+        for scope in self.game.scopes() {
+            copies += usize::from(scope.exists(&SESSION.key(entity)).await.unwrap());
+            copies += usize::from(scope.exists(&ARRIVAL.key(entity)).await.unwrap());
+            let letters = scope.zrange(&HANDOFFS_OUT.key(), ZSlice::Rank(0, -1), false).await.unwrap();
+            let names = |body: &[u8]| {
+                String::from_utf8_lossy(body).starts_with(&format!(r#"{{"entity_id":{},"#, entity.0))
+            };
+            copies += letters.iter().filter(|(letter, _)| names(&letter.body)).count();
+        }
+        copies
     }
 
     pub fn player(&self, number: i64) -> EntityId {
@@ -80,13 +126,17 @@ impl City {
         F: Family<Partition = Shard, Kind = Log<Json<E>, RefuseAbove<MAX>>>,
         E: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static,
     {
-        let (mut events, mut after) = (Vec::new(), 0);
-        loop {
-            let page = self.scope.log_after(&log, after, 200).await.unwrap();
-            let Some(last) = page.entries.last() else { return events };
-            after = last.sequence;
-            events.extend(page.entries.into_iter().map(|entry| entry.event.unwrap()));
+        let mut events = Vec::new();
+        for scope in self.game.scopes() {
+            let mut after = 0;
+            loop {
+                let page = scope.log_after(&log, after, 200).await.unwrap();
+                let Some(last) = page.entries.last() else { break };
+                after = last.sequence;
+                events.extend(page.entries.into_iter().map(|entry| entry.event.unwrap()));
+            }
         }
+        events
     }
 
     /// Play sessions of a player that have ended and wait for history.

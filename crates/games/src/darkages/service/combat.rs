@@ -50,8 +50,16 @@ impl DarkAges {
     pub fn damage(&self, request: DamageRequest) -> Pending<'_, Result<Damage>> {
         Box::pin(async move {
             check(&request)?;
-            let (server, target) = (self.server_instance.clone(), request.target);
-            let transaction = move |tx: &mut Tx<'_, Shard>| strike(tx, &request, &server);
+            let (server, shards) = (self.server_instance.clone(), self.shards.clone());
+            let DamageRequest { attacker, target, .. } = request;
+            let transaction = move |tx: &mut Tx<'_, Shard>| strike(tx, &request, &server, &shards);
+            if let (true, None, Fighter::Player(attacker)) = (self.is_split(), self.home, attacker) {
+                // Two reads of different partitions, made at once.
+                let (attackers, targets) = tokio::join!(self.shard_of(attacker), self.shard_of(target));
+                if attackers? != targets? {
+                    return Err(other_shard(attacker, target));
+                }
+            }
             self.at_home(target, "darkages.damage", transaction).await
         })
     }
@@ -73,7 +81,12 @@ fn check(request: &DamageRequest) -> Result<()> {
     Ok(())
 }
 
-fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Result<Damage> {
+/// The same error on every engine, also where one partition has both.
+fn other_shard(attacker: EntityId, target: EntityId) -> Error {
+    Error::OtherShard { entity: target, what: format!("entity {attacker}") }
+}
+
+fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards: &Shards) -> Result<Damage> {
     let entity = request.target;
     // One round trip for all of it.
     tx.prefetch(|tx| {
@@ -88,6 +101,11 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Resu
         Fighter::Npc(_) => None,
     };
     let (mut session, mut play) = logged_in(tx, entity)?;
+    if let Some((attacker, (attacking, _))) = &attacker
+        && shards.are_apart(ZoneId(attacking.zone_id), ZoneId(session.zone_id))
+    {
+        return Err(other_shard(*attacker, entity));
+    }
     if session.health <= 0 {
         return Err(Error::Dead { entity });
     }
@@ -117,7 +135,7 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str) -> Resu
         zone_id: session.zone_id,
         position,
         server_instance: server.to_owned(),
-        shard_id: i32::from(tx.partition().0),
+        shard_id: i32::from(shards.of(ZoneId(session.zone_id)).0),
     };
     let health = session.health;
     put_active(tx, entity, &mut session, &mut play)?;

@@ -1,26 +1,34 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
 mod combat;
+mod hand_off;
+mod homes;
 mod positions;
 mod sessions;
+mod sessions_split;
 mod sweep;
+mod sweep_shards;
 mod zones;
 
 pub use combat::{Damage, DamageRequest, Fighter};
+pub use hand_off::{HandOff, HandOffRequest};
 pub use positions::Positioned;
 pub use sessions::{Existing, LoginRequest, SessionChange};
 pub use sweep::SessionsClosed;
+pub use sweep_shards::HandOffsSwept;
 
 use super::error::{Error, Result};
 use super::events::PlayEnd;
-use super::limits::{SESSION_LIFE, TEXT_BYTES_MAX};
+use super::limits::{DIRECTORY_CHECK_EVERY, SESSION_LIFE, TEXT_BYTES_MAX};
 use super::model::{EntityId, Play, Session, ZoneId};
 use super::schema::*;
 use super::shards::Shards;
 use crate::world::word_problem;
+use emberkeep_history::outbox::{Consumer, DrainError};
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::DueQueue;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 /// The hot state of DarkAges on a store. Cheap to clone.
 ///
@@ -31,8 +39,12 @@ pub struct DarkAges {
     store: Store,
     server_instance: Arc<str>,
     shards: Arc<Shards>,
-    /// Where entities are, if the caller knows it.
+    /// The partitions of the shards.
+    partitions: Arc<[Shard]>,
+    /// The partition in which entities are, if the caller knows it.
     home: Option<Shard>,
+    /// One for each partition: held while the mail of one is delivered.
+    couriers: Arc<[Mutex<()>]>,
 }
 
 impl DarkAges {
@@ -40,7 +52,22 @@ impl DarkAges {
     pub fn new(store: Store, server_instance: impl Into<String>) -> Result<DarkAges> {
         let server_instance = server_instance.into();
         check_text("server instance", &server_instance)?;
-        Ok(DarkAges { store, server_instance: server_instance.into(), shards: Arc::default(), home: None })
+        let game = DarkAges {
+            store,
+            server_instance: server_instance.into(),
+            shards: Arc::default(),
+            partitions: Arc::default(),
+            home: None,
+            couriers: Arc::default(),
+        };
+        Ok(game.with_shards(Shards::default()))
+    }
+
+    /// The same with these shards instead of one. All services on a store are given the same.
+    pub fn with_shards(self, shards: Shards) -> DarkAges {
+        let partitions: Arc<[Shard]> = shards.partitions(self.store.key_layout()).into();
+        let couriers = partitions.iter().map(|_| Mutex::default()).collect();
+        DarkAges { shards: Arc::new(shards), partitions, couriers, home: None, ..self }
     }
 
     /// The shards of the game.
@@ -51,37 +78,38 @@ impl DarkAges {
     /// The same for entities in the shard of this zone: their operations do not look up where they are. An entity that
     /// is elsewhere is not logged in there.
     pub fn in_zone(&self, zone: ZoneId) -> DarkAges {
-        DarkAges { home: Some(self.shards.of(zone)), ..self.clone() }
+        DarkAges { home: Some(self.partition_of(zone)), ..self.clone() }
     }
 
     /// The partition of a zone.
     pub fn scope_of(&self, zone: ZoneId) -> Scope<Shard> {
-        self.scope_of_shard(self.shards.of(zone))
+        self.store.scope(self.partition_of(zone))
     }
 
     /// The partitions of all zones.
     pub fn scopes(&self) -> Vec<Scope<Shard>> {
-        let partitions = self.shards.partitions(self.store.key_layout());
-        partitions.into_iter().map(|shard| self.store.scope(shard)).collect()
+        self.partitions.iter().map(|shard| self.store.scope(*shard)).collect()
     }
 
     /// The partition of the zone that [`in_zone`](DarkAges::in_zone) named; without it, that of shard 0.
     pub fn scope(&self) -> Scope<Shard> {
-        self.scope_of_shard(self.home.unwrap_or_default())
+        self.store.scope(self.home.unwrap_or_default())
     }
 
-    fn scope_of_shard(&self, shard: Shard) -> Scope<Shard> {
-        self.store.scope(Shards::partition(shard, self.store.key_layout()))
+    /// The consumers of the outboxes of all shards: they bring hits, play sessions and audit entries into history.
+    pub fn consumers(
+        &self,
+        history: &emberkeep_history::History,
+    ) -> std::result::Result<Vec<Consumer>, DrainError> {
+        let mut all = Vec::new();
+        for scope in self.scopes() {
+            all.extend(super::events::consumers(&scope, history)?);
+        }
+        Ok(all)
     }
 
-    /// Runs a transaction where an entity is.
-    async fn at_home<T, F>(&self, entity: EntityId, operation: &'static str, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx<'_, Shard>) -> Result<T> + Send + Sync + 'static,
-    {
-        let _ = entity;
-        self.scope().named(operation).transact(body).await
+    fn partition_of(&self, zone: ZoneId) -> Shard {
+        Shards::partition(self.shards.of(zone), self.store.key_layout())
     }
 }
 
@@ -127,13 +155,23 @@ fn put_active(
 
 /// Records the play session and removes all that is left of the session.
 fn close(tx: &mut Tx<'_, Shard>, entity: EntityId, play: Play, ended_at: i64) -> hot::Result<()> {
+    remove(tx, entity, ZoneId(play.zone_id))?;
+    tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, ended_at))
+}
+
+/// Removes all that a shard has of a player.
+fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
     tx.del(&SESSION.key(entity))?;
     tx.del(&POSITION.key(entity))?;
     tx.del(&PLAYER_ZONE.key(entity))?;
-    tx.srem(&ZONE_PLAYERS.key(ZoneId(play.zone_id)), &entity)?;
+    leave_zone(tx, entity, zone)?;
     tx.del(&PLAY.key(entity))?;
-    tx.zrem(&SESSIONS_DUE.key(), &entity)?;
-    tx.append(&PLAYS_LOG.key(), &PlayEnd::new(play, ended_at))
+    tx.zrem(&SESSIONS_DUE.key(), &entity)
+}
+
+/// Removes a player from the members of its zone.
+fn leave_zone(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+    tx.srem(&ZONE_PLAYERS.key(zone), &entity)
 }
 
 fn sessions_due() -> DueQueue<SESSIONS_DUE> {
@@ -143,6 +181,11 @@ fn sessions_due() -> DueQueue<SESSIONS_DUE> {
 /// The first millisecond in which a session that is active now can be gone.
 fn session_end(now: i64) -> i64 {
     now + SESSION_LIFE.as_millis() as i64 + 1
+}
+
+/// When the sweep compares a session with the directory next.
+fn next_check(now: i64) -> i64 {
+    now + DIRECTORY_CHECK_EVERY.as_millis() as i64
 }
 
 fn check_text(what: &'static str, text: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Sessions: login, reading, activity, changes, logout.
 
+use super::sessions_split::Audit;
 use super::*;
 use crate::darkages::events::{audit, event_id};
 use crate::darkages::history::{AuditEvent, Severity};
@@ -63,6 +64,10 @@ impl LoginRequest {
         }
     }
 
+    pub(super) fn entity(&self) -> EntityId {
+        self.entity.unwrap_or(EntityId(self.player_id))
+    }
+
     fn check(&self) -> Result<()> {
         check_text("client id", &self.client_id)?;
         check_text("player name", &self.player_name)?;
@@ -94,15 +99,30 @@ impl DarkAges {
     pub fn login(&self, request: LoginRequest) -> Pending<'_, Result<Session>> {
         Box::pin(async move {
             request.check()?;
+            if self.is_split() {
+                return self.login_split(request).await;
+            }
             let (server, zone) = (self.server_instance.clone(), request.zone);
             let transaction = move |tx: &mut Tx<'_, Shard>| login(tx, &request, &server);
             self.scope_of(zone).named("darkages.login").transact(transaction).await
         })
     }
 
-    /// A session; `None` if the entity is not logged in.
+    /// A session; `None` if the entity is not logged in. [`Error::InTransit`] between two shards.
     pub fn session(&self, entity: EntityId) -> Pending<'_, Result<Option<Session>>> {
-        Box::pin(async move { Ok(self.scope().get(&SESSION.key(entity)).await?) })
+        Box::pin(async move {
+            if self.home.is_some() || !self.is_split() {
+                return Ok(self.scope().get(&SESSION.key(entity)).await?);
+            }
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                Ok(tx.get(&SESSION.key(entity))?.ok_or(Error::NotLoggedIn { entity })?)
+            };
+            match self.at_home(entity, "darkages.session", transaction).await {
+                Ok(session) => Ok(Some(session)),
+                Err(Error::NotLoggedIn { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Notes that a player is active: the session lives for another hour.
@@ -144,6 +164,9 @@ impl DarkAges {
         Box::pin(async move {
             reason.as_deref().map_or(Ok(()), |reason| check_text("reason", reason))?;
             let details = reason.map(|reason| serde_json::json!({ "reason": reason }).to_string());
+            if self.is_split() {
+                return self.end_split(entity, Audit { event, severity, details }).await;
+            }
             let transaction = move |tx: &mut Tx<'_, Shard>| {
                 let (_, play) = logged_in(tx, entity)?;
                 audit(tx, event, severity, &play, details.clone())?;
@@ -156,25 +179,60 @@ impl DarkAges {
 }
 
 fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result<Session> {
-    let entity = request.entity.unwrap_or(EntityId(request.player_id));
+    let entity = request.entity();
     let (session, play, last) = tx.together(|tx| {
         (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&LAST_LOGIN.key(entity)))
     })?;
     if let (Some(session), Existing::Refuse) = (&session, request.existing) {
         return Err(Error::AlreadyLoggedIn { entity, since: session.login_time });
     }
-    let play = match &session {
-        Some(session) => Some(play_of(tx, entity, play, session)?),
-        None => play,
-    };
     let now = tx.now();
     // The key of a play session is the player and its start.
-    let begins = last.into_iter().chain(play.as_ref().map(|play| play.login_time)).map(|at| at + 1);
+    let begins = last.into_iter().chain(play.as_ref().map(|play| play.login_time));
+    let begins = begins.chain(session.as_ref().map(|session| session.login_time)).map(|at| at + 1);
     let login_time = begins.fold(now, i64::max);
-    if let Some(play) = play {
-        let ended_at = if session.is_some() { now } else { play.last_activity };
-        close(tx, entity, play, ended_at)?;
-    }
+    end_former(tx, entity, session, play)?;
+    let identity = Identity { session_id: event_id(tx), login_time, number: 0 };
+    begin(tx, request, server, &identity)
+}
+
+/// Closes what a player left behind in this partition. `false` = nothing.
+pub(super) fn end_former(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    session: Option<Session>,
+    play: Option<Play>,
+) -> hot::Result<bool> {
+    let now = tx.now();
+    let (play, ended_at) = match (session, play) {
+        (Some(session), play) => (play_of(tx, entity, play, &session)?, now),
+        (None, Some(play)) => {
+            let ended_at = play.last_activity;
+            (play, ended_at)
+        }
+        (None, None) => return Ok(false),
+    };
+    close(tx, entity, play, ended_at)?;
+    Ok(true)
+}
+
+/// What tells a session from every other one.
+pub(super) struct Identity {
+    pub(super) session_id: uuid::Uuid,
+    pub(super) login_time: i64,
+    /// That of the directory; 0 without one.
+    pub(super) number: i64,
+}
+
+/// Writes a session, its play record, position and zone, and the login in the audit log.
+pub(super) fn begin(
+    tx: &mut Tx<'_, Shard>,
+    request: &LoginRequest,
+    server: &str,
+    identity: &Identity,
+) -> Result<Session> {
+    let (entity, now) = (request.entity(), tx.now());
+    let Identity { session_id, login_time, number } = *identity;
     let LoginRequest { zone, max_health, team_id, .. } = *request;
     let mut session = Session {
         team_id,
@@ -194,14 +252,15 @@ fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result
         client_version: request.client_version.clone(),
         server_instance: server.to_owned(),
         ip: request.ip,
-        ..Play::new(event_id(tx), request.player_id, login_time, now, zone.0)
+        number,
+        ..Play::new(session_id, request.player_id, login_time, now, zone.0)
     };
     put_active(tx, entity, &mut session, &mut play)?;
     tx.put(&LAST_LOGIN.key(entity), &login_time)?;
     let Point { x, y, z, .. } = request.position;
     tx.put(&POSITION.key(entity), &Position { x, y, z, at: now })?;
     super::zones::enter(tx, entity, zone)?;
-    sessions_due().set(tx, &entity, session_end(now))?;
+    sessions_due().set(tx, &entity, if number == 0 { session_end(now) } else { next_check(now) })?;
     audit(tx, AuditEvent::Login, Severity::Info, &play, None)?;
     Ok(session)
 }

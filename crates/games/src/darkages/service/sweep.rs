@@ -22,20 +22,30 @@ impl SessionsClosed {
 }
 
 impl DarkAges {
-    /// Closes up to `limit` sessions that have expired or that an external client deleted. Their end is the last known
-    /// activity. A loop of transactions of at most 32 sessions each; call it again while it does something.
+    /// Closes up to `limit` sessions that have expired or that an external client deleted, in all shards or in that of
+    /// [`in_zone`](DarkAges::in_zone). Their end is the last known activity. A loop of transactions of at most 32 sessions
+    /// each; call it again while it does something.
+    ///
+    /// Where shards are partitions of their own, each session is compared with the directory once a minute, and one that
+    /// it does not know is closed, too.
     pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionsClosed>> {
         Box::pin(async move {
             let mut done = SessionsClosed::default();
-            while done.seen() < limit {
-                let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
-                let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
-                let more = self.scope().named("darkages.close_expired").transact(transaction).await?;
-                done.closed += more.closed;
-                done.alive += more.alive;
-                done.unreadable += more.unreadable;
-                if more.seen() == 0 {
-                    break;
+            for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
+                while done.seen() < limit {
+                    let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
+                    let more = if self.is_split() {
+                        self.compare_due(&scope, count).await?
+                    } else {
+                        let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
+                        scope.clone().named("darkages.close_expired").transact(transaction).await?
+                    };
+                    done.closed += more.closed;
+                    done.alive += more.alive;
+                    done.unreadable += more.unreadable;
+                    if more.seen() == 0 {
+                        break;
+                    }
                 }
             }
             Ok(done)
@@ -57,7 +67,13 @@ impl DarkAges {
                         .collect(),
                 )
             };
-            self.scope().named("darkages.expired").transact(transaction).await
+            let mut expired = Vec::new();
+            for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
+                let more: Vec<EntityId> = scope.named("darkages.expired").transact(transaction).await?;
+                expired.extend(more);
+            }
+            expired.truncate(limit);
+            Ok(expired)
         })
     }
 }

@@ -5,17 +5,23 @@ use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::index::{self, Listing};
 
 impl DarkAges {
-    /// Moves a player into a zone; [`ZoneId::NONE`] leaves the present one. Returns the zone that it left.
+    /// Moves a player into a zone of the same shard; [`ZoneId::NONE`] leaves the present one. Returns the zone that it left.
+    /// [`hand_off`](DarkAges::hand_off) moves to any zone.
     pub fn move_to(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<ZoneId>> {
         Box::pin(async move {
             if zone.0 < 0 {
                 return Err(Error::invalid("zone", format!("{}, expected 0 or more", zone.0)));
             }
+            let (shards, target) = (self.shards.clone(), self.partition_of(zone));
             let transaction = move |tx: &mut Tx<'_, Shard>| {
                 let (mut session, mut play) = logged_in(tx, entity)?;
                 let former = ZoneId(session.zone_id);
+                let is_other = zone != ZoneId::NONE && *tx.partition() != target;
+                if is_other || shards.are_apart(former, zone) {
+                    return Err(Error::OtherShard { entity, what: format!("zone {zone}") });
+                }
                 if former != zone {
-                    tx.srem(&ZONE_PLAYERS.key(former), &entity)?;
+                    leave_zone(tx, entity, former)?;
                 }
                 session.zone_id = zone.0;
                 put_active(tx, entity, &mut session, &mut play)?;

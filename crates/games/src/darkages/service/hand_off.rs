@@ -1,0 +1,423 @@
+//! Hand-off: a player moves to another zone, also of another shard.
+//!
+//! Within a partition it is one transaction. Between partitions there are four, and the directory says at every moment
+//! where the player is:
+//!
+//! 1. The entry of the directory: on the way from the source to the target, with a new number.
+//! 2. The source: session, play record and position leave as a [`Passage`] in the outbox.
+//! 3. A courier brings it to the target, where it is an arrival, once: the target refuses numbers that are not higher.
+//! 4. A zone server of the target accepts it: it is a session again; then the directory says so.
+//!
+//! An arrival that is not accepted in time goes back the same way, with the next number, and is taken in by the source
+//! without being asked for. A process may end at any point: after 1 the sweep keeps the player at the source, with a
+//! higher number; after 2 any courier delivers; after 4 the sweep completes the entry. A login or logout in between has
+//! a higher number, and the passage ends as a play session where it arrives. What a zone server was sent may be lost:
+//! arrivals are listed.
+
+use super::homes::Homes;
+use super::sessions::check_point;
+use super::*;
+use crate::darkages::limits::{ARRIVAL_WAIT, ARRIVALS_MAX};
+use crate::darkages::model::{Point, Position};
+use crate::darkages::passage::{Passage, Passages};
+use emberkeep_hot::engine::Pending;
+use emberkeep_primitives::directory::{self, AdmitError, ClaimError, Placement, State};
+use emberkeep_primitives::mail::{self, Delivery, DeliveryError, LetterOf, MailError};
+
+/// A player who is to enter another zone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandOffRequest {
+    /// The player.
+    pub entity: EntityId,
+    /// The zone that it enters, from 1.
+    pub zone: ZoneId,
+    /// Where in the zone.
+    pub position: Point,
+}
+
+/// How far a hand-off came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HandOff {
+    /// The player is in the zone.
+    Done(Session),
+    /// The player is on its way to another shard, whose zone server accepts it.
+    InTransit {
+        /// The number of the hand-off.
+        number: i64,
+    },
+}
+
+impl DarkAges {
+    /// Hands a player off to a zone. If the zone's shard is a partition of its own, the zone server of the target finds the
+    /// player in [`arrivals`](DarkAges::arrivals) and [`accept`](DarkAges::accept)s it; within a partition it is done.
+    pub fn hand_off(&self, request: HandOffRequest) -> Pending<'_, Result<HandOff>> {
+        Box::pin(async move {
+            let HandOffRequest { entity, zone, position } = request;
+            check_point(&position)?;
+            if zone.0 < 1 {
+                return Err(Error::invalid("zone", format!("{}, expected 1 or more", zone.0)));
+            }
+            let target = *self.scope_of(zone).partition();
+            if self.is_split() {
+                let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
+                let found = found.filter(|found| self.is_here(found.home));
+                let found = found.ok_or(Error::NotLoggedIn { entity })?;
+                if found.home != target {
+                    return self.send_to(entity, found, zone, position).await;
+                }
+            }
+            let transaction = move |tx: &mut Tx<'_, Shard>| transfer(tx, entity, zone, &position);
+            Ok(HandOff::Done(self.at_home(entity, "darkages.hand_off", transaction).await?))
+        })
+    }
+
+    /// The players who arrived in a zone from other shards and are not accepted, at most 1,000. Those that are not accepted
+    /// in 30 s go back.
+    pub fn arrivals(&self, zone: ZoneId) -> Pending<'_, Result<Vec<Passage>>> {
+        Box::pin(async move {
+            let transaction = move |tx: &mut hot::ReadTx<'_, Shard>| {
+                let mut arrived = tx.smembers(&ZONE_ARRIVALS.key(zone))?;
+                arrived.truncate(ARRIVALS_MAX);
+                let keys: Vec<_> = arrived.iter().map(|entity| ARRIVAL.key(entity)).collect();
+                let passages = tx.get_many(&keys)?.into_iter().flatten();
+                Ok(passages.filter(|passage| passage.zone() == zone).collect())
+            };
+            self.scope_of(zone).named("darkages.arrivals").read(transaction).await
+        })
+    }
+
+    /// Takes a player in who arrived in a zone from another shard. Accepting it again returns the session, too.
+    pub fn accept(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<Session>> {
+        Box::pin(async move {
+            let scope = self.scope_of(zone).named("darkages.accept");
+            let shard = *scope.partition();
+            let (session, play) = match scope.transact(move |tx| take_in(tx, entity, zone)).await? {
+                Accepted::Session(session, play) => (session, play),
+                Accepted::Ended(number) => {
+                    self.end_entry(entity, number).await?;
+                    return Err(Error::NotLoggedIn { entity });
+                }
+                Accepted::Replaced => return Err(Error::Replaced { entity }),
+            };
+            if !self.is_split() {
+                return Ok(session);
+            }
+            let found = self.confirm(entity, shard, &play).await?;
+            if found.number == play.number {
+                return Ok(session);
+            }
+            // It was being sent back at the same moment: it stays.
+            if found.state == (State::Moving { from: shard }) && self.keep(entity, shard, play.number).await?
+            {
+                return Ok(session);
+            }
+            Err(Error::Replaced { entity })
+        })
+    }
+
+    /// Sends a player who arrived in a zone back to the zone that it left.
+    pub fn refuse(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<()>> {
+        Box::pin(async move {
+            let scope = self.scope_of(zone);
+            let passage = scope.get(&ARRIVAL.key(entity)).await?.filter(|passage| passage.zone() == zone);
+            let passage = passage.ok_or(Error::NotArrived { entity, zone })?;
+            self.send_back(*scope.partition(), passage).await
+        })
+    }
+
+    /// Sends a player that is at the home of its entry to another shard.
+    async fn send_to(
+        &self,
+        entity: EntityId,
+        found: Placement<Shard>,
+        zone: ZoneId,
+        position: Point,
+    ) -> Result<HandOff> {
+        if found.state != State::Here {
+            return Err(Error::InTransit { entity });
+        }
+        let (number, source, target) = (found.number, found.home, *self.scope_of(zone).partition());
+        let entry = self.entry_scope(entity).named("darkages.depart");
+        let departed = entry.transact(move |tx| directory::depart::<Homes>(tx, number, &target)).await;
+        let departed = match departed {
+            Ok(departed) => departed,
+            Err(ClaimError::Changed { .. }) => return Err(Error::InTransit { entity }),
+            Err(ClaimError::Store(error)) => return Err(error.into()),
+        };
+        let number = departed.number;
+        let from = found.number;
+        let leaving = Leaving { entity, from, number, source, target, zone, position };
+        let scope = self.store.scope(source).named("darkages.leave");
+        match scope.transact(move |tx| leave(tx, &leaving)).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.end_entry(entity, number).await?;
+                return Err(Error::NotLoggedIn { entity });
+            }
+            Err(Error::TooManyInTransit { shard }) => {
+                self.keep(entity, source, from).await?;
+                return Err(Error::TooManyInTransit { shard });
+            }
+            Err(error) => return Err(error),
+        }
+        // If it fails, the sweep delivers.
+        let _ = self.deliver(source).await;
+        Ok(HandOff::InTransit { number })
+    }
+
+    /// Hands over what waits in a shard's outbox. One courier of a process at a time: others would carry the same.
+    pub(super) async fn deliver(&self, shard: Shard) -> Result<Delivery<Shard>> {
+        let _courier = self.couriers[usize::from(shard.0) % self.couriers.len()].lock().await;
+        Ok(mail::deliver_from::<Passages, _>(&self.store.scope(shard), receive).await?)
+    }
+
+    /// Sends an arrival back to where it came from.
+    pub(super) async fn send_back(&self, shard: Shard, passage: Passage) -> Result<()> {
+        let (entity, number) = (passage.entity(), passage.number);
+        let found = self.confirm_moving(entity, shard, &passage).await?;
+        let source = Shard(passage.source_shard);
+        let departed = match &found.state {
+            // It was begun by a process that ended.
+            State::Moving { from } if *from == shard && found.number > number => found,
+            _ => {
+                let entry = self.entry_scope(entity).named("darkages.depart");
+                let departed =
+                    entry.transact(move |tx| directory::depart::<Homes>(tx, number, &source)).await;
+                match departed {
+                    Ok(departed) => departed,
+                    Err(ClaimError::Changed { .. }) => return Err(Error::Replaced { entity }),
+                    Err(ClaimError::Store(error)) => return Err(error.into()),
+                }
+            }
+        };
+        let (number, target, source_zone) = (departed.number, departed.home, passage.source_zone);
+        let scope = self.store.scope(shard).named("darkages.send_back");
+        scope.transact(move |tx| forward(tx, &passage, number, &target)).await?;
+        if self.deliver(shard).await.is_ok() {
+            let back = self.store.scope(target).named("darkages.accept");
+            let zone = ZoneId(source_zone);
+            if let Ok(Accepted::Session(_, play)) = back.transact(move |tx| take_in(tx, entity, zone)).await {
+                self.confirm(entity, target, &play).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry of an arrival; one that was lost is as the arrival says.
+    async fn confirm_moving(
+        &self,
+        entity: EntityId,
+        shard: Shard,
+        passage: &Passage,
+    ) -> Result<Placement<Shard>> {
+        match self.find(entity).await? {
+            Some(found) if found.number >= passage.number => Ok(found),
+            _ => self.confirm(entity, shard, &passage.play_here()).await,
+        }
+    }
+
+    /// Says in the directory that an entity is in a shard, as its play record has it.
+    pub(super) async fn confirm(
+        &self,
+        entity: EntityId,
+        shard: Shard,
+        play: &Play,
+    ) -> Result<Placement<Shard>> {
+        let (number, owner, since) = (play.number, play.session_id.to_string(), play.login_time);
+        let entry = self.entry_scope(entity).named("darkages.confirm");
+        Ok(entry.transact(move |tx| directory::confirm::<Homes>(tx, &shard, number, &owner, since)).await?)
+    }
+
+    /// Keeps a player in a shard that it was about to leave, under a higher number. `false` = it left, or is gone.
+    pub(super) async fn keep(&self, entity: EntityId, shard: Shard, number: i64) -> Result<bool> {
+        let above = self.find(entity).await?.map_or(0, |found| found.number);
+        let scope = self.store.scope(shard).named("darkages.keep");
+        match scope.transact(move |tx| stay(tx, entity, number, above)).await? {
+            Some(play) => Ok(self.confirm(entity, shard, &play).await?.number == play.number),
+            None => Ok(false),
+        }
+    }
+
+    /// Says in the directory that an entity is nowhere.
+    pub(super) async fn end_entry(&self, entity: EntityId, number: i64) -> Result<()> {
+        let entry = self.entry_scope(entity).named("darkages.end");
+        entry.transact(move |tx| directory::end::<Homes>(tx, number)).await?;
+        Ok(())
+    }
+}
+
+/// Moves a player within a partition.
+fn transfer(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId, position: &Point) -> Result<Session> {
+    let (mut session, mut play) = logged_in(tx, entity)?;
+    leave_zone(tx, entity, ZoneId(session.zone_id))?;
+    session.zone_id = zone.0;
+    session.position = position.clone();
+    put_active(tx, entity, &mut session, &mut play)?;
+    put_position(tx, entity, position)?;
+    super::zones::enter(tx, entity, zone)?;
+    Ok(session)
+}
+
+/// Where a player is after a hand-off. A position of the future stays the newer one in time only.
+fn put_position(tx: &mut Tx<'_, Shard>, entity: EntityId, position: &Point) -> hot::Result<()> {
+    let stored = match tx.get(&POSITION.key(entity)) {
+        Ok(stored) => stored.map_or(0, |stored| stored.at),
+        Err(hot::Error::Corrupt { .. }) => 0,
+        Err(error) => return Err(error),
+    };
+    let Point { x, y, z, .. } = *position;
+    let at = stored.max(tx.now());
+    tx.put(&POSITION.key(entity), &Position { x, y, z, at })
+}
+
+/// A player who leaves a shard.
+struct Leaving {
+    entity: EntityId,
+    /// The number that it has.
+    from: i64,
+    /// The number of the hand-off.
+    number: i64,
+    source: Shard,
+    target: Shard,
+    zone: ZoneId,
+    position: Point,
+}
+
+/// Removes the session and sends it. `false` = there is none any more; what was left of it is recorded.
+fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<bool> {
+    let Leaving { entity, from, number, source, target, zone, ref position } = *leaving;
+    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    if play.as_ref().is_some_and(|play| play.number != from) {
+        return Ok(false);
+    }
+    let Some(mut session) = session else {
+        if let Some(play) = play {
+            let ended_at = play.last_activity;
+            close(tx, entity, play, ended_at)?;
+        }
+        return Ok(false);
+    };
+    let play = play_of(tx, entity, play, &session)?;
+    let source_zone = ZoneId(session.zone_id);
+    admit(tx, entity, number)?;
+    remove(tx, entity, source_zone)?;
+    session.position = position.clone();
+    let left_at = tx.now();
+    let passage = Passage::new(entity.0, number, source_zone.0, source.0, zone.0, left_at, session, play);
+    send(tx, &target, &passage)?;
+    Ok(true)
+}
+
+fn send(tx: &mut Tx<'_, Shard>, target: &Shard, passage: &Passage) -> Result<()> {
+    mail::send::<Passages>(tx, target, passage).map_err(|error| match error {
+        MailError::Store(error) => error.into(),
+        MailError::Full { .. } => Error::TooManyInTransit { shard: tx.partition().0 },
+    })
+}
+
+/// Raises the highest number of an entity; one that is higher already stays.
+pub(super) fn admit(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> hot::Result<bool> {
+    match directory::admit::<Homes>(tx, &Entity(entity), number) {
+        Ok(()) => Ok(true),
+        Err(AdmitError::Superseded { .. }) => Ok(false),
+        Err(AdmitError::Store(error)) => Err(error),
+    }
+}
+
+/// Keeps a session under a number greater than `above`.
+fn stay(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64, above: i64) -> Result<Option<Play>> {
+    let (session, play) = tx.together(|tx| (tx.exists(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    let Some(mut play) = play.filter(|play| session && play.number == number) else { return Ok(None) };
+    play.number = above.max(number).saturating_add(1).max(tx.now().saturating_mul(1_000));
+    admit(tx, entity, play.number)?;
+    tx.put(&PLAY.key(entity), &play)?;
+    Ok(Some(play))
+}
+
+/// What a courier does in the target's partition.
+fn receive(tx: &mut Tx<'_, Shard>, letter: &LetterOf<Passages>) -> std::result::Result<(), DeliveryError> {
+    let passage = &letter.body;
+    let entity = passage.entity();
+    if !admit(tx, entity, passage.number)? {
+        return Ok(end_passage(tx, passage, passage.left_at)?);
+    }
+    let wait = if passage.returns { 0 } else { ARRIVAL_WAIT.as_millis() as i64 };
+    let due = tx.now() + wait;
+    tx.put(&ARRIVAL.key(entity), passage)?;
+    tx.sadd(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
+    Ok(arrivals_due().set(tx, &entity, due)?)
+}
+
+pub(super) fn arrivals_due() -> DueQueue<ARRIVALS_DUE> {
+    DueQueue::new(ARRIVALS_DUE.key())
+}
+
+/// Records a passage that a later login or logout replaced, or whose session expired.
+pub(super) fn end_passage(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i64) -> hot::Result<()> {
+    tx.append(&PLAYS_LOG.key(), &PlayEnd::new(passage.play.clone(), ended_at))
+}
+
+/// Removes an arrival.
+pub(super) fn remove_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
+    let entity = passage.entity();
+    tx.del(&ARRIVAL.key(entity))?;
+    tx.srem(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
+    tx.zrem(&ARRIVALS_DUE.key(), &entity)
+}
+
+/// What became of an arrival.
+pub(super) enum Accepted {
+    Session(Session, Play),
+    /// Its session had expired. It is recorded.
+    Ended(i64),
+    /// A later login or logout came before. It is recorded.
+    Replaced,
+}
+
+/// Makes a session of an arrival.
+pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> Result<Accepted> {
+    let (arrival, session, play) = tx.together(|tx| {
+        (tx.get(&ARRIVAL.key(entity)), tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)))
+    })?;
+    let Some(passage) = arrival.filter(|arrival| arrival.zone() == zone) else {
+        return match (session, play) {
+            (Some(session), Some(play)) if session.zone_id == zone.0 => Ok(Accepted::Session(session, play)),
+            _ => Err(Error::NotArrived { entity, zone }),
+        };
+    };
+    remove_arrival(tx, &passage)?;
+    if !admit(tx, entity, passage.number)? {
+        end_passage(tx, &passage, passage.left_at)?;
+        return Ok(Accepted::Replaced);
+    }
+    let now = tx.now();
+    if session_end(passage.session.last_activity) <= now {
+        end_passage(tx, &passage, passage.play.last_activity)?;
+        return Ok(Accepted::Ended(passage.number));
+    }
+    // Another program logged it in here meanwhile.
+    if let Some(other) = session {
+        let play = play_of(tx, entity, play, &other)?;
+        close(tx, entity, play, now)?;
+    }
+    let (mut session, mut play) = (passage.session.clone(), passage.play_here());
+    session.zone_id = zone.0;
+    put_active(tx, entity, &mut session, &mut play)?;
+    put_position(tx, entity, &session.position.clone())?;
+    super::zones::enter(tx, entity, zone)?;
+    sessions_due().set(tx, &entity, next_check(now))?;
+    Ok(Accepted::Session(session, play))
+}
+
+/// Sends an arrival on, under a new number.
+fn forward(tx: &mut Tx<'_, Shard>, passage: &Passage, number: i64, target: &Shard) -> Result<()> {
+    let entity = passage.entity();
+    let stored = tx.get(&ARRIVAL.key(entity))?.filter(|stored| stored.number == passage.number);
+    let Some(stored) = stored else { return Err(Error::Replaced { entity }) };
+    remove_arrival(tx, &stored)?;
+    admit(tx, entity, number)?;
+    let (source_zone, target_zone) = (stored.target_zone, stored.source_zone);
+    let (source_shard, left_at) = (tx.partition().0, tx.now());
+    let back = Passage { number, source_zone, source_shard, target_zone, left_at, returns: true, ..stored };
+    send(tx, target, &back)
+}

@@ -1,0 +1,265 @@
+//! The sweep where shards are partitions of their own: it compares what each shard has with the directory, and completes
+//! what a process began before it ended.
+//!
+//! Budget of a call: `limit` sessions or arrivals, each by a read of its entry and at most two transactions. It holds
+//! nothing between calls and can be dropped at any time.
+
+use super::hand_off::{arrivals_due, end_passage, remove_arrival};
+use super::homes::Homes;
+use super::sessions::end_former;
+use super::sweep::SessionsClosed;
+use super::*;
+use crate::darkages::passage::Passage;
+use emberkeep_hot::engine::Pending;
+use emberkeep_primitives::directory::{self, Claim, ClaimError, Placement, Standing, State};
+
+/// What a pass over the hand-offs did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HandOffsSwept {
+    /// Players that were brought to the shard of their zone.
+    pub delivered: usize,
+    /// Arrivals that nobody accepted in time, and that went back.
+    pub returned: usize,
+    /// Players that came back and are logged in where they left.
+    pub accepted: usize,
+    /// Arrivals that ended: their session expired, or a later login or logout replaced it.
+    pub closed: usize,
+    /// Shards that cannot be reached or fail: what is on the way there waits.
+    pub waiting: usize,
+    /// Arrivals that cannot be read. They are as they were, and looked at again in an hour.
+    pub unreadable: usize,
+}
+
+/// A session that is due, with what the decision needs.
+struct Due {
+    entity: EntityId,
+    /// `None` = there is none, or it cannot be read.
+    play: Option<Play>,
+    is_readable: bool,
+    session: Option<Session>,
+}
+
+impl DarkAges {
+    /// Brings players who are on their way to their shards, and ends or sends back up to `limit` arrivals that nobody
+    /// accepted, in all shards or in that of [`in_zone`](DarkAges::in_zone). To be called every few seconds. Where all shards
+    /// are one partition there is nothing to do.
+    pub fn sweep_hand_offs(&self, limit: usize) -> Pending<'_, Result<HandOffsSwept>> {
+        Box::pin(async move {
+            let mut done = HandOffsSwept::default();
+            if !self.is_split() {
+                return Ok(done);
+            }
+            for shard in self.partitions.iter().filter(|shard| self.is_here(**shard)) {
+                let delivery = self.deliver(*shard).await?;
+                done.delivered += delivery.delivered;
+                done.waiting += delivery.waiting.len();
+                self.sweep_arrivals(*shard, limit, &mut done).await?;
+            }
+            Ok(done)
+        })
+    }
+
+    async fn sweep_arrivals(&self, shard: Shard, limit: usize, done: &mut HandOffsSwept) -> Result<()> {
+        let scope = self.store.scope(shard).named("darkages.arrivals_due");
+        let due = scope.transact(move |tx| arrivals_due().due(tx, limit)).await?;
+        for (entity, _) in due {
+            let passage = match scope.get(&ARRIVAL.key(entity)).await {
+                Ok(Some(passage)) => passage,
+                Ok(None) => {
+                    scope.transact(move |tx| tx.zrem(&ARRIVALS_DUE.key(), &entity)).await?;
+                    continue;
+                }
+                Err(hot::Error::Corrupt { .. }) => {
+                    let later = move |tx: &mut Tx<'_, Shard>| {
+                        let end = session_end(tx.now());
+                        arrivals_due().set(tx, &entity, end)
+                    };
+                    scope.transact(later).await?;
+                    done.unreadable += 1;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.sweep_arrival(shard, passage, done).await?;
+        }
+        Ok(())
+    }
+
+    async fn sweep_arrival(&self, shard: Shard, passage: Passage, done: &mut HandOffsSwept) -> Result<()> {
+        let (entity, zone) = (passage.entity(), passage.zone());
+        let found = self.find(entity).await?;
+        let is_over = Placement::standing(found.as_ref(), &shard, passage.number) == Standing::Superseded;
+        let is_departing = found.is_some_and(|found| found.number > passage.number);
+        let now = self.store.now().await?;
+        let has_expired = session_end(passage.session.last_activity) <= now;
+        if is_over || (has_expired && !is_departing) {
+            let number = passage.number;
+            let ended_at = if has_expired { passage.play.last_activity } else { passage.left_at };
+            let scope = self.store.scope(shard).named("darkages.end_arrival");
+            if scope.transact(move |tx| end_arrival(tx, &passage, ended_at)).await? {
+                done.closed += 1;
+            }
+            return self.end_entry(entity, number).await;
+        }
+        let outcome = if passage.returns && !is_departing {
+            self.accept(entity, zone).await.map(|_| done.accepted += 1)
+        } else {
+            self.send_back(shard, passage).await.map(|()| done.returned += 1)
+        };
+        match outcome {
+            // It was accepted, or replaced, in this moment.
+            Err(Error::Replaced { .. } | Error::NotArrived { .. } | Error::NotLoggedIn { .. }) => Ok(()),
+            Err(Error::TooManyInTransit { .. }) => {
+                done.waiting += 1;
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Compares the sessions of a shard that are due with the directory.
+    pub(super) async fn compare_due(&self, scope: &Scope<Shard>, count: usize) -> Result<SessionsClosed> {
+        let mut done = SessionsClosed::default();
+        let due =
+            scope.clone().named("darkages.close_expired").transact(move |tx| read_due(tx, count)).await?;
+        for due in due {
+            let entity = due.entity;
+            if !due.is_readable {
+                let later = move |tx: &mut Tx<'_, Shard>| {
+                    let end = session_end(tx.now());
+                    sessions_due().set(tx, &entity, end)
+                };
+                scope.transact(later).await?;
+                done.unreadable += 1;
+            } else if self.is_current(*scope.partition(), &due).await? {
+                scope.clone().named("darkages.recheck").transact(move |tx| check_later(tx, entity)).await?;
+                done.alive += 1;
+            } else {
+                let number = due.play.as_ref().map_or(0, |play| play.number);
+                let close =
+                    move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, number, due.session.is_some());
+                done.closed +=
+                    usize::from(scope.clone().named("darkages.close_expired").transact(close).await?);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether a session is alive and is the player. Completes the entry of one that is.
+    async fn is_current(&self, shard: Shard, due: &Due) -> Result<bool> {
+        let entity = due.entity;
+        let Due { play: Some(play), session: Some(_), .. } = due else {
+            if let Some(play) = due.play.as_ref().filter(|_| due.session.is_none()) {
+                self.end_entry(entity, play.number).await?;
+                return Ok(false);
+            }
+            return self.adopt(entity, shard, due).await;
+        };
+        if play.number == 0 {
+            return self.adopt(entity, shard, due).await;
+        }
+        let found = self.find(entity).await?;
+        match Placement::standing(found.as_ref(), &shard, play.number) {
+            Standing::Superseded => Ok(false),
+            Standing::Departing { .. } => self.keep(entity, shard, play.number).await,
+            // Confirming it prolongs the life of the entry.
+            Standing::Current | Standing::Unconfirmed => {
+                Ok(self.confirm(entity, shard, play).await?.number == play.number)
+            }
+        }
+    }
+
+    /// Enters a session of another program into the directory. `false` = there is no session, or the player is logged in
+    /// elsewhere.
+    async fn adopt(&self, entity: EntityId, shard: Shard, due: &Due) -> Result<bool> {
+        let Some(session) = due.session.clone() else { return Ok(false) };
+        let found = self.find(entity).await?;
+        if found.as_ref().is_some_and(|found| found.state != State::Ended) {
+            return Ok(false);
+        }
+        let expected = Some(found.map_or(0, |found| found.number));
+        let claim = Claim { expected, ..Claim::new(shard, session.client_id.clone()) };
+        let entry = self.entry_scope(entity).named("darkages.adopt");
+        let number = match entry.transact(move |tx| directory::claim::<Homes>(tx, &claim)).await {
+            Ok(place) => place.number,
+            Err(ClaimError::Changed { .. }) => return Ok(false),
+            Err(ClaimError::Store(error)) => return Err(error.into()),
+        };
+        let scope = self.store.scope(shard).named("darkages.adopt");
+        scope.transact(move |tx| number_session(tx, entity, number)).await
+    }
+}
+
+fn read_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<Vec<Due>> {
+    let due: Vec<EntityId> = sessions_due().due(tx, count)?.into_iter().map(|(entity, _)| entity).collect();
+    let (sessions, plays): (Vec<_>, Vec<_>) =
+        due.iter().map(|entity| (SESSION.key(entity), PLAY.key(entity))).unzip();
+    let (sessions, plays) = tx.together(|tx| (tx.get_each(&sessions), tx.get_each(&plays)))?;
+    let mut found = Vec::with_capacity(due.len());
+    for ((entity, session), play) in due.into_iter().zip(sessions).zip(plays) {
+        let (session, play) = (readable(session)?, readable(play)?);
+        let is_readable = session.is_some() && play.is_some();
+        found.push(Due { entity, is_readable, session: session.flatten(), play: play.flatten() });
+    }
+    Ok(found)
+}
+
+/// `None` = the value cannot be decoded.
+fn readable<T>(value: hot::Result<Option<T>>) -> hot::Result<Option<Option<T>>> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(hot::Error::Corrupt { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A session that lives is compared again in a minute, or when it can be gone.
+fn check_later(tx: &mut Tx<'_, Shard>, entity: EntityId) -> hot::Result<()> {
+    let (end, now) = (tx.deadline(&SESSION.key(entity))?, tx.now());
+    let end = end.map_or(session_end(now), |deadline| deadline + 1);
+    sessions_due().set(tx, &entity, end.min(next_check(now)))
+}
+
+/// Closes what a shard has of an entity under a number, unless it changed since it was read. Whether it did.
+fn close_under(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64, was_alive: bool) -> hot::Result<bool> {
+    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    if session.is_some() != was_alive || play.as_ref().map_or(0, |play| play.number) != number {
+        check_later(tx, entity)?;
+        return Ok(false);
+    }
+    match (session, play) {
+        (_, Some(play)) => {
+            let ended_at = play.last_activity;
+            close(tx, entity, play, ended_at)?;
+            Ok(true)
+        }
+        (Some(session), None) => end_former(tx, entity, Some(session), None),
+        (None, None) => {
+            tx.zrem(&SESSIONS_DUE.key(), &entity)?;
+            Ok(false)
+        }
+    }
+}
+
+/// Records an arrival that ends here, unless it is gone.
+fn end_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i64) -> hot::Result<bool> {
+    let stored = tx.get(&ARRIVAL.key(passage.entity()))?;
+    if stored.is_none_or(|stored| stored.number != passage.number) {
+        return Ok(false);
+    }
+    remove_arrival(tx, passage)?;
+    end_passage(tx, passage, ended_at)?;
+    Ok(true)
+}
+
+/// Gives a session of another program its number.
+fn number_session(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> Result<bool> {
+    let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
+    let Some(session) = session else { return Ok(false) };
+    let play = play_of(tx, entity, play, &session)?;
+    if !super::hand_off::admit(tx, entity, number)? {
+        return Ok(false);
+    }
+    tx.put(&PLAY.key(entity), &Play { number, ..play })?;
+    Ok(true)
+}
