@@ -19,9 +19,9 @@
 //! was admitted (a string). Both must live longer than a letter or a paused caller can be late.
 //!
 //! ```
-//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_hot::{Store, embedded::Embedded};
 //! use emberkeep_primitives::directory::{self, Claim, Directory, DirectoryEntry, State};
-//! use emberkeep_schema::{Json, Key, KeyLayout, Name, Number, Text, family, partition};
+//! use emberkeep_schema::{Json, Key, Name, Number, Text, family, partition};
 //!
 //! partition! {
 //!     /// One hero.
@@ -55,25 +55,27 @@
 //!     }
 //! }
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = Store::new(std::sync::Arc::new(Embedded::in_memory()));
 //! let [ann, north, south] = ["ann", "north", "south"].map(|name| Name::new(name).expect("a word"));
 //! let (ann, north, south) = (Hero(ann), Realm(north), Realm(south));
+//! let entry = store.scope(ann.clone());
 //! let claim = |home: &Realm| {
 //!     let claim = Claim::new(home.clone(), "login");
-//!     store.scope(ann.clone()).transact(move |tx| directory::claim::<Heroes>(tx, &claim))
+//!     entry.transact(move |tx| directory::claim::<Heroes>(tx, &claim))
 //! };
 //! let (first, second) = (claim(&north).await?, claim(&south).await?);
 //! assert_eq!(second.behind, [north.clone()], "what is there has to be ended");
-//! let admit = |realm: &Realm, number| {
+//! let left = store.scope(north.clone());
+//! let admit = |number| {
 //!     let hero = ann.clone();
-//!     store.scope(realm.clone()).transact(move |tx| directory::admit::<Heroes>(tx, &hero, number))
+//!     left.transact(move |tx| directory::admit::<Heroes>(tx, &hero, number))
 //! };
-//! assert!(admit(&north, second.number).await.is_ok(), "from now on the first claim has no effect there");
-//! assert!(admit(&north, first.number).await.is_err());
-//! let settled = store.scope(ann.clone()).transact(move |tx| directory::settle::<Heroes>(tx, second.number)).await?;
+//! assert!(admit(second.number).await.is_ok(), "from now on the first claim has no effect there");
+//! assert!(admit(first.number).await.is_err());
+//! let settled = entry.transact(move |tx| directory::settle::<Heroes>(tx, second.number)).await?;
 //! assert!(settled);
-//! let found = store.scope(ann.clone()).read(|tx| directory::find::<Heroes>(tx)).await?.expect("an entry");
+//! let found = entry.read(directory::find::<Heroes>).await?.expect("an entry");
 //! assert_eq!((found.home, found.state), (south, State::Here));
 //! # Ok(())
 //! # }
@@ -181,7 +183,7 @@ pub enum Standing<H> {
     Current,
     /// It is the entity, and the entry is older or was lost: [`confirm`] it.
     Unconfirmed,
-    /// It is about to leave under the present number: whoever finds it sends it there.
+    /// It is about to leave under the present number. The caller sends it there, or keeps it under a higher number.
     Departing {
         /// Where to.
         to: H,

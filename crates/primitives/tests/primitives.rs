@@ -90,6 +90,16 @@ on_every_engine!(mod idempotency = cases::once {
     of_many_calls_with_one_id_one_runs,
 });
 
+on_every_engine!(mod directories = cases::directory {
+    a_claim_names_what_is_behind,
+    a_claim_that_compares_is_refused_if_the_entry_changed,
+    a_realm_admits_no_lower_number,
+    a_move_is_begun_and_confirmed,
+    an_entry_that_was_lost_is_confirmed_again,
+    what_has_ended_is_nowhere,
+    of_64_claims_one_state_is_left,
+});
+
 on_every_engine!(mod leases = cases::lease {
     one_holder_at_a_time_and_the_epoch_grows,
     a_holder_renews_and_releases_its_own_lease_only,
@@ -152,6 +162,11 @@ async fn calls_agree_with_a_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_moves_leave_at_most_one_current_state() {
+    cases::directory::random_moves_leave_at_most_one_current_state().await;
+}
+
+#[tokio::test]
 async fn a_lease_agrees_with_a_model() {
     cases::lease::a_lease_agrees_with_a_model().await;
 }
@@ -207,6 +222,10 @@ on_two_connections!(mod two_due_queue_processes = cases::due_queue {
 
 on_two_connections!(mod two_clients_of_one_request = cases::once {
     two_processes_repeat_a_request,
+});
+
+on_two_connections!(mod two_claims = cases::directory {
+    claims_of_two_processes_leave_one_state,
 });
 
 on_two_connections!(mod two_holders = cases::lease {

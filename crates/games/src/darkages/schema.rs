@@ -89,7 +89,7 @@ family! {
 }
 
 family! {
-    /// When each session is looked at again: it may have expired by then.
+    /// When each session is checked again: it may have expired by then.
     pub SESSIONS_DUE = "ember:sessions:due" {
         kind: SortedSet<Id<EntityId>>, partition: shared Shard, parts: (),
         ttl: persistent, owner: "zone-server", index_of: PLAY,

@@ -6,6 +6,7 @@
 pub mod ballot;
 pub mod claim;
 pub mod cooldown;
+pub mod directory;
 pub mod due_queue;
 pub mod expiring_group;
 pub mod id_pool;

@@ -92,7 +92,7 @@ impl DarkAges {
             let scope = self.scope_of(zone).named("darkages.accept");
             let shard = *scope.partition();
             let (session, play) = match scope.transact(move |tx| take_in(tx, entity, zone)).await? {
-                Accepted::Session(session, play) => (session, play),
+                Accepted::Session(accepted) => *accepted,
                 Accepted::Ended(number) => {
                     self.end_entry(entity, number).await?;
                     return Err(Error::NotLoggedIn { entity });
@@ -196,8 +196,9 @@ impl DarkAges {
         if self.deliver(shard).await.is_ok() {
             let back = self.store.scope(target).named("darkages.accept");
             let zone = ZoneId(source_zone);
-            if let Ok(Accepted::Session(_, play)) = back.transact(move |tx| take_in(tx, entity, zone)).await {
-                self.confirm(entity, target, &play).await?;
+            if let Ok(Accepted::Session(accepted)) = back.transact(move |tx| take_in(tx, entity, zone)).await
+            {
+                self.confirm(entity, target, &accepted.1).await?;
             }
         }
         Ok(())
@@ -367,7 +368,7 @@ pub(super) fn remove_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::
 
 /// What became of an arrival.
 pub(super) enum Accepted {
-    Session(Session, Play),
+    Session(Box<(Session, Play)>),
     /// Its session had expired. It is recorded.
     Ended(i64),
     /// A later login or logout came before. It is recorded.
@@ -381,7 +382,9 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
     })?;
     let Some(passage) = arrival.filter(|arrival| arrival.zone() == zone) else {
         return match (session, play) {
-            (Some(session), Some(play)) if session.zone_id == zone.0 => Ok(Accepted::Session(session, play)),
+            (Some(session), Some(play)) if session.zone_id == zone.0 => {
+                Ok(Accepted::Session(Box::new((session, play))))
+            }
             _ => Err(Error::NotArrived { entity, zone }),
         };
     };
@@ -406,7 +409,7 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
     put_position(tx, entity, &session.position.clone())?;
     super::zones::enter(tx, entity, zone)?;
     sessions_due().set(tx, &entity, next_check(now))?;
-    Ok(Accepted::Session(session, play))
+    Ok(Accepted::Session(Box::new((session, play))))
 }
 
 /// Sends an arrival on, under a new number.

@@ -55,7 +55,7 @@ impl DarkAges {
     /// What the directory knows of an entity.
     pub(super) async fn find(&self, entity: EntityId) -> Result<Option<Placement<Shard>>> {
         let scope = self.entry_scope(entity).named("darkages.find");
-        Ok(scope.read(|tx| directory::find::<Homes>(tx)).await?)
+        Ok(scope.read(directory::find::<Homes>).await?)
     }
 
     /// The shard in which an entity is logged in, or will be when its hand-off ends.

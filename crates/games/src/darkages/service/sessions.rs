@@ -115,7 +115,7 @@ impl DarkAges {
                 return Ok(self.scope().get(&SESSION.key(entity)).await?);
             }
             let transaction = move |tx: &mut Tx<'_, Shard>| {
-                Ok(tx.get(&SESSION.key(entity))?.ok_or(Error::NotLoggedIn { entity })?)
+                tx.get(&SESSION.key(entity))?.ok_or(Error::NotLoggedIn { entity })
             };
             match self.at_home(entity, "darkages.session", transaction).await {
                 Ok(session) => Ok(Some(session)),

@@ -9,9 +9,9 @@ use emberkeep_hot::engine::Pending;
 pub struct SessionsClosed {
     /// Sessions that had ended and are recorded now.
     pub closed: usize,
-    /// Sessions that live: they are looked at again when they can be gone.
+    /// Sessions that live: they are checked again when they can be gone.
     pub alive: usize,
-    /// Play records that cannot be read: they are as they were, and looked at again in an hour.
+    /// Play records that cannot be read: they are as they were, and checked again in an hour.
     pub unreadable: usize,
 }
 

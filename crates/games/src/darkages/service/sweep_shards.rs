@@ -18,7 +18,7 @@ use emberkeep_primitives::directory::{self, Claim, ClaimError, Placement, Standi
 pub struct HandOffsSwept {
     /// Players that were brought to the shard of their zone.
     pub delivered: usize,
-    /// Arrivals that nobody accepted in time, and that went back.
+    /// Arrivals that no zone server accepted in time, and that went back.
     pub returned: usize,
     /// Players that came back and are logged in where they left.
     pub accepted: usize,
@@ -26,7 +26,7 @@ pub struct HandOffsSwept {
     pub closed: usize,
     /// Shards that cannot be reached or fail: what is on the way there waits.
     pub waiting: usize,
-    /// Arrivals that cannot be read. They are as they were, and looked at again in an hour.
+    /// Arrivals that cannot be read. They are as they were, and checked again in an hour.
     pub unreadable: usize,
 }
 
@@ -40,7 +40,7 @@ struct Due {
 }
 
 impl DarkAges {
-    /// Brings players who are on their way to their shards, and ends or sends back up to `limit` arrivals that nobody
+    /// Brings players who are on their way to their shards, and ends or sends back up to `limit` arrivals that no zone server
     /// accepted, in all shards or in that of [`in_zone`](DarkAges::in_zone). To be called every few seconds. Where all shards
     /// are one partition there is nothing to do.
     pub fn sweep_hand_offs(&self, limit: usize) -> Pending<'_, Result<HandOffsSwept>> {
