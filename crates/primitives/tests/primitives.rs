@@ -54,6 +54,12 @@ on_every_engine!(mod ballots = cases::ballot {
     of_many_votes_of_one_voter_one_counts,
 });
 
+on_every_engine!(mod presence = cases::presence {
+    a_connection_is_listed_while_its_record_exists,
+    a_closed_connection_cannot_be_renewed,
+    all_connections_of_an_owner_are_closed_at_once,
+});
+
 on_every_engine!(mod groups = cases::expiring_group {
     all_keys_of_a_group_get_one_end,
     a_group_goes_whole,

@@ -2,6 +2,7 @@
 
 use super::model::{EntityId, ZoneId};
 use emberkeep_hot as hot;
+use emberkeep_schema::Name;
 
 /// The result of an operation on hot state.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -71,6 +72,22 @@ pub enum Error {
     Dead {
         /// The target.
         entity: EntityId,
+    },
+    /// The id of a connection that another entity has.
+    #[error("connection {connection} is that of entity {entity}; choose another id, or close it first")]
+    ConnectionInUse {
+        /// The connection.
+        connection: Name,
+        /// The entity that has it.
+        entity: EntityId,
+    },
+    /// The entity has as many connections as it may have.
+    #[error("entity {entity} has {max} connections; close one first")]
+    TooManyConnections {
+        /// The entity.
+        entity: EntityId,
+        /// How many it may have.
+        max: usize,
     },
     /// The store failed.
     #[error(transparent)]

@@ -41,6 +41,24 @@ pub const ARRIVALS_MAX: usize = 1_000;
 pub const SHARDS_MAX: usize = 256;
 /// Ranges of zones that shards are declared by.
 pub const SHARD_RANGES_MAX: usize = 4_096;
+/// Life of a connection since it was opened or touched.
+pub const CONNECTION_LIFE: Duration = Duration::from_secs(3_600);
+/// Connections of one entity.
+pub const CONNECTIONS_PER_ENTITY_MAX: usize = 64;
+/// Life of the cached result of a spatial query.
+pub const SPATIAL_QUERY_LIFE: Duration = Duration::from_secs(300);
+/// Longest id of an event of a rate limit.
+pub const EVENT_ID_BYTES_MAX: usize = 128;
+/// Members of a zone that one read returns.
+pub const MEMBERS_PER_READ: usize = 1_000;
+/// Members of a zone that one transaction checks or changes.
+pub const MEMBERS_PER_TRANSACTION: usize = 100;
+/// Positions that one read of a spatial query returns.
+pub const NEARBY_PER_READ: usize = 1_000;
+/// Longest payload of a message between zones, as JSON.
+pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+/// Zones of one subscription.
+pub const SUBSCRIBED_ZONES_MAX: usize = 256;
 /// Sessions that one transaction of the sweep closes.
 pub const CLOSED_PER_TRANSACTION: usize = 32;
 /// Positions that one transaction writes.
@@ -49,4 +67,6 @@ pub const POSITIONS_PER_TRANSACTION: usize = 250;
 pub const POSITIONS_MAX: usize = 50_000;
 
 const _: () = assert!(DIRECTORY_LIFE.as_secs() > 2 * SESSION_LIFE.as_secs());
+const _: () = assert!(MEMBERS_PER_READ <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
+const _: () = assert!(CONNECTIONS_PER_ENTITY_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(POSITIONS_PER_TRANSACTION < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

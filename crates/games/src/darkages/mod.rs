@@ -8,6 +8,7 @@
 //! 5. An older position never replaces a newer one.
 
 pub mod archive;
+pub mod channel;
 mod error;
 pub mod events;
 pub mod history;
@@ -18,17 +19,20 @@ mod schema;
 mod service;
 mod shards;
 
+pub use channel::{EntityNotice, MessageType, Payload, ZoneEvent, ZoneMessage, ZoneSubscription};
 pub use error::{Error, Result};
 pub use events::consumers;
 pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
 pub use passage::Passage;
 pub use schema::{
-    ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, DIRECTORY, DRAINER, Entity, HANDOFFS_DEAD,
-    HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY, PLAYER_ZONE, PLAYS_LOG,
-    POSITION, RATE, SESSION, SESSIONS_DUE, Shard, ZONE_ARRIVALS, ZONE_PLAYERS, schema,
+    ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DIRECTORY, DRAINER,
+    Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY,
+    PLAYER_ZONE, PLAYS_LOG, POSITION, RATE, SESSION, SESSIONS_DUE, SPATIAL_QUERY, Shard, ZONE_ARRIVALS,
+    ZONE_CHANNEL, ZONE_PLAYERS, ZONE_UNTIL, schema,
 };
 pub use service::{
-    Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff, HandOffRequest, HandOffsSwept, LoginRequest,
-    Positioned, SessionChange, SessionsClosed,
+    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
+    HandOffRequest, HandOffsSwept, Heartbeat, LoginRequest, Nearby, NearbyRequest, Positioned, RateCheck,
+    SessionChange, SessionsClosed,
 };
 pub use shards::Shards;

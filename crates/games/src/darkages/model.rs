@@ -1,6 +1,6 @@
 //! What DarkAges stores in hot state.
 
-use emberkeep_schema::{Codec, ValueError, part, record};
+use emberkeep_schema::{Array, Codec, ValueError, part, record};
 use std::net::IpAddr;
 use uuid::Uuid;
 
@@ -76,6 +76,23 @@ record! {
         /// What the player does, in the words of the game.
         #[openapi(example = "active")]
         pub status: String => "status" or "active".to_owned(),
+    }
+}
+
+record! {
+    /// The cached result of a spatial query.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SpatialQuery {
+        /// The zone.
+        pub zone: i32 => "zone",
+        /// The centre.
+        pub centre: Point => "centre",
+        /// The radius.
+        pub radius: f64 => "radius",
+        /// When the positions were read, in milliseconds since 1970.
+        pub at_ms: i64 => "at_ms",
+        /// The entities in reach.
+        pub ids: Array<i64> => "ids",
     }
 }
 

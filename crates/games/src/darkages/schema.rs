@@ -4,20 +4,21 @@
 //! tag. The documented keys alone define who is logged in and where; of our own only the play record cannot be rebuilt.
 
 use super::archive::recorder::HitRecord;
+use super::channel::ZoneMessage;
 use super::events::{AuditRecord, PlayEnd};
 use super::limits::{
-    AUDIT_LOG_MAX, COMBAT_LOG_MAX, DIRECTORY_LIFE, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE, PLAYS_LOG_MAX,
-    POSITION_LIFE, RATE_LIFE, SESSION_LIFE, ZONE_LIFE,
+    AUDIT_LOG_MAX, COMBAT_LOG_MAX, CONNECTION_LIFE, DIRECTORY_LIFE, LAST_LOGIN_LIFE, PLAYER_ZONE_LIFE,
+    PLAYS_LOG_MAX, POSITION_LIFE, RATE_LIFE, SESSION_LIFE, SPATIAL_QUERY_LIFE, ZONE_LIFE,
 };
-use super::model::{EntityId, Play, PositionText, Session, ZoneId};
+use super::model::{EntityId, Play, PositionText, Session, SpatialQuery, ZoneId};
 use super::passage::Passage;
 use emberkeep_primitives::Indexed;
 use emberkeep_primitives::directory::DirectoryEntry;
 use emberkeep_primitives::lease::LeaseRecord;
 use emberkeep_primitives::mail::{DeadLetter, Envelope, OutboxState};
 use emberkeep_schema::{
-    Id, Json, Key, List, Log, Name, Number, RefuseAbove, Schema, Set, SortedSet, Text, Utf8, family,
-    partition,
+    Channel, Hash, Id, Json, Key, List, Log, Name, Number, RefuseAbove, Schema, Set, SortedSet, Text, Utf8,
+    family, partition,
 };
 
 partition! {
@@ -61,6 +62,46 @@ family! {
     pub PLAYER_ZONE = "player:{entity_id}:zone" {
         kind: Text<Number<i32>>, partition: shared Shard, parts: (entity_id: EntityId),
         ttl: refresh(PLAYER_ZONE_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// Messages between zones. They can be lost: what they are about is stored.
+    pub ZONE_CHANNEL = "channel:zone:{zone_id}" {
+        kind: Channel<Json<ZoneMessage>>, partition: shared Shard, parts: (zone_id: ZoneId),
+        ttl: persistent, owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// A client's connection.
+    pub CONNECTION = "internal:conn:{connection_id}" {
+        kind: Hash<Utf8, Utf8>, partition: shared Shard, parts: (connection_id: Name),
+        ttl: refresh(CONNECTION_LIFE), owner: "zone-server", readers: ["*"],
+    }
+}
+
+family! {
+    /// The connections of an entity.
+    pub CONNECTIONS = "ember:conns:{entity_id}" {
+        kind: Set<Id<Name>>, partition: shared Shard, parts: (entity_id: EntityId),
+        ttl: refresh(CONNECTION_LIFE), owner: "zone-server", index_of: CONNECTION,
+    }
+}
+
+family! {
+    /// The players of a zone, by the end of their session as it is known.
+    pub ZONE_UNTIL = "ember:zone:{zone_id}:until" {
+        kind: SortedSet<Id<EntityId>>, partition: shared Shard, parts: (zone_id: ZoneId),
+        ttl: refresh(ZONE_LIFE), owner: "zone-server", index_of: SESSION,
+    }
+}
+
+family! {
+    /// The result of a spatial query.
+    pub SPATIAL_QUERY = "temp:spatial:query:{query_id}" {
+        kind: Text<Json<SpatialQuery>>, partition: shared Shard, parts: (query_id: Name),
+        ttl: refresh(SPATIAL_QUERY_LIFE), owner: "zone-server", readers: ["*"],
     }
 }
 
@@ -231,6 +272,11 @@ pub fn schema() -> Schema {
         ZONE_PLAYERS,
         POSITION,
         PLAYER_ZONE,
+        ZONE_CHANNEL,
+        CONNECTION,
+        CONNECTIONS,
+        ZONE_UNTIL,
+        SPATIAL_QUERY,
         RATE,
         PLAY,
         LAST_LOGIN,
@@ -266,6 +312,9 @@ mod tests {
             ZONE_PLAYERS.key(ZoneId(42)).to_text(&layout, &shard),
             POSITION.key(entity).to_text(&layout, &shard),
             PLAYER_ZONE.key(entity).to_text(&layout, &shard),
+            ZONE_CHANNEL.key(ZoneId(42)).to_text(&layout, &shard),
+            CONNECTION.key(Name::new("c-1").unwrap()).to_text(&layout, &shard),
+            SPATIAL_QUERY.key(Name::new("q-1").unwrap()).to_text(&layout, &shard),
             RATE.key(Name::new("attack").unwrap()).to_text(&layout, &Entity(entity)),
         ];
         let document = [
@@ -273,6 +322,9 @@ mod tests {
             "zone:42:players",
             "player:12345:pos",
             "player:12345:zone",
+            "channel:zone:42",
+            "internal:conn:c-1",
+            "temp:spatial:query:q-1",
             "ratelimit:12345:attack",
         ];
         assert_eq!(texts, document);

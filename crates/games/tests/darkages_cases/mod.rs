@@ -2,17 +2,25 @@
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
+mod channels;
 mod combat;
+mod connections;
 mod hand_off;
 mod into_history;
+mod nearby;
 mod positions;
+mod rate_limits;
 mod sessions;
 mod zones;
 
+pub use channels::*;
 pub use combat::*;
+pub use connections::*;
 pub use hand_off::*;
 pub use into_history::*;
+pub use nearby::*;
 pub use positions::*;
+pub use rate_limits::*;
 pub use sessions::*;
 pub use zones::*;
 

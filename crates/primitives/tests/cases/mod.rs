@@ -15,6 +15,7 @@ pub mod leaderboard;
 pub mod lease;
 pub mod mail;
 pub mod once;
+pub mod presence;
 pub mod rate_limit;
 pub mod record;
 

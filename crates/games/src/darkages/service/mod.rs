@@ -1,9 +1,13 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
+mod channels;
 mod combat;
+mod connections;
 mod hand_off;
 mod homes;
+mod nearby;
 mod positions;
+mod rate_limits;
 mod sessions;
 mod sessions_split;
 mod sweep;
@@ -11,11 +15,17 @@ mod sweep_shards;
 mod zones;
 
 pub use combat::{Damage, DamageRequest, Fighter};
+pub use connections::{Connection, ConnectionRequest};
 pub use hand_off::{HandOff, HandOffRequest};
+pub use nearby::{Nearby, NearbyRequest};
 pub use positions::Positioned;
+pub use rate_limits::RateCheck;
 pub use sessions::{Existing, LoginRequest, SessionChange};
 pub use sweep::SessionsClosed;
 pub use sweep_shards::HandOffsSwept;
+pub use zones::Heartbeat;
+
+use zones::leave_zone;
 
 use super::error::{Error, Result};
 use super::events::PlayEnd;
@@ -27,6 +37,7 @@ use crate::world::word_problem;
 use emberkeep_history::outbox::{Consumer, DrainError};
 use emberkeep_hot::{self as hot, Scope, Store, Tx};
 use emberkeep_primitives::DueQueue;
+use emberkeep_schema::Key;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -163,15 +174,10 @@ fn close(tx: &mut Tx<'_, Shard>, entity: EntityId, play: Play, ended_at: i64) ->
 fn remove(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
     tx.del(&SESSION.key(entity))?;
     tx.del(&POSITION.key(entity))?;
-    tx.del(&PLAYER_ZONE.key(entity))?;
-    leave_zone(tx, entity, zone)?;
+    zones::leave(tx, entity, zone)?;
+    connections::of_entity(entity).leave_all(tx)?;
     tx.del(&PLAY.key(entity))?;
     tx.zrem(&SESSIONS_DUE.key(), &entity)
-}
-
-/// Removes a player from the members of its zone.
-fn leave_zone(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
-    tx.srem(&ZONE_PLAYERS.key(zone), &entity)
 }
 
 fn sessions_due() -> DueQueue<SESSIONS_DUE> {

@@ -3,6 +3,8 @@
 use super::*;
 use crate::darkages::limits::CLOSED_PER_TRANSACTION;
 use emberkeep_hot::engine::Pending;
+use emberkeep_primitives::Presence;
+use emberkeep_schema::Name;
 
 /// What a pass over the sessions that were due did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +86,10 @@ fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionsClosed
     let (sessions, plays): (Vec<_>, Vec<_>) =
         due.iter().map(|entity| (SESSION.key(entity), PLAY.key(entity))).unzip();
     let (alive, plays) = tx.together(|tx| (tx.exists_many(&sessions), tx.get_each(&plays)))?;
+    // One round trip for the connections of all sessions that have ended.
+    let ended = due.iter().zip(&alive).filter(|(_, alive)| !**alive);
+    let connections: Vec<_> = ended.map(|(entity, _)| CONNECTIONS.key(entity)).collect();
+    Presence::<CONNECTIONS, CONNECTION, Name>::read_together(tx, &connections)?;
     let mut done = SessionsClosed::default();
     let now = tx.now();
     for ((entity, alive), play) in due.into_iter().zip(alive).zip(plays) {

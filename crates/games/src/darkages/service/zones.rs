@@ -1,12 +1,40 @@
 //! Zones: who is where. A player is in at most one zone.
+//!
+//! The documented set of a zone is the authority. Beside it stands an auxiliary index, the members by the end of their
+//! session. A session only gets longer, so a member whose time there has not come is alive, and counting is one read. Members
+//! that are missing there, or whose time has come, are checked one by one and entered again.
 
+use super::channels::publish;
 use super::*;
+use crate::darkages::channel::{EntityNotice, MessageType, ZoneMessage};
+use crate::darkages::limits::{MEMBERS_PER_READ, MEMBERS_PER_TRANSACTION};
+use crate::darkages::model::{Point, Position};
+use emberkeep_hot::command::{Read, Reply, ScoreBound, ZSlice};
 use emberkeep_hot::engine::Pending;
+use emberkeep_hot::store::Member;
 use emberkeep_primitives::index::{self, Listing};
+use std::collections::{HashMap, HashSet};
+
+/// What a heartbeat did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Players in the zone.
+    pub members: usize,
+    /// Sessions that got a newer position.
+    pub moved: usize,
+}
+
+/// The entries of a zone's set.
+pub(super) struct ZoneEntries {
+    /// Entities, in order, each once.
+    pub(super) ids: Vec<EntityId>,
+    /// Members that are no ids.
+    invalid: Vec<bytes::Bytes>,
+}
 
 impl DarkAges {
     /// Moves a player into a zone of the same shard; [`ZoneId::NONE`] leaves the present one. Returns the zone that it left.
-    /// [`hand_off`](DarkAges::hand_off) moves to any zone.
+    /// Both zones get a message. [`hand_off`](DarkAges::hand_off) moves to any zone.
     pub fn move_to(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<ZoneId>> {
         Box::pin(async move {
             if zone.0 < 0 {
@@ -22,10 +50,14 @@ impl DarkAges {
                 }
                 if former != zone {
                     leave_zone(tx, entity, former)?;
+                    notify(tx, MessageType::EntityLeaving, entity, (former, zone))?;
                 }
                 session.zone_id = zone.0;
                 put_active(tx, entity, &mut session, &mut play)?;
-                enter(tx, entity, zone)?;
+                add(tx, entity, zone)?;
+                if former != zone {
+                    notify(tx, MessageType::EntityEntering, entity, (former, zone))?;
+                }
                 Ok(former)
             };
             self.at_home(entity, "darkages.move_to", transaction).await
@@ -48,6 +80,56 @@ impl DarkAges {
         })
     }
 
+    /// The players in a zone, the lowest id first, without reading their sessions. A session that another program deleted
+    /// counts until it would have expired, or until the next call of [`members`](Self::members).
+    pub fn member_ids(&self, zone: ZoneId) -> Pending<'_, Result<Vec<EntityId>>> {
+        Box::pin(async move {
+            let scope = self.scope_of(zone).named("darkages.member_ids");
+            let now = self.store.now().await?;
+            let until = session_ends(&scope, zone).await?;
+            let entries = member_pages(&scope, zone).await?;
+            let is_alive = |entity: &EntityId| until.get(entity).is_some_and(|end| *end > now as f64);
+            let (mut living, unknown): (Vec<_>, Vec<_>) = entries.ids.iter().partition(|id| is_alive(id));
+            for chunk in unknown.chunks(MEMBERS_PER_TRANSACTION) {
+                let chunk = chunk.to_vec();
+                let transaction = move |tx: &mut Tx<'_, Shard>| check_members(tx, zone, &chunk);
+                living.extend(scope.transact::<_, hot::Error, _>(transaction).await?);
+            }
+            let entered: HashSet<EntityId> = entries.ids.into_iter().collect();
+            let left: Vec<EntityId> = until.into_keys().filter(|entity| !entered.contains(entity)).collect();
+            for chunk in left.chunks(MEMBERS_PER_TRANSACTION) {
+                let chunk = chunk.to_vec();
+                let transaction = move |tx: &mut Tx<'_, Shard>| remove_ends(tx, zone, &chunk);
+                scope.transact::<(), hot::Error, _>(transaction).await?;
+            }
+            remove_invalid(&scope, zone, entries.invalid).await?;
+            living.sort_unstable();
+            Ok(living)
+        })
+    }
+
+    /// How many players are in a zone. One round trip, unless another program changed the zone or sessions came to the end
+    /// that was known; then their players are checked. It knows of deleted sessions what
+    /// [`member_ids`](Self::member_ids) knows.
+    pub fn count(&self, zone: ZoneId) -> Pending<'_, Result<usize>> {
+        Box::pin(async move {
+            let (players, until) = (ZONE_PLAYERS.key(zone), ZONE_UNTIL.key(zone));
+            let now = self.store.now().await?;
+            let transaction = move |tx: &mut hot::ReadTx<'_, Shard>| {
+                let after = ScoreBound::Excluded(hot::command::Score::from_i64(now));
+                tx.together(|tx| {
+                    (tx.scard(&players), tx.zcard(&until), tx.zcount(&until, after, ScoreBound::MAX))
+                })
+            };
+            let scope = self.scope_of(zone).named("darkages.count");
+            let (entries, ends, living) = scope.read::<_, hot::Error, _>(transaction).await?;
+            if entries == ends && ends == living {
+                return Ok(living);
+            }
+            Ok(self.member_ids(zone).await?.len())
+        })
+    }
+
     /// Whether a player with a living session is in a zone.
     pub fn is_in_zone(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
@@ -61,20 +143,207 @@ impl DarkAges {
         })
     }
 
-    /// Keeps the members of a zone for another half hour. A zone server calls it while it serves the zone.
-    pub fn heartbeat(&self, zone: ZoneId) -> Pending<'_, Result<()>> {
+    /// Keeps the members of a zone for another half hour, and writes positions into the sessions of players that moved
+    /// since their last activity; moving is activity. A zone server calls it while it serves the zone. A loop of
+    /// transactions of at most 100 players.
+    pub fn heartbeat(&self, zone: ZoneId) -> Pending<'_, Result<Heartbeat>> {
         Box::pin(async move {
-            let transaction = move |tx: &mut Tx<'_, Shard>| tx.touch(&ZONE_PLAYERS.key(zone));
-            Ok(self.scope_of(zone).named("darkages.heartbeat").transact(transaction).await?)
+            let scope = self.scope_of(zone).named("darkages.heartbeat");
+            let keep = move |tx: &mut Tx<'_, Shard>| {
+                tx.touch(&ZONE_PLAYERS.key(zone))?;
+                tx.touch(&ZONE_UNTIL.key(zone))
+            };
+            scope.transact::<(), hot::Error, _>(keep).await?;
+            let members = self.member_ids(zone).await?;
+            let mut done = Heartbeat { members: members.len(), moved: 0 };
+            for chunk in members.chunks(MEMBERS_PER_TRANSACTION) {
+                let chunk = chunk.to_vec();
+                let transaction = move |tx: &mut Tx<'_, Shard>| write_positions(tx, zone, &chunk);
+                done.moved += scope.transact::<_, hot::Error, _>(transaction).await?;
+            }
+            Ok(done)
         })
     }
 }
 
 /// Enters a zone that the session names already.
 pub(super) fn enter(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+    add(tx, entity, zone)?;
+    notify(tx, MessageType::EntityEntering, entity, (ZoneId::NONE, zone))
+}
+
+/// Leaves a zone when the session ends.
+pub(super) fn leave(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+    tx.del(&PLAYER_ZONE.key(entity))?;
+    leave_zone(tx, entity, zone)?;
+    notify(tx, MessageType::EntityLeaving, entity, (zone, ZoneId::NONE))
+}
+
+/// Writes the entries of a player that is active now.
+fn add(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
     if zone == ZoneId::NONE {
         return tx.del(&PLAYER_ZONE.key(entity));
     }
     tx.sadd(&ZONE_PLAYERS.key(zone), &entity)?;
+    let end = session_end(tx.now());
+    tx.zadd(&ZONE_UNTIL.key(zone), &entity, end as f64)?;
     tx.put(&PLAYER_ZONE.key(entity), &zone.0)
+}
+
+/// Removes the entries of a player from its zone.
+pub(super) fn leave_zone(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) -> hot::Result<()> {
+    if zone == ZoneId::NONE {
+        return Ok(());
+    }
+    tx.srem(&ZONE_PLAYERS.key(zone), &entity)?;
+    tx.zrem(&ZONE_UNTIL.key(zone), &entity)
+}
+
+/// Sends a message about a player on the channel of the zone that it leaves or enters.
+fn notify(
+    tx: &mut Tx<'_, Shard>,
+    message_type: MessageType,
+    entity: EntityId,
+    (source, target): (ZoneId, ZoneId),
+) -> hot::Result<()> {
+    let zone = if message_type == MessageType::EntityLeaving { source } else { target };
+    if zone == ZoneId::NONE {
+        return Ok(());
+    }
+    let message = ZoneMessage::about(message_type, source, target, &EntityNotice::new(entity.0));
+    publish(tx, zone, message).map(|_| ())
+}
+
+/// All entries of a zone's set, page by page.
+pub(super) async fn member_pages(scope: &Scope<Shard>, zone: ZoneId) -> hot::Result<ZoneEntries> {
+    let (mut ids, mut invalid, mut from) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = scope.members(&ZONE_PLAYERS.key(zone), from, MEMBERS_PER_READ).await?;
+        for member in page.members {
+            match member {
+                Member::Known(entity) => ids.push(entity),
+                Member::External(bytes) => invalid.push(bytes),
+            }
+        }
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ZoneEntries { ids, invalid })
+}
+
+/// The known ends of the sessions of a zone's members, page by page. An end that a page misses, because others changed
+/// the order meanwhile, is unknown.
+async fn session_ends(scope: &Scope<Shard>, zone: ZoneId) -> hot::Result<HashMap<EntityId, f64>> {
+    let mut ends = HashMap::new();
+    for first in (0..).step_by(MEMBERS_PER_READ) {
+        let ranks = ZSlice::Rank(first, first + MEMBERS_PER_READ as i64 - 1);
+        let page = scope.zrange(&ZONE_UNTIL.key(zone), ranks, false).await?;
+        let is_last = page.len() < MEMBERS_PER_READ;
+        ends.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    Ok(ends)
+}
+
+/// Which members have a living session in the zone. They are entered with its end, the others are removed.
+fn check_members(tx: &mut Tx<'_, Shard>, zone: ZoneId, members: &[EntityId]) -> hot::Result<Vec<EntityId>> {
+    let sessions: Vec<_> = members.iter().map(|entity| SESSION.key(entity)).collect();
+    let deadlines: Vec<_> = sessions.iter().map(|key| (tx.raw_name(key), Read::ExpireTime)).collect();
+    let found = tx.get_each(&sessions)?;
+    let deadlines = tx.raw_read_many(&deadlines)?;
+    let (mut living, mut ends, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    for ((entity, session), deadline) in members.iter().zip(found).zip(deadlines) {
+        match session {
+            Ok(Some(session)) if session.zone_id == zone.0 => {
+                let end = match deadline? {
+                    Reply::Int(at) if at > 0 => at + 1,
+                    // Another program wrote it without a TTL.
+                    _ => session_end(tx.now()),
+                };
+                ends.push(end as f64);
+                living.push(*entity);
+            }
+            Ok(_) => gone.push(*entity),
+            // It may be alive, but the zone is not known.
+            Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if !living.is_empty() {
+        tx.zadd_many(&ZONE_UNTIL.key(zone), living.iter().zip(ends))?;
+    }
+    if !gone.is_empty() {
+        tx.srem_many(&ZONE_PLAYERS.key(zone), &gone)?;
+        tx.zrem_many(&ZONE_UNTIL.key(zone), &gone)?;
+    }
+    Ok(living)
+}
+
+/// Removes the ends of players that are no longer in the zone's set.
+fn remove_ends(tx: &mut Tx<'_, Shard>, zone: ZoneId, entities: &[EntityId]) -> hot::Result<()> {
+    let players = tx.raw_name(&ZONE_PLAYERS.key(zone));
+    let member = |entity: &EntityId| bytes::Bytes::from(entity.0.to_string());
+    let reads: Vec<_> =
+        entities.iter().map(|entity| (players.clone(), Read::SIsMember(member(entity)))).collect();
+    for (entity, reply) in entities.iter().zip(tx.raw_read_many(&reads)?) {
+        if reply? == Reply::Int(0) {
+            tx.zrem(&ZONE_UNTIL.key(zone), entity)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes members that are no ids.
+async fn remove_invalid(scope: &Scope<Shard>, zone: ZoneId, invalid: Vec<bytes::Bytes>) -> hot::Result<()> {
+    for chunk in invalid.chunks(MEMBERS_PER_TRANSACTION) {
+        let chunk = chunk.to_vec();
+        let transaction = move |tx: &mut Tx<'_, Shard>| {
+            chunk.iter().try_for_each(|bytes| tx.srem_raw(&ZONE_PLAYERS.key(zone), bytes.clone()))
+        };
+        scope.transact::<(), hot::Error, _>(transaction).await?;
+    }
+    Ok(())
+}
+
+/// Writes newer positions into sessions. Returns how many.
+fn write_positions(tx: &mut Tx<'_, Shard>, zone: ZoneId, members: &[EntityId]) -> hot::Result<usize> {
+    let (sessions, positions): (Vec<_>, Vec<_>) =
+        members.iter().map(|entity| (SESSION.key(entity), POSITION.key(entity))).unzip();
+    let plays: Vec<_> = members.iter().map(|entity| PLAY.key(entity)).collect();
+    let (sessions, positions, plays) =
+        tx.together(|tx| (tx.get_each(&sessions), tx.get_each(&positions), tx.get_each(&plays)))?;
+    let mut moved = 0;
+    for (((entity, session), position), play) in members.iter().zip(sessions).zip(positions).zip(plays) {
+        // What cannot be read stays as it is; reading it names the key.
+        let (Some(Some(mut session)), Some(Some(position)), Some(play)) =
+            (readable(session)?, readable(position)?, readable(play)?)
+        else {
+            continue;
+        };
+        let Position { x, y, z, at } = position;
+        let is_new = at > session.last_activity
+            && (session.position.x, session.position.y, session.position.z) != (x, y, z);
+        if session.zone_id != zone.0 || !is_new {
+            continue;
+        }
+        let mut play = play_of(tx, *entity, play, &session)?;
+        session.position = Point { extra: session.position.extra.clone(), ..Point::new(x, y, z) };
+        put_active(tx, *entity, &mut session, &mut play)?;
+        moved += 1;
+    }
+    Ok(moved)
+}
+
+/// `None` if the value cannot be read.
+fn readable<T>(value: hot::Result<T>) -> hot::Result<Option<T>> {
+    match value {
+        Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => Ok(None),
+        value => value.map(Some),
+    }
 }

@@ -1,0 +1,138 @@
+//! Presence: which connections of an owner are open.
+//!
+//! Promises:
+//! 1. A connection is listed while its record exists. One whose record expired, or was deleted by another program, is not
+//!    listed, and its entry is removed when the set is read.
+//! 2. Record and entry come and go in one transaction.
+//! 3. An entry never outlives its owner's set: renewing one connection renews the set, too.
+//!
+//! Two families, the caller's: the records of connections, of any type, and a set of ids for each owner. Both expire, and
+//! each write restarts their time. The caller bounds the connections of an owner: a set is read as a whole, so it may
+//! have [`REPLY_ELEMENTS_MAX`](emberkeep_hot::limits::REPLY_ELEMENTS_MAX) entries.
+//!
+//! ```
+//! use emberkeep_hot::{Error, Store, embedded::Embedded};
+//! use emberkeep_primitives::Presence;
+//! use emberkeep_schema::{Hash, Id, Name, Set, Utf8, family, partition};
+//! use std::sync::Arc;
+//!
+//! partition! {
+//!     /// A galaxy.
+//!     pub struct Galaxy(Name) as "galaxy";
+//! }
+//! family! {
+//!     /// A connection.
+//!     pub SOCKET = "{galaxy}:socket:{id}" {
+//!         kind: Hash<Utf8, Utf8>, partition: Galaxy, parts: (id: u32), ttl: refresh(60_000), owner: "gateway"
+//!     }
+//! }
+//! family! {
+//!     /// The connections of a player.
+//!     pub SOCKETS = "{galaxy}:sockets:{player}" {
+//!         kind: Set<Id<u32>>, partition: Galaxy, parts: (player: u32), ttl: refresh(60_000), owner: "gateway"
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let scope = Store::new(Arc::new(Embedded::in_memory())).scope(Galaxy(Name::new("m31").expect("a word")));
+//! let of_player = || Presence::new(SOCKETS.key(7), |id: &u32| SOCKET.key(*id));
+//! let open = scope.transact(move |tx| {
+//!     tx.hset(&SOCKET.key(1), &"ip".to_owned(), &"127.0.0.1".to_owned())?;
+//!     of_player().join(tx, &1)?;
+//!     of_player().living(tx)
+//! });
+//! assert_eq!(open.await?, [1]);
+//! scope.del(&SOCKET.key(1)).await?; // by another program
+//! assert_eq!(scope.transact(move |tx| of_player().living(tx)).await?, []);
+//! # Ok(())
+//! # }
+//! ```
+
+use emberkeep_hot::command::Read;
+use emberkeep_hot::store::Member;
+use emberkeep_hot::{Result, Tx};
+use emberkeep_schema::{Family, Id, Key, Part, Partition, Refresh, Set};
+
+/// The connections of one owner.
+pub struct Presence<I: Family, R: Family, M> {
+    entries: Key<I>,
+    record: fn(&M) -> Key<R>,
+}
+
+impl<P, I, R, M> Presence<I, R, M>
+where
+    P: Partition,
+    I: Family<Partition = P, Kind = Set<Id<M>>, Ttl = Refresh>,
+    R: Family<Partition = P, Ttl = Refresh>,
+    M: Part + Send + 'static,
+{
+    /// The connections in an owner's set, and where the record of each is.
+    pub fn new(entries: Key<I>, record: fn(&M) -> Key<R>) -> Presence<I, R, M> {
+        Presence { entries, record }
+    }
+
+    /// Adds a connection, whose record the caller writes in the same transaction.
+    pub fn join(&self, tx: &mut Tx<'_, P>, connection: &M) -> Result<()> {
+        tx.sadd(&self.entries, connection)
+    }
+
+    /// Restarts the time of a connection and of its owner's set. `false` = it is not open.
+    pub fn renew(&self, tx: &mut Tx<'_, P>, connection: &M) -> Result<bool> {
+        let record = (self.record)(connection);
+        if !tx.exists(&record)? {
+            return Ok(false);
+        }
+        tx.touch(&record)?;
+        // The set may be gone: another program deleted it.
+        tx.sadd(&self.entries, connection)?;
+        Ok(true)
+    }
+
+    /// Removes a connection and its record.
+    pub fn leave(&self, tx: &mut Tx<'_, P>, connection: &M) -> Result<()> {
+        tx.del(&(self.record)(connection))?;
+        tx.srem(&self.entries, connection)
+    }
+
+    /// Removes all connections and their records. Returns how many there were.
+    pub fn leave_all(&self, tx: &mut Tx<'_, P>) -> Result<usize> {
+        let entries = tx.smembers_lossy(&self.entries)?;
+        if entries.is_empty() {
+            return Ok(0);
+        }
+        let connections: Vec<M> = entries.into_iter().filter_map(Member::known).collect();
+        connections.iter().try_for_each(|connection| tx.del(&(self.record)(connection)))?;
+        tx.del(&self.entries)?;
+        Ok(connections.len())
+    }
+
+    /// The connections whose record exists. Entries of others are removed.
+    pub fn living(&self, tx: &mut Tx<'_, P>) -> Result<Vec<M>> {
+        let mut connections = Vec::new();
+        for entry in tx.smembers_lossy(&self.entries)? {
+            match entry {
+                Member::Known(connection) => connections.push(connection),
+                Member::External(bytes) => tx.srem_raw(&self.entries, bytes)?,
+            }
+        }
+        let records: Vec<_> = connections.iter().map(self.record).collect();
+        let exist = tx.exists_many(&records)?;
+        let (mut living, mut gone) = (Vec::new(), Vec::new());
+        for (connection, exists) in connections.into_iter().zip(exist) {
+            if exists { living.push(connection) } else { gone.push(connection) }
+        }
+        if !gone.is_empty() {
+            tx.srem_many(&self.entries, &gone)?;
+        }
+        Ok(living)
+    }
+
+    /// Reads the sets of many owners together, for calls on each of them later in the transaction.
+    pub fn read_together<'k>(tx: &mut Tx<'_, P>, entries: impl IntoIterator<Item = &'k Key<I>>) -> Result<()>
+    where
+        Key<I>: 'k,
+    {
+        let reads: Vec<_> = entries.into_iter().map(|key| (tx.raw_name(key), Read::SMembers)).collect();
+        tx.raw_read_many(&reads).map(|_| ())
+    }
+}
