@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for MessageType {
 pub struct Payload(Box<RawValue>);
 
 impl Payload {
-    /// The JSON of a value; `None` if it is no JSON value, such as a map with keys that are not text.
+    /// The JSON of a value; `None` if it has none, such as a map whose keys are not text.
     pub fn of<T: Serialize>(value: &T) -> Option<Payload> {
         serde_json::value::to_raw_value(value).ok().map(Payload)
     }

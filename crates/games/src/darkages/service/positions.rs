@@ -5,6 +5,7 @@ use super::*;
 use crate::darkages::limits::{POSITIONS_MAX, POSITIONS_PER_TRANSACTION};
 use crate::darkages::model::{Point, Position};
 use emberkeep_hot::engine::Pending;
+use std::collections::HashMap;
 
 /// What became of a bulk update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,11 +14,14 @@ pub struct Positioned {
     pub written: usize,
     /// Positions that were older than the stored one, or as old.
     pub outdated: usize,
+    /// Positions whose key has another type than a string. It stays as it is.
+    pub refused: usize,
 }
 
 impl DarkAges {
-    /// Sets the positions of many players, at most 50,000. Each is atomic by itself: a loop of transactions of 250. Of
-    /// several positions of one player the newest counts.
+    /// Sets the positions of many players, at most 50,000. Each is atomic by itself: a loop of transactions of 250, one
+    /// round trip for reading and one for writing each. Of several positions of one player the newest counts. A stored one
+    /// that cannot be read is replaced: it has no time. Sessions are not read: a position without one expires by itself.
     pub fn set_positions(&self, positions: Vec<(EntityId, Position)>) -> Pending<'_, Result<Positioned>> {
         Box::pin(async move {
             if positions.len() > POSITIONS_MAX {
@@ -29,13 +33,27 @@ impl DarkAges {
             }
             let mut done = Positioned::default();
             for chunk in positions.chunks(POSITIONS_PER_TRANSACTION) {
-                let (chunk, count) = (chunk.to_vec(), chunk.len());
+                let chunk = chunk.to_vec();
                 let transaction = move |tx: &mut Tx<'_, Shard>| set_newer(tx, &chunk);
-                let written = self.scope().named("darkages.set_positions").transact(transaction).await?;
-                done.written += written;
-                done.outdated += count - written;
+                let scope = self.scope().named("darkages.set_positions");
+                let more = scope.transact::<_, hot::Error, _>(transaction).await?;
+                done.written += more.written;
+                done.outdated += more.outdated;
+                done.refused += more.refused;
             }
             Ok(done)
+        })
+    }
+
+    /// Where a player is: its position, or that of its session if that is newer. `None` = it is not logged in.
+    pub fn position(&self, entity: EntityId) -> Pending<'_, Result<Option<Position>>> {
+        Box::pin(async move {
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                let (session, position) =
+                    tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&POSITION.key(entity))))?;
+                Ok(session.map(|session| newest(&session, position)))
+            };
+            self.at_home(entity, "darkages.position", transaction).await
         })
     }
 
@@ -52,15 +70,37 @@ impl DarkAges {
     }
 }
 
-fn set_newer(tx: &mut Tx<'_, Shard>, positions: &[(EntityId, Position)]) -> hot::Result<usize> {
+/// The newer one of a session's position and a player's own. A session's position is written at login, hand-off and
+/// heartbeat together with, or from, the player's own: it is newer than one of before the login only.
+fn newest(session: &Session, position: Option<Position>) -> Position {
+    let Point { x, y, z, .. } = session.position;
+    let of_session = Position { x, y, z, at: session.login_time };
+    position.filter(|position| position.at >= of_session.at).unwrap_or(of_session)
+}
+
+fn set_newer(tx: &mut Tx<'_, Shard>, positions: &[(EntityId, Position)]) -> hot::Result<Positioned> {
     let keys: Vec<_> = positions.iter().map(|(entity, _)| POSITION.key(entity)).collect();
-    tx.prefetch(|tx| tx.get_many(&keys));
-    let mut written = 0;
-    for (key, (_, position)) in keys.iter().zip(positions) {
-        if tx.get(key)?.is_none_or(|stored| stored.at < position.at) {
-            tx.put(key, position)?;
-            written += 1;
+    let stored = tx.get_each(&keys)?;
+    let (mut done, mut newest) = (Positioned::default(), HashMap::new());
+    for (((entity, position), key), stored) in positions.iter().zip(&keys).zip(stored) {
+        let stored = match stored {
+            Ok(stored) => stored.map(|stored| stored.at),
+            Err(hot::Error::Corrupt { .. }) => None,
+            Err(hot::Error::WrongType { .. }) => {
+                done.refused += 1;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        // The same player may stand in the list twice.
+        let known: &mut Option<i64> = newest.entry(*entity).or_insert(stored);
+        if known.is_some_and(|at| at >= position.at) {
+            done.outdated += 1;
+            continue;
         }
+        *known = Some(position.at);
+        tx.put(key, position)?;
+        done.written += 1;
     }
-    Ok(written)
+    Ok(done)
 }
