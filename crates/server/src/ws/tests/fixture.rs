@@ -108,6 +108,13 @@ impl Fixture {
         Session { hubs: self.hubs.clone(), room: key, id, device: device(name), master: None, queue }
     }
 
+    /// Lets the hub finish what it was woken for, such as a new subscriber. All tasks share the thread of the test.
+    pub(super) async fn let_the_hub_read(&self) {
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Wakes the room's hub.
     pub(super) fn wake(&self) {
         self.hubs.wake(Some(self.code), Wakeup::Events { last: 0 });
