@@ -37,7 +37,9 @@ pub fn history_schema() -> HistorySchema {
 ///
 /// A game with logs has such a function of a scope and of history.
 pub fn consumers(store: &Store, history: &History) -> Result<Vec<Consumer>, DrainError> {
-    darkages::consumers(&store.scope(darkages::Shard::default()), history)
+    let mut consumers = darkages::consumers(&store.scope(darkages::Shard::default()), history)?;
+    consumers.push(darkages::boards::Boards::new(store).consumer(history)?);
+    Ok(consumers)
 }
 
 #[cfg(test)]

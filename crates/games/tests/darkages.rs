@@ -68,6 +68,11 @@ on_every_engine!(mod darkages = darkages_cases {
     a_session_of_another_program_gets_an_entry,
     players_of_many_zones_are_handed_off_at_once,
     an_arrival_that_cannot_be_read_is_left_alone,
+    a_kill_is_on_the_boards_within_a_second,
+    boards_are_totals_are_sums_of_events,
+    boards_go_on_without_history,
+    a_rename_is_on_the_boards,
+    lost_boards_come_back_from_history,
 });
 
 #[test]

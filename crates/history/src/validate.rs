@@ -124,6 +124,14 @@ pub(crate) fn encoded_values(values: &[Value]) -> Vec<u8> {
     out
 }
 
+/// The values of a partition key, which come first in a primary key, as bytes.
+pub(crate) fn encoded_partition(table: &TableDeclaration, key: &[&Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let of_partition = key.iter().take(table.partition.len());
+    of_partition.for_each(|value| key_encoding::push(&mut out, value, Order::Ascending));
+    out
+}
+
 /// The keys of rows, if each stands once: on CQL two writes of one key and timestamp would mix their columns.
 pub(crate) fn distinct_keys(table: &TableDeclaration, rows: &[RawRow]) -> Result<HashSet<Vec<u8>>> {
     let keys: HashSet<_> = rows.iter().map(|row| encoded_key(table, row)).collect();

@@ -17,6 +17,7 @@ pub mod index;
 pub mod leaderboard;
 pub mod lease;
 pub mod limits;
+pub mod log_feed;
 pub mod mail;
 pub mod once;
 pub mod presence;

@@ -89,7 +89,20 @@ pub const BOARD_ENTRIES_PER_TURN: usize = 256;
 /// Longest name of a source of a leaderboard.
 pub const SOURCE_BYTES_MAX: usize = 1_024;
 
+/// Entries of a log that a feed applies in one transaction.
+pub const FEED_PAGE_ENTRIES: usize = 500;
+/// Pause of a feed after it has applied what was there: what comes meanwhile is applied together.
+pub const FEED_PAUSE: Duration = Duration::from_millis(20);
+/// When a feed reads its log without a message, and again after another process was first.
+pub const FEED_POLL_EVERY: Duration = Duration::from_millis(400);
+/// Longest pause of a feed after a failure.
+pub const FEED_ERROR_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Pages of applied entries whose marks a feed remembers: at most 2 MB, and 20 s of a log with few entries.
+pub const FEED_PAGES_REMEMBERED: usize = 1_000;
+
 const _: () = assert!(BOARD_ENTRIES_PER_TURN <= BOARD_CHANGES_MAX);
+const _: () = assert!(FEED_PAGE_ENTRIES <= BOARD_CHANGES_MAX);
+const _: () = assert!(FEED_POLL_EVERY.as_millis() < 1_000, "an entry is applied within a second");
 const _: () = assert!(BOARD_ENTRIES_PER_TURN <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(DUE_PER_TURN < DUE_PER_TRANSACTION_MAX);
 const _: () = assert!(LETTERS_PER_PAGE <= LETTERS_PER_TURN);

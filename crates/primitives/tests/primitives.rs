@@ -38,6 +38,16 @@ on_every_engine!(mod cooldowns = cases::cooldown {
     an_index_that_is_none_holds_nothing_up,
 });
 
+on_every_engine!(mod log_feeds = cases::log_feed {
+    entries_count_once_and_in_order,
+    many_feeds_apply_each_entry_once,
+    an_entry_is_applied_within_a_second,
+    a_log_that_is_set_back_does_not_count_again,
+    entries_that_cannot_be_applied_do_not_stop_the_others,
+    entries_wait_for_a_rebuild,
+    numbered_entries_count_once,
+});
+
 on_every_engine!(mod claims = cases::claim {
     each_side_is_taken_once,
     a_release_frees_both_sides,

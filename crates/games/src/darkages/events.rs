@@ -3,6 +3,7 @@
 //! Hits are [`HitRecord`]s, as servers that compute damage themselves record them; so both become the same rows.
 
 use super::archive::recorder::project_hit;
+use super::boards::{self, Boards};
 use super::history::{AuditEntry, AuditEvent, PlayerSession, PlayerStats, Severity};
 use super::schema::{AUDIT_LOG, COMBAT_LOG, DRAINER, PLAYS_LOG, Shard};
 use emberkeep_history::outbox::{Consumer, DrainError};
@@ -53,13 +54,18 @@ pub(super) fn event_id<P: Partition>(tx: &mut Tx<'_, P>) -> Uuid {
     Builder::from_unix_timestamp_millis(now, &bytes).into_uuid()
 }
 
-/// The consumers of a shard's outboxes: they bring hits, play sessions and audit entries into history.
+/// The consumers of a shard's outboxes: they bring hits, play sessions and audit entries into history. Beside them hits and
+/// play sessions feed the leaderboards.
 pub fn consumers(scope: &Scope<Shard>, history: &History) -> Result<Vec<Consumer>, DrainError> {
     let lease = |log: &str| DRAINER.key(Name::new(log).expect("a word of letters"));
+    let boards = Boards::new(scope.store());
+    let combat = Consumer::new(scope, COMBAT_LOG.key(), lease("combat"), history.clone(), project_hit)?;
+    let plays = Consumer::new(scope, PLAYS_LOG.key(), lease("plays"), history.clone(), project_play)?;
+    let audit = Consumer::new(scope, AUDIT_LOG.key(), lease("audit"), history.clone(), project_audit)?;
     Ok(vec![
-        Consumer::new(scope, COMBAT_LOG.key(), lease("combat"), history.clone(), project_hit)?,
-        Consumer::new(scope, PLAYS_LOG.key(), lease("plays"), history.clone(), project_play)?,
-        Consumer::new(scope, AUDIT_LOG.key(), lease("audit"), history.clone(), project_audit)?,
+        combat.with_reader(boards.fed_by(scope, COMBAT_LOG.key(), boards::of_hit)),
+        plays.with_reader(boards.fed_by(scope, PLAYS_LOG.key(), boards::of_play)),
+        audit,
     ])
 }
 
@@ -98,7 +104,7 @@ fn project_audit(record: &AuditRecord, batch: &mut Batch) -> Result<(), Rejectio
 }
 
 /// The value of a text in a table.
-fn word<W: Column>(text: &str) -> Result<W, Rejection> {
+pub(super) fn word<W: Column>(text: &str) -> Result<W, Rejection> {
     W::from_value(Some(Value::Text(text.to_owned()))).map_err(|error| Rejection::new(error.to_string()))
 }
 

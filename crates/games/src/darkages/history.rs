@@ -4,6 +4,7 @@
 //! stay exact when an event is delivered again; the entries of `leaderboard_alltime` are one frozen cell, so that writing
 //! them again does not double them, and the column's name stands in quotes, because `entries` is a reserved word. Tables that are not in the document begin with `ember_`.
 
+use super::boards::BoardScore;
 use emberkeep_history::HistorySchema;
 use emberkeep_schema::{Day, Timestamp, table, text_enum, totals};
 use std::collections::BTreeSet;
@@ -413,6 +414,7 @@ pub fn schema() -> HistorySchema {
         .table::<PlayerSession>()
         .table::<DailyScore>()
         .table::<AllTimeBoard>()
+        .table::<BoardScore>()
         .table::<PlayerProfile>()
         .table::<ProfileClaim>()
         .table::<ZoneReport>()

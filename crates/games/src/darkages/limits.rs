@@ -65,8 +65,24 @@ pub const CLOSED_PER_TRANSACTION: usize = 32;
 pub const POSITIONS_PER_TRANSACTION: usize = 250;
 /// Positions of one call.
 pub const POSITIONS_MAX: usize = 50_000;
+/// Life of the leaderboard of a day, since its first score.
+pub const DAY_BOARD_LIFE: Duration = Duration::from_secs(48 * 3_600);
+/// How far the clock of a server that reports events may be ahead.
+pub const BOARD_CLOCK_SKEW: Duration = Duration::from_secs(600);
+/// Players of one answer about a leaderboard.
+pub const BOARD_ROWS_MAX: usize = 1_000;
+/// Updates of leaderboards that wait for history.
+pub const BOARDS_LOG_MAX: usize = 200_000;
+/// Scores of one update of a leaderboard.
+pub const BOARD_MOVES_PER_UPDATE: usize = 250;
+/// Updates of leaderboards that one pass sends to history.
+pub const BOARD_UPDATES_PER_PASS: usize = 200;
+/// How often changed scores are sent to history.
+pub const BOARD_STORED_EVERY: Duration = Duration::from_secs(1);
 
 const _: () = assert!(DIRECTORY_LIFE.as_secs() > 2 * SESSION_LIFE.as_secs());
 const _: () = assert!(MEMBERS_PER_READ <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(CONNECTIONS_PER_ENTITY_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
+const _: () = assert!(BOARD_ROWS_MAX <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
+const _: () = assert!(BOARD_MOVES_PER_UPDATE < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(POSITIONS_PER_TRANSACTION < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

@@ -6,8 +6,10 @@
 //! 3. Exactly one hit kills.
 //! 4. A session that ends, by logout or by its TTL, becomes one play session of history.
 //! 5. An older position never replaces a newer one.
+//! 6. A hit is on the [leaderboards](boards) within a second, once.
 
 pub mod archive;
+pub mod boards;
 pub mod channel;
 mod error;
 pub mod events;
@@ -15,6 +17,7 @@ pub mod history;
 pub mod limits;
 pub mod model;
 mod passage;
+mod realm;
 mod schema;
 mod service;
 mod shards;
@@ -24,6 +27,7 @@ pub use error::{Error, Result};
 pub use events::consumers;
 pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
 pub use passage::Passage;
+pub use realm::{Realm, RealmError};
 pub use schema::{
     ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DIRECTORY, DRAINER,
     Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY,
@@ -31,7 +35,7 @@ pub use schema::{
     ZONE_CHANNEL, ZONE_PLAYERS, ZONE_UNTIL, schema,
 };
 pub use service::{
-    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
+    AuditNote, Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
     HandOffRequest, HandOffsSwept, Heartbeat, LoginRequest, Nearby, NearbyRequest, Positioned, RateCheck,
     SessionChange, SessionsClosed,
 };

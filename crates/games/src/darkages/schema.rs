@@ -4,6 +4,10 @@
 //! tag. The documented keys alone define who is logged in and where; of our own only the play record cannot be rebuilt.
 
 use super::archive::recorder::HitRecord;
+use super::boards::{
+    BOARD_APPLIED, BOARD_BEGUN, BOARD_CHANGED, BOARD_FED, BOARD_NAMES, BOARD_POSITION, BOARDS_DRAINER,
+    BOARDS_LOG, DAY_ORDER, DAY_PLAYERS, DAY_SOURCES, DAY_STORED, EVER_ORDER, EVER_PLAYERS, EVER_SOURCES,
+};
 use super::channel::ZoneMessage;
 use super::events::{AuditRecord, PlayEnd};
 use super::limits::{
@@ -293,7 +297,22 @@ pub fn schema() -> Schema {
         COMBAT_LOG,
         PLAYS_LOG,
         AUDIT_LOG,
-        DRAINER
+        DRAINER,
+        DAY_ORDER,
+        DAY_PLAYERS,
+        DAY_SOURCES,
+        DAY_STORED,
+        EVER_ORDER,
+        EVER_PLAYERS,
+        EVER_SOURCES,
+        BOARD_NAMES,
+        BOARD_CHANGED,
+        BOARD_BEGUN,
+        BOARD_POSITION,
+        BOARD_FED,
+        BOARD_APPLIED,
+        BOARDS_LOG,
+        BOARDS_DRAINER
     ]
     .expect("no key belongs to two families, a test holds")
 }

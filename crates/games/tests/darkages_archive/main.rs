@@ -4,6 +4,7 @@ mod bad_input;
 mod boards;
 mod combat;
 mod document;
+mod joined_boards;
 mod profiles;
 mod recorder;
 mod registrations;
@@ -39,6 +40,9 @@ list! {
     ],
     zones: [reports_are_merged, a_reporter_that_starts_again_counts_on, reports_at_once_end_in_the_whole],
     boards: [scores_move, replays_of_scores_change_nothing, all_time_boards, a_board_is_rebuilt],
+    joined_boards: [
+        boards_follow_the_fights, recorded_events_are_on_the_boards, boards_of_a_new_hot_store_come_from_history,
+    ],
     recorder: [hits_reach_history_once, statistics_of_all_columns],
     bad_input: [ranges_out_of_order, cursors_of_others, ids_at_their_limits, numbers_that_are_refused, texts_that_are_refused],
 }

@@ -16,6 +16,7 @@ pub(crate) fn hit(number: u128, is_kill: bool) -> HitRecord {
         event_id: Uuid::from_u128(number),
         attacker_id: 600,
         attacker_is_player: true,
+        attacker_name: None,
         target_id: 601,
         target_is_player: number.is_multiple_of(2),
         damage: 10,

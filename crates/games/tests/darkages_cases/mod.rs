@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub)] // Cases are `pub` so that every runner can name them.
 
+mod boards;
 mod channels;
 mod combat;
 mod connections;
@@ -13,6 +14,7 @@ mod rate_limits;
 mod sessions;
 mod zones;
 
+pub use boards::*;
 pub use channels::*;
 pub use combat::*;
 pub use connections::*;

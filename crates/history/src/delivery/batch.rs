@@ -80,6 +80,8 @@ pub(super) struct VersionedWrite {
     pub(super) table: &'static TableDeclaration,
     /// The primary key as bytes.
     pub(super) key: Vec<u8>,
+    /// The partition key as bytes.
+    pub(super) partition: Vec<u8>,
     pub(super) version: i64,
     pub(super) change: Change,
 }
@@ -96,6 +98,17 @@ impl VersionedWrite {
 pub(super) enum Change {
     Write(RawRow),
     Remove(Vec<Value>),
+}
+
+/// The values of a change's primary key, those of the partition first.
+fn change_key<'c>(table: &TableDeclaration, change: &'c Change) -> Vec<&'c Value> {
+    match change {
+        Change::Remove(key) => key.iter().collect(),
+        Change::Write(row) => {
+            let places = table.partition.iter().filter_map(|name| table.index(name));
+            places.filter_map(|place| row[place].as_ref()).collect()
+        }
+    }
 }
 
 /// Amounts for one key of totals.
@@ -179,7 +192,8 @@ impl Batch {
         if version <= 0 {
             return Err(Rejection::new(format!("version {version} of {}: above 0", T::DECLARATION.name)));
         }
-        self.versioned.push(VersionedWrite { table: T::DECLARATION, key, version, change });
+        let partition = validate::encoded_partition(T::DECLARATION, &change_key(T::DECLARATION, &change));
+        self.versioned.push(VersionedWrite { table: T::DECLARATION, key, partition, version, change });
         Ok(())
     }
 

@@ -200,6 +200,10 @@ fn chunks(rows: Vec<Insert>) -> Vec<Vec<RawRow>> {
     chunks
 }
 
+/// Name of the table, version, and the partition's key.
+type PartitionVersion = (&'static str, i64, Vec<u8>);
+type TableChanges = (&'static TableDeclaration, Vec<Change>);
+
 /// The highest version of each key: one key stands once in what is stored together.
 fn highest(writes: Vec<VersionedWrite>) -> Vec<(&'static TableDeclaration, Write)> {
     let mut by_key: HashMap<(&'static str, Vec<u8>), VersionedWrite> = HashMap::new();
@@ -215,12 +219,26 @@ fn highest(writes: Vec<VersionedWrite>) -> Vec<(&'static TableDeclaration, Write
             }
         }
     }
-    let write_of = |VersionedWrite { table, version, change, .. }| {
-        let (removed, rows) = match change {
-            Change::Write(row) => (vec![], vec![row]),
-            Change::Remove(key) => (vec![key], vec![]),
-        };
-        (table, Write::Replace { version, removed, rows })
-    };
-    by_key.into_values().map(write_of).collect()
+    // What changes in one partition as of one version changes together.
+    let mut groups: HashMap<PartitionVersion, TableChanges> = HashMap::new();
+    for VersionedWrite { table, version, partition, change, .. } in by_key.into_values() {
+        let group = groups.entry((table.name, version, partition));
+        group.or_insert_with(|| (table, Vec::new())).1.push(change);
+    }
+    let writes = groups.into_iter().flat_map(|((_, version, _), (table, mut changes))| {
+        let mut writes = Vec::new();
+        while !changes.is_empty() {
+            let rest = changes.split_off(changes.len().min(BATCH_ROWS_MAX));
+            let (mut removed, mut rows) = (Vec::new(), Vec::new());
+            for change in std::mem::replace(&mut changes, rest) {
+                match change {
+                    Change::Write(row) => rows.push(row),
+                    Change::Remove(key) => removed.push(key),
+                }
+            }
+            writes.push((table, Write::Replace { version, removed, rows }));
+        }
+        writes
+    });
+    writes.collect()
 }

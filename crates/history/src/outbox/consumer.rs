@@ -10,7 +10,7 @@ use super::error::DrainError;
 use super::lag::{ConsumerStats, Lag, LogLag};
 use super::log::{OutboxLog, TypedLog};
 use super::plan::{self, Claim, Run};
-use crate::contract::Source;
+use crate::contract::{Pending, Source};
 use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
 use crate::error::{Error, Result};
 use crate::history::History;
@@ -24,7 +24,9 @@ use emberkeep_hot::Scope;
 use emberkeep_hot::pubsub::Subscription;
 use emberkeep_hot::store::LogPosition;
 use emberkeep_primitives::lease::{Acquisition, LeaseRecord};
+use emberkeep_primitives::log_feed::LogReader;
 use emberkeep_schema::{Codec, Family, Json, Key, Log, Partition, Persistent, RefuseAbove, Text};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
@@ -39,6 +41,10 @@ pub struct Consumer {
     deliverer: Deliverer,
     poll_every: Duration,
     lag: Lag,
+    /// Other readers of the log. Nothing is trimmed that they have not read.
+    readers: Vec<Arc<dyn LogReader>>,
+    /// What may append to the log before each pass.
+    filler: Option<Arc<Filler>>,
     /// Its name as a holder of the lease.
     holder: String,
     lease: Mutex<LeaseState>,
@@ -53,6 +59,9 @@ struct LeaseState {
     /// The position for which a set-back was reported.
     reported: Option<LogState>,
 }
+
+/// Appends to a log what it is to carry.
+type Filler = dyn Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync;
 
 /// What a pass over the log did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,6 +137,8 @@ impl Consumer {
             deliverer: Deliverer { history, project: Arc::new(project) },
             poll_every: DRAIN_POLL_EVERY,
             lag,
+            readers: Vec::new(),
+            filler: None,
             holder: uuid::Uuid::new_v4().to_string(),
             lease: Mutex::default(),
         })
@@ -137,6 +148,29 @@ impl Consumer {
     pub fn poll_every(mut self, interval: Duration) -> Self {
         self.poll_every = interval;
         self
+    }
+
+    /// The same consumer, beside which another reader follows the log: it runs with the consumer, and goes on while history
+    /// cannot be reached. Nothing is trimmed that it has not read.
+    pub fn with_reader(mut self, reader: Arc<dyn LogReader>) -> Self {
+        self.readers.push(reader);
+        self
+    }
+
+    /// The same consumer, which calls this before each pass: it may append to the log. Only the consumer that has the lease
+    /// does. An error ends the pass, and is tried again. Passes then follow each other at the poll interval, and not at
+    /// messages.
+    pub fn filled_by(
+        mut self,
+        fill: impl Fn() -> Pending<'static, Result<(), DrainError>> + Send + Sync + 'static,
+    ) -> Self {
+        self.filler = Some(Arc::new(fill));
+        self
+    }
+
+    /// The other readers of the log.
+    pub fn readers(&self) -> &[Arc<dyn LogReader>] {
+        &self.readers
     }
 
     /// The log: partition and key, as in [`DeadLetter::log`](crate::DeadLetter).
@@ -169,13 +203,18 @@ impl Consumer {
         tokio::select! {
             biased;
             () = &mut stop => {}
-            () = self.work() => {}
+            () = async { tokio::join!(self.work(), join_all(self.readers.iter().map(|reader| reader.follow()))); } => {}
         }
         self.release().await;
     }
 
-    /// Drains what is in the log now, and releases the lease. `None` = another consumer has the lease.
+    /// Drains what is in the log now, for its other readers too, and releases the lease. `None` = another consumer has the lease.
     pub async fn drain_once(&self) -> Result<Option<Drained>, DrainError> {
+        for reader in &self.readers {
+            if let Err(error) = reader.feed_once().await {
+                tracing::warn!(log = %self.name, %error, "a reader of an outbox failed");
+            }
+        }
         let drained = self.drain().await;
         self.release().await;
         drained
@@ -195,6 +234,7 @@ impl Consumer {
                     pause = DRAIN_PAUSE_MIN;
                     self.lag.update(|stats| stats.last_error = None);
                     match drained {
+                        Some(_) if self.filler.is_some() => sleep(self.poll_every).await,
                         Some(_) => wait(&mut messages, self.poll_every).await,
                         None => sleep(LEASE_POLL_EVERY).await,
                     }
@@ -239,6 +279,11 @@ impl Consumer {
     /// Rounds until the log has nothing new. `None` = another consumer has the lease.
     async fn drain(&self) -> Result<Option<Drained>, DrainError> {
         let mut drained = Drained::default();
+        if let Some(fill) = &self.filler
+            && self.hold_lease().await?.is_some()
+        {
+            fill().await?;
+        }
         while let Some(epoch) = self.hold_lease().await? {
             match self.round(epoch).await? {
                 Some(Delivered { entries, dead_letters }) => {
@@ -414,10 +459,16 @@ impl Consumer {
         Ok(())
     }
 
+    /// Trims what history and all other readers have read.
     async fn trim(&self, through: LogPosition, epoch: i64) -> Result<(), DrainError> {
-        let is_held = self.log.trim(through, epoch).await?;
+        let mut positions = vec![through];
+        for reader in &self.readers {
+            positions.push(reader.position().await?);
+        }
+        let is_complete = positions.iter().all(|position| position.sequence >= through.sequence);
+        let is_held = self.log.trim(positions, epoch).await?;
         let mut lease = self.lease.lock();
-        lease.is_trimmed = is_held;
+        lease.is_trimmed = is_held && is_complete;
         if !is_held {
             lease.held = None;
         }

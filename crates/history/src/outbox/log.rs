@@ -27,8 +27,9 @@ pub(super) trait OutboxLog: Send + Sync {
     fn name(&self) -> (&str, &str);
     /// Entries after a sequence.
     fn page(&self, after: u64, limit: usize) -> Pending<'_, Result<LogEntries>>;
-    /// Removes the entries before a position, if that entry is there and the lease is held. `false` = it is not held.
-    fn trim(&self, through: LogPosition, epoch: i64) -> Pending<'_, Result<bool>>;
+    /// Removes the entries before the lowest position, if the entries of all positions are there and the lease is held.
+    /// `false` = it is not held.
+    fn trim(&self, positions: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>>;
     /// Acquires the lease, or renews it.
     fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<Acquisition>>;
     /// Ends the lease.
@@ -87,12 +88,20 @@ where
         })
     }
 
-    fn trim(&self, through: LogPosition, epoch: i64) -> Pending<'_, Result<bool>> {
+    fn trim(&self, positions: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
             let (log, lease) = (self.log.clone(), self.lease.clone());
-            let trimmed = self.scope.transact(move |tx| {
+            let trimmed = self.scope.transact_with(positions, move |tx, positions| {
                 lease.check(tx, epoch)?;
-                tx.log_trim(&log, through)?;
+                let lowest = positions.iter().min_by_key(|position| position.sequence).copied();
+                let Some(lowest) = lowest.filter(|lowest| lowest.sequence > 0) else { return Ok(()) };
+                // A reader that has not noticed yet that the log was set back stands at an entry that is not in it.
+                for other in positions.iter().filter(|other| **other != lowest) {
+                    if tx.log_after_encoded(&log, *other, 1)?.is_reset {
+                        return Ok(());
+                    }
+                }
+                tx.log_trim(&log, lowest)?;
                 Ok::<_, LeaseError>(())
             });
             match trimmed.await {

@@ -12,6 +12,7 @@ use crate::history::History;
 use crate::limits::{DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY};
 use crate::logs::LogState;
 use crate::outbox::ConsumerStats;
+use emberkeep_primitives::log_feed::EntryReader;
 use emberkeep_schema::Codec;
 use parking_lot::Mutex;
 use std::pin::pin;
@@ -29,6 +30,8 @@ pub struct SpoolConsumer {
     /// The source that is being delivered, and what history has acknowledged of it.
     acknowledged: Mutex<Option<(String, Option<LogState>)>>,
     stats: Mutex<ConsumerStats>,
+    /// What else the events feed.
+    readers: Vec<Arc<dyn EntryReader>>,
     /// Since when events wait.
     waiting_since: Mutex<Option<Instant>>,
 }
@@ -50,8 +53,16 @@ impl SpoolConsumer {
             deliverer: Deliverer { history, project: Arc::new(project) },
             acknowledged: Mutex::default(),
             stats: Mutex::default(),
+            readers: Vec::new(),
             waiting_since: Mutex::default(),
         }
+    }
+
+    /// The same consumer, which also hands the events to a reader, before it brings them into history. While history cannot
+    /// be reached the reader gets the next page of events, and no further one.
+    pub fn with_reader(mut self, reader: Arc<dyn EntryReader>) -> Self {
+        self.readers.push(reader);
+        self
     }
 
     /// Counters, and how far it is behind. `oldest_age` is the time since the spool was empty last.
@@ -127,6 +138,13 @@ impl SpoolConsumer {
             // Delivered by a process that was killed before it removed the segment, or by a copy of the folder.
             self.spool.acknowledge(&page)?;
             return Ok(Some(Delivered::default()));
+        }
+        for reader in &self.readers {
+            let applied = reader.apply(&log, &page.events).await;
+            applied.map_err(|error| Error::Unavailable {
+                backend: "hot state, which the spool feeds".into(),
+                reason: error.to_string(),
+            })?;
         }
         let delivered = self.deliver(&log, &page).await?;
         let next = LogState { incarnation: page.source.clone(), sequence: last, mark: String::new() };

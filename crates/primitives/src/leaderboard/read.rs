@@ -23,6 +23,16 @@ where
         Ok(entry)
     }
 
+    /// The entries of several players, in the order asked for, with one read. At most
+    /// [`BOARD_CHANGES_MAX`](crate::limits::BOARD_CHANGES_MAX).
+    pub fn entries(&self, tx: &mut ReadTx<'_, P>, players: &[I]) -> Result<Vec<Option<Entry<I>>>> {
+        let entries = tx.hmget(&self.players, players)?;
+        for (player, entry) in players.iter().zip(&entries) {
+            self.check_owner(tx, player, entry.as_ref())?;
+        }
+        Ok(entries)
+    }
+
     /// A player's score; `None` if the player is not on the board.
     pub fn score(&self, tx: &mut ReadTx<'_, P>, player: &I) -> Result<Option<i64>> {
         Ok(self.entry(tx, player)?.map(|entry| entry.score))

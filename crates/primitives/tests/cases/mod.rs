@@ -13,6 +13,7 @@ pub mod id_pool;
 pub mod index;
 pub mod leaderboard;
 pub mod lease;
+pub mod log_feed;
 pub mod mail;
 pub mod once;
 pub mod presence;

@@ -11,7 +11,7 @@ use emberkeep_history::limits::PAGE_ROWS_MAX;
 use emberkeep_history::{Cursor, Page};
 use emberkeep_hot::Scope;
 use emberkeep_primitives::leaderboard::{Entry, Leaderboard, LeaderboardError, Ranked, RebuildReport};
-use emberkeep_schema::{Automatic, Day, Family, Hash, Id, Number, Partition, SortedSet, Utf8};
+use emberkeep_schema::{Automatic, Day, Family, Hash, Id, Number, Partition, RowKey, SortedSet, Utf8};
 
 /// A score of a daily board that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,28 @@ impl From<emberkeep_history::Error> for RebuildError {
     }
 }
 
+/// The keys of the old rows and the new rows of players that moved. Of a row that stays at its key only the new one is written: a
+/// removal of the same position would win over it.
+pub(crate) fn daily_changes(
+    category: BoardCategory,
+    day: Day,
+    changes: Vec<ScoreChange>,
+) -> (Vec<RowKey<DailyScore>>, Vec<DailyScore>) {
+    let moved = |change: &&ScoreChange| change.before != Some(change.score);
+    let before = |change: &ScoreChange| {
+        change.before.map(|score| DailyScore::key(category, day, score, change.player_id))
+    };
+    let removed = changes.iter().filter(moved).filter_map(before).collect();
+    let row = |ScoreChange { player_id, player_name, score, .. }| DailyScore {
+        category,
+        day,
+        player_id,
+        player_name,
+        score,
+    };
+    (removed, changes.into_iter().map(row).collect())
+}
+
 impl Archive {
     /// Moves players on a daily board: the rows of their old scores go and those of the new ones come, together. Each player
     /// may stand once.
@@ -54,13 +76,7 @@ impl Archive {
         position: i64,
     ) -> Answer<'_, ()> {
         Box::pin(async move {
-            let before = |change: &ScoreChange| {
-                change.before.map(|score| DailyScore::key(category, day, score, change.player_id))
-            };
-            let removed: Vec<_> = changes.iter().filter_map(before).collect();
-            let rows = changes.into_iter().map(|ScoreChange { player_id, player_name, score, .. }| {
-                DailyScore { category, day, player_id, player_name, score }
-            });
+            let (removed, rows) = daily_changes(category, day, changes);
             self.history.replace_at(removed, rows, position).await?;
             Ok(())
         })

@@ -26,6 +26,8 @@ pub const DETAILS_BYTES_MAX: usize = 64 * 1024;
 pub const SERVER_INSTANCE_BYTES_MAX: usize = 128;
 /// Longest name of an ability.
 pub const ABILITY_NAME_BYTES_MAX: usize = 128;
+/// Longest name of a player on leaderboards.
+pub const PLAYER_NAME_BYTES_MAX: usize = 128;
 /// Entries of an all-time board in history.
 pub const ALL_TIME_ENTRIES_MAX: usize = 100;
 /// Relative error of a quantile of tick times.

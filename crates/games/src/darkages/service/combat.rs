@@ -126,6 +126,7 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards:
         event_id,
         attacker_id: attacker_id.unwrap_or(npc),
         attacker_is_player: attacker_id.is_some(),
+        attacker_name: attacker.as_ref().map(|(_, (_, play))| play.player_name.clone()),
         target_id: play.player_id,
         target_is_player: true,
         damage: actual,

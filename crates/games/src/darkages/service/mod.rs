@@ -1,5 +1,6 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
+mod audit;
 mod channels;
 mod combat;
 mod connections;
@@ -14,6 +15,7 @@ mod sweep;
 mod sweep_shards;
 mod zones;
 
+pub use audit::AuditNote;
 pub use combat::{Damage, DamageRequest, Fighter};
 pub use connections::{Connection, ConnectionRequest};
 pub use hand_off::{HandOff, HandOffRequest};
@@ -27,6 +29,7 @@ pub use zones::Heartbeat;
 
 use zones::leave_zone;
 
+use super::boards::Boards;
 use super::error::{Error, Result};
 use super::events::PlayEnd;
 use super::limits::{DIRECTORY_CHECK_EVERY, SESSION_LIFE, TEXT_BYTES_MAX};
@@ -107,7 +110,8 @@ impl DarkAges {
         self.store.scope(self.home.unwrap_or_default())
     }
 
-    /// The consumers of the outboxes of all shards: they bring hits, play sessions and audit entries into history.
+    /// The consumers of the outboxes of all shards and of the leaderboards: they bring hits, play sessions, audit entries and
+    /// scores into history, and put scores on the boards.
     pub fn consumers(
         &self,
         history: &emberkeep_history::History,
@@ -116,7 +120,13 @@ impl DarkAges {
         for scope in self.scopes() {
             all.extend(super::events::consumers(&scope, history)?);
         }
+        all.push(self.boards().consumer(history)?);
         Ok(all)
+    }
+
+    /// The leaderboards, which the logs of hits and play sessions feed.
+    pub fn boards(&self) -> Boards {
+        Boards::new(&self.store)
     }
 
     fn partition_of(&self, zone: ZoneId) -> Shard {
@@ -194,7 +204,7 @@ fn next_check(now: i64) -> i64 {
     now + DIRECTORY_CHECK_EVERY.as_millis() as i64
 }
 
-fn check_text(what: &'static str, text: &str) -> Result<()> {
+pub(super) fn check_text(what: &'static str, text: &str) -> Result<()> {
     match word_problem(text, TEXT_BYTES_MAX) {
         Some(problem) => Err(Error::invalid(what, problem)),
         None => Ok(()),

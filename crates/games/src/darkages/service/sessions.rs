@@ -144,6 +144,25 @@ impl DarkAges {
         })
     }
 
+    /// Gives a player another name on the leaderboards, and in its session if it has one.
+    pub fn rename<'a>(&'a self, entity: EntityId, name: &'a str) -> Pending<'a, Result<()>> {
+        Box::pin(async move {
+            check_text("player name", name)?;
+            let player_name = name.to_owned();
+            let transaction = move |tx: &mut Tx<'_, Shard>| {
+                let Some(play) = tx.get(&PLAY.key(entity))? else { return Ok(entity.0) };
+                tx.put(&PLAY.key(entity), &Play { player_name: player_name.clone(), ..play.clone() })?;
+                Ok::<_, Error>(play.player_id)
+            };
+            // First the session, so that no later hit has the old name.
+            let player_id = match self.at_home(entity, "darkages.rename", transaction).await {
+                Err(Error::NotLoggedIn { .. }) => entity.0,
+                renamed => renamed?,
+            };
+            self.boards().rename(player_id, name).await
+        })
+    }
+
     /// Ends a session: it becomes a play session of history, and nothing of it is left in hot state.
     pub fn logout(&self, entity: EntityId) -> Pending<'_, Result<()>> {
         self.end(entity, AuditEvent::Logout, Severity::Info, None)

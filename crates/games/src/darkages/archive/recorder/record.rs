@@ -1,7 +1,9 @@
 //! What is recorded: hits and deltas of statistics, and their checks.
 
 use super::super::error::{Error, Result, check_text};
-use super::super::limits::{ABILITY_NAME_BYTES_MAX, SERVER_INSTANCE_BYTES_MAX, STATS_DELTA_MAX};
+use super::super::limits::{
+    ABILITY_NAME_BYTES_MAX, PLAYER_NAME_BYTES_MAX, SERVER_INSTANCE_BYTES_MAX, STATS_DELTA_MAX,
+};
 use super::hit_type_text;
 use crate::darkages::history::{HitType, PlayerStats};
 use emberkeep_schema::{Timestamp, Totals as _};
@@ -19,6 +21,9 @@ pub struct HitRecord {
     pub attacker_id: i64,
     /// Whether the attacker is a player, who has statistics.
     pub attacker_is_player: bool,
+    /// The attacker's name, for leaderboards, at most 128 bytes; `None` leaves the one that they know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacker_name: Option<String>,
     /// The target.
     pub target_id: i64,
     /// Whether the target is a player.
@@ -106,6 +111,9 @@ pub(super) fn check_hit(hit: &HitRecord) -> Result<()> {
     check_text("server instance", &hit.server_instance, SERVER_INSTANCE_BYTES_MAX)?;
     if let Some(name) = &hit.ability_name {
         check_text("ability name", name, ABILITY_NAME_BYTES_MAX)?;
+    }
+    if let Some(name) = &hit.attacker_name {
+        check_text("name of the attacker", name, PLAYER_NAME_BYTES_MAX)?;
     }
     if hit.damage < 0 {
         return Err(Error::invalid("damage", format!("{}, expected 0 or more", hit.damage)));
