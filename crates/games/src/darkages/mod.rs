@@ -17,7 +17,6 @@ pub mod history;
 pub mod limits;
 pub mod model;
 mod passage;
-mod realm;
 mod schema;
 mod service;
 mod shards;
@@ -27,7 +26,6 @@ pub use error::{Error, Result};
 pub use events::consumers;
 pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
 pub use passage::Passage;
-pub use realm::{Realm, RealmError};
 pub use schema::{
     ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DIRECTORY, DRAINER,
     Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY,
@@ -35,7 +33,7 @@ pub use schema::{
     ZONE_CHANNEL, ZONE_PLAYERS, ZONE_UNTIL, schema,
 };
 pub use service::{
-    AuditNote, Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
+    Connection, ConnectionRequest, Damage, DamageRequest, DarkAges, Existing, Fighter, HandOff,
     HandOffRequest, HandOffsSwept, Heartbeat, LoginRequest, Nearby, NearbyRequest, Positioned, RateCheck,
     SessionChange, SessionsClosed,
 };

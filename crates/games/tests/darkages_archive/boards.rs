@@ -30,6 +30,10 @@ pub(crate) async fn scores_move(world: &World) {
     assert_eq!(top(world, BoardCategory::Kills, 10).await, [(2, 7), (1, 5), (3, 5)]);
     write(vec![change(3, Some(5), 9)], 11).await.unwrap();
     assert_eq!(top(world, BoardCategory::Kills, 2).await, [(3, 9), (2, 7)]);
+    // Of a player who stands twice the row in between would be left.
+    let twice = write(vec![change(1, Some(5), 6), change(1, Some(6), 9)], 12).await.unwrap_err();
+    assert!(twice.to_string().contains("player 1 stands twice"), "{twice}");
+    assert_eq!(top(world, BoardCategory::Kills, 10).await, [(3, 9), (2, 7), (1, 5)]);
     // A rename writes the row of the same score.
     let renamed = ScoreChange { player_name: "new name".into(), ..change(3, Some(9), 9) };
     write(vec![renamed], 12).await.unwrap();

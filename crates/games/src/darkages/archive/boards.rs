@@ -12,6 +12,7 @@ use emberkeep_history::{Cursor, Page};
 use emberkeep_hot::Scope;
 use emberkeep_primitives::leaderboard::{Entry, Leaderboard, LeaderboardError, Ranked, RebuildReport};
 use emberkeep_schema::{Automatic, Day, Family, Hash, Id, Number, Partition, RowKey, SortedSet, Utf8};
+use std::collections::HashSet;
 
 /// A score of a daily board that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,11 @@ impl Archive {
         position: i64,
     ) -> Answer<'_, ()> {
         Box::pin(async move {
+            let mut players = HashSet::with_capacity(changes.len());
+            if let Some(twice) = changes.iter().find(|change| !players.insert(change.player_id)) {
+                let problem = format!("player {} stands twice; merge its changes into one", twice.player_id);
+                return Err(Error::invalid("score changes", problem));
+            }
             let (removed, rows) = daily_changes(category, day, changes);
             self.history.replace_at(removed, rows, position).await?;
             Ok(())

@@ -1,6 +1,5 @@
 //! The operations on hot state. Each is one atomic transaction, or a loop of them that its documentation describes.
 
-mod audit;
 mod channels;
 mod combat;
 mod connections;
@@ -15,7 +14,6 @@ mod sweep;
 mod sweep_shards;
 mod zones;
 
-pub use audit::AuditNote;
 pub use combat::{Damage, DamageRequest, Fighter};
 pub use connections::{Connection, ConnectionRequest};
 pub use hand_off::{HandOff, HandOffRequest};
