@@ -2,7 +2,9 @@
 
 use crate::output::{Stream, offer, print};
 use crate::store::{StoreArguments, open};
-use anyhow::bail;
+use anyhow::{Context, bail};
+use emberkeep::HistoryUrl;
+use emberkeep::history::History;
 use emberkeep_sim::Plan;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -17,6 +19,9 @@ pub(crate) struct Arguments {
     length: Duration,
     #[command(flatten)]
     store: StoreArguments,
+    /// Where the events of the city go: file:DIR or cql://… [default: a temporary folder]
+    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    history: Option<String>,
     /// Players that hit at the same time, in all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     players: u32,
@@ -65,8 +70,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             emberkeep_sim::run_child(store).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        report(&emberkeep_sim::run(store, plan, arguments.keep, child).await?)
+        let history = open_history(arguments.history.as_deref()).await?;
+        report(&emberkeep_sim::run(store, plan, history, arguments.keep, child).await?)
     })
+}
+
+/// The history that is named.
+async fn open_history(url: Option<&str>) -> anyhow::Result<Option<History>> {
+    let Some(url) = url else { return Ok(None) };
+    let url = HistoryUrl::parse(url).context("cannot use --history, expected a URL of history")?;
+    Ok(Some(url.open(emberkeep::games::history_schema()).await.context("cannot open history")?))
 }
 
 /// This command line again, for a child process.

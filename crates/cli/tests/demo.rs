@@ -52,6 +52,8 @@ fn lived(said: &str) {
         "unique ids",
         "deadlines",
         "auxiliary indexes agree",
+        "the city's events = hits",
+        "each play session once",
     ] {
         assert!(said.contains(&format!("checked {checked}")), "{checked} is missing: {said}");
     }
@@ -95,6 +97,22 @@ fn a_field_lives_on_a_cluster_in_two_processes() {
     let left: Vec<String> = cluster.nodes().iter().flat_map(|node| keys(&mut node.client())).collect();
     let receipt = |key: &String| key.split_once('}').is_some_and(|(_, name)| name.starts_with("ember:r:"));
     assert!(left.iter().all(receipt), "{left:?}");
+}
+
+#[test]
+fn a_city_whose_events_belong_to_others_is_left_out_unless_their_history_is_named() {
+    let Some(server) = shared_redis() else { return };
+    let (url, folder) = (server.fresh_db(), emberkeep_testkit::scratch());
+    let mut client = server.client_of(&url);
+    client.call(&["RPUSH", "ember:log:combat", "not ours"]);
+    let short = ["demo", "--for", "500ms", "--players", "4", "--monsters", "40", "--hot", &url];
+    let said = held(&run(&short));
+    assert!(said.contains("the city was left out") && !said.contains("events = hits"), "{said}");
+    assert_eq!(client.call(&["LLEN", "ember:log:combat"]).int(), 1, "it is as it was");
+    client.call(&["DEL", "ember:log:combat"]);
+    let history = format!("file:{}", folder.join("h").display());
+    let said = held(&run(&[&short[..], &["--history", &history]].concat()));
+    assert!(said.contains("checked the city's events = hits"), "{said}");
 }
 
 #[test]

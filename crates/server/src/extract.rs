@@ -6,7 +6,7 @@
 
 use crate::error::ApiError;
 use crate::limit::bodies::{BodyLimit, BodyReservation};
-use crate::limits::{BODY_BYTES_MAX, BODY_RETRY};
+use crate::limits::{BODY_BYTES_MAX, BODY_RETRY, BULK_BODY_BYTES_MAX};
 use crate::state::AppState;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
@@ -100,17 +100,31 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
-        let bytes = json_bytes(request, app).await?;
+        let bytes = json_bytes(request, app, BODY_BYTES_MAX).await?;
         serde_json::from_slice(&bytes).map(Json).map_err(json_error)
     }
 }
 
+/// A body of many entries, which may be larger than others.
+pub(crate) struct BulkJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for BulkJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
+        let bytes = json_bytes(request, app, BULK_BODY_BYTES_MAX).await?;
+        serde_json::from_slice(&bytes).map(BulkJson).map_err(json_error)
+    }
+}
+
 /// The body of a request that declares JSON. Apart from [`Json`], so that it is compiled once.
-async fn json_bytes(request: Request, app: &AppState) -> Result<Bytes, ApiError> {
+async fn json_bytes(request: Request, app: &AppState, bytes_max: usize) -> Result<Bytes, ApiError> {
     check_media_type(&request)?;
     let (mut parts, body) = request.into_parts();
     let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
-    let bytes = read_body(body, app.bodies.reserve(address), app.access.body_timeout).await?;
+    let bytes =
+        read_body(BoundedBody::new(body, bytes_max), app.bodies.reserve(address), app.access.body_timeout)
+            .await?;
     // Serde reads an array as a struct by position, which clients must not come to rely on.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
     {
@@ -129,8 +143,43 @@ fn check_media_type(request: &Request) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
 }
 
+/// A body that ends with an error at its maximum.
+struct BoundedBody {
+    body: Limited<Body>,
+    bytes_max: usize,
+}
+
+impl BoundedBody {
+    fn new(body: Body, bytes_max: usize) -> BoundedBody {
+        BoundedBody { body: Limited::new(body, bytes_max), bytes_max }
+    }
+
+    /// `None` after the end of the body.
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        while let Some(frame) = self.body.frame().await {
+            // Trailers are skipped.
+            if let Ok(bytes) = frame.map_err(|error| self.read_error(&*error))?.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_error(&self, error: &(dyn Error + 'static)) -> ApiError {
+        if error.is::<LengthLimitError>() {
+            let message = format!("the body has more than {} bytes, the maximum", self.bytes_max);
+            return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message);
+        }
+        ApiError::new(StatusCode::BAD_REQUEST, "body_broke_off", format!("the body broke off: {error}"))
+    }
+}
+
 /// Reads a body to its end, within `wait`.
-async fn read_body(body: Body, reservation: BodyReservation<'_>, wait: Duration) -> Result<Bytes, ApiError> {
+async fn read_body(
+    body: BoundedBody,
+    reservation: BodyReservation<'_>,
+    wait: Duration,
+) -> Result<Bytes, ApiError> {
     match timeout(wait, collect(body, reservation)).await {
         Ok(collected) => collected,
         Err(_) => {
@@ -141,30 +190,18 @@ async fn read_body(body: Body, reservation: BodyReservation<'_>, wait: Duration)
 }
 
 /// A body that arrives in one piece is neither counted nor copied.
-async fn collect(body: Body, mut reservation: BodyReservation<'_>) -> Result<Bytes, ApiError> {
-    let mut body = Limited::new(body, BODY_BYTES_MAX);
-    let first = next(&mut body).await?.unwrap_or_default();
-    if body.is_end_stream() {
+async fn collect(mut body: BoundedBody, mut reservation: BodyReservation<'_>) -> Result<Bytes, ApiError> {
+    let first = body.next().await?.unwrap_or_default();
+    if body.body.is_end_stream() {
         return Ok(first);
     }
     reservation.grow(first.len()).map_err(limit_error)?;
     let mut all = BytesMut::from(first);
-    while let Some(bytes) = next(&mut body).await? {
+    while let Some(bytes) = body.next().await? {
         reservation.grow(bytes.len()).map_err(limit_error)?;
         all.extend_from_slice(&bytes);
     }
     Ok(all.freeze())
-}
-
-/// `None` after the end of the body.
-async fn next(body: &mut Limited<Body>) -> Result<Option<Bytes>, ApiError> {
-    while let Some(frame) = body.frame().await {
-        // Trailers are skipped.
-        if let Ok(bytes) = frame.map_err(|error| read_error(&*error))?.into_data() {
-            return Ok(Some(bytes));
-        }
-    }
-    Ok(None)
 }
 
 fn limit_error(limit: BodyLimit) -> ApiError {
@@ -178,14 +215,6 @@ fn limit_error(limit: BodyLimit) -> ApiError {
         }
     };
     error.retry_after(BODY_RETRY)
-}
-
-fn read_error(error: &(dyn Error + 'static)) -> ApiError {
-    if error.is::<LengthLimitError>() {
-        let message = format!("the body has more than {BODY_BYTES_MAX} bytes, the maximum");
-        return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message);
-    }
-    ApiError::new(StatusCode::BAD_REQUEST, "body_broke_off", format!("the body broke off: {error}"))
 }
 
 /// What serde says about a value, without the names of Rust's types.

@@ -11,6 +11,7 @@
 //! in cycles.
 
 pub mod auth;
+mod darkages_sweep;
 mod duration;
 pub mod error;
 mod extract;
@@ -28,6 +29,7 @@ mod security;
 mod state;
 mod supervise;
 mod ws;
+mod zone_reporters;
 
 pub use history::HistoryTier;
 pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen, listen_with_history};

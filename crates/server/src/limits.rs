@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Bytes of a request's body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of the body of a request with many entries.
+pub const BULK_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Time for the head of a request, counted from the previous response. It is also how long a connection may
 /// be idle, so it is longer than the minute after which load balancers commonly close one.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
@@ -42,6 +44,8 @@ pub const TASK_RESTART_PAUSE: Duration = Duration::from_secs(1);
 pub const JOURNAL_STOPPED_MAX: Duration = Duration::from_secs(60);
 /// Characters of a request id that a client sends.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
+/// Default name of a server in events and play sessions.
+pub const SERVER_INSTANCE_DEFAULT: &str = "emberkeep";
 /// Default number of entries of a page.
 pub const PAGE_ENTRIES_DEFAULT: usize = 100;
 /// Maximum number of entries of a page, approximately.
@@ -50,6 +54,30 @@ pub const PAGE_ENTRIES_MAX: usize = 1_000;
 pub const SWEEP_TURNS_MAX: u16 = 1_000;
 /// Due entries that one call handles.
 pub const DUE_LIMIT_MAX: usize = 1_000;
+/// Default number of expired sessions of a list.
+pub const SESSIONS_LISTED_DEFAULT: usize = 100;
+/// Maximum of them.
+pub const SESSIONS_LISTED_MAX: usize = 1_000;
+/// Default number of players on each side of one on a leaderboard.
+pub const BOARD_AROUND_DEFAULT: usize = 5;
+/// Maximum of them.
+pub const BOARD_AROUND_MAX: usize = 499;
+/// Expired sessions that one call closes.
+pub const SESSIONS_CLOSED_MAX: usize = 10_000;
+/// Positions that one call sets.
+pub const POSITIONS_SET_MAX: usize = 10_000;
+/// Positions that one call reads.
+pub const POSITIONS_READ_MAX: usize = 1_000;
+/// Ticks of a zone that one call reports.
+pub const ZONE_SAMPLES_MAX: usize = 2_000;
+/// Pairs of zone and server whose ticks are collected in this process.
+pub const ZONE_REPORTERS_MAX: usize = 1_024;
+/// Pause between two passes over expired sessions of DarkAges.
+pub const DARKAGES_SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// Pause after a pass that had as many sessions as it may have.
+pub const DARKAGES_SWEEP_PAUSE: Duration = Duration::from_millis(50);
+/// Sessions of one pass.
+pub const DARKAGES_SWEEP_SESSIONS_MAX: usize = 320;
 /// Time for requests in flight to finish during shutdown.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// How long a shutdown waits for the consumers of history to stop.
@@ -145,7 +173,8 @@ pub const KEY_FAILURES_REMEMBERED: Duration = Duration::from_secs(600);
 pub const KEY_FAILURES_REMEMBERED_MAX: usize = 10_000;
 
 const _: () = assert!(SOCKET_PING_EVERY.as_secs() * 2 < SOCKET_IDLE_MAX.as_secs());
-const _: () = assert!(BODY_BYTES_MAX < BODIES_BYTES_PER_ADDRESS_MAX);
+const _: () = assert!(BODY_BYTES_MAX < BULK_BODY_BYTES_MAX);
+const _: () = assert!(BULK_BODY_BYTES_MAX < BODIES_BYTES_PER_ADDRESS_MAX);
 const _: () = assert!(BODIES_BYTES_PER_ADDRESS_MAX < BODIES_BYTES_MAX);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_DEFAULT < CONNECTIONS_MAX_DEFAULT);
 const _: () = assert!(FIRST_HEAD_TIMEOUT.as_secs() < HEAD_TIMEOUT.as_secs());

@@ -11,8 +11,11 @@ use crate::metrics::Metrics;
 use crate::security::client_ip::TrustedProxies;
 use crate::security::cors::AllowedOrigins;
 use crate::ws::Hubs;
+use crate::zone_reporters::ZoneReporters;
 use axum::http::HeaderMap;
 use bytes::Bytes;
+use emberkeep_games::darkages::DarkAges;
+use emberkeep_games::darkages::boards::Boards;
 use emberkeep_games::monsters::{self, Monsters, PoisonRule};
 use emberkeep_games::party::Rooms;
 use emberkeep_games::reactors::{self, HitRules, Reactors};
@@ -69,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) monsters: Monsters,
     pub(crate) reactors: Reactors,
     pub(crate) rooms: Rooms,
+    pub(crate) darkages: DarkAges,
+    pub(crate) boards: Boards,
     /// Absent if the server runs without history; set when it begins to listen.
     pub(crate) history: OnceLock<HistoryTier>,
     pub(crate) hubs: Hubs,
@@ -79,6 +84,7 @@ pub(crate) struct Inner {
     pub(crate) access: AccessPolicy,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
+    pub(crate) zone_reporters: ZoneReporters,
     /// The serialized OpenAPI document; set when the router is built.
     pub(crate) openapi: OnceLock<Bytes>,
     /// Further links of the start page: label and URL.
@@ -90,11 +96,14 @@ impl AppState {
         store: Store,
         access: AccessPolicy,
         (poison, hits): (PoisonRule, HitRules),
+        darkages: DarkAges,
     ) -> AppState {
         let (rooms, metrics) = (Rooms::new(store.clone()), Arc::new(Metrics::default()));
         AppState(Arc::new(Inner {
             monsters: Monsters::new(store.clone()).poison_rule(poison),
             reactors: Reactors::new(store.clone()).hit_rules(hits),
+            darkages,
+            boards: Boards::new(&store),
             hubs: Hubs::new(rooms.clone(), metrics.clone()),
             rooms,
             history: OnceLock::new(),
@@ -106,6 +115,7 @@ impl AppState {
             store,
             metrics,
             sweeps: Sweeps::default(),
+            zone_reporters: ZoneReporters::default(),
             openapi: OnceLock::new(),
             home_links: parking_lot::Mutex::default(),
         }))

@@ -10,6 +10,7 @@ mod actions;
 mod actor;
 mod background;
 mod check;
+mod city;
 mod cleanup;
 mod latency;
 mod ledger;
@@ -24,14 +25,17 @@ mod stats;
 mod view;
 mod world;
 
+pub use city::{CityPlan, TemporaryFolder};
 pub use plan::Plan;
 pub use process::run_child;
 pub use room::open_room;
-pub use server_demo::{ServerDemo, TENANT};
+pub use server_demo::{CITY_PLAYER, CITY_ZONE, ServerDemo, TENANT};
 
 use anyhow::Context;
 use check::judge;
+use city::CityHistory;
 use cleanup::clean_up;
+use emberkeep::history::History;
 use emberkeep::hot::Store;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -41,6 +45,9 @@ use std::process::Command;
 use std::sync::Arc;
 use view::View;
 use world::World;
+
+/// Said when there is no city.
+const CITY_LEFT_OUT: &str = "the city was left out: this store has events of DarkAges; name the history that they go to with --history";
 
 /// Gives the command of a child process.
 pub type ChildCommand = fn() -> std::io::Result<Command>;
@@ -56,19 +63,31 @@ pub struct Report {
 
 /// Runs the plan until its time is over or Ctrl-C, shows the progress on standard output, and checks every invariant.
 ///
+/// The events of the city go to the history that is named, or to one in a temporary folder. The city is left out if the store
+/// has events of DarkAges and no history is named for them.
+///
 /// With more than one process, `child` gives the command of a process that calls [`run_child`] on the same store. Unless
 /// `keep` is set, everything that the simulation stored is removed at the end. Closes the store.
 pub fn run(
     store: Store,
     plan: Plan,
+    history: Option<History>,
     keep: bool,
     child: ChildCommand,
 ) -> LocalBoxFuture<'static, anyhow::Result<Report>> {
     // The body of an `async fn` is compiled in the crate that polls it. In a box it is compiled here, beside the server.
-    run_and_check(store, plan, keep, child).boxed_local()
+    run_and_check(store, plan, history, keep, child).boxed_local()
 }
 
-async fn run_and_check(store: Store, plan: Plan, keep: bool, child: ChildCommand) -> anyhow::Result<Report> {
+async fn run_and_check(
+    store: Store,
+    mut plan: Plan,
+    history: Option<History>,
+    keep: bool,
+    child: ChildCommand,
+) -> anyhow::Result<Report> {
+    let mut history = CityHistory::begin(&store, history).await?;
+    plan.city = history.as_ref().map(|_| CityPlan::new());
     let world = Arc::new(World::new(store.clone(), plan, 0));
     let spawned = populate(&world).await.context("cannot spawn the monsters")?;
     let mut played = play_with_view(&world, child).await?;
@@ -77,10 +96,27 @@ async fn run_and_check(store: Store, plan: Plan, keep: bool, child: ChildCommand
     let verdict = judge(&world, &played).await?;
     let mut lines: Vec<String> = verdict.checked.iter().map(|line| format!("checked {line}")).collect();
     let mut violations = verdict.wrong;
+    if let (Some(history), Some(city)) = (&mut history, &world.city) {
+        history.stop().await;
+        // Without the results of every process the sums prove nothing.
+        if played.complete {
+            let verdict = city::judge(city, history, &played.city).await?;
+            lines.extend(verdict.checked.iter().map(|line| format!("checked {line}")));
+            violations.extend(verdict.wrong);
+        }
+    } else {
+        lines.push(CITY_LEFT_OUT.to_owned());
+    }
     if !keep {
         let cleaned = clean_up(&world).await?;
         lines.push(cleaned.summary);
         violations.extend(cleaned.left);
+        if let (Some(history), Some(city)) = (&history, &world.city) {
+            city::clean_up(city, history).await.context("cannot remove the logs of the city")?;
+        }
+    }
+    if let Some(history) = history {
+        history.close().await?;
     }
     store.close().await.context("cannot close the store")?;
     Ok(Report { lines, violations })

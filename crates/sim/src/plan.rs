@@ -1,5 +1,6 @@
 //! What is played where: decided once, and the same in every process that takes part.
 
+use crate::city::CityPlan;
 use emberkeep::games::world::{Field, Tenant};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub length: Duration,
     /// How long a player rests between two turns.
     pub rest: Duration,
+    /// The city beside the fields, if there is one.
+    pub city: Option<CityPlan>,
 }
 
 /// One field of one tenant. The number of its tenant stands first.
@@ -51,6 +54,7 @@ impl Plan {
             processes: 1,
             length: Duration::from_secs(1),
             rest: Duration::ZERO,
+            city: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::actor::Actor;
 use crate::background::{self, BACKGROUND_TASKS};
+use crate::city::{self, CityLedger};
 use crate::ledger::Ledger;
 use crate::player;
 use crate::stats::Totals;
@@ -20,6 +21,7 @@ const POPULATED_TOGETHER: usize = 16;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PlayResult {
     pub(super) ledger: Ledger,
+    pub(super) city: CityLedger,
     pub(super) totals: Totals,
     /// Orphans that sweeps met.
     pub(super) orphans: usize,
@@ -32,12 +34,14 @@ pub(super) struct PlayResult {
 impl PlayResult {
     pub(super) fn nothing() -> PlayResult {
         let (ledger, totals) = (Ledger::default(), Totals::none());
-        PlayResult { ledger, totals, orphans: 0, violations: Vec::new(), complete: true }
+        let (city, violations) = (CityLedger::default(), Vec::new());
+        PlayResult { ledger, city, totals, orphans: 0, violations, complete: true }
     }
 
     /// Takes in what another process played.
     pub(super) fn merge(&mut self, other: PlayResult) {
         self.ledger.merge(other.ledger);
+        self.city.merge(other.city);
         self.totals.add(&other.totals);
         self.orphans += other.orphans;
         self.violations.extend(other.violations);
@@ -82,6 +86,13 @@ pub(super) async fn play(
     for (number, duty) in BACKGROUND_TASKS.into_iter().enumerate() {
         duties.spawn(background::serve(world.clone(), number, duty));
     }
+    let mut citizens = JoinSet::new();
+    if let Some(city) = &world.city {
+        for number in city.plan.players_of(world.process, world.plan.processes) {
+            citizens.spawn(city::play(world.clone(), number));
+        }
+        citizens.spawn(city::inspect(world.clone()));
+    }
     let over = tokio::time::sleep(world.plan.length);
     tokio::pin!(over, stop);
     let mut redraw = tokio::time::interval(every);
@@ -102,6 +113,9 @@ pub(super) async fn play(
         let done = done.context("a duty panicked")?;
         played.ledger.merge(done.ledger);
         played.orphans += done.orphans;
+    }
+    while let Some(ledger) = citizens.join_next().await {
+        played.city.merge(ledger.context("a player of the city panicked")?);
     }
     (played.totals, played.violations) = (world.totals(), world.violations());
     Ok(played)

@@ -6,6 +6,7 @@
 //! Runs in rounds, so that the unused ledger does not grow.
 
 use crate::background;
+use crate::city::CityPlan;
 use crate::plan::Plan;
 use crate::play::{play, populate};
 use crate::world::World;
@@ -27,6 +28,10 @@ const MONSTERS: u32 = 60;
 const PLAYERS: u32 = 8;
 const REST: Duration = Duration::from_millis(100);
 const ROUND: Duration = Duration::from_secs(60);
+/// The first player of the city and its first zone, which the links of the server name.
+pub const CITY_PLAYER: i64 = 1;
+/// See [`CITY_PLAYER`].
+pub const CITY_ZONE: i32 = 1;
 /// Before the next round, when one could not be played.
 const PAUSE_AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
@@ -65,7 +70,8 @@ async fn live(store: Store, mut end: watch::Receiver<bool>) {
 
 async fn round(store: &Store, end: &watch::Receiver<bool>) -> anyhow::Result<()> {
     let plan = Plan { tenants: vec![TENANT.0], ..Plan::new(1, Some(FIELDS), MONSTERS) };
-    let plan = Plan { players: PLAYERS, length: ROUND, rest: REST, ..plan };
+    let city = CityPlan { first_player: CITY_PLAYER, first_zone: CITY_ZONE, rest: REST, ..CityPlan::new() };
+    let plan = Plan { players: PLAYERS, length: ROUND, rest: REST, city: Some(city), ..plan };
     let world = Arc::new(World::new(store.clone(), plan, 0));
     if !is_populated(&world).await? {
         populate(&world).await.context("cannot spawn the monsters")?;

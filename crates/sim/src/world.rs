@@ -1,5 +1,6 @@
 //! What all actors of one process share: the games, the rosters, the counters, and whether the game goes on.
 
+use crate::city::City;
 use crate::plan::Plan;
 use crate::roster::Roster;
 use crate::stats::{Counters, Totals};
@@ -27,6 +28,7 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) monsters: Monsters,
     pub(super) reactors: Reactors,
+    pub(super) city: Option<City>,
     rosters: Vec<Roster>,
     counters: Vec<Counters>,
     violations: Mutex<Vec<String>>,
@@ -42,6 +44,7 @@ impl World {
             process,
             monsters: Monsters::new(store.clone()),
             reactors: Reactors::new(store.clone()),
+            city: plan.city.clone().map(|city| City::new(store.clone(), city)),
             counters: (0..COUNTER_SETS).map(|_| Counters::new()).collect(),
             violations: Mutex::default(),
             over: watch::Sender::new(false),

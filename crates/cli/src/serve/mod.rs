@@ -8,13 +8,18 @@ use crate::output::{Stream, offer};
 use crate::settings;
 use crate::store::open;
 use anyhow::{Context, anyhow, bail};
+use emberkeep::HistoryUrl;
+use emberkeep::games::darkages::archive::recorder::Recorder;
+use emberkeep::history::spool::SpoolOptions;
 use emberkeep::hot::Store;
 use emberkeep_server::{HistoryTier, ListenError, Listening, listen_with_history};
-use emberkeep_sim::ServerDemo;
+use emberkeep_sim::{CITY_PLAYER, CITY_ZONE, ServerDemo, TemporaryFolder};
 use log::Log;
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 
 /// The code of a process that was ended by an interrupt, as shells say it.
 const ENDED_AT_ONCE: i32 = 130;
@@ -76,11 +81,16 @@ fn check_demo(settings: &settings::Settings) -> anyhow::Result<()> {
 async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let store = open(&settings.store).await?;
-    let (tier, opening) = match settings.history.clone() {
+    // What happens in the demo's city is kept as long as the demo.
+    let temporary = (demo && settings.history.is_none()).then(TemporaryFolder::new);
+    let folder = temporary.as_ref().map(|folder| folder.path().to_owned());
+    let url =
+        settings.history.clone().or(folder.as_ref().map(|path| HistoryUrl::folder(path.join("history"))));
+    let spool = settings.spool.clone().or(folder.map(|path| path.join("spool")));
+    let (tier, opening) = match url {
         Some(url) => {
-            let (history, opening) = open_or_wait(url).await?;
-            let consumers = emberkeep::games::consumers(&store, &history)?.into_iter().collect();
-            (Some(HistoryTier { history, consumers }), opening)
+            let (tier, opening) = history_tier(&store, url, spool.as_deref()).await?;
+            (Some(tier), opening)
         }
         None => (None, None),
     };
@@ -130,6 +140,21 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     outcome(failure)
 }
 
+/// History with the consumers of all logs, and the spool.
+async fn history_tier(
+    store: &Store,
+    url: HistoryUrl,
+    spool: Option<&Path>,
+) -> anyhow::Result<(HistoryTier, Option<JoinHandle<()>>)> {
+    let (history, opening) = open_or_wait(url).await?;
+    let consumers = emberkeep::games::consumers(store, &history)?.into_iter().collect();
+    let tier = HistoryTier::new(history, consumers);
+    let Some(folder) = spool else { return Ok((tier, opening)) };
+    let recorder = Recorder::open(folder, SpoolOptions::default());
+    let recorder = recorder.with_context(|| format!("cannot open the spool {}", folder.display()))?;
+    Ok((tier.with_recorder(recorder), opening))
+}
+
 /// A taken port, with the flag that chooses another one.
 fn explained(error: ListenError) -> anyhow::Error {
     match &error {
@@ -172,7 +197,14 @@ async fn begin_demo(
     let monsters = format!("/v1/tenants/{}/fields/{field}/monsters", emberkeep_sim::TENANT);
     *said += &format!("  monsters   {home}{monsters}\n");
     *said += &format!("  room       {}, master key {}\n", room.room_code, room.master_key.as_str());
+    let zone = format!("/v1/darkages/zones/{CITY_ZONE}/members");
+    *said += &format!("  city       {home}{zone}\n");
+    *said += &format!("  kills      {home}/v1/darkages/kills\n");
     listening.add_home_link("Monsters of the demo", monsters);
+    listening.add_home_link("Players in a zone of the demo's city", zone);
+    listening.add_home_link("Kills of today in the city", "/v1/darkages/kills");
+    let stats = format!("/v1/darkages/players/{CITY_PLAYER}/stats");
+    listening.add_home_link("What a player of the city did", stats);
     listening.add_home_link("Room of the demo", format!("/v1/rooms/{}", room.room_code));
     Ok(ServerDemo::start(store.clone()))
 }

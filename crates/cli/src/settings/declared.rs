@@ -57,6 +57,10 @@ settings! {
     memory_max "memory-max" <"SIZE"> checked(value::size), Some("50%");
     /// Where history lives: file:DIR, cql://user:password@host/keyspace, or none [default: the folder history in the folder of --data; none without one]
     history "history" <"URL"> ValueParser::string(), None;
+    /// Folder in which events of servers that compute damage themselves wait for history [default: the folder spool in the folder of --data; none without one]
+    spool "spool" <"DIR"> ValueParser::string(), None;
+    /// Name of this server in events and play sessions of DarkAges
+    server_instance "server-instance" <"NAME"> ValueParser::string(), Some("emberkeep");
     /// File of tokens, made by `emberkeep token new`; read again when it changes
     tokens "tokens" <"FILE"> ValueParser::string(), None;
     /// Certificate chain in PEM; needs --tls-key

@@ -7,6 +7,7 @@ use crate::redact::masked;
 use crate::store::StoreArguments;
 use anyhow::{anyhow, bail};
 use emberkeep::HistoryUrl;
+use emberkeep_server::limits::SERVER_INSTANCE_DEFAULT;
 use emberkeep_server::{Timeouts, Tls};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) store: StoreArguments,
     /// `None` = the server runs without history.
     pub(crate) history: Option<HistoryUrl>,
+    /// Where recorded events wait for history; `None` = they are refused.
+    pub(crate) spool: Option<PathBuf>,
     pub(crate) listen: emberkeep_server::Settings,
     pub(crate) log: LogForm,
     pub(crate) log_level: tracing::Level,
@@ -66,6 +69,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             poison_rule: required(found, "poison-rule", value::poison_rule)?,
             hit_rules: required(found, "reactor-rules", value::hit_rules)?,
+            server_instance: text(found, "server-instance").unwrap_or(SERVER_INSTANCE_DEFAULT).to_owned(),
             log_lines_dropped: Arc::default(),
         };
         let hot = text(found, "hot").unwrap_or("embedded").to_owned();
@@ -73,11 +77,12 @@ impl Settings {
         let store =
             StoreArguments::of(hot, path("data"), durability, optional(found, "memory-max", value::size)?);
         let history = history::parse(text(found, "history"), &store)?;
+        let spool = path("spool").or_else(|| store.folder().map(|folder| folder.join("spool")));
         let log = required(found, "log", str::parse)?;
         let log_level = required(found, "log-level", |text| {
             text.parse().map_err(|_| "expected error, warn, info, debug or trace".to_owned())
         })?;
-        Ok(Settings { store, history, listen, log, log_level })
+        Ok(Settings { store, history, spool, listen, log, log_level })
     }
 
     /// Refuses what `serve` would refuse, without opening the store or the address.

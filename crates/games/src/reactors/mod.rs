@@ -18,7 +18,7 @@ mod service;
 mod timestamp;
 
 pub use error::{Error, Result};
-pub use model::{Event, Point, Reactor, ReactorData, ReactorId, ReactorItem, Spot};
+pub use model::{Event, Offset, Reactor, ReactorData, ReactorId, ReactorItem, Spot};
 pub use per_state::PerState;
 pub use request::CreateRequest;
 pub use rules::HitRules;

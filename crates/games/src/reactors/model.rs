@@ -99,9 +99,9 @@ record! {
         /// The name of the template.
         pub name: String => "name" default,
         /// Top left of its area, relative to its position.
-        pub top_left: Point => "tl" default,
+        pub top_left: Offset => "tl" default,
         /// Bottom right of its area.
-        pub bottom_right: Point => "br" default,
+        pub bottom_right: Offset => "br" default,
         /// Transitions of each state, in the order they are tried. The names are states, -128 to 127.
         #[openapi(example = json!({"0": [{"type": 0, "activeSkills": [], "nextState": 1}], "1": []}))]
         pub states: PerState<Array<Event>> => "stateInfo" default,
@@ -112,10 +112,10 @@ record! {
 }
 
 record! {
-    /// A point.
+    /// A point relative to a reactor.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[openapi]
-    pub struct Point {
+    pub struct Offset {
         /// To the right.
         pub x: i16 => "x" or 0,
         /// Down.

@@ -39,6 +39,11 @@ impl Timestamp {
         Timestamp(Form::Ms(ms.clamp(*MS.start(), *MS.end())))
     }
 
+    /// Milliseconds since 1970 of an RFC 3339 text; `None` if it is not one. Fractions are truncated.
+    pub fn parse(text: &str) -> Option<i64> {
+        parse(text)
+    }
+
     /// The time in milliseconds since 1970; `None` if it was never set or is not a timestamp.
     pub fn ms(&self) -> Option<i64> {
         match &self.0 {

@@ -4,8 +4,10 @@ use super::ApiError;
 use crate::duration::ceil_ms;
 use crate::limits::STORE_RETRY;
 use axum::http::StatusCode;
+use emberkeep_games::darkages::archive;
 use emberkeep_games::party::{PlayerId, RoomCode};
-use emberkeep_games::{monsters, party, reactors};
+use emberkeep_games::{darkages, monsters, party, reactors};
+use emberkeep_history as history;
 use emberkeep_hot as hot;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -94,6 +96,106 @@ impl From<reactors::Error> for ApiError {
             E::Exhausted(_) => conflict("exhausted"),
             E::Conflict { current } => conflict("changed").with("current", json!(current)),
             _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail),
+        }
+    }
+}
+
+impl From<darkages::Error> for ApiError {
+    fn from(error: darkages::Error) -> ApiError {
+        use darkages::Error as E;
+        let detail = error.to_string();
+        let new = |status, code| ApiError::new(status, code, detail.clone());
+        match error {
+            E::Store(error) => error.into(),
+            E::Invalid { what, .. } => ApiError::invalid(detail).with("what", what),
+            E::NotLoggedIn { entity } => {
+                new(StatusCode::NOT_FOUND, "not_logged_in").with("entity_id", entity.0)
+            }
+            E::AlreadyLoggedIn { entity, since } => new(StatusCode::CONFLICT, "already_logged_in")
+                .with("entity_id", entity.0)
+                .with("login_time", since),
+            E::Dead { entity } => new(StatusCode::CONFLICT, "dead").with("entity_id", entity.0),
+            E::InTransit { entity } => {
+                new(StatusCode::CONFLICT, "in_transit").with("entity_id", entity.0).retry_after(STORE_RETRY)
+            }
+            E::NotArrived { entity, zone } => {
+                new(StatusCode::NOT_FOUND, "not_arrived").with("entity_id", entity.0).with("zone_id", zone.0)
+            }
+            E::Replaced { entity } => new(StatusCode::CONFLICT, "replaced").with("entity_id", entity.0),
+            E::OtherShard { entity, .. } => {
+                new(StatusCode::CONFLICT, "other_shard").with("entity_id", entity.0)
+            }
+            E::TooManyInTransit { shard } => {
+                new(StatusCode::CONFLICT, "too_many_in_transit").with("shard", shard).retry_after(STORE_RETRY)
+            }
+            _ => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+}
+
+impl From<history::Error> for ApiError {
+    fn from(error: history::Error) -> ApiError {
+        use history::Error as E;
+        let (status, code) = match &error {
+            E::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            E::TooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "too_large"),
+            E::InvalidCursor { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_cursor"),
+            E::Corrupt { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "stored_value_spoiled"),
+            E::DiskFull { .. } | E::SpoolFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, "history_full"),
+            E::OutcomeUnknown { .. } => (StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown"),
+            E::Busy { .. } | E::Unavailable { .. } | E::Stopped { .. } | E::Closed => {
+                (StatusCode::SERVICE_UNAVAILABLE, "history_unavailable")
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        let api = ApiError::new(status, code, public_history_text(&error)).with_reason(error.to_string());
+        match &error {
+            E::Corrupt { table, column, .. } => api.with("table", *table).with("column", *column),
+            E::Busy { .. } | E::SpoolFull { .. } | E::Unavailable { .. } => api.retry_after(STORE_RETRY),
+            _ => api,
+        }
+    }
+}
+
+/// What a client reads of an error of history: never where it is.
+fn public_history_text(error: &history::Error) -> String {
+    use history::Error as E;
+    let text = match error {
+        E::Unavailable { .. } | E::Stopped { .. } | E::Closed => {
+            "history cannot be reached; nothing was written, try again later"
+        }
+        E::Busy { .. } => "history has too many writes to do; nothing was written, slow down and try again",
+        E::DiskFull { .. } | E::SpoolFull { .. } => "history has no place left; nothing was written",
+        E::OutcomeUnknown { .. } => {
+            "history did not answer: it may or may not have been written; read it before you try again"
+        }
+        E::Damaged { .. } | E::Folder { .. } | E::SchemaMismatch { .. } | E::Internal { .. } => {
+            "the server is at fault; its log has the reason under the X-Request-Id of this answer"
+        }
+        error => return error.to_string(),
+    };
+    text.to_owned()
+}
+
+impl From<archive::Error> for ApiError {
+    fn from(error: archive::Error) -> ApiError {
+        use archive::Error as E;
+        let detail = error.to_string();
+        let new = |status, code| ApiError::new(status, code, detail.clone());
+        match error {
+            E::History(error) => error.into(),
+            E::Invalid { what, .. } => ApiError::invalid(detail).with("what", what),
+            E::Taken { kind } => new(StatusCode::CONFLICT, "taken").with("what", kind.text()),
+            E::Registered { player_id } => {
+                new(StatusCode::CONFLICT, "already_registered").with("player_id", player_id)
+            }
+            E::NotFound { player_id } => {
+                new(StatusCode::NOT_FOUND, "not_registered").with("player_id", player_id)
+            }
+            E::Conflict { player_id, .. } => {
+                new(StatusCode::CONFLICT, "conflict").with("player_id", player_id).retry_after(STORE_RETRY)
+            }
+            _ => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
     }
 }
@@ -233,6 +335,44 @@ mod tests {
         let endless = check(R::OnCooldown { remaining: Duration::MAX }, 423, "on_cooldown");
         assert!(!endless.headers().contains_key(RETRY_AFTER));
         check(R::Store(hot::Error::Closed), 503, "store_unavailable");
+    }
+
+    #[test]
+    fn errors_of_darkages_have_their_status() {
+        use darkages::Error as E;
+        let entity = darkages::EntityId(7);
+        check(E::Invalid { what: "x", problem: "y".into() }, 422, "invalid");
+        check(E::NotLoggedIn { entity }, 404, "not_logged_in");
+        check(E::AlreadyLoggedIn { entity, since: 1 }, 409, "already_logged_in");
+        check(E::Dead { entity }, 409, "dead");
+        check(E::InTransit { entity }, 409, "in_transit");
+        check(E::NotArrived { entity, zone: darkages::ZoneId(1) }, 404, "not_arrived");
+        check(E::Replaced { entity }, 409, "replaced");
+        check(E::OtherShard { entity, what: "zone 7".into() }, 409, "other_shard");
+        check(E::TooManyInTransit { shard: 1 }, 409, "too_many_in_transit");
+        check(E::Store(hot::Error::Closed), 503, "store_unavailable");
+    }
+
+    #[test]
+    fn errors_of_history_have_their_status() {
+        use history::Error as E;
+        let text = || String::from("10.0.0.9");
+        check(E::Invalid { what: "x".into(), problem: "y".into() }, 422, "invalid");
+        check(E::InvalidCursor { problem: "x" }, 422, "invalid_cursor");
+        check(E::SpoolFull { used_bytes: 2, bytes_max: 1 }, 507, "history_full");
+        check(E::OutcomeUnknown { reason: text() }, 503, "outcome_unknown");
+        check(E::Closed, 503, "history_unavailable");
+        check(E::Internal { reason: text() }, 500, "internal");
+        let away = E::Unavailable { backend: text(), reason: text() };
+        let sent = serde_json::to_string(&ApiError::from(away.clone()).body).unwrap();
+        assert!(!sent.contains("10.0.0.9"), "{sent}");
+        assert!(check(away, 503, "history_unavailable").headers().contains_key(RETRY_AFTER));
+        use archive::Error as A;
+        check(A::Taken { kind: darkages::history::ClaimKind::Email }, 409, "taken");
+        check(A::Registered { player_id: 1 }, 409, "already_registered");
+        check(A::NotFound { player_id: 1 }, 404, "not_registered");
+        check(A::Conflict { player_id: 1, reason: "x" }, 409, "conflict");
+        check(A::History(E::Closed), 503, "history_unavailable");
     }
 
     #[test]

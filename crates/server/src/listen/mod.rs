@@ -10,6 +10,7 @@ mod tls;
 pub use settings::{ListenError, Settings, Timeouts, Tls};
 
 use crate::auth::Tokens;
+use crate::darkages_sweep;
 use crate::history::{HistoryTier, RunningHistory};
 use crate::limit::per_ip::PerIpLimiter;
 use crate::limits::*;
@@ -21,6 +22,7 @@ use crate::state::{AccessPolicy, AppState};
 use crate::supervise::supervise;
 use accept::Acceptor;
 use connections::{ConnectionLimits, Connections, LimitedListener};
+use emberkeep_games::darkages::DarkAges;
 use emberkeep_hot::Store;
 use reload::{CertificateFiles, ReloadableFiles, TokenFile};
 use std::io;
@@ -37,8 +39,8 @@ pub struct Listening {
     stop: watch::Sender<()>,
     /// `None` once it has failed.
     serving: Option<JoinHandle<()>>,
-    /// File reload, room signals and key counts. They end with the server.
-    background: [JoinHandle<()>; 3],
+    /// File reload, room signals, key counts and the sweep of sessions. They end with the server.
+    background: [JoinHandle<()>; 4],
     reload: Arc<Notify>,
     history: Option<RunningHistory>,
     app: AppState,
@@ -70,11 +72,13 @@ pub async fn listen_with_history(
     let listener = tokio::net::TcpListener::from_std(listener).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     let trusted_proxies = access.trusted_proxies.clone();
-    let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules));
+    let darkages =
+        DarkAges::new(store.clone(), &settings.server_instance).map_err(ListenError::ServerInstance)?;
+    let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules), darkages);
     // State and metrics are new, so that the cells are empty.
     let history = history.map(|tier| {
         let _ = app.history.set(tier.clone());
-        RunningHistory::start(tier)
+        RunningHistory::start(tier, &app.metrics)
     });
     let _ = app.metrics.limits.log_lines_dropped.set(settings.log_lines_dropped.clone());
     let limits =
@@ -120,13 +124,17 @@ fn read(settings: &Settings) -> Result<(ReloadableFiles, AccessPolicy), ListenEr
 }
 
 /// Starts the background tasks.
-fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 3] {
+fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>) -> [JoinHandle<()>; 4] {
     let (files, notified) = (Arc::new(Mutex::new(files)), reload.clone());
     let (hubs, store, metrics) = (app.hubs.clone(), app.store.clone(), app.metrics.clone());
+    let (darkages, counted) = (app.darkages.clone(), app.metrics.clone());
     [
         supervise("files", app.metrics.clone(), move || reload::watch(files.clone(), notified.clone())),
         supervise("rooms", app.metrics.clone(), move || hubs.clone().listen()),
         supervise("keys", app.metrics.clone(), move || key_counts::run(store.clone(), metrics.clone())),
+        supervise("darkages-sweep", app.metrics.clone(), move || {
+            darkages_sweep::run(darkages.clone(), counted.clone())
+        }),
     ]
 }
 

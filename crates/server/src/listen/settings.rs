@@ -4,6 +4,7 @@ use crate::auth;
 use crate::limits::*;
 use crate::security::client_ip::ProxyError;
 use crate::security::cors::OriginError;
+use emberkeep_games::darkages;
 use emberkeep_games::monsters::PoisonRule;
 use emberkeep_games::reactors::HitRules;
 use std::io;
@@ -44,6 +45,8 @@ pub struct Settings {
     /// What happens to a reactor without a next state. All services that share a store must use the same
     /// rules.
     pub hit_rules: HitRules,
+    /// The name of this server in events and play sessions of DarkAges, at most 128 bytes.
+    pub server_instance: String,
     /// Log lines that could not be written, for `/metrics`.
     pub log_lines_dropped: Arc<AtomicU64>,
 }
@@ -71,6 +74,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             poison_rule: PoisonRule::default(),
             hit_rules: HitRules::default(),
+            server_instance: SERVER_INSTANCE_DEFAULT.to_owned(),
             log_lines_dropped: Arc::default(),
         }
     }
@@ -117,6 +121,9 @@ pub enum ListenError {
         "refusing origins * without tokens: every web page that is opened on this machine could change everything; configure tokens (`emberkeep token new`), or name the origins"
     )]
     OpenToAllPages,
+    /// The name of the server is not allowed.
+    #[error("server-instance: {0}")]
+    ServerInstance(darkages::Error),
     /// The tokens cannot be read.
     #[error(transparent)]
     Tokens(#[from] auth::FileError),

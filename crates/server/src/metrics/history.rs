@@ -32,7 +32,7 @@ const CONSUMERS: [(&str, &str, &str, Value); 8] = [
 ];
 
 pub(super) fn write(tier: Option<&HistoryTier>, page: &mut Page) {
-    let consumers = tier.map(|tier| tier.consumers.stats()).unwrap_or_default();
+    let consumers = tier.map(HistoryTier::stats).unwrap_or_default();
     for (name, kind, help, value) in CONSUMERS {
         let name = format!("emberkeep_history_{name}");
         page.family(&name, kind, help);

@@ -3,6 +3,7 @@
 //! Requests update plain atomics; a scrape reads them. An operation is a method and the pattern of a path,
 //! never the path itself, so that the number of series is bounded.
 
+mod darkages;
 mod histogram;
 mod history;
 pub(crate) mod key_counts;
@@ -13,6 +14,7 @@ pub(crate) use text::Page;
 
 use crate::history::HistoryTier;
 use axum::http::Method;
+use darkages::DarkAgesCounters;
 use emberkeep_hot::engine::Stats;
 use emberkeep_hot::store::OperationStats;
 use histogram::Histogram;
@@ -39,6 +41,7 @@ pub(crate) struct Metrics {
     /// WebSockets that were closed because the client was too slow.
     pub(crate) sockets_too_slow: AtomicU64,
     pub(crate) limits: LimitCounters,
+    pub(crate) darkages: DarkAgesCounters,
 }
 
 /// Methods that are counted by name. All others share one series, because clients can invent methods.
@@ -118,6 +121,7 @@ impl Metrics {
         for (name, kind, help, value) in websocket_metrics {
             page.single(name, kind, help, value);
         }
+        self.darkages.write(&mut page);
         history::write(history, &mut page);
         self.limits.write(&mut page);
         page.text()

@@ -178,6 +178,7 @@ fn new_id() -> HeaderValue {
 mod tests {
     use super::*;
     use crate::state::AccessPolicy;
+    use emberkeep_games::darkages::DarkAges;
     use emberkeep_hot::Store;
     use emberkeep_hot::embedded::Embedded;
     use std::sync::Arc;
@@ -196,7 +197,8 @@ mod tests {
     #[test]
     fn a_request_whose_caller_hung_up_is_counted() {
         let store = Store::new(Arc::new(Embedded::in_memory()));
-        let app = AppState::new(store, AccessPolicy::open(), Default::default());
+        let darkages = DarkAges::new(store.clone(), "test").unwrap();
+        let app = AppState::new(store, AccessPolicy::open(), Default::default(), darkages);
         let never = tower::service_fn(|_: Request| std::future::pending::<Result<Response, Infallible>>());
         drop(RequestLog(app.clone()).layer(never).call(Request::default()));
         let page = app.metrics.page(&app.store.stats().unwrap_or_default(), &[], None);

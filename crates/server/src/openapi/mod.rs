@@ -55,6 +55,10 @@ fn tags() -> Vec<Tag> {
     let groups = [
         ("monsters", "Monster instances on a map: damage, status effects, cooldowns and drops."),
         ("reactors", "Objects on a map that change state or trigger when they are hit."),
+        (
+            "darkages",
+            "An MMO with zones: sessions, positions and fights, and their history. Times are milliseconds since 1970.",
+        ),
         ("rooms", "A party game on phones. `X-Master-Key` is the key that room creation returned."),
         ("server", "Health, metrics and this document."),
     ];

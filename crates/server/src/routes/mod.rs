@@ -1,5 +1,6 @@
 //! The routes, and the layers around them.
 
+mod darkages;
 mod health;
 mod home;
 mod monsters;
@@ -13,6 +14,7 @@ mod ws;
 
 use crate::auth::Role;
 use crate::error::ApiError;
+use crate::limits::SERVER_INSTANCE_DEFAULT;
 use crate::middleware::GuardLayer;
 use crate::middleware::drain_body::DrainBody;
 use crate::middleware::local_only::LocalOnly;
@@ -23,6 +25,7 @@ use crate::openapi;
 use crate::state::{AccessPolicy, AppState};
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
+use emberkeep_games::darkages::DarkAges;
 use emberkeep_hot::Store;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,7 +47,8 @@ pub(crate) fn router(app: AppState) -> Router {
 
 /// The OpenAPI document, as `/openapi.json` serves it.
 pub fn document(store: Store) -> serde_json::Value {
-    let app = AppState::new(store, AccessPolicy::open(), Default::default());
+    let darkages = DarkAges::new(store.clone(), SERVER_INSTANCE_DEFAULT).expect("a short name of letters");
+    let app = AppState::new(store, AccessPolicy::open(), Default::default(), darkages);
     openapi::finish(&documented(&app).into_openapi())
 }
 
@@ -55,6 +59,7 @@ fn documented(app: &AppState) -> OpenApiRouter<AppState> {
         .merge(public(openapi::routes()))
         .merge(monsters::routes(app))
         .merge(reactors::routes(app))
+        .merge(darkages::routes(app))
         .merge(public(ws::routes()))
         .merge(rooms::routes().route_layer(RoomCodeLimit(app.clone())))
 }

@@ -2,6 +2,9 @@
 
 use crate::error::ApiError;
 use crate::extract::{FromPath, Path, PathParameters};
+use emberkeep_games::darkages::boards::CATEGORIES;
+use emberkeep_games::darkages::history::BoardCategory;
+use emberkeep_games::darkages::{EntityId, ZoneId};
 use emberkeep_games::monsters::{MonsterId, SkillId};
 use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
@@ -20,6 +23,16 @@ pub(super) type EffectPath = Path<(Tenant, MonsterId, EffectId)>;
 pub(super) type SkillPath = Path<(Tenant, MonsterId, SkillId)>;
 pub(super) type ControllerPath = Path<(Tenant, MonsterId, CharacterId)>;
 pub(super) type ReactorPath = Path<(Tenant, ReactorId)>;
+pub(super) type EntityPath = Path<EntityId>;
+pub(super) type ZonePath = Path<ZoneId>;
+pub(super) type ZoneMemberPath = Path<(ZoneId, EntityId)>;
+pub(super) type BoardPath = Path<BoardCategory>;
+pub(super) type BoardPlayerPath = Path<(BoardCategory, Player)>;
+pub(super) type PlayerPath = Path<Player>;
+pub(super) type UsernamePath = Path<Username>;
+pub(super) type EmailPath = Path<Email>;
+pub(super) type AttackerPath = Path<Attacker>;
+pub(super) type TargetPath = Path<Target>;
 pub(super) type SpotPath = Path<(Tenant, Field, Spot)>;
 
 /// A value of a path in the OpenAPI document.
@@ -91,6 +104,17 @@ macro_rules! ids {
 /// The id of a status effect.
 pub(super) struct EffectId(pub(super) Uuid);
 
+/// A player of DarkAges.
+pub(super) struct Player(pub(super) i64);
+/// A player's name.
+pub(super) struct Username(pub(super) String);
+/// A player's e-mail address.
+pub(super) struct Email(pub(super) String);
+/// The player or creature that hits.
+pub(super) struct Attacker(pub(super) i64);
+/// The player or creature that is hit.
+pub(super) struct Target(pub(super) i64);
+
 ids! {
     Tenant(Uuid), "tenant", "The tenant.", "550e8400-e29b-41d4-a716-446655440000";
     MonsterId(u32), "monster", "The monster's id.", 1_000_000_000;
@@ -98,6 +122,29 @@ ids! {
     SkillId(u16), "skill", "The skill, 0 to 65535.", 126;
     CharacterId(u32), "character", "The character.", 7;
     ReactorId(u32), "reactor", "The reactor's id.", 1_000_000_001;
+    EntityId(i64), "entity", "The entity, which is a player's id unless the login named another one.", 12_345;
+    ZoneId(i32), "zone", "The zone.", 42;
+    Player(i64), "player", "The player.", 12_345;
+    Username(String), "username", "The name, in whatever case.", "ann";
+    Email(String), "email", "The e-mail address, in whatever case.", "ann@example.org";
+    Attacker(i64), "attacker", "The player or creature that hits.", 12_345;
+    Target(i64), "target", "The player or creature that is hit.", 12_346;
+}
+
+impl FromPath for BoardCategory {
+    fn from_path(parameters: &PathParameters) -> Result<BoardCategory, ApiError> {
+        parameters.parse("category", |text| {
+            let found = CATEGORIES.into_iter().find(|category| category.text() == text);
+            found.ok_or("expected kills, damage, wins or playtime")
+        })
+    }
+}
+
+impl DescribePath for BoardCategory {
+    fn describe(parameters: &mut Vec<Parameter>) {
+        let description = "What the leaderboard counts: kills, damage, wins or playtime.";
+        parameters.push(parameter::<String>("category", description, "kills"));
+    }
 }
 
 impl FromPath for Field {

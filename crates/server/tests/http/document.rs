@@ -1,6 +1,6 @@
 //! The document says what the server does: every route, its role, its schemas.
 
-use crate::support::{FIELD, Server, examples};
+use crate::support::{FIELD, Server, examples, loopback};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ async fn every_route_is_there_with_the_methods_of_the_document_and_no_others() {
 
 #[tokio::test]
 async fn every_example_is_understood_and_answered_as_documented() {
-    let server = Server::open().await;
+    let server = Server::with_history(loopback()).await;
     let document = server.get("/openapi.json").await.json(200);
     for example in examples(&document) {
         let answer = example.send(&server).await;
@@ -120,7 +120,7 @@ async fn schemas_of_records_name_the_fields_that_are_written() {
     assert_eq!(classification["minimum"], 1, "0 is refused");
     compare(&document, "TenantFields", &reactor["tenant"]);
     compare(&document, "ReactorData", &reactor["data"]);
-    compare(&document, "Point", &reactor["data"]["tl"]);
+    compare(&document, "Offset", &reactor["data"]["tl"]);
     compare(&document, "Event", &reactor["data"]["stateInfo"]["0"][0]);
     compare(&document, "ReactorItem", &reactor["data"]["stateInfo"]["0"][0]["reactorItem"]);
 }

@@ -2,6 +2,7 @@
 
 use crate::auth::Tokens;
 use crate::support::{Server, TENANT};
+use emberkeep_games::darkages::{DarkAges, Existing, LoginRequest, Point, ZoneId};
 use emberkeep_games::monsters::{MonsterId, Monsters, SpawnRequest};
 use emberkeep_games::reactors::{CreateRequest, ReactorId, Reactors};
 use emberkeep_games::world::{Field, Tenant};
@@ -74,11 +75,17 @@ fn wait(mut child: Child, deadline: Instant) -> bool {
 
 /// Sees to it that what the examples of the document name is there: the client destroys it again and again.
 async fn keep_alive(store: Store) {
-    let (monsters, reactors) = (Monsters::new(store.clone()), Reactors::new(store));
+    let (monsters, reactors) = (Monsters::new(store.clone()), Reactors::new(store.clone()));
     let tenant = Tenant(TENANT.parse().expect("a tenant"));
     let field = Field { world: 0, channel: 1, map: 100_000_000, instance: uuid::Uuid::nil() };
     let id = MonsterId(1_000_000_000);
+    let city = DarkAges::new(store, "fuzz").expect("a short name");
     loop {
+        for player in [12_345, 12_346] {
+            let login = LoginRequest::new(player, "client", ZoneId(42), Point::new(1.0, 0.0, 2.0));
+            // Mostly it is logged in already, and that is well.
+            let _ = city.login(LoginRequest { existing: Existing::Refuse, ..login }).await;
+        }
         if !monsters.get(tenant, id).await.is_ok_and(|monster| monster.is_alive()) {
             let _ = monsters.remove(tenant, id).await;
             let _ = monsters.spawn(tenant, SpawnRequest::new(field, 100_100, u32::MAX)).await;
@@ -97,7 +104,7 @@ async fn known_values(server: &Server) -> String {
     let (code, key) = (&room["room_code"], &room["master_key"]);
     format!(
         "[parameters]\n\"path.tenant\" = \"{TENANT}\"\n\"path.monster\" = 1000000000\n\
-         \"path.reactor\" = 1000000001\n\"path.code\" = {code}\n\"header.X-Master-Key\" = {key}\n"
+         \"path.reactor\" = 1000000001\n\"path.entity\" = 12345\n\"path.player\" = 12345\n\"path.zone\" = 42\n\"path.code\" = {code}\n\"header.X-Master-Key\" = {key}\n"
     )
 }
 
@@ -105,7 +112,7 @@ async fn known_values(server: &Server) -> String {
 async fn a_fuzzing_client_finds_no_answer_outside_the_document() {
     let Some(program) = require(schemathesis()) else { return };
     let tokens = Tokens::new();
-    let server = Server::with(tokens.settings()).await;
+    let server = Server::with_history(tokens.settings()).await;
     let (url, token) =
         (format!("http://{}/openapi.json", server.address()), tokens.of(Role::Admin).to_owned());
     let keeping = tokio::spawn(keep_alive(server.store.clone()));

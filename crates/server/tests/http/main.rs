@@ -1,6 +1,8 @@
 //! The server as a caller meets it: over real connections to a free loopback port.
 
 mod auth;
+mod darkages;
+mod darkages_history;
 mod docs_page;
 mod document;
 mod fuzz;

@@ -106,7 +106,7 @@ async fn a_request_in_flight_finishes_before_the_end() {
     stream.write_all(format!("{head}{begun}").as_bytes()).await.unwrap();
     // Another request on another connection is answered, so the first one has surely arrived.
     assert_eq!(server.get("/healthz").await.status, 200);
-    let Server { listening, store } = server;
+    let Server { listening, store, .. } = server;
     let ending = tokio::spawn(listening.end());
     let deadline = Instant::now() + Duration::from_secs(10);
     while TcpStream::connect(address).await.is_ok() {

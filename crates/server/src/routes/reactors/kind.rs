@@ -1,6 +1,6 @@
 //! The behaviour of a new reactor: stricter than what is read from the store.
 
-use emberkeep_games::reactors::{Event, PerState, Point, ReactorData, ReactorItem};
+use emberkeep_games::reactors::{Event, Offset, PerState, ReactorData, ReactorItem};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use utoipa::openapi::RefOr;
@@ -108,9 +108,9 @@ impl From<Kind> for ReactorData {
     }
 }
 
-impl From<Corner> for Point {
-    fn from(Corner { x, y }: Corner) -> Point {
-        Point { x, y, ..Point::default() }
+impl From<Corner> for Offset {
+    fn from(Corner { x, y }: Corner) -> Offset {
+        Offset { x, y, ..Offset::default() }
     }
 }
 

@@ -62,13 +62,23 @@ impl Request {
             let _ = stream.write_all(&self.body).await;
             let _ = stream.flush().await;
             let mut bytes = Vec::new();
-            let ended = stream.read_to_end(&mut bytes).await;
-            assert!(ended.is_ok() || !bytes.is_empty(), "no answer: {ended:?}");
-            bytes
+            loop {
+                match stream.read_buf(&mut bytes).await {
+                    // A stream of events has no end: its head is the answer.
+                    Ok(1..) if !is_stream(&bytes) => {}
+                    Err(error) if bytes.is_empty() => panic!("no answer: {error}"),
+                    _ => break bytes,
+                }
+            }
         };
         let bytes = tokio::time::timeout(ANSWER_WITHIN, exchange).await.expect("an answer in time");
         Answer::parse(&bytes)
     }
+}
+
+fn is_stream(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(bytes);
+    head.split_once("\r\n\r\n").is_some_and(|(head, _)| head.contains("content-type: text/event-stream"))
 }
 
 impl Answer {

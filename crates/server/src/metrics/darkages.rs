@@ -1,0 +1,53 @@
+//! The series of DarkAges' background work and streams.
+
+use super::text::Page;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+#[derive(Default)]
+pub(crate) struct DarkAgesCounters {
+    /// Expired sessions that this process closed into history.
+    pub(crate) sessions_closed: AtomicU64,
+    /// Passes of the sweep that failed.
+    pub(crate) sweep_errors: AtomicU64,
+    /// Open streams of zone channels.
+    pub(crate) streams: AtomicI64,
+    /// Messages sent to streams.
+    pub(crate) stream_messages: AtomicU64,
+    /// Gaps that streams were told of.
+    pub(crate) stream_gaps: AtomicU64,
+}
+
+impl DarkAgesCounters {
+    pub(super) fn write(&self, page: &mut Page) {
+        let series = [
+            (
+                "sessions_closed_total",
+                "counter",
+                "Expired sessions that this process closed into history",
+                self.sessions_closed.load(Relaxed) as f64,
+            ),
+            (
+                "sweep_errors_total",
+                "counter",
+                "Passes over expired sessions that failed",
+                self.sweep_errors.load(Relaxed) as f64,
+            ),
+            ("streams", "gauge", "Open streams of zone channels", self.streams.load(Relaxed) as f64),
+            (
+                "stream_messages_total",
+                "counter",
+                "Messages sent to streams of zone channels",
+                self.stream_messages.load(Relaxed) as f64,
+            ),
+            (
+                "stream_gaps_total",
+                "counter",
+                "Gaps in streams of zone channels: the client was too slow, or the store's connection broke",
+                self.stream_gaps.load(Relaxed) as f64,
+            ),
+        ];
+        for (name, kind, help, value) in series {
+            page.single(&format!("emberkeep_darkages_{name}"), kind, help, value);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Profiles: registration, reading, changes, logins, bans.
+
+use super::page::archive;
+use super::rows::HistoryRow;
+use crate::error::ApiError;
+use crate::extract::{Json, Path};
+use crate::routes::path::{EmailPath, PlayerPath, UsernamePath};
+use crate::routes::responses::{Conflict, Created, NotFound};
+use crate::state::AppState;
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use emberkeep_games::darkages::archive::Archive;
+use emberkeep_games::darkages::archive::profiles::{Ban, Login, NewPlayer, ProfileUpdate};
+use emberkeep_games::darkages::history::{AuditEntry, AuditEvent, PlayerProfile, Severity};
+use emberkeep_schema::Timestamp;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+type Profile = HistoryRow<PlayerProfile>;
+
+/// A player who registers.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"player_id": 12_345, "username": "Ann", "email": "ann@example.org"}))]
+pub(super) struct Registration {
+    /// The player; any number that no other player has.
+    player_id: i64,
+    /// At most 32 characters. Names that differ in case only are the same.
+    username: String,
+    /// At most 254 bytes.
+    email: String,
+}
+
+/// Registers a player at level 1. One of several callers with the same name or address wins; the others get `taken`.
+#[utoipa::path(post, path = "/v1/darkages/profiles", tag = "darkages",
+    request_body = Registration,
+    responses((status = 201, description = "The profile", body = Profile,
+        headers(("Location" = String, description = "The URL of the profile"))), Conflict))]
+pub(super) async fn register_player(
+    State(app): State<AppState>,
+    Json(body): Json<Registration>,
+) -> Result<Created<Profile>, ApiError> {
+    let Registration { player_id, username, email } = body;
+    let profile = archive(&app)?.register(NewPlayer { player_id, username, email }).await?;
+    Ok(Created { location: format!("/v1/darkages/profiles/{player_id}"), body: profile.into() })
+}
+
+/// Returns the profile of a player. A ban that has expired reads as none.
+#[utoipa::path(get, path = "/v1/darkages/profiles/{player}", tag = "darkages",
+    params(PlayerPath), responses((status = 200, description = "The profile", body = Profile), NotFound))]
+pub(super) async fn get_profile(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+) -> Result<Answer<Profile>, ApiError> {
+    found(archive(&app)?.profile(player.0).await?, &player.0)
+}
+
+/// Returns the profile with a name.
+#[utoipa::path(get, path = "/v1/darkages/profiles/by-username/{username}", tag = "darkages",
+    params(UsernamePath), responses((status = 200, description = "The profile", body = Profile), NotFound))]
+pub(super) async fn get_profile_by_username(
+    State(app): State<AppState>,
+    Path(username): UsernamePath,
+) -> Result<Answer<Profile>, ApiError> {
+    found(archive(&app)?.profile_by_username(&username.0).await?, &username.0)
+}
+
+/// Returns the profile with an e-mail address.
+#[utoipa::path(get, path = "/v1/darkages/profiles/by-email/{email}", tag = "darkages",
+    params(EmailPath), responses((status = 200, description = "The profile", body = Profile), NotFound))]
+pub(super) async fn get_profile_by_email(
+    State(app): State<AppState>,
+    Path(email): EmailPath,
+) -> Result<Answer<Profile>, ApiError> {
+    found(archive(&app)?.profile_by_email(&email.0).await?, &email.0)
+}
+
+fn found(
+    profile: Option<PlayerProfile>,
+    wanted: &dyn std::fmt::Display,
+) -> Result<Answer<Profile>, ApiError> {
+    profile.map(|profile| Answer(profile.into())).ok_or_else(|| {
+        ApiError::new(StatusCode::NOT_FOUND, "not_registered", format!("no player is registered as {wanted}"))
+    })
+}
+
+/// New values of a profile; what is absent stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"level": 2, "experience": 150, "preferred_class": 3, "settings": {"volume": 7}}))]
+pub(super) struct ProfileChange {
+    /// The level.
+    #[schema(minimum = 1)]
+    level: Option<i32>,
+    /// Experience.
+    #[schema(minimum = 0)]
+    experience: Option<i64>,
+    /// Whole minutes.
+    #[schema(minimum = 0)]
+    total_playtime_minutes: Option<i64>,
+    /// The class; `null` removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<i8>)]
+    preferred_class: Option<Option<i8>>,
+    /// Settings, any JSON of at most 64 KiB; `null` removes them.
+    #[serde(default, deserialize_with = "present")]
+    settings: Option<Value>,
+}
+
+/// A field that is there, `null` included.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Changes level, experience, playtime, class and settings. No concurrent update is lost.
+#[utoipa::path(post, path = "/v1/darkages/profiles/{player}/change", tag = "darkages",
+    params(PlayerPath), request_body = ProfileChange,
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn change_profile(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+    Json(body): Json<ProfileChange>,
+) -> Result<Answer<Profile>, ApiError> {
+    let settings = body.settings.map(|settings| match settings {
+        Value::Null => None,
+        settings => Some(settings.to_string().into_bytes()),
+    });
+    let update = ProfileUpdate {
+        level: body.level,
+        experience: body.experience,
+        total_playtime_minutes: body.total_playtime_minutes,
+        preferred_class: body.preferred_class,
+        settings,
+    };
+    Ok(Answer(archive(&app)?.update_profile(player.0, update).await?.into()))
+}
+
+/// Another name.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"username": "Anna"}))]
+pub(super) struct Rename {
+    /// At most 32 characters.
+    username: String,
+}
+
+/// Gives a player another name and frees the old one.
+#[utoipa::path(put, path = "/v1/darkages/profiles/{player}/username", tag = "darkages",
+    params(PlayerPath), request_body = Rename,
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn change_username(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+    Json(body): Json<Rename>,
+) -> Result<Answer<Profile>, ApiError> {
+    Ok(Answer(archive(&app)?.rename(player.0, &body.username).await?.into()))
+}
+
+/// Another e-mail address.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"email": "anna@example.org"}))]
+pub(super) struct EmailChange {
+    /// At most 254 bytes.
+    email: String,
+}
+
+/// Gives a player another e-mail address and frees the old one.
+#[utoipa::path(put, path = "/v1/darkages/profiles/{player}/email", tag = "darkages",
+    params(PlayerPath), request_body = EmailChange,
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn change_email(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+    Json(body): Json<EmailChange>,
+) -> Result<Answer<Profile>, ApiError> {
+    Ok(Answer(archive(&app)?.change_email(player.0, &body.email).await?.into()))
+}
+
+/// What is known of a login.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"client_version": "1.4.2", "ip": "192.0.2.7"}))]
+pub(super) struct LoginRecord {
+    /// When it was, in milliseconds since 1970; now if absent.
+    #[schema(minimum = 0, maximum = 253_402_300_799_999_i64)]
+    at: Option<i64>,
+    /// From where.
+    #[schema(value_type = Option<String>)]
+    ip: Option<IpAddr>,
+    /// By which client, at most 64 bytes.
+    client_version: String,
+}
+
+/// Records the time, address and client of a login in the profile.
+#[utoipa::path(post, path = "/v1/darkages/profiles/{player}/logins", tag = "darkages",
+    params(PlayerPath), request_body = LoginRecord,
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn record_login(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+    Json(body): Json<LoginRecord>,
+) -> Result<Answer<Profile>, ApiError> {
+    let archive = archive(&app)?;
+    let at = body.at.map_or_else(|| now(&archive), Timestamp);
+    if !at.is_valid() {
+        return Err(ApiError::invalid(format!("at is {}, expected milliseconds from 1970 to 9999", at.0))
+            .with("what", "at"));
+    }
+    let login = Login { at, ip: body.ip, client_version: body.client_version };
+    Ok(Answer(archive.record_login(player.0, login).await?.into()))
+}
+
+/// The time of history.
+pub(super) fn now(archive: &Archive) -> Timestamp {
+    Timestamp(archive.history().store().now())
+}
+
+/// A ban.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"reason": "speed hack"}))]
+pub(super) struct ProfileBan {
+    /// Why, at most 1,024 bytes.
+    reason: String,
+    /// When it ends, in milliseconds since 1970; never if absent.
+    expires: Option<i64>,
+}
+
+/// Bans a player, and writes it into the audit log. A ban replaces the one before.
+#[utoipa::path(put, path = "/v1/darkages/profiles/{player}/ban", tag = "darkages",
+    params(PlayerPath), request_body = ProfileBan,
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn ban_profile(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+    Json(body): Json<ProfileBan>,
+) -> Result<Answer<Profile>, ApiError> {
+    let archive = archive(&app)?;
+    let details = json!({"reason": body.reason, "expires": body.expires}).to_string().into_bytes();
+    let ban = Ban { reason: body.reason, expires: body.expires.map(Timestamp) };
+    let profile = archive.ban(player.0, ban).await?;
+    let entry = AuditEntry {
+        timestamp: now(&archive),
+        event_id: Uuid::new_v4(),
+        event_type: AuditEvent::Ban,
+        player_id: player.0,
+        player_ip: profile.last_known_ip,
+        details: Some(details),
+        severity: Severity::Warning,
+    };
+    archive.record_audit(entry).await?;
+    Ok(Answer(profile.into()))
+}
+
+/// Ends the ban of a player. A player without one stays as it is.
+#[utoipa::path(delete, path = "/v1/darkages/profiles/{player}/ban", tag = "darkages",
+    params(PlayerPath),
+    responses((status = 200, description = "The profile", body = Profile), NotFound, Conflict))]
+pub(super) async fn unban_profile(
+    State(app): State<AppState>,
+    Path(player): PlayerPath,
+) -> Result<Answer<Profile>, ApiError> {
+    Ok(Answer(archive(&app)?.unban(player.0).await?.into()))
+}

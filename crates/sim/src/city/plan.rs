@@ -1,0 +1,55 @@
+//! Who plays in which zones of the city: decided once, and the same in every process.
+
+use emberkeep::games::darkages::ZoneId;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The city.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CityPlan {
+    /// The first player; the others follow.
+    pub first_player: i64,
+    /// Players in all processes.
+    pub players: u32,
+    /// The first zone; the others follow.
+    pub first_zone: i32,
+    /// Zones.
+    pub zones: u32,
+    /// How long a player rests between two turns.
+    pub rest: Duration,
+}
+
+impl CityPlan {
+    /// Players and zones with numbers of their own, so that their counts are exact whatever else the store holds.
+    pub fn new() -> CityPlan {
+        CityPlan {
+            first_player: fastrand::i64(1 << 40..1 << 52) << 10,
+            players: 24,
+            first_zone: fastrand::i32(1 << 20..1 << 30),
+            zones: 4,
+            rest: Duration::from_millis(5),
+        }
+    }
+
+    /// The players of one of several processes.
+    pub(crate) fn players_of(&self, process: u32, processes: u32) -> Vec<i64> {
+        let numbers = (0..self.players).filter(|number| number % processes == process);
+        numbers.map(|number| self.first_player + i64::from(number)).collect()
+    }
+
+    /// All players.
+    pub(crate) fn all_players(&self) -> Vec<i64> {
+        self.players_of(0, 1)
+    }
+
+    /// All zones.
+    pub(crate) fn all_zones(&self) -> Vec<ZoneId> {
+        (0..self.zones).map(|number| ZoneId(self.first_zone + number as i32)).collect()
+    }
+}
+
+impl Default for CityPlan {
+    fn default() -> CityPlan {
+        CityPlan::new()
+    }
+}
