@@ -7,6 +7,7 @@
 //! 4. A session that ends, by logout or by its TTL, becomes one play session of history.
 //! 5. An older position never replaces a newer one.
 //! 6. A hit is on the [leaderboards](boards) within a second, once.
+//! 7. A player who is handed off, also between shards of a Cluster, exists once, wherever a process ends.
 
 pub mod archive;
 pub mod boards;

@@ -1,7 +1,8 @@
 //! The key families of DarkAges: those of the storage document, and auxiliary ones.
 //!
 //! No documented key contains the shard: on one server all shards share them, on a Cluster they have the shard as a hash
-//! tag. The documented keys alone define who is logged in and where; of our own only the play record cannot be rebuilt.
+//! tag. The documented keys define who is logged in and where; if shards are partitions of their own, the directory says in
+//! which. Of our own keys the play record, and players on their way between shards, cannot be rebuilt.
 
 use super::archive::recorder::HitRecord;
 use super::boards::{

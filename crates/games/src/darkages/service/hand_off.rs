@@ -321,6 +321,12 @@ pub(super) fn admit(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> ho
     match directory::admit::<Homes>(tx, &Entity(entity), number) {
         Ok(()) => Ok(true),
         Err(AdmitError::Superseded { .. }) => Ok(false),
+        // An external client wrote it. One player must not hold up the mail of all others.
+        Err(AdmitError::Store(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. })) => {
+            tx.del(&ADMITTED.key(entity))?;
+            tx.put(&ADMITTED.key(entity), &number)?;
+            Ok(true)
+        }
         Err(AdmitError::Store(error)) => Err(error),
     }
 }

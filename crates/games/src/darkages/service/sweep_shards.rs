@@ -173,17 +173,20 @@ impl DarkAges {
     /// elsewhere.
     async fn adopt(&self, entity: EntityId, shard: Shard, due: &Due) -> Result<bool> {
         let Some(session) = due.session.clone() else { return Ok(false) };
-        let found = self.find(entity).await?;
-        if found.as_ref().is_some_and(|found| found.state != State::Ended) {
-            return Ok(false);
-        }
-        let expected = Some(found.map_or(0, |found| found.number));
-        let claim = Claim { expected, ..Claim::new(shard, session.client_id.clone()) };
-        let entry = self.entry_scope(entity).named("darkages.adopt");
-        let number = match entry.transact(move |tx| directory::claim::<Homes>(tx, &claim)).await {
-            Ok(place) => place.number,
-            Err(ClaimError::Changed { .. }) => return Ok(false),
-            Err(ClaimError::Store(error)) => return Err(error.into()),
+        let number = match self.find(entity).await? {
+            // Its entry was made by a process that ended before the session had the number.
+            Some(found) if found.state == State::Here && found.home == shard => found.number,
+            Some(found) if found.state != State::Ended => return Ok(false),
+            found => {
+                let expected = Some(found.map_or(0, |found| found.number));
+                let claim = Claim { expected, ..Claim::new(shard, session.client_id.clone()) };
+                let entry = self.entry_scope(entity).named("darkages.adopt");
+                match entry.transact(move |tx| directory::claim::<Homes>(tx, &claim)).await {
+                    Ok(place) => place.number,
+                    Err(ClaimError::Changed { .. }) => return Ok(false),
+                    Err(ClaimError::Store(error)) => return Err(error.into()),
+                }
+            }
         };
         let scope = self.store.scope(shard).named("darkages.adopt");
         scope.transact(move |tx| number_session(tx, entity, number)).await
