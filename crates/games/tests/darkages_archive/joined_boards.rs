@@ -141,6 +141,9 @@ pub(crate) async fn recorded_events_are_on_the_boards(world: &World) {
         .map(|number| HitRecord {
             timestamp: now,
             attacker_id: 9_100 + number % 2,
+            // A target and a zone that no other case reads.
+            target_id: 9_102,
+            zone_id: 9_100,
             attacker_name: Some(format!("Hero {}", number % 2)),
             ..hit(9_100_000 + number as u128, number % 10 == 0)
         })
