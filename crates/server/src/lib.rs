@@ -27,6 +27,7 @@ mod openapi;
 mod routes;
 mod security;
 mod state;
+mod streams;
 mod supervise;
 mod ws;
 mod zone_reporters;

@@ -145,6 +145,9 @@ pub const ROOMS_RETRY: Duration = Duration::from_secs(1);
 /// Interval in which a shutdown checks for open WebSockets.
 pub const SOCKETS_COUNTED_EVERY: Duration = Duration::from_millis(10);
 
+/// Interval of the comments that keep a stream of events open.
+pub const STREAM_HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
+
 /// Default rate of room creation and setup per address and second.
 pub const ROOMS_PER_SECOND_DEFAULT: u32 = 5;
 /// Burst of room creation and setup, in seconds of the rate.

@@ -10,6 +10,7 @@ use crate::liveness::Liveness;
 use crate::metrics::Metrics;
 use crate::security::client_ip::TrustedProxies;
 use crate::security::cors::AllowedOrigins;
+use crate::streams::Streams;
 use crate::ws::Hubs;
 use crate::zone_reporters::ZoneReporters;
 use axum::http::HeaderMap;
@@ -84,6 +85,7 @@ pub(crate) struct Inner {
     pub(crate) access: AccessPolicy,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sweeps: Sweeps,
+    pub(crate) streams: Streams,
     pub(crate) zone_reporters: ZoneReporters,
     /// The serialized OpenAPI document; set when the router is built.
     pub(crate) openapi: OnceLock<Bytes>,
@@ -115,6 +117,7 @@ impl AppState {
             store,
             metrics,
             sweeps: Sweeps::default(),
+            streams: Streams::default(),
             zone_reporters: ZoneReporters::default(),
             openapi: OnceLock::new(),
             home_links: parking_lot::Mutex::default(),

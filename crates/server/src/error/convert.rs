@@ -115,6 +115,12 @@ impl From<darkages::Error> for ApiError {
                 .with("entity_id", entity.0)
                 .with("login_time", since),
             E::Dead { entity } => new(StatusCode::CONFLICT, "dead").with("entity_id", entity.0),
+            E::ConnectionInUse { entity, .. } => {
+                new(StatusCode::CONFLICT, "connection_in_use").with("entity_id", entity.0)
+            }
+            E::TooManyConnections { entity, max } => {
+                new(StatusCode::CONFLICT, "too_many_connections").with("entity_id", entity.0).with("max", max)
+            }
             E::InTransit { entity } => {
                 new(StatusCode::CONFLICT, "in_transit").with("entity_id", entity.0).retry_after(STORE_RETRY)
             }
@@ -345,6 +351,7 @@ mod tests {
         check(E::NotLoggedIn { entity }, 404, "not_logged_in");
         check(E::AlreadyLoggedIn { entity, since: 1 }, 409, "already_logged_in");
         check(E::Dead { entity }, 409, "dead");
+        check(E::TooManyConnections { entity, max: 1 }, 409, "too_many_connections");
         check(E::InTransit { entity }, 409, "in_transit");
         check(E::NotArrived { entity, zone: darkages::ZoneId(1) }, 404, "not_arrived");
         check(E::Replaced { entity }, 409, "replaced");

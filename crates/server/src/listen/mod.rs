@@ -166,6 +166,7 @@ impl Listening {
     /// closes history and the store.
     pub async fn end(mut self) -> emberkeep_hot::Result<()> {
         self.app.hubs.shutdown();
+        self.app.streams.shutdown();
         self.stop.send_replace(());
         if let Some(serving) = self.serving.take()
             && let Err(error) = serving.await

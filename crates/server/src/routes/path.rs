@@ -9,6 +9,7 @@ use emberkeep_games::monsters::{MonsterId, SkillId};
 use emberkeep_games::reactors::rules::check_classification;
 use emberkeep_games::reactors::{ReactorId, Spot};
 use emberkeep_games::world::{CharacterId, Field, Tenant};
+use emberkeep_schema::Name;
 use emberkeep_schema::openapi::FieldSchema;
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -28,6 +29,8 @@ pub(super) type ZonePath = Path<ZoneId>;
 pub(super) type ZoneMemberPath = Path<(ZoneId, EntityId)>;
 pub(super) type BoardPath = Path<BoardCategory>;
 pub(super) type BoardPlayerPath = Path<(BoardCategory, Player)>;
+pub(super) type ConnectionPath = Path<Connection>;
+pub(super) type RatePath = Path<(EntityId, Action)>;
 pub(super) type PlayerPath = Path<Player>;
 pub(super) type UsernamePath = Path<Username>;
 pub(super) type EmailPath = Path<Email>;
@@ -114,6 +117,33 @@ pub(super) struct Email(pub(super) String);
 pub(super) struct Attacker(pub(super) i64);
 /// The player or creature that is hit.
 pub(super) struct Target(pub(super) i64);
+
+/// A connection of a client.
+pub(super) struct Connection(pub(super) Name);
+/// What an entity does.
+pub(super) struct Action(pub(super) Name);
+
+/// Words without colons and braces.
+macro_rules! words {
+    ($($id:ident, $name:literal, $description:literal, $example:literal;)+) => { $(
+        impl FromPath for $id {
+            fn from_path(parameters: &PathParameters) -> Result<Self, ApiError> {
+                parameters.parse($name, |text| Name::new(text)).map($id)
+            }
+        }
+
+        impl DescribePath for $id {
+            fn describe(parameters: &mut Vec<Parameter>) {
+                parameters.push(parameter::<Name>($name, $description, $example));
+            }
+        }
+    )+ };
+}
+
+words! {
+    Connection, "connection", "The connection, a word without `:`, `{` and `}`.", "conn-1";
+    Action, "action", "What the entity does, a word without `:`, `{` and `}`.", "attack";
+}
 
 ids! {
     Tenant(Uuid), "tenant", "The tenant.", "550e8400-e29b-41d4-a716-446655440000";

@@ -40,6 +40,8 @@ impl Fuzzer {
             .args(["run", &self.url, "--checks", "all", "--exclude-checks", UNFIT])
             .args(["--max-examples", "20", "--workers", "1", "--max-time", &BUDGET_S.to_string()])
             .args(["--generation-deterministic", "--no-color"])
+            // A stream has no end; `darkages_stream` reads it.
+            .args(["--exclude-path-regex", "/stream$"])
             .args(["--header", &format!("Authorization: Bearer {}", self.token)])
             .args(arguments)
             .stdin(Stdio::null())

@@ -3,6 +3,7 @@
 mod auth;
 mod darkages;
 mod darkages_history;
+mod darkages_stream;
 mod docs_page;
 mod document;
 mod fuzz;

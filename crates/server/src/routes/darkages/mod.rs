@@ -2,6 +2,7 @@
 
 mod audit;
 mod boards;
+mod city;
 mod combat;
 mod events;
 mod hand_off;
@@ -12,6 +13,7 @@ mod profiles;
 mod record;
 mod rows;
 mod sessions;
+mod stream;
 mod words;
 mod zones;
 
@@ -33,6 +35,9 @@ fn read_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(zones::list_zone_members))
         .routes(routes!(zones::count_zone_members))
         .routes(routes!(zones::get_zone_member))
+        .routes(routes!(city::find_nearby_players))
+        .routes(routes!(city::list_connections))
+        .routes(routes!(stream::stream_zone))
         .routes(routes!(hand_off::list_arrivals))
         .routes(routes!(positions::get_positions))
         .routes(routes!(events::list_combat_events))
@@ -55,6 +60,10 @@ fn service_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(sessions::touch_session))
         .routes(routes!(sessions::change_session))
         .routes(routes!(zones::move_player))
+        .routes(routes!(city::open_connection, city::get_connection, city::close_connection))
+        .routes(routes!(city::touch_connection))
+        .routes(routes!(city::check_rate_limit))
+        .routes(routes!(stream::publish_zone_message))
         .routes(routes!(hand_off::hand_off_player))
         .routes(routes!(hand_off::accept_arrival))
         .routes(routes!(hand_off::refuse_arrival))

@@ -78,8 +78,7 @@ pub(super) async fn count_zone_members(
     State(app): State<AppState>,
     Path(zone): ZonePath,
 ) -> Result<Answer<ZoneCount>, ApiError> {
-    let listing = app.darkages.members(zone).await?;
-    Ok(Answer(ZoneCount { count: listing.living.len() }))
+    Ok(Answer(ZoneCount { count: app.darkages.count(zone).await? }))
 }
 
 /// Whether a player is in a zone.
