@@ -3,11 +3,12 @@
 //! Responsible for: workloads, peers, samples, the table. Not responsible for: being a test. A workload that notices a lost
 //! hit fails, but the proofs are in the tests.
 //!
-//! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot`, `history` or
-//! `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
+//! Reading order: `suite` (the rounds), `measure` and `row` (what a figure is), then any file of `hot`, `history`,
+//! `darkages` or `server`. `sessions` and `targets` describe what is stored, `bare_map` and `peer` are what we are compared with.
 //! `worker_processes` and `worker` are this binary again, where a workload needs further processes.
 
 mod bare_map;
+mod darkages;
 mod history;
 mod hot;
 mod measure;
@@ -43,6 +44,8 @@ enum Command {
     Hot(SuiteArgs),
     /// History: the embedded store beside SQLite, the outbox, CQL beside its driver, the targets of the storage document
     History(SuiteArgs),
+    /// DarkAges: positions, zones, spatial queries and rate limits beside plain commands; about a minute
+    Darkages(SuiteArgs),
     /// The server: HTTP and WebSocket with clients on the same machine; about three minutes
     Server(SuiteArgs),
     /// A further process of a workload
@@ -77,6 +80,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hot(args) => suite::run(hot::WORKLOADS, &args),
         Command::History(args) => suite::run(history::WORKLOADS, &args),
+        Command::Darkages(args) => suite::run(darkages::WORKLOADS, &args),
         Command::Server(args) => suite::run(server::WORKLOADS, &args),
         Command::Worker(worker) => worker::run(worker),
     }
