@@ -277,16 +277,17 @@ table! {
         pub player_id: i64,
         /// Tells this claim from others of the same player.
         pub token: Uuid,
-        /// Whether the profile has been written.
+        /// Whether the player has it. Of several the latest is the player's; the others are left over from renames.
         pub is_confirmed: bool,
-        /// When it was claimed.
+        /// When it was claimed, and later than all that the player had confirmed before.
         pub claimed_at: Timestamp,
-        /// What the profile has instead until the claim is confirmed; absent for a registration.
-        pub previous: Option<String>,
+        /// The text as the player wrote it.
+        pub text: String,
     }
     partition: (kind, folded),
     clustering: (),
     ttl: persistent,
+    lookups: (by_player(player_id) index "idx_profile_claims_player"),
     writes: conditional,
     owner: "accounts",
 }

@@ -5,6 +5,8 @@ mod boards;
 mod combat;
 mod document;
 mod joined_boards;
+mod gate;
+mod interleavings;
 mod profiles;
 mod recorder;
 mod registrations;

@@ -75,7 +75,7 @@ pub(crate) async fn a_paused_rename_keeps_the_old_name(world: &World) {
         token: Uuid::from_u128(1),
         is_confirmed: false,
         claimed_at: Timestamp(world.clock.now()),
-        previous: Some("Chrysalis".into()),
+        text: "Butterfly".into(),
     };
     archive.history().insert_if_absent(pending).await.unwrap();
     let renamed = PlayerProfile { username: "Butterfly".into(), ..before.clone() };

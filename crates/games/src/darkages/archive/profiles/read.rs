@@ -1,4 +1,4 @@
-//! Reading profiles: by player, name and address.
+//! Reading profiles by player, name and address.
 
 use super::super::error::Result;
 use super::super::{Answer, Archive};
@@ -34,26 +34,16 @@ impl Archive {
         Ok(profile.filter(|profile| fold(claimed(kind, profile)) == claim.folded))
     }
 
-    pub(super) async fn has_confirmed(&self, kind: ClaimKind, row: &PlayerProfile) -> Result<bool> {
-        let claim = self.claim_of(kind, claimed(kind, row)).await?;
-        Ok(claim.is_some_and(|claim| claim.player_id == row.player_id && claim.is_confirmed))
-    }
-
-    /// A stored row as callers see it; `None` if its registration has not ended. A name that is being changed is the old
-    /// one until its claim is confirmed.
+    /// A stored row as callers see it; `None` if its registration has not ended. Name and address are those of confirmed
+    /// claims, whatever a change that has not ended left in the row.
     pub(super) async fn shown(&self, mut row: PlayerProfile) -> Result<Option<PlayerProfile>> {
         self.end_ban(&mut row);
-        let mut is_registered = false;
         for kind in [ClaimKind::Username, ClaimKind::Email] {
-            let claim = self.claim_of(kind, claimed(kind, &row)).await?;
-            let own = claim.filter(|claim| claim.player_id == row.player_id);
-            is_registered |= own.as_ref().is_some_and(|claim| claim.is_confirmed);
-            if let Some(previous) = own.and_then(|claim| claim.previous) {
-                // Only a registered player has a name to change.
-                is_registered = true;
-                set_claimed(kind, &mut row, &previous);
+            let Some(claim) = self.current_claim(kind, &row).await? else { return Ok(None) };
+            if fold(claimed(kind, &row)) != claim.folded {
+                set_claimed(kind, &mut row, &claim.text);
             }
         }
-        Ok(is_registered.then_some(row))
+        Ok(Some(row))
     }
 }

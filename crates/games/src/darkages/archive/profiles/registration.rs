@@ -3,6 +3,7 @@
 use super::super::error::{Error, Result};
 use super::super::limits::CHANGE_TRIES_MAX;
 use super::super::{Answer, Archive};
+use super::claimed;
 use super::names::checked;
 use crate::darkages::history::{ClaimKind, PlayerProfile, ProfileClaim};
 use emberkeep_history::Applied;
@@ -48,7 +49,7 @@ impl Archive {
                     token: Uuid::new_v4(),
                     is_confirmed: false,
                     claimed_at: self.now(),
-                    previous: None,
+                    text: text.to_owned(),
                 })
             };
             let username = claim(ClaimKind::Username, &new.username)?;
@@ -88,21 +89,42 @@ impl Archive {
     /// than 60 seconds, and another player took the name or the address.
     pub fn complete(&self, reservation: Reservation) -> Answer<'_, PlayerProfile> {
         Box::pin(async move {
-            let Reservation { username, email, profile } = reservation;
-            if let Err(refused) = self.write_first(&profile).await {
-                self.release(&username).await?;
-                self.release(&email).await?;
-                return Err(refused);
+            if let Err(refused) = self.write_first(&reservation.profile).await {
+                // The write may have happened although its answer was lost.
+                let row = self.history.get(PlayerProfile::key(reservation.profile.player_id)).await;
+                match row {
+                    Ok(Some(row)) if is_of(&row, &reservation.profile) => {}
+                    Ok(_) => {
+                        self.release(&reservation.username).await?;
+                        self.release(&reservation.email).await?;
+                        return Err(refused);
+                    }
+                    Err(_) => return Err(refused),
+                }
             }
-            if self.confirm(&username).await? && self.confirm(&email).await? {
-                return Ok(profile);
+            if self.confirm(&reservation.username).await? && self.confirm(&reservation.email).await? {
+                return Ok(reservation.profile);
             }
-            self.remove_profile(profile.clone()).await?;
-            self.release(&username).await?;
-            self.release(&email).await?;
-            let reason = "the reservation had ended, and another player took the name or the address";
-            Err(Error::Conflict { player_id: profile.player_id, reason })
+            self.undo(reservation).await
         })
+    }
+
+    /// Ends a registration that has lost a claim, unless another call completed it and the player has changed the name
+    /// or the address since.
+    async fn undo(&self, reservation: Reservation) -> Result<PlayerProfile> {
+        let Reservation { username, email, profile } = reservation;
+        let player_id = profile.player_id;
+        let current = self.profile(player_id).await?;
+        if let Some(current) = current.filter(|current| current.created_at == profile.created_at) {
+            return Ok(current);
+        }
+        self.remove_profile(profile).await?;
+        for claim in [username, email] {
+            self.release(&ProfileClaim { is_confirmed: true, ..claim.clone() }).await?;
+            self.release(&claim).await?;
+        }
+        let reason = "the reservation had ended, and another player took the name or the address";
+        Err(Error::Conflict { player_id, reason })
     }
 
     async fn write_first(&self, profile: &PlayerProfile) -> Result<()> {
@@ -116,35 +138,45 @@ impl Archive {
         Err(Error::Conflict { player_id: profile.player_id, reason: "several registrations at once" })
     }
 
-    /// Removes a profile that a registration left behind when it lost its name. Any other profile is an error: its player
+    /// Removes a profile that a registration left behind when it lost a claim. Any other profile is an error: its player
     /// is registered, or is about to be.
     async fn clear_unfinished(&self, row: PlayerProfile) -> Result<()> {
         let player_id = row.player_id;
-        let claim = self.claim_of(ClaimKind::Username, &row.username).await?;
-        let own = claim.filter(|claim| claim.player_id == player_id);
-        match own {
-            Some(claim) if !claim.is_confirmed && !self.is_overdue(&claim) => {
-                return Err(Error::Conflict { player_id, reason: "a registration or rename is under way" });
+        match self.finish(&row).await? {
+            Registration::Complete => Err(Error::Registered { player_id }),
+            Registration::UnderWay => {
+                Err(Error::Conflict { player_id, reason: "a registration is under way" })
             }
-            Some(claim) => {
-                if !claim.is_confirmed {
-                    self.confirm(&claim).await?;
-                }
-                return Err(Error::Registered { player_id });
-            }
-            None => {}
+            // The token of a claim is gone, so that the registration can no longer succeed.
+            Registration::Lost => self.remove_profile(row).await,
         }
-        if self.has_confirmed(ClaimKind::Email, &row).await? {
-            return Err(Error::Registered { player_id });
-        }
-        // The token of its name is gone, so that its registration can no longer succeed.
-        self.remove_profile(row).await
     }
 
-    /// Removes the profile that a registration wrote, with what was changed in it since.
+    /// Completes the registration of a profile that another call has written and not confirmed within 60 seconds.
+    pub(super) async fn finish(&self, row: &PlayerProfile) -> Result<Registration> {
+        if self.shown(row.clone()).await?.is_some() {
+            return Ok(Registration::Complete);
+        }
+        for kind in [ClaimKind::Username, ClaimKind::Email] {
+            let claim = self.claim_of(kind, claimed(kind, row)).await?;
+            match claim.filter(|claim| claim.player_id == row.player_id) {
+                None => return Ok(Registration::Lost),
+                Some(claim) if claim.is_confirmed => {}
+                Some(claim) if !self.is_overdue(&claim) => return Ok(Registration::UnderWay),
+                Some(claim) => {
+                    if !self.confirm(&claim).await? {
+                        return Ok(Registration::Lost);
+                    }
+                }
+            }
+        }
+        Ok(Registration::Complete)
+    }
+
+    /// Removes the profile that a registration wrote.
     async fn remove_profile(&self, written: PlayerProfile) -> Result<()> {
-        let (created_at, mut current) = (written.created_at, Some(written));
-        while let Some(row) = current.filter(|row| row.created_at == created_at) {
+        let mut current = Some(written.clone());
+        while let Some(row) = current.filter(|row| is_of(row, &written)) {
             current = match self.history.delete_if(row).await? {
                 Applied::Yes => None,
                 Applied::No(current) => current,
@@ -152,4 +184,21 @@ impl Archive {
         }
         Ok(())
     }
+}
+
+/// How far the registration of a stored profile is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Registration {
+    /// The player has name and address.
+    Complete,
+    /// A claim is pending for at most 60 seconds.
+    UnderWay,
+    /// A claim was taken over, so that it can no longer succeed.
+    Lost,
+}
+
+/// Whether a row is the profile that a registration wrote.
+fn is_of(row: &PlayerProfile, written: &PlayerProfile) -> bool {
+    let of = |profile: &PlayerProfile| (profile.created_at, profile.username.clone(), profile.email.clone());
+    of(row) == of(written)
 }
