@@ -11,6 +11,7 @@
 
 pub mod darkages;
 mod family_scan;
+mod invisible;
 pub mod monsters;
 pub mod party;
 pub mod reactors;

@@ -73,6 +73,11 @@ on_every_engine!(mod darkages = darkages_cases {
     boards_go_on_without_history,
     a_rename_is_on_the_boards,
     lost_boards_come_back_from_history,
+    a_login_is_noted_in_the_profile,
+    a_ban_ends_the_session_and_is_audited_once,
+    a_ban_of_a_player_without_a_profile_is_refused,
+    a_ban_and_a_login_at_once_leave_no_session,
+    suspicious_activity_is_audited,
 });
 
 #[test]

@@ -18,6 +18,7 @@ pub mod history;
 pub mod limits;
 pub mod model;
 mod passage;
+mod realm;
 mod schema;
 mod service;
 mod shards;
@@ -27,6 +28,7 @@ pub use error::{Error, Result};
 pub use events::consumers;
 pub use model::{EntityId, Play, Point, Position, Session, ZoneId};
 pub use passage::Passage;
+pub use realm::{BanRequest, Banned, LoggedIn, Realm, RealmError};
 pub use schema::{
     ADMITTED, ARRIVAL, ARRIVALS_DUE, AUDIT_LOG, COMBAT_LOG, CONNECTION, CONNECTIONS, DIRECTORY, DRAINER,
     Entity, HANDOFFS_DEAD, HANDOFFS_OUT, HANDOFFS_RECEIVED, HANDOFFS_STATE, InZone, LAST_LOGIN, PLAY,

@@ -6,7 +6,7 @@ use crate::registrations::player;
 use crate::stores::{DAY_MS, NOW, World, all};
 use emberkeep_games::darkages::archive::profiles::{Ban, Login, NewPlayer, ProfileUpdate};
 use emberkeep_games::darkages::archive::recorder::{HitRecord, Recorder, StatsDelta};
-use emberkeep_games::darkages::archive::zones::{ZoneReporter, ZoneSample};
+use emberkeep_games::darkages::archive::zones::ZoneSample;
 use emberkeep_games::darkages::archive::{Direction, Error, PageRequest, TimeRange};
 use emberkeep_history::Error as HistoryError;
 use emberkeep_history::spool::{SpoolMode, SpoolOptions};
@@ -80,7 +80,7 @@ pub(crate) async fn ids_at_their_limits(world: &World) {
 }
 
 pub(crate) async fn numbers_that_are_refused(world: &World) {
-    let mut reporter = ZoneReporter::new(53, "zone-a").unwrap();
+    let mut reporter = world.archive.zone_reporter(53, "zone-a").unwrap();
     let sample = ZoneSample { player_count: 1, tick_time_ms: 1.0, ..ZoneSample::default() };
     for tick_time_ms in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -1.0, f32::MAX] {
         assert!(is_invalid(reporter.add(Timestamp(NOW), ZoneSample { tick_time_ms, ..sample })));
@@ -130,7 +130,7 @@ pub(crate) async fn texts_that_are_refused(world: &World) {
     assert!(is_invalid(archive.ban(9_000, Ban { reason: long.clone(), expires: None }).await));
     let login = Login { at: Timestamp(NOW), ip: None, client_version: long.clone() };
     assert!(is_invalid(archive.record_login(9_000, login).await));
-    assert!(is_invalid(ZoneReporter::new(1, &long)));
+    assert!(is_invalid(world.archive.zone_reporter(1, &long)));
     assert_eq!(archive.profile(9_000).await.unwrap(), None);
     let mut unknown = serde_json::to_value(hit(8_100, false)).unwrap();
     unknown["hit_type"] = "glancing".into();

@@ -186,6 +186,12 @@ impl Stage {
         }
     }
 
+    /// The end of a task, with its panic if it had one.
+    pub(crate) async fn join(self, task: usize) {
+        let task = self.tasks.into_iter().nth(task).expect("a task of this stage");
+        task.handle.await.expect("the task ended in order");
+    }
+
     /// The process of a task dies before its next call.
     pub(crate) fn crash(&mut self, task: usize) {
         self.tasks[task].handle.abort();

@@ -4,9 +4,9 @@ mod bad_input;
 mod boards;
 mod combat;
 mod document;
-mod joined_boards;
 mod gate;
 mod interleavings;
+mod joined_boards;
 mod profiles;
 mod recorder;
 mod registrations;
@@ -40,12 +40,12 @@ list! {
         a_rename_frees_the_old_name, one_of_many_renames_wins, an_address_changes, a_paused_rename_keeps_the_old_name,
         logins_and_updates, updates_at_once_are_all_there, bans_end_by_themselves,
     ],
-    zones: [reports_are_merged, a_reporter_that_starts_again_counts_on, reports_at_once_end_in_the_whole],
+    zones: [reports_are_merged, a_reporter_that_starts_again_counts_on, reports_at_once_end_in_the_whole, a_corrupt_report_is_left_out, a_clock_that_jumps_does_not_stop_a_reporter],
     boards: [scores_move, replays_of_scores_change_nothing, all_time_boards, a_board_is_rebuilt],
     joined_boards: [
         boards_follow_the_fights, recorded_events_are_on_the_boards, boards_of_a_new_hot_store_come_from_history,
     ],
-    recorder: [hits_reach_history_once, statistics_of_all_columns],
+    recorder: [hits_reach_history_once, statistics_of_all_columns, calls_that_are_dropped_count_once, times_that_history_refuses],
     bad_input: [ranges_out_of_order, cursors_of_others, ids_at_their_limits, numbers_that_are_refused, texts_that_are_refused],
 }
 

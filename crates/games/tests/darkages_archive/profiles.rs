@@ -74,7 +74,7 @@ pub(crate) async fn a_paused_rename_keeps_the_old_name(world: &World) {
         player_id: 2_300,
         token: Uuid::from_u128(1),
         is_confirmed: false,
-        claimed_at: Timestamp(world.clock.now()),
+        claimed_at: Timestamp(world.clock.now() + 1),
         text: "Butterfly".into(),
     };
     archive.history().insert_if_absent(pending).await.unwrap();

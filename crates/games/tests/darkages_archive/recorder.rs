@@ -1,9 +1,10 @@
 //! Recording hits and statistics through the spool.
 
-use crate::stores::{MINUTE_MS, NOW, World, all};
+use crate::stores::{DAY_MS, MINUTE_MS, NOW, World, all};
 use emberkeep_games::darkages::archive::recorder::{HitRecord, Recorder, StatsDelta};
-use emberkeep_games::darkages::archive::{PageRequest, TimeRange};
+use emberkeep_games::darkages::archive::{Error, PageRequest, TimeRange};
 use emberkeep_games::darkages::history::{HitType, PlayerStats};
+use emberkeep_history::Clock;
 use emberkeep_history::spool::{SpoolMode, SpoolOptions};
 use emberkeep_schema::Timestamp;
 use emberkeep_testkit::scratch;
@@ -109,4 +110,44 @@ pub(crate) async fn statistics_of_all_columns(world: &World) {
         total_wins: 20,
     };
     assert_eq!(stats(world, 700).await, Some(expected));
+}
+
+/// A caller stops waiting after its events are in the spool, and repeats the call.
+pub(crate) async fn calls_that_are_dropped_count_once(world: &World) {
+    let folder = scratch();
+    let options = SpoolOptions { mode: SpoolMode::Always, ..SpoolOptions::default() };
+    let recorder = Recorder::open(folder.path(), options).unwrap();
+    let mut dropped = 0;
+    for n in 0..40 {
+        let delta = StatsDelta { kills: 1, ..StatsDelta::default() };
+        let call = || recorder.record_stats(701, delta, Uuid::from_u128(6_100 + n), Timestamp(NOW));
+        // The first poll appends and waits for the disk.
+        let first = tokio::time::timeout(Duration::ZERO, call()).await;
+        dropped += usize::from(first.is_err());
+        let again = call().await.unwrap();
+        assert_eq!((again.recorded, again.repeated), (0, 1), "{n}");
+    }
+    assert!(dropped > 0, "a sync takes longer than a poll");
+    assert_eq!(recorder.stats().recorded, 40);
+    deliver(world, &recorder).await;
+    assert_eq!(stats(world, 701).await.unwrap().total_kills, 40);
+}
+
+/// What history would refuse later is refused at once.
+pub(crate) async fn times_that_history_refuses(world: &World) {
+    let options = SpoolOptions { mode: SpoolMode::Memory, ..SpoolOptions::default() };
+    let recorder = Recorder::open("unused", options).unwrap().with_clock(Clock::Manual(world.clock.clone()));
+    let last = world.clock.now() + DAY_MS;
+    for at in [last + 1, Timestamp::MAX.0, i64::MAX, -1] {
+        let late = HitRecord { timestamp: at, ..hit(6_200, false) };
+        let refused = recorder.record_events(vec![late]).await.unwrap_err();
+        assert!(matches!(refused, Error::Invalid { what: "time of an event", .. }), "{refused}");
+        let stats = recorder.record_stats(702, StatsDelta::default(), Uuid::nil(), Timestamp(at)).await;
+        assert!(matches!(stats, Err(Error::Invalid { .. })), "{at}");
+    }
+    let in_time = HitRecord { timestamp: last, attacker_id: 702, zone_id: 61, ..hit(6_201, false) };
+    recorder.record_events(vec![in_time]).await.unwrap();
+    // `deliver` sees that nothing becomes a dead letter.
+    deliver(world, &recorder).await;
+    assert_eq!(stats(world, 702).await.unwrap().total_damage_dealt, 10);
 }

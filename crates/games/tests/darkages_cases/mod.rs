@@ -11,6 +11,7 @@ mod into_history;
 mod nearby;
 mod positions;
 mod rate_limits;
+mod realm;
 mod sessions;
 mod zones;
 
@@ -23,6 +24,7 @@ pub use into_history::*;
 pub use nearby::*;
 pub use positions::*;
 pub use rate_limits::*;
+pub use realm::*;
 pub use sessions::*;
 pub use zones::*;
 

@@ -4,20 +4,21 @@ use emberkeep_hot::embedded::Clock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A clock with the highest time it has shown.
+/// A clock that runs: with the highest time it has shown.
 #[derive(Debug, Default)]
-pub(crate) struct Ticker {
+pub struct Ticker {
     clock: Clock,
     last: AtomicI64,
 }
 
 impl Ticker {
-    pub(super) fn new(clock: Clock) -> Ticker {
+    /// The time of this clock.
+    pub fn new(clock: Clock) -> Ticker {
         Ticker { clock, last: AtomicI64::new(0) }
     }
 
     /// Milliseconds since 1970, never less than an earlier answer of the system's clock.
-    pub(crate) fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         match &self.clock {
             Clock::Manual(manual) => manual.now(),
             Clock::System => {

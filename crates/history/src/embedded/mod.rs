@@ -28,7 +28,7 @@ mod totals;
 mod totals_cache;
 mod writer;
 
-pub(crate) use clock::Ticker;
+pub use clock::Ticker;
 pub use options::{Durability, Options};
 
 use crate::contract::{

@@ -143,6 +143,14 @@ impl<C: Codec> Spool<C> {
     /// Records events in order. `SpoolFull`, `TooLarge` and `Invalid` say that none of them was recorded. After
     /// `Stopped`, or if the process dies meanwhile, some may be, and are delivered when the folder is opened again.
     pub async fn record_events(&self, events: &[C::Value]) -> Result<Recorded> {
+        let recorded = self.append_events(events)?;
+        self.wait_safe(&recorded).await?;
+        Ok(recorded)
+    }
+
+    /// Appends events as [`record_events`](Self::record_events) does and does not wait until they are safe. They are
+    /// delivered also if the caller never waits.
+    pub fn append_events(&self, events: &[C::Value]) -> Result<Recorded> {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             let mut bytes = Vec::new();
@@ -151,10 +159,16 @@ impl<C: Codec> Spool<C> {
             encoded.push(bytes);
         }
         let position = self.handle.append(&encoded)?;
-        if self.handle.mode == SpoolMode::Always {
-            self.handle.wait_synced(position).await?;
-        }
         Ok(Recorded { mode: self.handle.mode, position })
+    }
+
+    /// Waits until appended events, and all before them, are as safe as the mode promises. Callers that wait at the same
+    /// time share a sync.
+    pub async fn wait_safe(&self, recorded: &Recorded) -> Result<()> {
+        if self.handle.mode == SpoolMode::Always {
+            self.handle.wait_synced(recorded.position).await?;
+        }
+        Ok(())
     }
 
     /// How much waits.

@@ -17,7 +17,7 @@ pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
 /// Longest reason of a ban.
 pub const BAN_REASON_BYTES_MAX: usize = 1_024;
 /// Longest version of a client.
-pub const CLIENT_VERSION_BYTES_MAX: usize = 64;
+pub const CLIENT_VERSION_BYTES_MAX: usize = 128;
 /// Versions of clients that a profile remembers. Beyond them the first in the order of texts is forgotten.
 pub const CLIENT_VERSIONS_MAX: usize = 256;
 /// Largest details of an audit entry.
@@ -36,8 +36,10 @@ pub const SKETCH_RELATIVE_ERROR: f64 = 0.01;
 pub const SKETCH_BINS_MAX: usize = 2_048;
 /// Longest tick that a sample may have: a day.
 pub const TICK_TIME_MS_MAX: f32 = 86_400_000.0;
-/// Hours that a reporter holds at once: those that are not over yet, by clocks that differ.
-pub const REPORTER_HOURS_MAX: usize = 4;
+/// Whole hours before the current one that a reporter holds. Samples of earlier ones are refused.
+pub const REPORTER_HOURS_BEHIND_MAX: i64 = 2;
+/// Whole hours after the current one that a reporter holds, for clocks that differ.
+pub const REPORTER_HOURS_AHEAD_MAX: i64 = 1;
 /// Events of one call of `record_events`, as in the storage document.
 pub const RECORD_EVENTS_MAX: usize = 1_000;
 /// Largest amount of one delta of statistics: millions of them stay within 64 bits.

@@ -5,6 +5,7 @@ mod combat;
 mod connections;
 mod hand_off;
 mod homes;
+mod moderation;
 mod nearby;
 mod positions;
 mod rate_limits;

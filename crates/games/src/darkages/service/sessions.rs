@@ -183,17 +183,21 @@ impl DarkAges {
         Box::pin(async move {
             reason.as_deref().map_or(Ok(()), |reason| check_text("reason", reason))?;
             let details = reason.map(|reason| serde_json::json!({ "reason": reason }).to_string());
-            if self.is_split() {
-                return self.end_split(entity, Audit { event, severity, details }).await;
-            }
-            let transaction = move |tx: &mut Tx<'_, Shard>| {
-                let (_, play) = logged_in(tx, entity)?;
-                audit(tx, event, severity, &play, details.clone())?;
-                let now = tx.now();
-                Ok(close(tx, entity, play, now)?)
-            };
-            self.at_home(entity, "darkages.logout", transaction).await
+            self.end_audited(entity, Audit { event, severity, details }).await
         })
+    }
+
+    pub(super) async fn end_audited(&self, entity: EntityId, entry: Audit) -> Result<()> {
+        if self.is_split() {
+            return self.end_split(entity, entry).await;
+        }
+        let transaction = move |tx: &mut Tx<'_, Shard>| {
+            let (_, play) = logged_in(tx, entity)?;
+            audit(tx, entry.event, entry.severity, &play, entry.details.clone())?;
+            let now = tx.now();
+            Ok(close(tx, entity, play, now)?)
+        };
+        self.at_home(entity, "darkages.logout", transaction).await
     }
 }
 

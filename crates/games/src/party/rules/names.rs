@@ -1,5 +1,6 @@
 //! Names and addresses that people read.
 
+use crate::invisible::{is_control, is_invisible, is_joiner};
 use crate::party::error::{Error, Result};
 use crate::party::limits::{NAME_CHARS_MAX, URL_BYTES_MAX};
 
@@ -26,32 +27,6 @@ pub fn checked_name(name: &str) -> Result<String> {
         ));
     }
     Ok(name.to_owned())
-}
-
-/// Control characters, line and paragraph separators, and characters that change the direction of text.
-fn is_control(c: char) -> bool {
-    let changes_direction =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}');
-    c.is_control() || changes_direction || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
-}
-
-/// Invisible characters that no script needs in a name.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'
-            | '\u{2060}'..='\u{2064}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e001f}'
-    )
-}
-
-/// Joins or shapes adjacent characters, as in emoji and in several scripts. Invisible alone.
-fn is_joiner(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200c}' | '\u{200d}' | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{e0020}'..='\u{e01ef}'
-    )
 }
 
 /// Combining marks.

@@ -16,7 +16,8 @@ pub struct Ban {
 }
 
 impl Archive {
-    /// Bans a player. A ban replaces the one before.
+    /// Bans a player: the profile only. [`Realm::ban`](crate::darkages::Realm::ban) writes the audit log and ends the session,
+    /// too. A ban replaces the one before.
     pub fn ban(&self, player_id: i64, ban: Ban) -> Answer<'_, PlayerProfile> {
         Box::pin(async move {
             check_text("reason of a ban", &ban.reason, BAN_REASON_BYTES_MAX)?;

@@ -3,6 +3,7 @@
 use super::super::error::{Error, Result};
 use super::super::limits::{EMAIL_BYTES_MAX, USERNAME_CHARS_MAX};
 use crate::darkages::history::ClaimKind;
+use crate::invisible::{is_control, is_invisible, is_joiner};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// The text by which names and addresses are compared: compatibility forms and case do not count (NFKC, folded).
@@ -27,7 +28,7 @@ pub(super) fn checked(kind: ClaimKind, text: &str) -> Result<String> {
 fn username_problem(text: &str) -> Option<String> {
     let is_allowed = |text: &str| {
         (1..=USERNAME_CHARS_MAX).contains(&text.chars().count())
-            && !text.chars().any(|one| one.is_control() || is_invisible(one))
+            && !text.chars().any(|one| is_hidden(one))
             && text.trim() == text
     };
     // Some characters become several, or a space, when they are folded.
@@ -35,15 +36,14 @@ fn username_problem(text: &str) -> Option<String> {
         .then(|| format!("expected 1 to {USERNAME_CHARS_MAX} visible characters without spaces around them"))
 }
 
-/// Characters that cannot be seen would make two names look the same.
-fn is_invisible(one: char) -> bool {
-    matches!(one, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+/// Also those that join others: the same name with and without one would look the same.
+fn is_hidden(one: char) -> bool {
+    is_control(one) || is_invisible(one) || is_joiner(one)
 }
 
 fn email_problem(text: &str) -> Option<String> {
     let parts = text.rsplit_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
-    let has_space = text.chars().any(|one| one.is_control() || one.is_whitespace() || is_invisible(one));
+    let has_space = text.chars().any(|one| one.is_whitespace() || is_hidden(one));
     (parts.is_none() || has_space || text.len() > EMAIL_BYTES_MAX)
         .then(|| format!("expected an address such as name@example.org, at most {EMAIL_BYTES_MAX} bytes"))
 }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn names_and_addresses_that_are_refused() {
         let long = "x".repeat(USERNAME_CHARS_MAX + 1);
-        for name in ["", " ", " ann", "ann ", "a\nb", "a\u{200b}b", "\u{3164}\0", &long] {
+        for name in ["", " ", " ann", "ann ", "a\nb", "a\u{200b}b", &long] {
             assert!(checked(ClaimKind::Username, name).is_err(), "{name:?}");
         }
         let long = format!("a@{}", "x".repeat(EMAIL_BYTES_MAX));
@@ -79,6 +79,48 @@ mod tests {
             assert!(checked(ClaimKind::Email, address).is_err(), "{address:?}");
         }
         assert_eq!(checked(ClaimKind::Email, "Ann@Example.ORG").unwrap(), "ann@example.org");
+    }
+
+    /// Each alone, and between letters.
+    #[test]
+    fn invisible_characters_are_refused() {
+        for one in [
+            '\0',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{180e}',
+            '\u{200b}',
+            '\u{200c}',
+            '\u{200d}',
+            '\u{200e}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{2066}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{fff9}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0100}',
+            '\u{e0fff}',
+        ] {
+            for name in [format!("{one}"), format!("a{one}b")] {
+                assert!(checked(ClaimKind::Username, &name).is_err(), "{name:?}");
+                assert!(checked(ClaimKind::Email, &format!("{name}@example.org")).is_err(), "{name:?}");
+            }
+        }
+        for name in ["한글", "ᄀ", "a b", "Ⅷ", "ไทย", "עברית"] {
+            assert!(checked(ClaimKind::Username, name).is_ok(), "{name}");
+        }
     }
 
     proptest! {

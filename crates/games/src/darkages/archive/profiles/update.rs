@@ -17,7 +17,7 @@ pub struct Login {
     pub at: Timestamp,
     /// From where.
     pub ip: Option<IpAddr>,
-    /// By which client, at most 64 bytes.
+    /// By which client, at most 128 bytes; empty = unknown.
     pub client_version: String,
 }
 
@@ -40,11 +40,16 @@ impl Archive {
     /// Writes the facts of a login: its time, address and client. An older login changes only the set of clients.
     pub fn record_login(&self, player_id: i64, login: Login) -> Answer<'_, PlayerProfile> {
         Box::pin(async move {
-            check_text("client version", &login.client_version, CLIENT_VERSION_BYTES_MAX)?;
+            if !login.client_version.is_empty() {
+                check_text("client version", &login.client_version, CLIENT_VERSION_BYTES_MAX)?;
+            }
             self.change(player_id, |profile| {
                 if profile.last_login.is_none_or(|last| last <= login.at) {
                     profile.last_login = Some(login.at);
                     profile.last_known_ip = login.ip.or(profile.last_known_ip);
+                }
+                if login.client_version.is_empty() {
+                    return Ok(());
                 }
                 profile.client_versions.insert(login.client_version.clone());
                 if profile.client_versions.len() > CLIENT_VERSIONS_MAX {

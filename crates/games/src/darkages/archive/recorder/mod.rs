@@ -2,8 +2,9 @@
 //!
 //! 1. A call returns when its events are as safe as the spool's mode promises, whether or not history can be reached.
 //! 2. What was recorded reaches history once, also after a crash: it counts by the spool's source and position.
-//! 3. An event is recorded once per id: a recorder recognises the last 131,072 ids of its process. A caller that repeats a
-//!    call after a restart of the recorder may count twice; a transaction of hot state has no such gap.
+//! 3. An event is recorded once per id: a recorder recognises the last 131,072 ids of its process, also those of calls
+//!    that a caller stopped waiting for. A caller that repeats a call after a restart of the recorder may count twice; a
+//!    transaction of hot state has no such gap.
 //! 4. An event takes one way only. Damage that was applied through hot state is recorded there.
 
 mod hit_type_text;
@@ -17,16 +18,16 @@ pub use record::{HitRecord, Record, StatsDelta};
 use super::Answer;
 use super::error::{Error, Result};
 use super::limits::{RECENT_IDS_MAX, RECORD_EVENTS_MAX};
-use emberkeep_history::History;
-use emberkeep_history::spool::{Spool, SpoolConsumer, SpoolMode, SpoolOptions, SpoolStats};
+use emberkeep_history::embedded::Ticker;
+use emberkeep_history::spool::{self, Spool, SpoolConsumer, SpoolMode, SpoolOptions, SpoolStats};
+use emberkeep_history::{Clock, History};
 use emberkeep_schema::{Json, Timestamp};
 use project::project;
 use recent_ids::RecentIds;
 use record::{check_delta, check_hit, check_time};
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
-use tokio::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
 /// What became of a call.
@@ -45,15 +46,28 @@ pub struct Recorded {
 pub struct Recorder {
     spool: Spool<Json<Record>>,
     mode: SpoolMode,
-    recent: Arc<Mutex<RecentIds>>,
+    recent: Arc<Mutex<Recent>>,
+    clock: Arc<Ticker>,
+}
+
+/// What was appended, whether or not its caller has waited until it was safe.
+struct Recent {
+    ids: RecentIds,
+    last: Option<spool::Recorded>,
 }
 
 impl Recorder {
     /// A recorder with its spool in a folder.
     pub fn open(folder: impl AsRef<Path>, options: SpoolOptions) -> Result<Recorder> {
         let mode = options.mode;
-        let recent = Arc::new(Mutex::new(RecentIds::new(RECENT_IDS_MAX)));
-        Ok(Recorder { spool: Spool::open(folder, options)?, mode, recent })
+        let recent = Recent { ids: RecentIds::new(RECENT_IDS_MAX), last: None };
+        let (spool, recent) = (Spool::open(folder, options)?, Arc::new(Mutex::new(recent)));
+        Ok(Recorder { spool, mode, recent, clock: Arc::default() })
+    }
+
+    /// The same with another clock: events more than a day after its time are refused.
+    pub fn with_clock(self, clock: Clock) -> Recorder {
+        Recorder { clock: Arc::new(Ticker::new(clock)), ..self }
     }
 
     /// Delivers what was recorded into a history; a recorder needs one that runs.
@@ -73,7 +87,8 @@ impl Recorder {
                 let problem = format!("{}, at most {RECORD_EVENTS_MAX} are allowed in a call", hits.len());
                 return Err(Error::invalid("number of events", problem));
             }
-            hits.iter().try_for_each(check_hit)?;
+            let now = self.clock.now();
+            hits.iter().try_for_each(|hit| check_hit(hit, now))?;
             self.record(hits.into_iter().map(|hit| (hit.event_id, Record::Hit(hit))).collect()).await
         })
     }
@@ -87,24 +102,34 @@ impl Recorder {
         at: Timestamp,
     ) -> Answer<'_, Recorded> {
         Box::pin(async move {
-            check_time(at)?;
+            check_time(at, self.clock.now())?;
             check_delta(delta)?;
             self.record(vec![(event_id, Record::Stats(player_id, at.0, delta))]).await
         })
     }
 
-    /// Ids are known before their events are safe, so the next call waits until this one has ended.
+    /// Ids are remembered as soon as their events are in the spool, so that a caller that stops waiting can repeat the
+    /// call. A repeated call waits, too: its events may not be safe yet.
     async fn record(&self, records: Vec<(Uuid, Record)>) -> Result<Recorded> {
-        let mut recent = self.recent.lock().await;
         let count = records.len();
+        let (recorded, last) = self.append(records)?;
+        if let Some(last) = last {
+            self.spool.wait_safe(&last).await?;
+        }
+        Ok(Recorded { recorded, repeated: count - recorded, mode: self.mode })
+    }
+
+    /// How many of them are new, and the last that was ever appended.
+    fn append(&self, records: Vec<(Uuid, Record)>) -> Result<(usize, Option<spool::Recorded>)> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
-        let mut is_new = |id: &Uuid| !recent.contains(id) && seen.insert(*id);
+        let mut is_new = |id: &Uuid| !recent.ids.contains(id) && seen.insert(*id);
         let (ids, new): (Vec<_>, Vec<_>) = records.into_iter().filter(|(id, _)| is_new(id)).unzip();
         if !new.is_empty() {
-            self.spool.record_events(&new).await?;
-            ids.into_iter().for_each(|id| recent.insert(id));
+            recent.last = Some(self.spool.append_events(&new)?);
+            ids.into_iter().for_each(|id| recent.ids.insert(id));
         }
-        Ok(Recorded { recorded: new.len(), repeated: count - new.len(), mode: self.mode })
+        Ok((new.len(), recent.last.clone()))
     }
 
     /// Syncs and closes the spool. What was not delivered waits for the next opening.

@@ -6,6 +6,7 @@ use super::super::limits::{
 };
 use super::hit_type_text;
 use crate::darkages::history::{HitType, PlayerStats};
+use emberkeep_history::limits::FUTURE_MAX;
 use emberkeep_schema::{Timestamp, Totals as _};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -99,15 +100,17 @@ pub enum Record {
     Stats(i64, i64, StatsDelta),
 }
 
-pub(super) fn check_time(at: Timestamp) -> Result<()> {
-    if at.is_valid() {
+/// History takes rows up to a day ahead. A delta has the same bound: its time becomes the last update of the player.
+pub(super) fn check_time(at: Timestamp, now: i64) -> Result<()> {
+    if at.is_valid() && at.0 <= now.saturating_add(FUTURE_MAX.as_millis() as i64) {
         return Ok(());
     }
-    Err(Error::invalid("time of an event", format!("{}, expected milliseconds from 1970 to 9999", at.0)))
+    let problem = format!("{}, expected milliseconds since 1970, at most a day after now ({now})", at.0);
+    Err(Error::invalid("time of an event", problem))
 }
 
-pub(super) fn check_hit(hit: &HitRecord) -> Result<()> {
-    check_time(Timestamp(hit.timestamp))?;
+pub(super) fn check_hit(hit: &HitRecord, now: i64) -> Result<()> {
+    check_time(Timestamp(hit.timestamp), now)?;
     check_text("server instance", &hit.server_instance, SERVER_INSTANCE_BYTES_MAX)?;
     if let Some(name) = &hit.ability_name {
         check_text("ability name", name, ABILITY_NAME_BYTES_MAX)?;

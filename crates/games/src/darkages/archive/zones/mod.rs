@@ -11,7 +11,7 @@ mod sketch;
 pub use reporter::{ZoneReporter, ZoneSample};
 pub use sketch::Sketch;
 
-use super::error::{Error, Result};
+use super::error::Result;
 use super::page::{PageRequest, TimeRange};
 use super::{Answer, Archive};
 use crate::darkages::history::{ZoneMetrics, ZoneReport};
@@ -24,7 +24,7 @@ const HOUR_MS: i64 = 3_600_000;
 
 /// The beginning of the hour of a time.
 fn hour_of(at: Timestamp) -> Timestamp {
-    Timestamp(at.0.div_euclid(HOUR_MS) * HOUR_MS)
+    Timestamp(at.0.div_euclid(HOUR_MS).saturating_mul(HOUR_MS))
 }
 
 fn version(hour: Timestamp, samples: i64) -> i64 {
@@ -48,26 +48,38 @@ impl Archive {
         Ok(())
     }
 
-    /// Merges all reports of a zone and an hour into its row. The answer is the row; `None` without a report.
-    pub fn merge_zone_reports(&self, zone_id: i32, hour: Timestamp) -> Answer<'_, Option<ZoneMetrics>> {
+    /// Merges all reports of a zone and an hour that can be read into its row.
+    pub fn merge_zone_reports(&self, zone_id: i32, hour: Timestamp) -> Answer<'_, MergedReports> {
         Box::pin(async move {
             let hour = hour_of(hour);
             let rows = self.history.range(ZoneReport::partition(zone_id, hour)).rows_max(PAGE_ROWS_MAX);
-            let (mut merged, mut after) = (Merged::default(), None);
+            let (mut merged, mut corrupt, mut after) = (Merged::default(), Vec::new(), None);
             loop {
                 let page = rows.page(after.as_ref()).await?;
                 after = page.next.clone();
-                page.into_rows()?.into_iter().try_for_each(|report| merged.add(report))?;
+                corrupt.extend(page.unreadable.into_iter().map(|row| row.error));
+                corrupt.extend(page.rows.into_iter().filter_map(|report| merged.add(report).err()));
                 if after.is_none() {
                     break;
                 }
             }
             let samples = merged.samples;
-            let Some(row) = merged.into_row(zone_id, hour) else { return Ok(None) };
-            self.history.upsert_at(row.clone(), version(hour, samples)).await?;
-            Ok(Some(row))
+            let row = merged.into_row(zone_id, hour);
+            if let Some(row) = row.clone() {
+                self.history.upsert_at(row, version(hour, samples)).await?;
+            }
+            Ok(MergedReports { row, corrupt })
         })
     }
+}
+
+/// What became of the reports of a zone and an hour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MergedReports {
+    /// The row; `None` without a report that can be read.
+    pub row: Option<ZoneMetrics>,
+    /// What is wrong with each report that was left out.
+    pub corrupt: Vec<HistoryError>,
 }
 
 /// Reports that are being merged.
@@ -85,11 +97,12 @@ struct Merged {
 }
 
 impl Merged {
-    fn add(&mut self, report: ZoneReport) -> Result<()> {
+    fn add(&mut self, report: ZoneReport) -> Result<(), HistoryError> {
         let sketch = Sketch::from_bytes(&report.tick_time_sketch).ok_or_else(|| {
-            let reason = format!("not a sketch, reported by {}", report.server_instance);
-            let (table, column) = ("ember_zone_reports", "tick_time_sketch");
-            Error::History(HistoryError::Corrupt { table, column, reason })
+            let ZoneReport { server_instance, incarnation, hour_bucket, .. } = &report;
+            let reason =
+                format!("not a sketch, reported by {server_instance} ({incarnation}) at {}", hour_bucket.0);
+            HistoryError::Corrupt { table: "ember_zone_reports", column: "tick_time_sketch", reason }
         })?;
         self.sketch.merge(&sketch);
         self.samples = self.samples.saturating_add(report.samples);

@@ -1,12 +1,16 @@
 //! A reporter: collects the samples of one zone in one process, and writes what it has by the hour.
 
 use super::super::error::{Error, Result, check_text};
-use super::super::limits::{REPORTER_HOURS_MAX, SERVER_INSTANCE_BYTES_MAX, TICK_TIME_MS_MAX};
+use super::super::limits::{
+    REPORTER_HOURS_AHEAD_MAX, REPORTER_HOURS_BEHIND_MAX, SERVER_INSTANCE_BYTES_MAX, TICK_TIME_MS_MAX,
+};
 use super::super::{Answer, Archive};
 use super::{HOUR_MS, Sketch, hour_of};
 use crate::darkages::history::ZoneReport;
+use emberkeep_history::{Error as HistoryError, HistoryStore};
 use emberkeep_schema::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// One tick of a zone server.
@@ -26,34 +30,50 @@ pub struct ZoneSample {
     pub bytes_received: i64,
 }
 
-/// Collects the samples of a zone. It counts from zero when it is made, under a number of its own, so that what a former
-/// process reported is not overwritten.
-#[derive(Debug)]
+/// Collects the samples of a zone, by the hour. Each hour counts from zero under a number of its own, so that what a former
+/// process, or this reporter before it forgot the hour, has reported is not overwritten. It holds the current hour, two
+/// before it and one after it, by the store's clock.
 pub struct ZoneReporter {
     zone_id: i32,
     server_instance: String,
-    incarnation: Uuid,
+    /// Its clock counts.
+    store: Arc<dyn HistoryStore>,
     hours: BTreeMap<Timestamp, (ZoneReport, Sketch)>,
 }
 
+impl std::fmt::Debug for ZoneReporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ZoneReporter { zone_id, server_instance, hours, .. } = self;
+        write!(f, "reporter of zone {zone_id} on {server_instance} with {} hours", hours.len())
+    }
+}
+
 impl ZoneReporter {
-    /// A reporter of a zone on a server.
-    pub fn new(zone_id: i32, server_instance: &str) -> Result<ZoneReporter> {
-        check_text("server instance", server_instance, SERVER_INSTANCE_BYTES_MAX)?;
-        let (server_instance, incarnation) = (server_instance.to_owned(), Uuid::new_v4());
-        Ok(ZoneReporter { zone_id, server_instance, incarnation, hours: BTreeMap::new() })
+    /// Forgets the hours that are too far from now.
+    fn forget(&mut self) {
+        let now = Timestamp(self.store.now());
+        self.hours.retain(|hour, _| is_near(*hour, now));
     }
 
     /// Counts a sample. Nothing is written before [`Archive::report_zone`].
     pub fn add(&mut self, at: Timestamp, sample: ZoneSample) -> Result<()> {
-        check(at, &sample)?;
-        let hour = hour_of(at);
+        check(&sample)?;
+        let (hour, now) = (hour_of(at), Timestamp(self.store.now()));
+        if !is_near(hour, now) {
+            let (behind, ahead) = (REPORTER_HOURS_BEHIND_MAX, REPORTER_HOURS_AHEAD_MAX);
+            let problem =
+                format!("{}, expected {behind} hours before to {ahead} after now ({})", at.0, now.0);
+            return Err(Error::invalid("time of a sample", problem));
+        }
+        if !self.hours.contains_key(&hour) {
+            self.forget();
+        }
         let (report, sketch) = self.hours.entry(hour).or_insert_with(|| {
             let report = ZoneReport {
                 zone_id: self.zone_id,
                 hour_bucket: hour,
                 server_instance: self.server_instance.clone(),
-                incarnation: self.incarnation,
+                incarnation: Uuid::new_v4(),
                 samples: 0,
                 player_count_sum: 0,
                 player_count_max: sample.player_count,
@@ -96,15 +116,14 @@ impl ZoneReporter {
     }
 }
 
-fn check(at: Timestamp, sample: &ZoneSample) -> Result<()> {
+fn is_near(hour: Timestamp, now: Timestamp) -> bool {
+    let hours = (i128::from(hour.0) - i128::from(hour_of(now).0)) / i128::from(HOUR_MS);
+    (-i128::from(REPORTER_HOURS_BEHIND_MAX)..=i128::from(REPORTER_HOURS_AHEAD_MAX)).contains(&hours)
+}
+
+fn check(sample: &ZoneSample) -> Result<()> {
     let ZoneSample { player_count, tick_time_ms, .. } = *sample;
     let counts = [sample.packets_sent, sample.packets_received, sample.bytes_sent, sample.bytes_received];
-    if !at.is_valid() || at.0 > Timestamp::MAX.0 - HOUR_MS {
-        return Err(Error::invalid(
-            "time of a sample",
-            format!("{}, expected milliseconds since 1970", at.0),
-        ));
-    }
     if !(0.0..=TICK_TIME_MS_MAX).contains(&tick_time_ms) {
         let problem = format!("{tick_time_ms}, expected a number from 0 to {TICK_TIME_MS_MAX}");
         return Err(Error::invalid("tick_time_ms", problem));
@@ -116,20 +135,33 @@ fn check(at: Timestamp, sample: &ZoneSample) -> Result<()> {
 }
 
 impl Archive {
-    /// Writes what a reporter has collected and merges it with that of other reporters. Call it every few seconds, and
-    /// again if it failed: a reporter counts on, and its next report replaces the one before. Hours beyond the last four
-    /// are forgotten after they were written.
-    pub fn report_zone<'a>(&'a self, reporter: &'a mut ZoneReporter) -> Answer<'a, ()> {
+    /// A reporter of a zone on a server.
+    pub fn zone_reporter(&self, zone_id: i32, server_instance: &str) -> Result<ZoneReporter> {
+        check_text("server instance", server_instance, SERVER_INSTANCE_BYTES_MAX)?;
+        let (server_instance, store) = (server_instance.to_owned(), self.history().store().clone());
+        Ok(ZoneReporter { zone_id, server_instance, store, hours: BTreeMap::new() })
+    }
+
+    /// Writes what a reporter has collected, then merges each hour with the reports of others. Call it every few seconds,
+    /// and again if it failed: a reporter counts on, and its next report replaces the one before. An hour that fails does
+    /// not stop the others; the error is the first one. The answer names reports that could not be read and were left
+    /// out. What could not be written within two hours is lost.
+    pub fn report_zone<'a>(&'a self, reporter: &'a mut ZoneReporter) -> Answer<'a, Vec<HistoryError>> {
         Box::pin(async move {
+            let (mut failed, mut corrupt) = (None, Vec::new());
             for report in reporter.reports() {
-                let (zone_id, hour) = (report.zone_id, report.hour_bucket);
-                self.write_zone_report(report).await?;
-                self.merge_zone_reports(zone_id, hour).await?;
+                if let Err(error) = self.write_zone_report(report).await {
+                    failed.get_or_insert(error);
+                }
             }
-            while reporter.hours.len() > REPORTER_HOURS_MAX {
-                reporter.hours.pop_first();
+            for hour in reporter.hours.keys() {
+                match self.merge_zone_reports(reporter.zone_id, *hour).await {
+                    Ok(merged) => corrupt.extend(merged.corrupt),
+                    Err(error) => drop(failed.get_or_insert(error)),
+                }
             }
-            Ok(())
+            reporter.forget();
+            failed.map_or(Ok(corrupt), Err)
         })
     }
 }
