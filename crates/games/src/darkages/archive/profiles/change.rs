@@ -69,7 +69,12 @@ impl Archive {
     }
 
     /// Writes a name or an address into a profile that has another one still.
-    async fn write_claimed(&self, kind: ClaimKind, row: PlayerProfile, text: &str) -> Result<PlayerProfile> {
+    pub(super) async fn write_claimed(
+        &self,
+        kind: ClaimKind,
+        row: PlayerProfile,
+        text: &str,
+    ) -> Result<PlayerProfile> {
         let (player_id, from) = (row.player_id, claimed(kind, &row).to_owned());
         let change = |profile: &mut PlayerProfile| {
             if claimed(kind, profile) != from && claimed(kind, profile) != text {

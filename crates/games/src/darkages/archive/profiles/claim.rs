@@ -107,6 +107,13 @@ impl Archive {
         }
         // The old name of a rename is free as soon as the new one is the player's.
         let claim = self.current_claim(current.kind, &row).await?;
+        if claim.as_ref().is_some_and(|claim| is_later(current, claim)) {
+            // Two renames met and the later one stopped: the profile has the text of the earlier one.
+            match self.write_claimed(current.kind, row, &current.text).await {
+                Ok(_) | Err(Error::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(claim.is_some_and(|claim| is_later(&claim, current)))
     }
 
