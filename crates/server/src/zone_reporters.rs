@@ -35,15 +35,18 @@ impl ZoneReporters {
         samples: Vec<(Timestamp, ZoneSample)>,
     ) -> Result<()> {
         // A sample that is refused must not leave the ones before it counted.
-        let mut trial = ZoneReporter::new(zone_id, server_instance)?;
+        let mut trial = archive.zone_reporter(zone_id, server_instance)?;
         samples.iter().try_for_each(|(at, sample)| trial.add(*at, *sample))?;
-        let shared = self.reporter(zone_id, server_instance)?;
+        let shared = self.reporter(archive, zone_id, server_instance)?;
         let mut reporter = shared.lock().await;
         samples.into_iter().try_for_each(|(at, sample)| reporter.add(at, sample))?;
-        archive.report_zone(&mut reporter).await
+        for error in archive.report_zone(&mut reporter).await? {
+            tracing::warn!(%error, zone_id, "a report of a zone was left out of its metrics");
+        }
+        Ok(())
     }
 
-    fn reporter(&self, zone_id: i32, server_instance: &str) -> Result<Shared> {
+    fn reporter(&self, archive: &Archive, zone_id: i32, server_instance: &str) -> Result<Shared> {
         let mut reporters = self.0.lock();
         reporters.uses += 1;
         let (used, key) = (reporters.uses, (zone_id, server_instance.to_owned()));
@@ -56,7 +59,7 @@ impl ZoneReporters {
             let oldest = oldest.map(|(key, _)| key.clone());
             oldest.map(|key| reporters.by_server.remove(&key));
         }
-        let shared = Arc::new(AsyncMutex::new(ZoneReporter::new(zone_id, server_instance)?));
+        let shared = Arc::new(AsyncMutex::new(archive.zone_reporter(zone_id, server_instance)?));
         reporters.by_server.insert(key, (used, shared.clone()));
         Ok(shared)
     }
