@@ -211,6 +211,6 @@ fn checked(time: Duration, longest_ms: i64) -> Result<i64> {
     let ms = i64::try_from(time.as_nanos().div_ceil(1_000_000)).ok();
     ms.filter(|ms| *ms <= longest_ms).ok_or_else(|| Error::Invalid {
         what: "cooldown",
-        problem: format!("{} ms, expected at most {longest_ms} ms", time.as_millis()),
+        problem: format!("{time:?}, expected at most {:?}", Duration::from_millis(longest_ms as u64)),
     })
 }
