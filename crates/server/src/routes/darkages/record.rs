@@ -119,7 +119,7 @@ enum RecordedMode {
 
 /// What became of events.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Recorded {
+pub(super) struct EventsRecorded {
     /// Events that were recorded.
     #[schema(example = 1)]
     recorded: usize,
@@ -130,25 +130,25 @@ pub(super) struct Recorded {
     durability: RecordedMode,
 }
 
-impl From<recorder::Recorded> for Recorded {
-    fn from(recorded: recorder::Recorded) -> Recorded {
+impl From<recorder::Recorded> for EventsRecorded {
+    fn from(recorded: recorder::Recorded) -> EventsRecorded {
         let durability = match recorded.mode {
             SpoolMode::Always => RecordedMode::Always,
             SpoolMode::EverySec => RecordedMode::EverySec,
             SpoolMode::Memory => RecordedMode::Memory,
         };
-        Recorded { recorded: recorded.recorded, repeated: recorded.repeated, durability }
+        EventsRecorded { recorded: recorded.recorded, repeated: recorded.repeated, durability }
     }
 }
 
 /// Records hits of a zone server that computes damage itself: all of them or none, each once by its id.
 #[utoipa::path(post, path = "/v1/darkages/combat-events", tag = "darkages",
     request_body = RecordedEvents,
-    responses((status = 200, description = "What became of them", body = Recorded)))]
+    responses((status = 200, description = "What became of them", body = EventsRecorded)))]
 pub(super) async fn record_events(
     State(app): State<AppState>,
     BulkJson(body): BulkJson<RecordedEvents>,
-) -> Result<Answer<Recorded>, ApiError> {
+) -> Result<Answer<EventsRecorded>, ApiError> {
     let hits = body.events.into_iter().map(HitRecord::from).collect();
     Ok(Answer(recorder(&app)?.record_events(hits).await?.into()))
 }
@@ -209,12 +209,12 @@ pub(super) struct StatsChange {
 /// Adds to the statistics of a player, once per event id.
 #[utoipa::path(post, path = "/v1/darkages/players/{player}/stats", tag = "darkages",
     params(PlayerPath), request_body = StatsChange,
-    responses((status = 200, description = "What became of it", body = Recorded)))]
+    responses((status = 200, description = "What became of it", body = EventsRecorded)))]
 pub(super) async fn record_stats(
     State(app): State<AppState>,
     Path(player): PlayerPath,
     Json(body): Json<StatsChange>,
-) -> Result<Answer<Recorded>, ApiError> {
+) -> Result<Answer<EventsRecorded>, ApiError> {
     let delta = StatsDelta {
         kills: body.kills,
         deaths: body.deaths,
