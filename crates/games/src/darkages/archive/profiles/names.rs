@@ -28,7 +28,7 @@ pub(super) fn checked(kind: ClaimKind, text: &str) -> Result<String> {
 fn username_problem(text: &str) -> Option<String> {
     let is_allowed = |text: &str| {
         (1..=USERNAME_CHARS_MAX).contains(&text.chars().count())
-            && !text.chars().any(|one| is_hidden(one))
+            && !text.chars().any(is_hidden)
             && text.trim() == text
     };
     // Some characters become several, or a space, when they are folded.
