@@ -276,7 +276,7 @@ fn remove_boards(tx: &mut Tx<'_, Leaderboards>) -> hot::Result<()> {
     for category in CATEGORIES {
         let category = Name::new(category.text()).unwrap();
         for ms in [now, now - 86_400_000] {
-            let day = Name::new(&emberkeep_schema::Timestamp(ms).day().to_string()).unwrap();
+            let day = Name::new(emberkeep_schema::Timestamp(ms).day().to_string()).unwrap();
             tx.del(&DAY_ORDER.key(category.clone(), day.clone()))?;
             tx.del(&DAY_PLAYERS.key(category.clone(), day.clone()))?;
             tx.del(&DAY_STORED.key(category.clone(), day))?;

@@ -71,7 +71,7 @@ fn category_name(category: BoardCategory) -> Name {
 }
 
 fn day_name(day: Day) -> Name {
-    Name::new(&day.to_string()).expect("a day is digits and dashes")
+    Name::new(day.to_string()).expect("a day is digits and dashes")
 }
 
 fn day_board(category: BoardCategory, day: Day) -> DayBoard {
