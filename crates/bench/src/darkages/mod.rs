@@ -1,7 +1,9 @@
-//! DarkAges' hot state: positions, zones, spatial queries and rate limits, each beside plain commands of the same client.
+//! DarkAges: positions, zones, spatial queries and rate limits, each beside plain commands of the same client; and full
+//! fights, on both tiers.
 //!
 //! The targets of the storage document's section 4.1 are rows of `history --only document`.
 
+mod fight;
 mod rate_limits;
 mod zones;
 
@@ -27,6 +29,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "positions", run: positions },
     Workload { name: "zone", run: zones::zones },
     Workload { name: "nearby", run: zones::nearby },
+    Workload { name: "fight", run: fight::fight },
     Workload { name: "rate-limit", run: rate_limits::rate_limits },
 ];
 
