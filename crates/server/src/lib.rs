@@ -25,6 +25,7 @@ mod metrics;
 mod middleware;
 mod openapi;
 mod routes;
+mod run_history;
 mod security;
 mod state;
 mod streams;

@@ -11,6 +11,7 @@ mod actor;
 mod background;
 mod check;
 mod city;
+mod city_plan;
 mod cleanup;
 mod latency;
 mod ledger;
@@ -25,7 +26,8 @@ mod stats;
 mod view;
 mod world;
 
-pub use city::{CityPlan, TemporaryFolder};
+pub use city::TemporaryFolder;
+pub use city_plan::CityPlan;
 pub use plan::Plan;
 pub use process::run_child;
 pub use room::open_room;

@@ -1,6 +1,6 @@
 //! What is played where: decided once, and the same in every process that takes part.
 
-use crate::city::CityPlan;
+use crate::city_plan::CityPlan;
 use emberkeep::games::world::{Field, Tenant};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! Runs in rounds, so that the unused ledger does not grow.
 
 use crate::background;
-use crate::city::CityPlan;
+use crate::city_plan::CityPlan;
 use crate::plan::Plan;
 use crate::play::{play, populate};
 use crate::world::World;

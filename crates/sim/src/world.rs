@@ -1,6 +1,6 @@
 //! What all actors of one process share: the games, the rosters, the counters, and whether the game goes on.
 
-use crate::city::City;
+use crate::city_plan::City;
 use crate::plan::Plan;
 use crate::roster::Roster;
 use crate::stats::{Counters, Totals};

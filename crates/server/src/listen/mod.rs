@@ -11,11 +11,12 @@ pub use settings::{ListenError, Settings, Timeouts, Tls};
 
 use crate::auth::Tokens;
 use crate::darkages_sweep;
-use crate::history::{HistoryTier, RunningHistory};
+use crate::history::HistoryTier;
 use crate::limit::per_ip::PerIpLimiter;
 use crate::limits::*;
 use crate::metrics::key_counts;
 use crate::routes;
+use crate::run_history::RunningHistory;
 use crate::security::client_ip::TrustedProxies;
 use crate::security::cors::AllowedOrigins;
 use crate::state::{AccessPolicy, AppState};

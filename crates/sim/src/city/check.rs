@@ -1,8 +1,8 @@
 //! What history says, beside what calls reported.
 
-use super::City;
 use super::history::{CityHistory, LOGS};
 use super::ledger::{CityLedger, PlayerBook};
+use crate::city_plan::City;
 use crate::view::group_digits;
 use anyhow::{Context, bail};
 use emberkeep::games::darkages::archive::{Archive, PageRequest, TimeRange};

@@ -7,7 +7,6 @@ mod check;
 mod history;
 mod inspect;
 mod ledger;
-mod plan;
 mod player;
 
 pub(super) use check::{clean_up, judge};
@@ -15,20 +14,4 @@ pub(super) use history::CityHistory;
 pub use history::TemporaryFolder;
 pub(super) use inspect::serve as inspect;
 pub(super) use ledger::CityLedger;
-pub use plan::CityPlan;
 pub(super) use player::play;
-
-use emberkeep::games::darkages::DarkAges;
-use emberkeep::hot::Store;
-
-/// One process' part of the city.
-pub(super) struct City {
-    pub(super) game: DarkAges,
-    pub(super) plan: CityPlan,
-}
-
-impl City {
-    pub(super) fn new(store: Store, plan: CityPlan) -> City {
-        City { game: DarkAges::new(store, "demo").expect("a short name of letters"), plan }
-    }
-}

@@ -1,7 +1,7 @@
 //! A player of the city: one turn after another, until the game is over. Then it logs out.
 
-use super::City;
 use super::ledger::CityLedger;
+use crate::city_plan::City;
 use crate::world::{Retryable, World, retry_transient};
 use emberkeep::games::darkages::history::HitType;
 use emberkeep::games::darkages::{

@@ -29,7 +29,7 @@ pub struct ScoreChange {
 
 /// Why a board in hot state was not rebuilt.
 #[derive(Debug, thiserror::Error)]
-pub enum RebuildError {
+pub enum DailyRebuildError {
     /// History could not be read. The board refuses changes until another rebuild has finished.
     #[error(transparent)]
     Archive(#[from] Error),
@@ -38,9 +38,9 @@ pub enum RebuildError {
     Board(#[from] LeaderboardError),
 }
 
-impl From<emberkeep_history::Error> for RebuildError {
-    fn from(error: emberkeep_history::Error) -> RebuildError {
-        RebuildError::Archive(error.into())
+impl From<emberkeep_history::Error> for DailyRebuildError {
+    fn from(error: emberkeep_history::Error) -> DailyRebuildError {
+        DailyRebuildError::Archive(error.into())
     }
 }
 
@@ -138,7 +138,7 @@ impl Archive {
         scope: &Scope<P>,
         (category, day): (BoardCategory, Day),
         positions: &[(String, u64)],
-    ) -> Result<RebuildReport, RebuildError>
+    ) -> Result<RebuildReport, DailyRebuildError>
     where
         P: Partition,
         O: Family<Partition = P, Kind = SortedSet<Ranked<i64>>, Ttl: Automatic>,

@@ -17,15 +17,15 @@ use utoipa::{IntoParams, ToSchema};
 /// A player of a room.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(super) struct PlayerPath {
+pub(super) struct RoomPlayerPath {
     /// The player.
     #[param(example = "ann", min_length = 1, max_length = 64, value_type = String)]
     pub(super) player: PlayerId,
 }
 
-impl FromPath for PlayerPath {
-    fn from_path(parameters: &PathParameters) -> Result<PlayerPath, ApiError> {
-        Ok(PlayerPath { player: parameters.parse("player", |text| PlayerId::new(text))? })
+impl FromPath for RoomPlayerPath {
+    fn from_path(parameters: &PathParameters) -> Result<RoomPlayerPath, ApiError> {
+        Ok(RoomPlayerPath { player: parameters.parse("player", |text| PlayerId::new(text))? })
     }
 }
 
@@ -57,12 +57,12 @@ pub(super) async fn add_player(
 
 /// Removes a player with its points and its vote. Its device is notified.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/players/{player}", tag = "rooms",
-    params(RoomPath, PlayerPath, MasterKeyParam),
+    params(RoomPath, RoomPlayerPath, MasterKeyParam),
     responses((status = 204, description = "The player was removed"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn delete_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-    Path(path): Path<PlayerPath>,
+    Path(path): Path<RoomPlayerPath>,
 ) -> Result<StatusCode, ApiError> {
     app.rooms.delete_player(&master, &path.player).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -80,13 +80,13 @@ pub(super) struct PlayerName {
 
 /// Renames a player.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/name", tag = "rooms",
-    params(RoomPath, PlayerPath, MasterKeyParam),
+    params(RoomPath, RoomPlayerPath, MasterKeyParam),
     request_body = PlayerName,
     responses((status = 204, description = "The player was renamed"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn rename_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-    Path(path): Path<PlayerPath>,
+    Path(path): Path<RoomPlayerPath>,
     Json(body): Json<PlayerName>,
 ) -> Result<StatusCode, ApiError> {
     app.rooms.rename_player(&master, &path.player, &body.name).await?;
@@ -104,13 +104,13 @@ pub(super) struct PlayerActive {
 
 /// Sets whether a player takes part. The device of an inactive player loses it and is notified.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/active", tag = "rooms",
-    params(RoomPath, PlayerPath, MasterKeyParam),
+    params(RoomPath, RoomPlayerPath, MasterKeyParam),
     request_body = PlayerActive,
     responses((status = 204, description = "The player was updated"), RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn toggle_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-    Path(path): Path<PlayerPath>,
+    Path(path): Path<RoomPlayerPath>,
     Json(body): Json<PlayerActive>,
 ) -> Result<StatusCode, ApiError> {
     app.rooms.toggle_player(&master, &path.player, body.active).await?;

@@ -1,7 +1,7 @@
 //! Lobby lock, bans, and another game in the same room.
 
 use super::credentials::{MasterKeyParam, RoomMaster, RoomPath};
-use super::lobby::PlayerPath;
+use super::lobby::RoomPlayerPath;
 use super::responses::{MasterErrors, RoomErrors};
 use crate::error::ApiError;
 use crate::extract::{FromPath, Json, Path, PathParameters};
@@ -44,14 +44,14 @@ pub(super) struct NewBan {
 
 /// Bans the device of a player. The player becomes free; the device can neither join nor claim a player.
 #[utoipa::path(post, path = "/v1/rooms/{code}/players/{player}/ban", tag = "rooms",
-    params(RoomPath, PlayerPath, MasterKeyParam),
+    params(RoomPath, RoomPlayerPath, MasterKeyParam),
     responses((status = 201, description = "The device is banned", body = NewBan,
         headers(("Location" = String, description = "The URL of the ban"))),
         RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn ban_player(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-    Path(path): Path<PlayerPath>,
+    Path(path): Path<RoomPlayerPath>,
 ) -> Result<Created<NewBan>, ApiError> {
     let ban_id = app.rooms.ban_player(&master, &path.player).await?;
     let location = format!("/v1/rooms/{}/bans/{ban_id}", master.room_code());

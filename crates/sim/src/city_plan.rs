@@ -1,10 +1,23 @@
 //! Who plays in which zones of the city: decided once, and the same in every process.
 
-use emberkeep::games::darkages::ZoneId;
+use emberkeep::games::darkages::{DarkAges, ZoneId};
+use emberkeep::hot::Store;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The city.
+/// One process' part of the city.
+pub(crate) struct City {
+    pub(crate) game: DarkAges,
+    pub(crate) plan: CityPlan,
+}
+
+impl City {
+    pub(crate) fn new(store: Store, plan: CityPlan) -> City {
+        City { game: DarkAges::new(store, "demo").expect("a short name of letters"), plan }
+    }
+}
+
+/// Players and zones of the city.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CityPlan {
     /// The first player; the others follow.
