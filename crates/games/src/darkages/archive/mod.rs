@@ -47,8 +47,8 @@ impl Archive {
         &self.history
     }
 
-    /// The store's time.
-    fn now(&self) -> Timestamp {
+    /// The time of history's clock.
+    pub fn now(&self) -> Timestamp {
         Timestamp(self.history.store().now())
     }
 }

@@ -36,9 +36,9 @@ pub(super) async fn list_zone_metrics(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct TickSample {
-    /// When it was, in milliseconds since 1970.
+    /// When it was, in milliseconds since 1970, from 2 hours ago on; absent = now.
     #[schema(minimum = 0)]
-    at: i64,
+    at: Option<i64>,
     /// Players in the zone.
     #[schema(minimum = 0)]
     player_count: i32,
@@ -67,7 +67,7 @@ struct TickSample {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"server_instance": "zone-42", "samples": [
-    {"at": 1_767_225_600_000_i64, "player_count": 64, "tick_time_ms": 12.5, "packets_sent": 1_280,
+    {"player_count": 64, "tick_time_ms": 12.5, "packets_sent": 1_280,
      "packets_received": 3_840, "bytes_sent": 96_000, "bytes_received": 61_440}]}))]
 pub(super) struct ZoneTicks {
     /// The zone server, at most 128 bytes.
@@ -92,6 +92,7 @@ pub(super) async fn report_zone_metrics(
         let message = format!("{count} samples, expected at most {ZONE_SAMPLES_MAX}");
         return Err(ApiError::invalid(message).with("what", "samples"));
     }
+    let now = archive.now();
     let samples = body.samples.into_iter().map(|sample| {
         let TickSample { at, player_count, tick_time_ms, packets_sent, packets_received, .. } = sample;
         let (bytes_sent, bytes_received) = (sample.bytes_sent, sample.bytes_received);
@@ -103,7 +104,7 @@ pub(super) async fn report_zone_metrics(
             bytes_sent,
             bytes_received,
         };
-        (Timestamp(at), sample)
+        (at.map_or(now, Timestamp), sample)
     });
     app.zone_reporters.report(&archive, zone.0, &body.server_instance, samples.collect()).await?;
     Ok(StatusCode::NO_CONTENT)
