@@ -14,6 +14,9 @@
 //!    present number has ended it there and calls [`settle`]. A crash in between loses none of them.
 //! 4. [`Placement::standing`] says what becomes of state that a sweep finds, whatever was lost: for each entity at most one
 //!    state is current, and a departure that was begun is finished or superseded.
+//! 5. State that was kept under a number of its own ([`Standing::Departing`]) is never lost: [`confirm`] brings back an entry
+//!    that ended or moved under a lower one. Who ends what is behind a claim therefore heeds [`AdmitError::Superseded`]: the
+//!    state there may be newer than the claim. It claims again with [`Claim::above`], or what it wanted to end lives.
 //!
 //! Keys, the caller's, linked by [`Directory`]: in the entity's partition the entry; in each home the highest number that
 //! was admitted (a string). Both must live longer than a letter or a paused caller can be late.
@@ -238,6 +241,11 @@ impl<H: Partition> Placement<H> {
         }
     }
 
+    /// Whether the entity is at `home` under `number`.
+    pub fn is_at(&self, home: &H, number: i64) -> bool {
+        self.state == State::Here && self.number == number && self.home == *home
+    }
+
     /// The partitions that may have something of the entity.
     pub fn places(&self) -> Vec<H> {
         let mut places = self.behind.clone();
@@ -328,8 +336,9 @@ pub fn settle<D: Directory>(tx: &mut Tx<'_, D::Entity>, number: i64) -> Result<b
     Ok(true)
 }
 
-/// Says that an entity is at `home` under `number`: it has arrived, or its entry was lost. The entry begins to live anew. Returns
-/// the entry; if its number is higher, it is not changed, and the state at `home` is not the entity any more.
+/// Says that an entity is at `home` under `number`: it has arrived, it stayed, or its entry was lost. The entry begins to live
+/// anew. Returns the entry: [`Placement::is_at`] says whether the state at `home` is the entity. It is not if the entry has a
+/// higher number, or ended under this one.
 pub fn confirm<D: Directory>(
     tx: &mut Tx<'_, D::Entity>,
     home: &D::Home,
@@ -351,13 +360,15 @@ pub fn confirm<D: Directory>(
             behind: vec![],
         },
     };
-    if entry.number < number {
+    let is_newer = entry.number < number;
+    if is_newer {
         entry.behind = entry.places();
         entry.behind.retain(|place| place != home);
         (entry.home, entry.number, entry.owner) = (home.clone(), number, owner.to_owned());
         entry.since_ms = entry.since_ms.max(since_ms);
     }
-    if entry.state != State::Ended || entry.number != number {
+    // What ended under this very number stays ended.
+    if is_newer || entry.state != State::Ended {
         entry.state = State::Here;
     }
     put::<D>(tx, &entry)?;

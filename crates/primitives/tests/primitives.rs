@@ -113,6 +113,7 @@ on_every_engine!(mod directories = cases::directory {
     a_move_is_begun_and_confirmed,
     an_entry_that_was_lost_is_confirmed_again,
     what_has_ended_is_nowhere,
+    a_kept_state_outlives_the_end_of_its_departure,
     of_64_claims_one_state_is_left,
 });
 

@@ -33,6 +33,9 @@ pub const HEALTH_MAX: i32 = 1_000_000_000;
 pub const DIRECTORY_LIFE: Duration = Duration::from_secs(3 * 3_600);
 /// How often the sweep compares a session with the directory, if shards are partitions of their own.
 pub const DIRECTORY_CHECK_EVERY: Duration = Duration::from_secs(60);
+/// How long a login that refuses to replace a session takes another one for one that is about to begin: a login takes
+/// milliseconds, and a process that ended in the middle of one must not keep a player out.
+pub const LOGIN_WAIT: Duration = Duration::from_secs(5);
 /// How long an arrival waits for a zone server to accept it; then it goes back.
 pub const ARRIVAL_WAIT: Duration = Duration::from_secs(30);
 /// Arrivals that one call lists.

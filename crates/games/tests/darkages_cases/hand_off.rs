@@ -2,9 +2,10 @@
 
 use super::City;
 use super::combat::hit;
+use emberkeep_games::darkages::events::AuditRecord;
 use emberkeep_games::darkages::{
-    ADMITTED, ARRIVAL, DIRECTORY, Entity, Error, Existing, HandOff, HandOffsSwept, LoginRequest, PLAY,
-    PLAYER_ZONE, POSITION, SESSION, SessionChange, Shard, ZoneId,
+    ADMITTED, ARRIVAL, AUDIT_LOG, DIRECTORY, Entity, EntityId, Error, Existing, HandOff, HandOffsSwept,
+    LoginRequest, PLAY, PLAYER_ZONE, POSITION, Play, SESSION, SessionChange, Shard, ZoneId,
 };
 use emberkeep_hot::Store;
 use tokio::task::JoinSet;
@@ -235,6 +236,140 @@ pub async fn a_session_that_the_directory_does_not_know_is_closed(store: Store) 
     assert_eq!((ends.len(), ends[0].play.login_time, city.copies(entity).await), (1, first.login_time, 0));
     city.game.login(city.request(1)).await.unwrap();
     assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (1, 1));
+}
+
+/// A player who was kept in its shard under a number of its own: the entry says that it is leaving, or has ended.
+async fn kept(city: &City, store: &Store, number: i64, ended: bool) -> EntityId {
+    let (entity, _) = city.login(number).await;
+    let entry = store.scope(Entity(entity));
+    let mut stored = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
+    let play = city.scope.get(&PLAY.key(entity)).await.unwrap().unwrap();
+    let highest = stored.number + 60_000_000;
+    (stored.from, stored.home, stored.ended) = (Some(stored.home.clone()), "2".into(), ended);
+    stored.number += 1;
+    entry.put(&DIRECTORY.key(), stored).await.unwrap();
+    city.scope.put(&ADMITTED.key(entity), highest).await.unwrap();
+    city.scope.put(&PLAY.key(entity), Play { number: highest, ..play }).await.unwrap();
+    entity
+}
+
+pub async fn a_player_who_was_kept_is_not_lost(store: Store) {
+    let city = City::of_shards(&store);
+    if !city.is_split() {
+        return;
+    }
+    for (number, ended) in [(1, false), (2, true)] {
+        let entity = kept(&city, &store, number, ended).await;
+        for _ in 0..2 {
+            city.make_due(entity).await;
+            assert_eq!(city.game.close_expired(100).await.unwrap().closed, 0);
+        }
+        assert!(city.game.session(entity).await.unwrap().is_some());
+        // A departure that begins before the entry has the number ends nothing.
+        let entry = store.scope(Entity(entity));
+        let mut stored = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
+        stored.number -= 1;
+        entry.put(&DIRECTORY.key(), stored).await.unwrap();
+        let play = city.scope.get(&PLAY.key(entity)).await.unwrap().unwrap();
+        let higher = Play { number: play.number + 60_000_000, ..play };
+        city.scope.put(&PLAY.key(entity), higher).await.unwrap();
+        let late = city.game.hand_off(city.to(entity, city.zone(11))).await;
+        assert_eq!(late, Err(Error::InTransit { entity }));
+        for _ in 0..2 {
+            city.make_due(entity).await;
+            assert_eq!(city.game.close_expired(100).await.unwrap().closed, 0);
+        }
+        assert!(city.game.session(entity).await.unwrap().is_some());
+        city.hand_over(entity, city.zone(11)).await;
+        assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (1, 0));
+    }
+}
+
+pub async fn a_login_or_logout_ends_a_player_who_was_kept(store: Store) {
+    let city = City::of_shards(&store);
+    if !city.is_split() {
+        return;
+    }
+    for number in 1..=3 {
+        let entity = kept(&city, &store, number, false).await;
+        match number {
+            1 => city.game.logout(entity).await.unwrap(),
+            2 => city.game.kick(entity, "cheats".into()).await.unwrap(),
+            _ => {
+                let zone = city.zone(21);
+                city.game.login(LoginRequest { zone, ..city.request(number) }).await.unwrap();
+            }
+        }
+        city.make_due(entity).await;
+        city.game.close_expired(100).await.unwrap();
+        let left = usize::from(number == 3);
+        assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (left, 1));
+        assert_eq!(city.game.session(entity).await.unwrap().is_some(), number == 3);
+    }
+}
+
+/// A logout or kick whose process ended after its claim is completed by the next one, with its audit entry.
+pub async fn a_kick_that_was_only_begun_is_completed(store: Store) {
+    let city = City::of_shards(&store);
+    if !city.is_split() {
+        return;
+    }
+    let (entity, _) = city.login(1).await;
+    let entry = store.scope(Entity(entity));
+    let mut stored = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
+    (stored.ended, stored.behind, stored.number) = (true, vec!["1".into()], stored.number + 1);
+    entry.put(&DIRECTORY.key(), stored).await.unwrap();
+    city.game.kick(entity, "cheats".into()).await.unwrap();
+    assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (0, 1));
+    let audited: Vec<AuditRecord> = city.waiting(AUDIT_LOG.key()).await;
+    let kicks = audited.iter().filter(|entry| entry.player_id == entity.0 && entry.event_type == "kick");
+    assert_eq!(kicks.count(), 1);
+    assert_eq!(city.game.kick(entity, "cheats".into()).await, Err(Error::NotLoggedIn { entity }));
+}
+
+pub async fn of_64_logins_that_refuse_one_begins(store: Store) {
+    let city = City::of_shards(&store);
+    let entity = city.player(1);
+    let mut logins = JoinSet::new();
+    for number in 0..64 {
+        let (city, zone) = (city.clone(), city.zone(number % 3 * 10 + 1));
+        let request = LoginRequest { zone, existing: Existing::Refuse, ..city.request(1) };
+        logins.spawn(async move { city.game.login(request).await });
+    }
+    let mut begun = 0;
+    for login in logins.join_all().await {
+        match login {
+            Ok(_) => begun += 1,
+            Err(Error::AlreadyLoggedIn { .. } | Error::Replaced { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!((begun, city.copies(entity).await, city.play_ends(entity.0).await.len()), (1, 1, 0));
+}
+
+/// Two logins that found no session: the first has claimed the entry and not begun yet.
+pub async fn a_login_that_refuses_waits_for_one_that_begins(store: Store) {
+    let city = City::of_shards(&store);
+    if !city.is_split() {
+        return;
+    }
+    let (entity, session) = city.login(1).await;
+    let entry = store.scope(Entity(entity));
+    let mut stored = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
+    city.game.logout(entity).await.unwrap();
+    let refuse = LoginRequest { existing: Existing::Refuse, ..city.request(1) };
+    (stored.home, stored.since_ms) = ("2".into(), store.now().await.unwrap());
+    stored.number = stored.since_ms * 1_000 + 60_000_000;
+    let (number, since) = (stored.number, stored.since_ms);
+    entry.put(&DIRECTORY.key(), stored.clone()).await.unwrap();
+    assert_eq!(city.game.login(refuse.clone()).await, Err(Error::AlreadyLoggedIn { entity, since }));
+    // It is taken for dead, and cannot begin any more.
+    stored.since_ms = session.login_time - 60_000;
+    entry.put(&DIRECTORY.key(), stored).await.unwrap();
+    city.game.login(refuse).await.unwrap();
+    let admitted = city.game.scope_of(city.zone(11)).get(&ADMITTED.key(entity)).await.unwrap();
+    assert!(admitted.is_some_and(|highest| highest > number), "{admitted:?}");
+    assert_eq!(city.copies(entity).await, 1);
 }
 
 pub async fn a_lost_entry_is_restored_from_the_session(store: Store) {

@@ -16,6 +16,7 @@
 
 use super::homes::Homes;
 use super::sessions::check_point;
+use super::sweep_shards::close_under;
 use super::*;
 use crate::darkages::limits::{ARRIVAL_WAIT, ARRIVALS_MAX};
 use crate::darkages::model::{Point, Position};
@@ -103,7 +104,7 @@ impl DarkAges {
                 return Ok(session);
             }
             let found = self.confirm(entity, shard, &play).await?;
-            if found.number == play.number {
+            if found.is_at(&shard, play.number) {
                 return Ok(session);
             }
             // It was being sent back at the same moment: it stays.
@@ -149,9 +150,14 @@ impl DarkAges {
         let leaving = Leaving { entity, from, number, source, target, zone, position };
         let scope = self.store.scope(source).named("darkages.leave");
         match scope.transact(move |tx| leave(tx, &leaving)).await {
-            Ok(true) => {}
-            Ok(false) => {
+            Ok(Left::Sent) => {}
+            // It was kept under another number, which the entry gets: nothing ends.
+            Ok(Left::Another) => return Err(Error::InTransit { entity }),
+            Ok(Left::Gone) => {
+                // The entry first: until then the play record makes the sweep come by.
                 self.end_entry(entity, number).await?;
+                let close = move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, from, false);
+                self.store.scope(source).named("darkages.close_expired").transact(close).await?;
                 return Err(Error::NotLoggedIn { entity });
             }
             Err(Error::TooManyInTransit { shard }) => {
@@ -234,7 +240,7 @@ impl DarkAges {
         let above = self.find(entity).await?.map_or(0, |found| found.number);
         let scope = self.store.scope(shard).named("darkages.keep");
         match scope.transact(move |tx| stay(tx, entity, number, above)).await? {
-            Some(play) => Ok(self.confirm(entity, shard, &play).await?.number == play.number),
+            Some(play) => Ok(self.confirm(entity, shard, &play).await?.is_at(&shard, play.number)),
             None => Ok(false),
         }
     }
@@ -284,29 +290,38 @@ struct Leaving {
     position: Point,
 }
 
-/// Removes the session and sends it. `false` = there is none any more; what was left of it is recorded.
-fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<bool> {
+/// What a departure found.
+enum Left {
+    /// The session, which is on its way.
+    Sent,
+    /// A session of another number: the player was kept, or logged in anew.
+    Another,
+    /// None. From now on none of a lower number begins here.
+    Gone,
+}
+
+/// Removes the session and sends it.
+fn leave(tx: &mut Tx<'_, Shard>, leaving: &Leaving) -> Result<Left> {
     let Leaving { entity, from, number, source, target, zone, ref position } = *leaving;
     let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
-    if play.as_ref().is_some_and(|play| play.number != from) {
-        return Ok(false);
+    // Without a number it is of another program, at the home of its entry.
+    if play.as_ref().is_some_and(|play| play.number != from && play.number != 0) {
+        return Ok(Left::Another);
     }
-    let Some(mut session) = session else {
-        if let Some(play) = play {
-            let ended_at = play.last_activity;
-            close(tx, entity, play, ended_at)?;
-        }
-        return Ok(false);
-    };
-    let play = play_of(tx, entity, play, &session)?;
+    if !admit(tx, entity, number)? {
+        return Ok(Left::Another);
+    }
+    let Some(mut session) = session else { return Ok(Left::Gone) };
+    let mut play = play_of(tx, entity, play, &session)?;
     let source_zone = ZoneId(session.zone_id);
-    admit(tx, entity, number)?;
     remove(tx, entity, source_zone)?;
-    session.position = position.clone();
     let left_at = tx.now();
+    // Like every other call it is an activity: the session lives for an hour on its way, whatever another program wrote.
+    (session.last_activity, play.last_activity) = (left_at, left_at);
+    session.position = position.clone();
     let passage = Passage::new(entity.0, number, source_zone.0, source.0, zone.0, left_at, session, play);
     send(tx, &target, &passage)?;
-    Ok(true)
+    Ok(Left::Sent)
 }
 
 fn send(tx: &mut Tx<'_, Shard>, target: &Shard, passage: &Passage) -> Result<()> {

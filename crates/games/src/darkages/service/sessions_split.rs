@@ -7,6 +7,7 @@ use super::sessions::{Existing, Identity, LoginRequest, begin, end_former};
 use super::*;
 use crate::darkages::events::{audit, event_id};
 use crate::darkages::history::{AuditEvent, Severity};
+use crate::darkages::limits::LOGIN_WAIT;
 use emberkeep_primitives::directory::{self, AdmitError, Claim, ClaimError, Placement, State};
 
 /// How often a login or logout that others came before begins anew.
@@ -25,16 +26,17 @@ impl DarkAges {
         let (entity, home) = (request.entity(), self.partition_of(request.zone));
         let (request, mut above) = (Arc::new(request), 0);
         for _ in 0..CLAIMS_MAX {
+            // What is there without a living session may still begin one.
             let expected = match request.existing {
                 Existing::Replace => None,
                 Existing::Refuse => Some(self.check_logged_out(entity).await?),
             };
             let claim = Claim { expected, above, ..Claim::new(home, "") };
             let Some(place) = self.claim(entity, claim).await? else { continue };
-            self.end_behind(entity, &place, None).await?;
-            let (request, server, claimed) = (request.clone(), self.server_instance.clone(), place.clone());
-            let scope = self.store.scope(home).named("darkages.login");
-            let begun = scope.transact(move |tx| begin_claimed(tx, &request, &server, &claimed)).await?;
+            let begun = match self.end_behind(entity, &place, None).await?.superseded_by {
+                Some(highest) => Err(highest),
+                None => self.begin_split(request.clone(), place.clone()).await?,
+            };
             match begun {
                 Ok(session) => {
                     if !place.behind.is_empty() {
@@ -42,12 +44,28 @@ impl DarkAges {
                     }
                     return Ok(session);
                 }
-                // A later claim, unless the entry was lost and began again too low.
-                Err(_) if self.find(entity).await?.is_none_or(|found| found.number != place.number) => break,
+                Err(_) if self.is_claimed_again(entity, &place).await? => break,
                 Err(highest) => above = highest,
             }
         }
         Err(Error::Replaced { entity })
+    }
+
+    /// Begins the session of a claim. `Ok(Err)` = a higher number was admitted.
+    async fn begin_split(
+        &self,
+        request: Arc<LoginRequest>,
+        place: Placement<Shard>,
+    ) -> Result<std::result::Result<Session, i64>> {
+        let server = self.server_instance.clone();
+        let scope = self.store.scope(place.home).named("darkages.login");
+        scope.transact(move |tx| begin_claimed(tx, &request, &server, &place)).await
+    }
+
+    /// Whether a later login or logout claimed an entity. Otherwise a higher number is that of a hand-off that was undone, or
+    /// of an entry that was lost: the claim is repeated above it.
+    async fn is_claimed_again(&self, entity: EntityId, place: &Placement<Shard>) -> Result<bool> {
+        Ok(self.find(entity).await?.is_some_and(|found| found.since_ms > place.since_ms))
     }
 
     /// The number of an entry without a living session; 0 = there is none.
@@ -57,33 +75,44 @@ impl DarkAges {
             State::Ended => (false, 0),
             State::Moving { .. } => (true, found.since_ms),
             State::Here => {
-                let session = self.store.scope(found.home).get(&SESSION.key(entity)).await?;
-                (session.is_some(), session.map_or(0, |session| session.login_time))
+                let (number, since_ms) = (found.number, found.since_ms);
+                let scope = self.store.scope(found.home).named("darkages.login");
+                let since = scope.transact(move |tx| fence(tx, entity, number, since_ms)).await?;
+                (since.is_some(), since.unwrap_or_default())
             }
         };
         if is_alive { Err(Error::AlreadyLoggedIn { entity, since }) } else { Ok(found.number) }
     }
 
-    /// Ends a session wherever it is.
+    /// Ends a session wherever it is. One whose end a process began and did not complete ends, too.
     pub(super) async fn end_split(&self, entity: EntityId, entry: Audit) -> Result<()> {
+        let (mut above, mut ended, mut is_moving) = (0, false, false);
         for _ in 0..CLAIMS_MAX {
-            let found = self.find(entity).await?.filter(|found| found.state != State::Ended);
-            let found =
-                found.filter(|found| self.is_here(found.home)).ok_or(Error::NotLoggedIn { entity })?;
-            let is_moving = found.state != State::Here;
+            let found = self.find(entity).await?.filter(|found| self.is_here(found.home));
+            let found = found.filter(|found| found.state != State::Ended || !found.behind.is_empty());
+            let found = found.ok_or(Error::NotLoggedIn { entity })?;
+            is_moving |= matches!(found.state, State::Moving { .. });
             let (home, expected) = (found.home, Some(found.number));
-            let claim = Claim { expected, ends: true, ..Claim::new(home, found.owner) };
+            let claim = Claim { expected, above, ends: true, ..Claim::new(home, found.owner) };
             let Some(place) = self.claim(entity, claim).await? else { continue };
-            let ended = self.end_behind(entity, &place, Some(entry.clone())).await?;
-            self.settle(entity, place.number).await?;
+            let behind = self.end_behind(entity, &place, Some(entry.clone())).await?;
+            ended |= behind.ended;
+            if let Some(highest) = behind.superseded_by {
+                if self.is_claimed_again(entity, &place).await? {
+                    break;
+                }
+                above = highest;
+                continue;
+            }
             if !ended && is_moving {
                 // It is in an outbox, and ends where it arrives.
-                let scope = self.store.scope(home).named("darkages.audit");
+                let (entry, scope) = (entry.clone(), self.store.scope(home).named("darkages.audit"));
                 scope.transact(move |tx| audit_absent(tx, entity, &entry)).await?;
             }
+            self.settle(entity, place.number).await?;
             return if ended || is_moving { Ok(()) } else { Err(Error::NotLoggedIn { entity }) };
         }
-        Err(Error::Replaced { entity })
+        if ended { Ok(()) } else { Err(Error::Replaced { entity }) }
     }
 
     /// Claims the entry of an entity. The claim without an owner gets a new id. `None` = it changed meanwhile.
@@ -100,20 +129,23 @@ impl DarkAges {
         }
     }
 
-    /// Ends what the partitions behind a claim have of an entity. Whether one had something.
+    /// Ends what the partitions behind a claim have of an entity.
     async fn end_behind(
         &self,
         entity: EntityId,
         place: &Placement<Shard>,
         entry: Option<Audit>,
-    ) -> Result<bool> {
-        let mut ended = false;
+    ) -> Result<Behind> {
+        let mut behind = Behind::default();
         for shard in &place.behind {
             let (number, entry) = (place.number, entry.clone());
             let scope = self.store.scope(*shard).named("darkages.end");
-            ended |= scope.transact(move |tx| end_below(tx, entity, number, entry.as_ref())).await?;
+            match scope.transact(move |tx| end_below(tx, entity, number, entry.as_ref())).await? {
+                Ok(ended) => behind.ended |= ended,
+                Err(highest) => behind.superseded_by = behind.superseded_by.max(Some(highest)),
+            }
         }
-        Ok(ended)
+        Ok(behind)
     }
 
     async fn settle(&self, entity: EntityId, number: i64) -> Result<()> {
@@ -121,6 +153,31 @@ impl DarkAges {
         entry.transact(move |tx| directory::settle::<Homes>(tx, number)).await?;
         Ok(())
     }
+}
+
+/// What the partitions behind a claim had.
+#[derive(Default)]
+struct Behind {
+    /// A living session or an arrival, which has ended.
+    ended: bool,
+    /// Something of a higher number, which has not.
+    superseded_by: Option<i64>,
+}
+
+/// Since when the session of an entry lives, or is about to begin. `None` = there is none, and from now on none begins under
+/// this number: of two logins that found no session one begins.
+fn fence(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64, since_ms: i64) -> Result<Option<i64>> {
+    let (session, admitted) =
+        tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&ADMITTED.key(entity))))?;
+    if let Some(session) = session {
+        return Ok(Some(session.login_time));
+    }
+    let is_beginning = admitted.is_none_or(|highest| highest < number);
+    if is_beginning && tx.now().abs_diff(since_ms) < LOGIN_WAIT.as_millis() as u64 {
+        return Ok(Some(since_ms));
+    }
+    super::hand_off::admit(tx, entity, number.saturating_add(1))?;
+    Ok(None)
 }
 
 /// Begins a session under the number of a claim. `Ok(Err)` = a higher number was admitted.
@@ -155,13 +212,14 @@ fn begin_claimed(
     begin(tx, request, server, &identity).map(Ok)
 }
 
-/// Ends what a partition has of an entity below a number, and lets nothing below it in. Whether there was something.
+/// Ends what a partition has of an entity below a number, and lets nothing below it in. Whether a living session or an arrival
+/// ended; `Ok(Err)` = a higher number was admitted.
 fn end_below(
     tx: &mut Tx<'_, Shard>,
     entity: EntityId,
     number: i64,
     entry: Option<&Audit>,
-) -> hot::Result<bool> {
+) -> hot::Result<std::result::Result<bool, i64>> {
     let (session, play, arrival, _) = tx.together(|tx| {
         (
             tx.get(&SESSION.key(entity)),
@@ -172,22 +230,22 @@ fn end_below(
     })?;
     match directory::admit::<Homes>(tx, &Entity(entity), number) {
         Ok(()) => {}
-        // A later claim ends it, or did.
-        Err(AdmitError::Superseded { .. }) => return Ok(false),
+        Err(AdmitError::Superseded { highest, .. }) => return Ok(Err(highest)),
         Err(AdmitError::Store(error)) => return Err(error),
     }
-    if let (Some(Audit { event, severity, details }), Some(play)) =
-        (entry, play.as_ref().or(arrival.as_ref().map(|arrival| &arrival.play)))
-    {
+    // A session that expired unnoticed ends by itself, as on one server.
+    let is_alive = session.is_some() || arrival.is_some();
+    let living =
+        play.as_ref().filter(|_| session.is_some()).or(arrival.as_ref().map(|arrival| &arrival.play));
+    if let (Some(Audit { event, severity, details }), Some(play)) = (entry, living) {
         audit(tx, *event, *severity, play, details.clone())?;
     }
-    let mut ended = end_former(tx, entity, session, play)?;
+    end_former(tx, entity, session, play)?;
     if let Some(passage) = arrival {
         remove_arrival(tx, &passage)?;
         end_passage(tx, &passage, passage.left_at)?;
-        ended = true;
     }
-    Ok(ended)
+    Ok(Ok(is_alive))
 }
 
 /// The audit entry of a player whose session is in an outbox. Its player is taken for its entity.

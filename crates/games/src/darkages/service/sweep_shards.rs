@@ -164,7 +164,7 @@ impl DarkAges {
             Standing::Departing { .. } => self.keep(entity, shard, play.number).await,
             // Confirming it prolongs the life of the entry.
             Standing::Current | Standing::Unconfirmed => {
-                Ok(self.confirm(entity, shard, play).await?.number == play.number)
+                Ok(self.confirm(entity, shard, play).await?.is_at(&shard, play.number))
             }
         }
     }
@@ -224,7 +224,12 @@ fn check_later(tx: &mut Tx<'_, Shard>, entity: EntityId) -> hot::Result<()> {
 }
 
 /// Closes what a shard has of an entity under a number, unless it changed since it was read. Whether it did.
-fn close_under(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64, was_alive: bool) -> hot::Result<bool> {
+pub(super) fn close_under(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    number: i64,
+    was_alive: bool,
+) -> hot::Result<bool> {
     let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
     if session.is_some() != was_alive || play.as_ref().map_or(0, |play| play.number) != number {
         check_later(tx, entity)?;
