@@ -180,7 +180,7 @@ async fn calls_agree_with_a_model() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_moves_leave_at_most_one_current_state() {
-    cases::directory::random_moves_leave_at_most_one_current_state().await;
+    cases::directory_model::random_moves_leave_at_most_one_current_state().await;
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ pub mod ballot;
 pub mod claim;
 pub mod cooldown;
 pub mod directory;
+pub mod directory_model;
 pub mod due_queue;
 pub mod expiring_group;
 pub mod id_pool;
