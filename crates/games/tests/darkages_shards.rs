@@ -56,6 +56,13 @@ on_partitions!(
     a_session_of_another_program_gets_an_entry,
     players_of_many_zones_are_handed_off_at_once,
     an_arrival_that_cannot_be_read_is_left_alone,
+    sessions_of_another_program_survive_many_sweeps_at_once,
+    a_session_of_another_program_survives_a_hand_off,
+    a_broken_player_does_not_stop_the_sweep_of_a_shard,
+    the_entry_of_an_arrival_ends_with_it,
+    a_player_in_no_zone_returns_to_its_shard,
+    an_accepted_arrival_closes_what_was_left_there,
+    thousands_of_arrivals_are_listed_in_part,
 );
 
 fn life() -> u64 {
@@ -119,6 +126,27 @@ async fn a_session_that_expired_before_it_could_leave_is_recorded_once() {
     assert_eq!((city.copies(entity).await, city.play_ends(entity.0).await.len()), (0, 1));
     assert_eq!(city.game.close_expired(10).await.unwrap().closed, 0);
     assert_eq!(city.game.session(entity).await, Ok(None));
+}
+
+/// It was announced to leave, its process ended, and it expired where it was. Nor does a logout find it.
+#[tokio::test]
+async fn a_session_that_was_to_leave_and_expired_is_over() {
+    let (store, clock) = split_store();
+    let city = City::of_shards(&store);
+    let (entity, _) = city.login(1).await;
+    let entry = store.scope(Entity(entity));
+    let mut moving = entry.get(&DIRECTORY.key()).await.unwrap().unwrap();
+    (moving.from, moving.home) = (Some(moving.home.clone()), "2".into());
+    moving.number += 1;
+    entry.put(&DIRECTORY.key(), moving).await.unwrap();
+    clock.advance(life() + 1);
+    assert_eq!(city.game.close_expired(10).await.unwrap().closed, 1);
+    assert_eq!(city.game.session(entity).await, Ok(None), "it is on its way to nowhere");
+    assert_eq!(city.play_ends(entity.0).await.len(), 1);
+    let (entity, _) = city.login(2).await;
+    clock.advance(life() + 1);
+    assert_eq!(city.game.logout(entity).await, Err(Error::NotLoggedIn { entity }), "as on one server");
+    assert_eq!(city.play_ends(entity.0).await.len(), 1);
 }
 
 #[tokio::test]

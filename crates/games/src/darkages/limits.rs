@@ -38,6 +38,8 @@ pub const DIRECTORY_CHECK_EVERY: Duration = Duration::from_secs(60);
 pub const LOGIN_WAIT: Duration = Duration::from_secs(5);
 /// How long an arrival waits for a zone server to accept it; then it goes back.
 pub const ARRIVAL_WAIT: Duration = Duration::from_secs(30);
+/// How long a hand-off waits until the player has arrived. What takes longer is delivered by the sweep.
+pub const DELIVERY_WAIT: Duration = Duration::from_secs(2);
 /// Arrivals that one call lists.
 pub const ARRIVALS_MAX: usize = 1_000;
 /// Shards of a game: each has outboxes and a sweep.

@@ -460,6 +460,7 @@ pub async fn an_arrival_that_cannot_be_read_is_left_alone(store: Store) {
         matches!(&accepted, Err(Error::Store(error)) if error.to_string().contains("ember:arrival")),
         "{accepted:?}"
     );
+    assert_eq!(city.game.arrivals(city.zone(11)).await, Ok(vec![]), "and hides no other");
     assert_eq!(city.game.sweep_hand_offs(100).await.unwrap().unreadable, 1);
     there.scope.del(&ARRIVAL.key(entity)).await.unwrap();
     city.game.login(city.request(1)).await.unwrap();

@@ -13,6 +13,7 @@ mod positions;
 mod rate_limits;
 mod realm;
 mod sessions;
+mod shards;
 mod zones;
 
 pub use boards::*;
@@ -26,6 +27,7 @@ pub use positions::*;
 pub use rate_limits::*;
 pub use realm::*;
 pub use sessions::*;
+pub use shards::*;
 pub use zones::*;
 
 use bytes::Bytes;

@@ -15,13 +15,14 @@
 //! arrivals are listed.
 
 use super::homes::Homes;
-use super::sessions::check_point;
+use super::sessions::{check_point, end_former};
 use super::sweep_shards::close_under;
 use super::*;
-use crate::darkages::limits::{ARRIVAL_WAIT, ARRIVALS_MAX};
+use crate::darkages::limits::{ARRIVAL_WAIT, ARRIVALS_MAX, DELIVERY_WAIT, MEMBERS_PER_TRANSACTION};
 use crate::darkages::model::{Point, Position};
 use crate::darkages::passage::{Passage, Passages};
 use emberkeep_hot::engine::Pending;
+use emberkeep_hot::store::Member;
 use emberkeep_primitives::directory::{self, AdmitError, ClaimError, Placement, State};
 use emberkeep_primitives::mail::{self, Delivery, DeliveryError, LetterOf, MailError};
 
@@ -73,47 +74,55 @@ impl DarkAges {
     }
 
     /// The players who arrived in a zone from other shards and are not accepted, at most 1,000. Those that are not accepted
-    /// in 30 s go back.
+    /// in 30 s go back. One that cannot be read is not listed.
     pub fn arrivals(&self, zone: ZoneId) -> Pending<'_, Result<Vec<Passage>>> {
         Box::pin(async move {
-            let transaction = move |tx: &mut hot::ReadTx<'_, Shard>| {
-                let mut arrived = tx.smembers(&ZONE_ARRIVALS.key(zone))?;
-                arrived.truncate(ARRIVALS_MAX);
-                let keys: Vec<_> = arrived.iter().map(|entity| ARRIVAL.key(entity)).collect();
-                let passages = tx.get_many(&keys)?.into_iter().flatten();
-                Ok(passages.filter(|passage| passage.zone() == zone).collect())
-            };
-            self.scope_of(zone).named("darkages.arrivals").read(transaction).await
+            let scope = self.scope_of(zone).named("darkages.arrivals");
+            let mut found = Vec::new();
+            for chunk in arrived_in(&scope, zone).await?.chunks(MEMBERS_PER_TRANSACTION) {
+                let keys: Vec<_> = chunk.iter().map(|entity| ARRIVAL.key(entity)).collect();
+                let read = move |tx: &mut hot::ReadTx<'_, Shard>| tx.get_each(&keys);
+                for passage in scope.read(read).await? {
+                    match passage {
+                        Ok(passage) => found.extend(passage.filter(|passage| passage.zone() == zone)),
+                        // The sweep counts it.
+                        Err(error) if error.is_corrupt() => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+            Ok(found)
         })
     }
 
     /// Takes a player in who arrived in a zone from another shard. Accepting it again returns the session, too.
     pub fn accept(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<Session>> {
-        Box::pin(async move {
-            let scope = self.scope_of(zone).named("darkages.accept");
-            let shard = *scope.partition();
-            let (session, play) = match scope.transact(move |tx| take_in(tx, entity, zone)).await? {
-                Accepted::Session(accepted) => *accepted,
-                Accepted::Ended(number) => {
-                    self.end_entry(entity, number).await?;
-                    return Err(Error::NotLoggedIn { entity });
-                }
-                Accepted::Replaced => return Err(Error::Replaced { entity }),
-            };
-            if !self.is_split() {
-                return Ok(session);
+        Box::pin(async move { self.accept_in(self.partition_of(zone), entity, zone).await })
+    }
+
+    /// Takes a player in. One that returns to no zone is in a shard that its zone does not name.
+    pub(super) async fn accept_in(&self, shard: Shard, entity: EntityId, zone: ZoneId) -> Result<Session> {
+        let scope = self.store.scope(shard).named("darkages.accept");
+        let (session, play) = match scope.transact(move |tx| take_in(tx, entity, zone)).await? {
+            Accepted::Session(accepted) => *accepted,
+            Accepted::Ended => {
+                self.forget_arrival(shard, entity).await?;
+                return Err(Error::NotLoggedIn { entity });
             }
-            let found = self.confirm(entity, shard, &play).await?;
-            if found.is_at(&shard, play.number) {
-                return Ok(session);
-            }
-            // It was being sent back at the same moment: it stays.
-            if found.state == (State::Moving { from: shard }) && self.keep(entity, shard, play.number).await?
-            {
-                return Ok(session);
-            }
-            Err(Error::Replaced { entity })
-        })
+            Accepted::Replaced => return Err(Error::Replaced { entity }),
+        };
+        if !self.is_split() {
+            return Ok(session);
+        }
+        let found = self.confirm(entity, shard, &play).await?;
+        if found.is_at(&shard, play.number) {
+            return Ok(session);
+        }
+        // It was being sent back at the same moment: it stays.
+        if found.state == (State::Moving { from: shard }) && self.keep(entity, shard, play.number).await? {
+            return Ok(session);
+        }
+        Err(Error::Replaced { entity })
     }
 
     /// Sends a player who arrived in a zone back to the zone that it left.
@@ -166,9 +175,14 @@ impl DarkAges {
             }
             Err(error) => return Err(error),
         }
-        // If it fails, the sweep delivers.
-        let _ = self.deliver(source).await;
+        self.deliver_now(source).await;
         Ok(HandOff::InTransit { number })
+    }
+
+    /// Delivers at once. If that fails or takes long, the sweep delivers: a shard that cannot be reached does not hold up
+    /// those who leave for another one.
+    pub(super) async fn deliver_now(&self, shard: Shard) -> bool {
+        matches!(tokio::time::timeout(DELIVERY_WAIT, self.deliver(shard)).await, Ok(Ok(_)))
     }
 
     /// Hands over what waits in a shard's outbox. One courier of a process at a time: others would carry the same.
@@ -199,7 +213,7 @@ impl DarkAges {
         let (number, target, source_zone) = (departed.number, departed.home, passage.source_zone);
         let scope = self.store.scope(shard).named("darkages.send_back");
         scope.transact(move |tx| forward(tx, &passage, number, &target)).await?;
-        if self.deliver(shard).await.is_ok() {
+        if self.deliver_now(shard).await {
             let back = self.store.scope(target).named("darkages.accept");
             let zone = ZoneId(source_zone);
             if let Ok(Accepted::Session(accepted)) = back.transact(move |tx| take_in(tx, entity, zone)).await
@@ -381,17 +395,43 @@ pub(super) fn end_passage(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i
 
 /// Removes an arrival.
 pub(super) fn remove_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
-    let entity = passage.entity();
+    remove_ended(tx, passage)?;
+    tx.zrem(&ARRIVALS_DUE.key(), &passage.entity())
+}
+
+/// Removes an arrival whose entry has to end: it stays due until then, so that the sweep completes it.
+pub(super) fn remove_ended(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
+    let (entity, now) = (passage.entity(), tx.now());
     tx.del(&ARRIVAL.key(entity))?;
     tx.srem(&ZONE_ARRIVALS.key(passage.zone()), &entity)?;
-    tx.zrem(&ARRIVALS_DUE.key(), &entity)
+    arrivals_due().set(tx, &entity, now)
+}
+
+/// Who arrived in a zone, the lowest id first.
+async fn arrived_in(scope: &Scope<Shard>, zone: ZoneId) -> hot::Result<Vec<EntityId>> {
+    let (mut arrived, mut from) = (Vec::new(), None);
+    while arrived.len() < ARRIVALS_MAX {
+        let page = scope.members(&ZONE_ARRIVALS.key(zone), from, ARRIVALS_MAX).await?;
+        arrived.extend(page.members.into_iter().filter_map(|member| match member {
+            Member::Known(entity) => Some(entity),
+            Member::External(_) => None,
+        }));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    arrived.sort_unstable();
+    arrived.dedup();
+    arrived.truncate(ARRIVALS_MAX);
+    Ok(arrived)
 }
 
 /// What became of an arrival.
 pub(super) enum Accepted {
     Session(Box<(Session, Play)>),
-    /// Its session had expired. It is recorded.
-    Ended(i64),
+    /// Its session had expired. It is recorded, and its entry has to end.
+    Ended,
     /// A later login or logout came before. It is recorded.
     Replaced,
 }
@@ -409,21 +449,20 @@ pub(super) fn take_in(tx: &mut Tx<'_, Shard>, entity: EntityId, zone: ZoneId) ->
             _ => Err(Error::NotArrived { entity, zone }),
         };
     };
-    remove_arrival(tx, &passage)?;
     if !admit(tx, entity, passage.number)? {
+        remove_arrival(tx, &passage)?;
         end_passage(tx, &passage, passage.left_at)?;
         return Ok(Accepted::Replaced);
     }
     let now = tx.now();
     if session_end(passage.session.last_activity) <= now {
+        remove_ended(tx, &passage)?;
         end_passage(tx, &passage, passage.play.last_activity)?;
-        return Ok(Accepted::Ended(passage.number));
+        return Ok(Accepted::Ended);
     }
-    // Another program logged it in here meanwhile.
-    if let Some(other) = session {
-        let play = play_of(tx, entity, play, &other)?;
-        close(tx, entity, play, now)?;
-    }
+    remove_arrival(tx, &passage)?;
+    // Another program logged it in here meanwhile, or the end of such a session is not recorded yet.
+    end_former(tx, entity, session, play)?;
     let (mut session, mut play) = (passage.session.clone(), passage.play_here());
     session.zone_id = zone.0;
     put_active(tx, entity, &mut session, &mut play)?;

@@ -91,7 +91,11 @@ impl DarkAges {
             let found = self.find(entity).await?.filter(|found| self.is_here(found.home));
             let found = found.filter(|found| found.state != State::Ended || !found.behind.is_empty());
             let found = found.ok_or(Error::NotLoggedIn { entity })?;
-            is_moving |= matches!(found.state, State::Moving { .. });
+            if let State::Moving { from } = found.state {
+                is_moving = true;
+                // It ends where it arrives. In its outbox it would end later, and the audit log would not know its player.
+                self.deliver_now(from).await;
+            }
             let (home, expected) = (found.home, Some(found.number));
             let claim = Claim { expected, above, ends: true, ..Claim::new(home, found.owner) };
             let Some(place) = self.claim(entity, claim).await? else { continue };

@@ -15,11 +15,13 @@ pub struct SessionsClosed {
     pub alive: usize,
     /// Play records that cannot be read: they are as they were, and checked again in an hour.
     pub unreadable: usize,
+    /// Sessions that failed where shards are partitions of their own: they are as they were, and checked again in a minute.
+    pub failed: usize,
 }
 
 impl SessionsClosed {
     fn seen(&self) -> usize {
-        self.closed + self.alive + self.unreadable
+        self.closed + self.alive + self.unreadable + self.failed
     }
 }
 
@@ -29,28 +31,38 @@ impl DarkAges {
     /// each; call it again while it does something.
     ///
     /// Where shards are partitions of their own, each session is compared with the directory once a minute, and one that
-    /// it does not know is closed, too.
+    /// it does not know is closed, too. A shard that fails does not stop the others; an error says that nothing was done.
     pub fn close_expired(&self, limit: usize) -> Pending<'_, Result<SessionsClosed>> {
         Box::pin(async move {
-            let mut done = SessionsClosed::default();
+            let (mut done, mut failure) = (SessionsClosed::default(), None);
             for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
                 while done.seen() < limit {
                     let count = (limit - done.seen()).min(CLOSED_PER_TRANSACTION);
                     let more = if self.is_split() {
-                        self.compare_due(&scope, count).await?
+                        self.compare_due(&scope, count).await
                     } else {
                         let transaction = move |tx: &mut Tx<'_, Shard>| close_due(tx, count);
-                        scope.clone().named("darkages.close_expired").transact(transaction).await?
+                        let scope = scope.clone().named("darkages.close_expired");
+                        scope.transact::<_, hot::Error, _>(transaction).await.map_err(Error::from)
+                    };
+                    let more = match more {
+                        Ok(more) => more,
+                        // A shard that fails does not stop the others.
+                        Err(error) => {
+                            failure = Some(error);
+                            break;
+                        }
                     };
                     done.closed += more.closed;
                     done.alive += more.alive;
                     done.unreadable += more.unreadable;
+                    done.failed += more.failed;
                     if more.seen() == 0 {
                         break;
                     }
                 }
             }
-            Ok(done)
+            failure.filter(|_| done.seen() == 0).map_or(Ok(done), Err)
         })
     }
 

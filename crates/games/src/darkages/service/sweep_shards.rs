@@ -1,17 +1,18 @@
 //! The sweep where shards are partitions of their own: it compares what each shard has with the directory, and completes
 //! what a process began before it ended.
 //!
-//! Budget of a call: `limit` sessions or arrivals, each by a read of its entry and at most two transactions. It holds
-//! nothing between calls and can be dropped at any time.
+//! Budget of a call: `limit` sessions or arrivals, each by a read of its entry and a few transactions. It holds nothing
+//! between calls and can be dropped at any time. One that fails is tried again later and does not stop the others.
 
-use super::hand_off::{arrivals_due, end_passage, remove_arrival};
+use super::hand_off::{arrivals_due, end_passage, remove_ended};
 use super::homes::Homes;
 use super::sessions::end_former;
 use super::sweep::SessionsClosed;
 use super::*;
+use crate::darkages::limits::ARRIVAL_WAIT;
 use crate::darkages::passage::Passage;
 use emberkeep_hot::engine::Pending;
-use emberkeep_primitives::directory::{self, Claim, ClaimError, Placement, Standing, State};
+use emberkeep_primitives::directory::{self, AdmitError, Claim, ClaimError, Placement, Standing, State};
 
 /// What a pass over the hand-offs did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct HandOffsSwept {
     pub waiting: usize,
     /// Arrivals that cannot be read. They are as they were, and checked again in an hour.
     pub unreadable: usize,
+    /// Arrivals, and whole shards, that failed. They are as they were, and tried again; the others were swept.
+    pub failed: usize,
 }
 
 /// A session that is due, with what the decision needs.
@@ -42,47 +45,93 @@ struct Due {
 impl DarkAges {
     /// Brings players who are on their way to their shards, and ends or sends back up to `limit` arrivals that no zone server
     /// accepted, in all shards or in that of [`in_zone`](DarkAges::in_zone). To be called every few seconds. Where all shards
-    /// are one partition there is nothing to do.
+    /// are one partition there is nothing to do. An error says that every shard failed.
     pub fn sweep_hand_offs(&self, limit: usize) -> Pending<'_, Result<HandOffsSwept>> {
         Box::pin(async move {
             let mut done = HandOffsSwept::default();
             if !self.is_split() {
                 return Ok(done);
             }
+            let (mut swept, mut failure) = (0, None);
             for shard in self.partitions.iter().filter(|shard| self.is_here(**shard)) {
-                let delivery = self.deliver(*shard).await?;
-                done.delivered += delivery.delivered;
-                done.waiting += delivery.waiting.len();
-                self.sweep_arrivals(*shard, limit, &mut done).await?;
+                match self.sweep_shard(*shard, limit, &mut done).await {
+                    Ok(()) => swept += 1,
+                    Err(error) => {
+                        done.failed += 1;
+                        failure = Some(error);
+                    }
+                }
             }
-            Ok(done)
+            failure.filter(|_| swept == 0).map_or(Ok(done), Err)
         })
+    }
+
+    async fn sweep_shard(&self, shard: Shard, limit: usize, done: &mut HandOffsSwept) -> Result<()> {
+        let delivery = self.deliver(shard).await;
+        if let Ok(delivery) = &delivery {
+            done.delivered += delivery.delivered;
+            done.waiting += delivery.waiting.len();
+        }
+        // What cannot leave the shard does not hold up what came there.
+        self.sweep_arrivals(shard, limit, done).await?;
+        delivery.map(drop)
     }
 
     async fn sweep_arrivals(&self, shard: Shard, limit: usize, done: &mut HandOffsSwept) -> Result<()> {
         let scope = self.store.scope(shard).named("darkages.arrivals_due");
         let due = scope.transact(move |tx| arrivals_due().due(tx, limit)).await?;
         for (entity, _) in due {
-            let passage = match scope.get(&ARRIVAL.key(entity)).await {
-                Ok(Some(passage)) => passage,
-                Ok(None) => {
-                    scope.transact(move |tx| tx.zrem(&ARRIVALS_DUE.key(), &entity)).await?;
-                    continue;
-                }
-                Err(hot::Error::Corrupt { .. }) => {
-                    let later = move |tx: &mut Tx<'_, Shard>| {
-                        let end = session_end(tx.now());
-                        arrivals_due().set(tx, &entity, end)
-                    };
-                    scope.transact(later).await?;
-                    done.unreadable += 1;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            self.sweep_arrival(shard, passage, done).await?;
+            if self.sweep_due(&scope, entity, done).await.is_err() {
+                done.failed += 1;
+                // Behind the others. If this fails, too, it is still due.
+                let later = move |tx: &mut Tx<'_, Shard>| {
+                    let at = tx.now() + ARRIVAL_WAIT.as_millis() as i64;
+                    arrivals_due().set(tx, &entity, at)
+                };
+                let _ = scope.transact(later).await;
+            }
         }
         Ok(())
+    }
+
+    async fn sweep_due(
+        &self,
+        scope: &Scope<Shard>,
+        entity: EntityId,
+        done: &mut HandOffsSwept,
+    ) -> Result<()> {
+        let shard = *scope.partition();
+        match scope.get(&ARRIVAL.key(entity)).await {
+            Ok(Some(passage)) => self.sweep_arrival(shard, passage, done).await,
+            Ok(None) => self.forget_arrival(shard, entity).await,
+            Err(error) if error.is_corrupt() => {
+                let later = move |tx: &mut Tx<'_, Shard>| {
+                    let end = session_end(tx.now());
+                    arrivals_due().set(tx, &entity, end)
+                };
+                scope.transact(later).await?;
+                done.unreadable += 1;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An arrival is gone. If it ended here, its entry ends, too; then it is not due any more.
+    pub(super) async fn forget_arrival(&self, shard: Shard, entity: EntityId) -> Result<()> {
+        let scope = self.store.scope(shard).named("darkages.end_arrival");
+        let found = self.find(entity).await?.filter(|found| found.home == shard);
+        let coming = found.filter(|found| matches!(found.state, State::Moving { .. }));
+        if let Some(number) = coming.map(|coming| coming.number)
+            && scope.transact(move |tx| has_ended(tx, entity, number)).await?
+        {
+            self.end_entry(entity, number).await?;
+        }
+        let forget = move |tx: &mut Tx<'_, Shard>| {
+            let is_there = tx.exists(&ARRIVAL.key(entity))?;
+            if is_there { Ok(()) } else { tx.zrem(&ARRIVALS_DUE.key(), &entity) }
+        };
+        Ok(scope.transact::<_, hot::Error, _>(forget).await?)
     }
 
     async fn sweep_arrival(&self, shard: Shard, passage: Passage, done: &mut HandOffsSwept) -> Result<()> {
@@ -93,16 +142,15 @@ impl DarkAges {
         let now = self.store.now().await?;
         let has_expired = session_end(passage.session.last_activity) <= now;
         if is_over || (has_expired && !is_departing) {
-            let number = passage.number;
             let ended_at = if has_expired { passage.play.last_activity } else { passage.left_at };
             let scope = self.store.scope(shard).named("darkages.end_arrival");
             if scope.transact(move |tx| end_arrival(tx, &passage, ended_at)).await? {
                 done.closed += 1;
             }
-            return self.end_entry(entity, number).await;
+            return self.forget_arrival(shard, entity).await;
         }
         let outcome = if passage.returns && !is_departing {
-            self.accept(entity, zone).await.map(|_| done.accepted += 1)
+            self.accept_in(shard, entity, zone).await.map(|_| done.accepted += 1)
         } else {
             self.send_back(shard, passage).await.map(|()| done.returned += 1)
         };
@@ -124,25 +172,38 @@ impl DarkAges {
             scope.clone().named("darkages.close_expired").transact(move |tx| read_due(tx, count)).await?;
         for due in due {
             let entity = due.entity;
-            if !due.is_readable {
+            if self.compare(scope, due, &mut done).await.is_err() {
+                done.failed += 1;
+                // Behind the others. If this fails, too, it is still due.
                 let later = move |tx: &mut Tx<'_, Shard>| {
-                    let end = session_end(tx.now());
-                    sessions_due().set(tx, &entity, end)
+                    let next = next_check(tx.now());
+                    sessions_due().set(tx, &entity, next)
                 };
-                scope.transact(later).await?;
-                done.unreadable += 1;
-            } else if self.is_current(*scope.partition(), &due).await? {
-                scope.clone().named("darkages.recheck").transact(move |tx| check_later(tx, entity)).await?;
-                done.alive += 1;
-            } else {
-                let number = due.play.as_ref().map_or(0, |play| play.number);
-                let close =
-                    move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, number, due.session.is_some());
-                done.closed +=
-                    usize::from(scope.clone().named("darkages.close_expired").transact(close).await?);
+                let _ = scope.transact(later).await;
             }
         }
         Ok(done)
+    }
+
+    async fn compare(&self, scope: &Scope<Shard>, due: Due, done: &mut SessionsClosed) -> Result<()> {
+        let entity = due.entity;
+        if !due.is_readable {
+            let later = move |tx: &mut Tx<'_, Shard>| {
+                let end = session_end(tx.now());
+                sessions_due().set(tx, &entity, end)
+            };
+            scope.transact(later).await?;
+            done.unreadable += 1;
+        } else if self.is_current(*scope.partition(), &due).await? {
+            scope.clone().named("darkages.recheck").transact(move |tx| check_later(tx, entity)).await?;
+            done.alive += 1;
+        } else {
+            let number = due.play.as_ref().map_or(0, |play| play.number);
+            let close = move |tx: &mut Tx<'_, Shard>| close_under(tx, entity, number, due.session.is_some());
+            let closed = scope.clone().named("darkages.close_expired").transact(close).await?;
+            done.closed += usize::from(closed);
+        }
+        Ok(())
     }
 
     /// Whether a session is alive and is the player. Completes the entry of one that is.
@@ -150,7 +211,7 @@ impl DarkAges {
         let entity = due.entity;
         let Due { play: Some(play), session: Some(_), .. } = due else {
             if let Some(play) = due.play.as_ref().filter(|_| due.session.is_none()) {
-                self.end_entry(entity, play.number).await?;
+                self.end_expired(entity, shard, play.number).await?;
                 return Ok(false);
             }
             return self.adopt(entity, shard, due).await;
@@ -169,8 +230,16 @@ impl DarkAges {
         }
     }
 
+    /// Ends the entry of a session that expired, also of one that a process announced to leave and that never left.
+    async fn end_expired(&self, entity: EntityId, shard: Shard, number: i64) -> Result<()> {
+        let found = self.find(entity).await?.filter(|_| number != 0);
+        let standing = Placement::standing(found.as_ref(), &shard, number);
+        let departing = found.filter(|_| matches!(standing, Standing::Departing { .. }));
+        self.end_entry(entity, departing.map_or(number, |found| found.number)).await
+    }
+
     /// Enters a session of another program into the directory. `false` = there is no session, or the player is logged in
-    /// elsewhere.
+    /// elsewhere. Several sweeps may do so at once: who comes late leaves the session for the next check.
     async fn adopt(&self, entity: EntityId, shard: Shard, due: &Due) -> Result<bool> {
         let Some(session) = due.session.clone() else { return Ok(false) };
         let number = match self.find(entity).await? {
@@ -180,16 +249,31 @@ impl DarkAges {
             found => {
                 let expected = Some(found.map_or(0, |found| found.number));
                 let claim = Claim { expected, ..Claim::new(shard, session.client_id.clone()) };
-                let entry = self.entry_scope(entity).named("darkages.adopt");
-                match entry.transact(move |tx| directory::claim::<Homes>(tx, &claim)).await {
-                    Ok(place) => place.number,
-                    Err(ClaimError::Changed { .. }) => return Ok(false),
-                    Err(ClaimError::Store(error)) => return Err(error.into()),
-                }
+                let Some(number) = self.claim_adopted(entity, claim).await? else { return Ok(true) };
+                number
             }
         };
         let scope = self.store.scope(shard).named("darkages.adopt");
-        scope.transact(move |tx| number_session(tx, entity, number)).await
+        let numbered = scope.transact(move |tx| number_session(tx, entity, number)).await?;
+        if let Err(highest) = numbered {
+            // The entry was lost and began again too low.
+            let claim =
+                Claim { expected: Some(number), above: highest, ..Claim::new(shard, session.client_id) };
+            if let Some(number) = self.claim_adopted(entity, claim).await? {
+                let _ = scope.transact(move |tx| number_session(tx, entity, number)).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The number of a claim for a session of another program. `None` = another sweep came before.
+    async fn claim_adopted(&self, entity: EntityId, claim: Claim<Shard>) -> Result<Option<i64>> {
+        let entry = self.entry_scope(entity).named("darkages.adopt");
+        match entry.transact(move |tx| directory::claim::<Homes>(tx, &claim)).await {
+            Ok(place) => Ok(Some(place.number)),
+            Err(ClaimError::Changed { .. }) => Ok(None),
+            Err(ClaimError::Store(error)) => Err(error.into()),
+        }
     }
 }
 
@@ -211,7 +295,7 @@ fn read_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<Vec<Due>> {
 fn readable<T>(value: hot::Result<Option<T>>) -> hot::Result<Option<Option<T>>> {
     match value {
         Ok(value) => Ok(Some(value)),
-        Err(hot::Error::Corrupt { .. }) => Ok(None),
+        Err(error) if error.is_corrupt() => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -255,19 +339,33 @@ fn end_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i64) -> hot:
     if stored.is_none_or(|stored| stored.number != passage.number) {
         return Ok(false);
     }
-    remove_arrival(tx, passage)?;
+    remove_ended(tx, passage)?;
     end_passage(tx, passage, ended_at)?;
     Ok(true)
 }
 
-/// Gives a session of another program its number.
-fn number_session(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> Result<bool> {
+/// Whether what came to a shard under a number is nowhere in it any more.
+fn has_ended(tx: &mut Tx<'_, Shard>, entity: EntityId, number: i64) -> hot::Result<bool> {
+    let (arrival, play, admitted) = tx.together(|tx| {
+        (tx.exists(&ARRIVAL.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&ADMITTED.key(entity)))
+    })?;
+    Ok(!arrival && play.is_none_or(|play| play.number != number) && admitted == Some(number))
+}
+
+/// Gives a session of another program its number; `Ok(Err)` = a higher one was admitted.
+fn number_session(
+    tx: &mut Tx<'_, Shard>,
+    entity: EntityId,
+    number: i64,
+) -> hot::Result<std::result::Result<(), i64>> {
     let (session, play) = tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity))))?;
-    let Some(session) = session else { return Ok(false) };
-    let play = play_of(tx, entity, play, &session)?;
-    if !super::hand_off::admit(tx, entity, number)? {
-        return Ok(false);
+    let Some(session) = session else { return Ok(Ok(())) };
+    match directory::admit::<Homes>(tx, &Entity(entity), number) {
+        Ok(()) => {}
+        Err(AdmitError::Superseded { highest, .. }) => return Ok(Err(highest)),
+        Err(AdmitError::Store(error)) => return Err(error),
     }
+    let play = play_of(tx, entity, play, &session)?;
     tx.put(&PLAY.key(entity), &Play { number, ..play })?;
-    Ok(true)
+    Ok(Ok(()))
 }
