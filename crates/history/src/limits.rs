@@ -105,12 +105,18 @@ pub const OPEN_PAUSE_MAX: Duration = Duration::from_secs(10);
 pub const LEASE_TTL: Duration = Duration::from_secs(10);
 /// Time between two tries of a consumer that does not have the lease.
 pub const LEASE_POLL_EVERY: Duration = Duration::from_secs(1);
-/// Sequences of a log whose claims are in one partition.
-pub const CLAIM_BLOCK_SEQUENCES: u64 = 65_536;
+/// Sequences of a log whose claims are in one row: those of a page, so that a page that begins with them is one claim.
+pub const CLAIM_SLOT_SEQUENCES: u64 = DRAIN_PAGE_ENTRIES as u64;
+/// How often the claims of a slot are compared and set in one round.
+pub const CLAIM_TRIES_MAX: usize = 8;
+/// How long history may be away, or take for a page, before entries are moved into the spool of their consumer.
+pub const SPOOL_AFTER: Duration = Duration::from_secs(2);
 /// Longest name of an incarnation: a sequence, a mark, and what tells it from a closed one.
 pub const INCARNATION_BYTES_MAX: usize = 32;
 /// Longest event of a spool.
 pub const SPOOL_EVENT_BYTES_MAX: usize = 256 * 1024;
+/// Longest record of a spool: an entry of a log has a head there.
+pub const SPOOL_RECORD_BYTES_MAX: usize = SPOOL_EVENT_BYTES_MAX + 64;
 /// Bytes of a spool if the caller names no number.
 pub const SPOOL_BYTES_DEFAULT: u64 = 1024 * 1024 * 1024;
 /// Size at which a segment of a spool is followed by the next one.
@@ -131,6 +137,7 @@ const _: () = assert!(KEY_BYTES_MAX < CURSOR_BYTES_MAX, "a cursor holds a key in
 const _: () =
     assert!(2 * KEY_BYTES_MAX + 3 * SOURCE_BYTES_MAX < STORE_KEY_BYTES_MAX, "every checked key is stored");
 const _: () = assert!(STORE_MEMTABLE_BYTES + STORE_LOOKUPS_MEMTABLE_BYTES < STORE_JOURNAL_BYTES);
+const _: () = assert!(emberkeep_hot::limits::LOG_ENTRY_BYTES_MAX <= SPOOL_EVENT_BYTES_MAX);
 const _: () = assert!(DRAIN_PAGE_ENTRIES < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(
     DRAIN_POLL_EVERY.as_millis() < 1_000,

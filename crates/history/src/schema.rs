@@ -1,7 +1,7 @@
 //! The tables and totals that a program uses, with those of history itself.
 
-use crate::drain_claims::DrainClaim;
 use crate::error::{Error, Result};
+use crate::log_claims::LogClaims;
 use crate::log_tables::{ClosedSource, DeadLetter, LogPosition};
 use emberkeep_schema::{Table, TableDeclaration, Totals, TotalsDeclaration};
 
@@ -29,7 +29,7 @@ impl Default for HistorySchema {
     fn default() -> HistorySchema {
         let tables = vec![
             LogPosition::DECLARATION,
-            DrainClaim::DECLARATION,
+            LogClaims::DECLARATION,
             DeadLetter::DECLARATION,
             ClosedSource::DECLARATION,
         ];

@@ -390,8 +390,7 @@ async fn a_consumer_that_was_paused_for_longer_than_its_lease() {
     let folder = Folder::new();
     let store = store_in(folder.path());
     let history = History::new(store.clone());
-    for call in ["fold scores", "write kills", "write_if ember_drain_claims", "write_if ember_log_positions"]
-    {
+    for call in ["fold scores", "write kills", "write_if ember_log_claims", "write_if ember_log_positions"] {
         let before = kills_of(&history, 7).await;
         kills(&scope, [7; 10]).await;
         let (gate, entered) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));

@@ -67,7 +67,7 @@
 //! # }
 //! ```
 
-use crate::limits::{HOLDER_BYTES_MAX, LEASE_MS_MAX};
+use crate::limits::{HOLDER_BYTES_MAX, LEASE_MS_MAX, NOTE_BYTES_MAX};
 use emberkeep_hot::{Error, ReadTx, Result, Tx};
 use emberkeep_schema::{Family, Json, Key, Partition, Persistent, Text, record};
 use std::time::Duration;
@@ -82,6 +82,8 @@ record! {
         pub epoch: i64 => "epoch",
         /// The last millisecond in which it is held, since 1970. 0 = it was released.
         pub until_ms: i64 => "until",
+        /// What a holder left for those after it, such as how far it has come.
+        pub note: Option<String> => "note" optional,
     }
 }
 
@@ -164,7 +166,7 @@ where
 
     /// Acquires the lease if it is free or the holder's own.
     pub fn acquire(&self, tx: &mut Tx<'_, P>, holder: &str) -> Result<Acquisition> {
-        check_holder(holder)?;
+        check_text("holder", holder, HOLDER_BYTES_MAX)?;
         let (now, stored) = (tx.now(), tx.get(&self.key)?);
         if let Some(LeaseRecord { holder: by, until_ms, .. }) = &stored
             && *until_ms >= now
@@ -180,8 +182,8 @@ where
             problem: format!("{last} has no successor; an external client wrote it, delete the key"),
         })?;
         let (epoch, until_ms) = (epoch.max(now), now + self.ttl_ms);
-        let extra = stored.map(|stored| stored.extra).unwrap_or_default();
-        tx.put(&self.key, &LeaseRecord { holder: holder.to_owned(), epoch, until_ms, extra })?;
+        let (note, extra) = stored.map(|stored| (stored.note, stored.extra)).unwrap_or_default();
+        tx.put(&self.key, &LeaseRecord { holder: holder.to_owned(), epoch, until_ms, note, extra })?;
         Ok(Acquisition::Granted { epoch, until_ms })
     }
 
@@ -212,6 +214,24 @@ where
         if until < now { Err(LeaseError::Ended { epoch, ago: since(until, now) }) } else { Ok(()) }
     }
 
+    /// Leaves a note for the holders after this one. It refuses like [`check`](Self::check), and stays when the lease
+    /// ends.
+    pub fn leave_note(&self, tx: &mut Tx<'_, P>, epoch: i64, note: &str) -> Result<(), LeaseError> {
+        check_text("note", note, NOTE_BYTES_MAX)?;
+        self.check(tx, epoch)?;
+        let mut record = self.current(tx, epoch)?;
+        if record.note.as_deref() != Some(note) {
+            record.note = Some(note.to_owned());
+            tx.put(&self.key, &record)?;
+        }
+        Ok(())
+    }
+
+    /// The note of the last holder that left one.
+    pub fn note(&self, tx: &mut ReadTx<'_, P>) -> Result<Option<String>> {
+        Ok(tx.get(&self.key)?.and_then(|record| record.note))
+    }
+
     /// Who holds it now.
     pub fn holder(&self, tx: &mut ReadTx<'_, P>) -> Result<Option<LeaseRecord>> {
         let now = tx.now();
@@ -237,12 +257,10 @@ fn since(end_ms: i64, now_ms: i64) -> Duration {
     Duration::from_millis(now_ms.saturating_sub(end_ms).max(0) as u64)
 }
 
-fn check_holder(holder: &str) -> Result<()> {
-    match holder.len() {
-        1..=HOLDER_BYTES_MAX => Ok(()),
-        bytes => Err(Error::Invalid {
-            what: "holder",
-            problem: format!("{bytes} bytes, expected 1 to {HOLDER_BYTES_MAX}"),
-        }),
+fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Result<()> {
+    let bytes = text.len();
+    if (1..=bytes_max).contains(&bytes) {
+        return Ok(());
     }
+    Err(Error::Invalid { what, problem: format!("{bytes} bytes, expected 1 to {bytes_max}") })
 }

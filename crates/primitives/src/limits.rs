@@ -54,6 +54,8 @@ pub const SWEPT_PER_TURN: usize = 128;
 pub const LEASE_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Longest name of a lease's holder.
 pub const HOLDER_BYTES_MAX: usize = 256;
+/// Longest note of a lease.
+pub const NOTE_BYTES_MAX: usize = 256;
 
 /// Most events in the window of a rate limit: each is stored.
 pub const RATE_EVENTS_MAX: usize = emberkeep_hot::limits::REPLY_ELEMENTS_MAX;

@@ -16,7 +16,10 @@ use std::sync::Arc;
 /// An entry of a log or of a spool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
+    /// Its number in the log, or in the opening of a spool that recorded it.
     pub(crate) sequence: u64,
+    /// Its position in the source that it is delivered for.
+    pub(crate) position: u64,
     /// Identifies the entry together with its sequence.
     pub(crate) mark: u32,
     /// The event as its codec encoded it; `Err` if it is not an entry: the bytes that stand in its place.
@@ -24,7 +27,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn bytes(&self) -> &Bytes {
+    /// Its bytes, also if they are not an entry.
+    pub(crate) fn bytes(&self) -> &Bytes {
         self.event.as_ref().unwrap_or_else(|bytes| bytes)
     }
 }
@@ -93,7 +97,7 @@ impl Deliverer {
         for entry in entries {
             let mut batch = Batch::new(now);
             match self.project(entry, &mut batch) {
-                Ok(()) => collected.push(entry.sequence, batch),
+                Ok(()) => collected.push(entry.position, batch),
                 Err(rejection) => rejected.push((entry, rejection)),
             }
         }
@@ -159,13 +163,13 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 impl Collected {
-    fn push(&mut self, sequence: u64, batch: Batch) {
+    fn push(&mut self, position: u64, batch: Batch) {
         for insert in batch.inserts {
             of_name(&mut self.inserts, insert.table, |table| table.name).push(insert);
         }
         self.versioned.extend(batch.versioned);
         for Amounts { totals, entry } in batch.amounts {
-            let entry = FoldEntry { position: sequence, ..entry };
+            let entry = FoldEntry { position, ..entry };
             of_name(&mut self.folds, totals, |totals| totals.name).push(entry);
         }
     }

@@ -8,6 +8,8 @@
 
 mod batch;
 mod deliver;
+mod stats;
 
 pub use batch::{Batch, Projection, Rejection};
 pub(crate) use deliver::{Delivered, Deliverer, Entry};
+pub use stats::ConsumerStats;

@@ -2,36 +2,37 @@
 //!
 //! Budget: one page of the log at a time, [`DRAIN_PAGE_ENTRIES`]; a pass after each message of the log and every
 //! [`DRAIN_POLL_EVERY`] without one. A consumer without the lease asks for it every [`LEASE_POLL_EVERY`]. While a store
-//! is unavailable it tries again with growing pauses. Stop condition: the caller's, or a store that was closed. It can
-//! be dropped at any point: what is not acknowledged is delivered again.
+//! is unavailable it tries again with growing pauses, or moves the entries into its spool. Stop condition: the caller's,
+//! or a store that was closed. It can be dropped at any point: what is not acknowledged is delivered again.
 
-use super::claims;
 use super::error::DrainError;
-use super::lag::{ConsumerStats, Lag, LogLag};
-use super::log::{OutboxLog, TypedLog};
-use super::plan::{self, Claim, Run};
-use crate::contract::{Pending, Source};
-use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
-use crate::error::{Error, Result};
+use super::lag::{Lag, LogLag};
+use super::log::{Done, OutboxLog, TypedLog};
+use super::relay::{self, Relay};
+use crate::contract::Pending;
+use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Projection, Rejection};
+use crate::error::Result;
 use crate::history::History;
 use crate::limits::{
-    DRAIN_PAGE_ENTRIES, DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX,
-    LEASE_POLL_EVERY, LEASE_TTL, SOURCE_BYTES_MAX,
+    DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY, INCARNATION_BYTES_MAX, LEASE_POLL_EVERY, LEASE_TTL,
+    SOURCE_BYTES_MAX, SPOOL_AFTER,
 };
-use crate::logs::LogState;
 use crate::validate;
 use emberkeep_hot::Scope;
 use emberkeep_hot::pubsub::Subscription;
-use emberkeep_hot::store::LogPosition;
 use emberkeep_primitives::lease::{Acquisition, LeaseRecord};
 use emberkeep_primitives::log_feed::LogReader;
 use emberkeep_schema::{Codec, Family, Json, Key, Log, Partition, Persistent, RefuseAbove, Text};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
+
+mod round;
+pub(super) use round::mark_text;
 
 /// Drains one log into history. Many consumers of a log may run; the one with the lease works.
 pub struct Consumer {
@@ -39,6 +40,8 @@ pub struct Consumer {
     /// Partition and key.
     name: String,
     deliverer: Deliverer,
+    relay: Option<Relay>,
+    spool_after: Duration,
     poll_every: Duration,
     lag: Lag,
     /// Other readers of the log. Nothing is trimmed that they have not read.
@@ -56,8 +59,10 @@ struct LeaseState {
     held: Option<(i64, Instant)>,
     /// The consumer before may have acknowledged entries and not trimmed them.
     is_trimmed: bool,
-    /// The position for which a set-back was reported.
-    reported: Option<LogState>,
+    /// What the lease's record says of entries that are done.
+    done: Option<Done>,
+    /// The entry for which a set-back was reported.
+    reported: Option<(u64, String)>,
 }
 
 /// Appends to a log what it is to carry.
@@ -70,14 +75,6 @@ pub struct Drained {
     pub delivered: usize,
     /// Entries that became dead letters.
     pub dead_letters: usize,
-}
-
-/// The entries after the acknowledged position.
-struct Waiting {
-    entries: Vec<Entry>,
-    last: u64,
-    /// The acknowledged entry is not in the log: all of the log waits.
-    is_set_back: bool,
 }
 
 impl Consumer {
@@ -135,6 +132,8 @@ impl Consumer {
             log,
             name,
             deliverer: Deliverer { history, project: Arc::new(project) },
+            relay: None,
+            spool_after: SPOOL_AFTER,
             poll_every: DRAIN_POLL_EVERY,
             lag,
             readers: Vec::new(),
@@ -173,6 +172,26 @@ impl Consumer {
         &self.readers
     }
 
+    /// The same consumer, which moves entries into a local spool while history is away, and delivers them from there: hot
+    /// state holds seconds of events, not the outage. Every consumer needs a folder of its own; logs may share it.
+    ///
+    /// An entry that was moved is on disk in this folder and nowhere else. If its machine does not come back, a consumer
+    /// with the folder, or a copy of it, delivers it on another one. A spool of `bytes_max` is full: then
+    /// entries stay in the log, and a full log refuses its transactions.
+    ///
+    /// For stores that can be away. An embedded store is as near as the folder is.
+    pub fn through_spool(mut self, folder: impl AsRef<Path>, bytes_max: u64) -> Result<Self> {
+        self.relay = Some(Relay::open(folder.as_ref(), &self.name, bytes_max)?);
+        Ok(self)
+    }
+
+    /// The same consumer, which moves entries into its spool when history has been away for this time, or took it for a
+    /// page.
+    pub fn spool_after(mut self, away: Duration) -> Self {
+        self.spool_after = away;
+        self
+    }
+
     /// The log: partition and key, as in [`DeadLetter::log`](crate::DeadLetter).
     pub fn log(&self) -> &str {
         &self.name
@@ -181,16 +200,23 @@ impl Consumer {
     /// Counters, and how far it is behind.
     pub fn stats(&self) -> ConsumerStats {
         let is_holder = self.lease.lock().held.is_some();
-        ConsumerStats { is_holder, ..self.lag.stats() }
+        let (mut stats, usage) = (self.lag.stats(), self.relay.as_ref().map(Relay::usage));
+        if let Some((entries, bytes, age)) = usage {
+            (stats.spooled_entries, stats.spool_bytes) = (entries, bytes);
+            stats.lag_entries += entries;
+            stats.oldest_age = stats.oldest_age.max(age);
+        }
+        ConsumerStats { is_holder, ..stats }
     }
 
-    /// What waits in the log now. It reads both stores and changes neither, so it needs no lease.
+    /// What waits in the log and in the spool now. It reads both stores and changes neither, so it needs no lease.
     pub async fn lag(&self) -> Result<LogLag, DrainError> {
         let state = self.deliverer.history.acknowledged(&self.name).await?;
-        let Waiting { entries, last, is_set_back } = self.waiting(state.as_ref()).await?;
-        let waiting = entries.first().map_or(0, |first| last + 1 - first.sequence);
-        let oldest = entries.first().and_then(|first| self.deliverer.time_of(first));
-        Ok(LogLag { log: self.name.clone(), entries: waiting, oldest, is_set_back })
+        let waiting = self.waiting(state.as_ref(), self.log.done().await?).await?;
+        let spooled = self.relay.as_ref().map_or(0, |relay| relay.usage().0);
+        let oldest = waiting.entries.first().and_then(|first| self.deliverer.time_of(first));
+        let is_set_back = waiting.set_back.is_some();
+        Ok(LogLag { log: self.name.clone(), entries: waiting.count() + spooled, oldest, is_set_back })
     }
 
     pub(super) fn count_restart(&self) {
@@ -208,19 +234,83 @@ impl Consumer {
         self.release().await;
     }
 
-    /// Drains what is in the log now, for its other readers too, and releases the lease. `None` = another consumer has the lease.
+    /// Drains what is in the spool and in the log now, for its other readers too, and releases the lease. `None` = another
+    /// consumer has the lease.
     pub async fn drain_once(&self) -> Result<Option<Drained>, DrainError> {
         for reader in &self.readers {
             if let Err(error) = reader.feed_once().await {
                 tracing::warn!(log = %self.name, %error, "a reader of an outbox failed");
             }
         }
+        let spooled = self.deliver_spool().await?;
         let drained = self.drain().await;
         self.release().await;
-        drained
+        let later = self.deliver_spool().await?;
+        let add = |drained: Drained| Drained {
+            delivered: drained.delivered + spooled.delivered + later.delivered,
+            dead_letters: drained.dead_letters + spooled.dead_letters + later.dead_letters,
+        };
+        Ok(drained?.map(add))
     }
 
     async fn work(&self) {
+        tokio::select! {
+            () = self.work_on_log() => {}
+            () = self.work_on_spool() => {}
+        }
+    }
+
+    async fn work_on_spool(&self) {
+        let Some(relay) = &self.relay else { return std::future::pending().await };
+        let mut pause = DRAIN_PAUSE_MIN;
+        loop {
+            match self.deliver_spool().await {
+                Ok(_) => {
+                    pause = DRAIN_PAUSE_MIN;
+                    let _ = timeout(self.poll_every, relay.stored()).await;
+                }
+                Err(error) if error.is_closed() => return,
+                Err(error) => {
+                    tracing::warn!(log = %self.name, %error, "the spool of an outbox waits");
+                    self.count_error(&error);
+                    sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+                    pause = (2 * pause).min(DRAIN_PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// Delivers what is in the spool.
+    async fn deliver_spool(&self) -> Result<Drained, DrainError> {
+        let (Some(relay), (partition, key)) = (&self.relay, self.log.name()) else {
+            return Ok(Drained::default());
+        };
+        let log = relay::Log { deliverer: &self.deliverer, name: &self.name, partition, key };
+        let mut drained = Drained::default();
+        while let Some(delivered) = relay.deliver(&log).await? {
+            relay.history_answered();
+            drained.delivered += delivered.entries;
+            drained.dead_letters += delivered.dead_letters;
+            self.count_delivered(delivered);
+        }
+        Ok(drained)
+    }
+
+    fn count_delivered(&self, delivered: Delivered) {
+        self.lag.update(|stats| {
+            stats.delivered += delivered.entries as u64;
+            stats.dead_letters += delivered.dead_letters as u64;
+        });
+    }
+
+    fn count_error(&self, error: &DrainError) {
+        self.lag.update(|stats| {
+            stats.errors += 1;
+            stats.last_error = Some(error.to_string());
+        });
+    }
+
+    async fn work_on_log(&self) {
         let (mut messages, mut pause) = (None, DRAIN_PAUSE_MIN);
         loop {
             if messages.is_none() {
@@ -232,7 +322,9 @@ impl Consumer {
             match self.drain().await {
                 Ok(drained) => {
                     pause = DRAIN_PAUSE_MIN;
-                    self.lag.update(|stats| stats.last_error = None);
+                    if self.relay.as_ref().is_none_or(|relay| !relay.is_used()) {
+                        self.lag.update(|stats| stats.last_error = None);
+                    }
                     match drained {
                         Some(_) if self.filler.is_some() => sleep(self.poll_every).await,
                         Some(_) => wait(&mut messages, self.poll_every).await,
@@ -257,10 +349,7 @@ impl Consumer {
         } else {
             tracing::error!(log = %self.name, %error, "the outbox cannot be drained");
         }
-        self.lag.update(|stats| {
-            stats.errors += 1;
-            stats.last_error = Some(error.to_string());
-        });
+        self.count_error(error);
         let read = async {
             let log = self.log.page(0, 1).await.ok()?;
             let first = log.entries.first().map_or(log.last + 1, |first| first.sequence);
@@ -285,7 +374,7 @@ impl Consumer {
             fill().await?;
         }
         while let Some(epoch) = self.hold_lease().await? {
-            match self.round(epoch).await? {
+            match self.pass(epoch).await? {
                 Some(Delivered { entries, dead_letters }) => {
                     drained.delivered += entries;
                     drained.dead_letters += dead_letters;
@@ -305,11 +394,12 @@ impl Consumer {
             return Ok(Some(epoch));
         }
         let before = Instant::now();
-        let acquired = self.log.acquire(&self.holder).await?;
+        let (acquired, done) = self.log.acquire(&self.holder).await?;
         let mut lease = self.lease.lock();
         match acquired {
             Acquisition::Granted { epoch, .. } => {
                 lease.is_trimmed &= held.is_some();
+                lease.done = done;
                 lease.held = Some((epoch, before));
                 Ok(Some(epoch))
             }
@@ -330,150 +420,6 @@ impl Consumer {
             tracing::debug!(log = %self.name, %error, "the lease of an outbox ends by time");
         }
     }
-
-    /// Delivers the next run of entries. `None` = nothing waits.
-    async fn round(&self, epoch: i64) -> Result<Option<Delivered>, DrainError> {
-        let history = &self.deliverer.history;
-        let state = history.acknowledged(&self.name).await?;
-        let waiting = self.waiting(state.as_ref()).await?;
-        let Waiting { entries, is_set_back, .. } = &waiting;
-        self.lag.observe(waiting.last, entries.first().map_or(0, |first| waiting.last + 1 - first.sequence));
-        if *is_set_back {
-            self.report_set_back(state.as_ref(), waiting.last);
-        }
-        let present = match &state {
-            Some(state) if !is_set_back => state.incarnation.as_str(),
-            _ => "",
-        };
-        let Some(first) = entries.first() else {
-            if let Some(state) = state.filter(|_| !is_set_back) {
-                self.trim_once(&state, epoch).await?;
-            }
-            return Ok(None);
-        };
-        let run = self.claimed_run(present, entries).await?;
-        let part = &entries[..run.len];
-        let last = part.last().unwrap_or(first);
-        let (partition, key) = self.log.name();
-        let source = Source::of_log(partition, key, &run.incarnation);
-        let delivered = self.deliverer.deliver(&self.name, &run.incarnation, &source, part).await;
-        let (delivered, next) = match delivered {
-            Ok(delivered) => (delivered, position(run.next, last)),
-            // An incarnation that ended long ago: what it had claimed was stored before it was closed.
-            Err(Error::SourceClosed { .. }) if run.next.is_empty() => {
-                (Delivered::default(), position(run.next, last))
-            }
-            Err(Error::SourceClosed { name, .. }) => {
-                self.alarm();
-                tracing::error!(log = %self.name, source = name, "the source of an outbox was closed; it takes a new one");
-                let state = state.clone().unwrap_or(LogState {
-                    incarnation: String::new(),
-                    sequence: 0,
-                    mark: String::new(),
-                });
-                (Delivered::default(), LogState { incarnation: plan::closed(&run.incarnation), ..state })
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let position =
-            LogPosition { sequence: next.sequence, mark: u32::from_str_radix(&next.mark, 16).ok() };
-        if !history.advance(&self.name, state, next).await? {
-            // Another consumer, paused or in another process, was here first. All of it was idempotent.
-            return Ok(Some(Delivered::default()));
-        }
-        self.lag.observe(waiting.last, waiting.last - position.sequence.min(waiting.last));
-        self.lag.update(|stats| {
-            stats.delivered += delivered.entries as u64;
-            stats.dead_letters += delivered.dead_letters as u64;
-        });
-        // What is not an entry cannot be compared; the next trim removes it.
-        if last.event.is_ok() {
-            // The log is the only other copy of these events, and its trim may reach the disk first.
-            history.sync().await?;
-            self.trim(position, epoch).await?;
-        }
-        Ok(Some(delivered))
-    }
-
-    /// Reads the log from the acknowledged entry on, which must be there: a trim leaves it.
-    async fn waiting(&self, state: Option<&LogState>) -> Result<Waiting, DrainError> {
-        if let Some(state) = state.filter(|state| state.sequence > 0) {
-            let page = self.log.page(state.sequence - 1, DRAIN_PAGE_ENTRIES + 1).await?;
-            let mut entries = page.entries.into_iter();
-            let stands = |entry: Entry| entry.sequence == state.sequence && mark_text(&entry) == state.mark;
-            if entries.next().is_some_and(stands) {
-                return Ok(Waiting { entries: entries.collect(), last: page.last, is_set_back: false });
-            }
-        }
-        let page = self.log.page(0, DRAIN_PAGE_ENTRIES).await?;
-        let is_set_back = state.is_some_and(|state| state.sequence > 0);
-        Ok(Waiting { entries: page.entries, last: page.last, is_set_back })
-    }
-
-    /// The next run, with its entries claimed.
-    async fn claimed_run(&self, present: &str, entries: &[Entry]) -> Result<Run> {
-        let history = &self.deliverer.history;
-        let (first, last) = (entries[0].sequence, entries[entries.len() - 1].sequence);
-        let mut found = claims::overlapping(history, &self.name, first, last).await?;
-        // Each claim that another consumer wins rules out one plan, and there are three.
-        for _ in 0..4 {
-            let run = plan::first_run(present, entries, &found);
-            if !run.is_new {
-                return Ok(run);
-            }
-            let marks = entries[..run.len].iter().map(|entry| entry.mark).collect();
-            let claim = Claim { incarnation: run.incarnation.clone(), first, marks };
-            match claims::claim(history, &self.name, &claim).await? {
-                None => return Ok(run),
-                Some(other) => found.push(other),
-            }
-        }
-        Err(Error::Internal { reason: format!("the claims of {} contradict each other", self.name) })
-    }
-
-    fn alarm(&self) {
-        self.lag.update(|stats| stats.alarms += 1);
-    }
-
-    /// Once for each position that is not in the log.
-    fn report_set_back(&self, state: Option<&LogState>, last: u64) {
-        let mut lease = self.lease.lock();
-        if lease.reported.as_ref() != state {
-            lease.reported = state.cloned();
-            drop(lease);
-            self.alarm();
-            let drained = state.map_or(0, |state| state.sequence);
-            tracing::error!(
-                log = %self.name, drained, last,
-                "the outbox was set back: the last entry that is in history is not in the log; a failover, a restore or a removal lost entries"
-            );
-        }
-    }
-
-    async fn trim_once(&self, state: &LogState, epoch: i64) -> Result<(), DrainError> {
-        let mark = u32::from_str_radix(&state.mark, 16).ok();
-        let is_trimmed = self.lease.lock().is_trimmed;
-        if !is_trimmed {
-            self.trim(LogPosition { sequence: state.sequence, mark }, epoch).await?;
-        }
-        Ok(())
-    }
-
-    /// Trims what history and all other readers have read.
-    async fn trim(&self, through: LogPosition, epoch: i64) -> Result<(), DrainError> {
-        let mut positions = vec![through];
-        for reader in &self.readers {
-            positions.push(reader.position().await?);
-        }
-        let is_complete = positions.iter().all(|position| position.sequence >= through.sequence);
-        let is_held = self.log.trim(positions, epoch).await?;
-        let mut lease = self.lease.lock();
-        lease.is_trimmed = is_held && is_complete;
-        if !is_held {
-            lease.held = None;
-        }
-        Ok(())
-    }
 }
 
 /// Waits for a message of the log, at most for an interval.
@@ -483,12 +429,4 @@ async fn wait(messages: &mut Option<Subscription>, at_most: Duration) {
         // The store was closed, or the subscription ended: the next pass tells.
         *messages = None;
     }
-}
-
-fn mark_text(entry: &Entry) -> String {
-    format!("{:08x}", entry.mark)
-}
-
-fn position(incarnation: String, last: &Entry) -> LogState {
-    LogState { incarnation, sequence: last.sequence, mark: mark_text(last) }
 }

@@ -5,7 +5,7 @@
 
 use super::consumer::{Consumer, Drained};
 use super::error::DrainError;
-use super::lag::ConsumerStats;
+use crate::delivery::ConsumerStats;
 use crate::error::Error;
 use crate::limits::CONSUMER_RESTART_PAUSE;
 use futures_util::FutureExt as _;

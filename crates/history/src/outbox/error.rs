@@ -12,6 +12,16 @@ pub enum DrainError {
     /// History could not be read or written.
     #[error("history does not take the entries of the outbox: {0}")]
     History(#[from] Error),
+    /// A spool of another process has the entries before these.
+    #[error(
+        "entry {sequence} of {log} waits for the entries before it, which are in the spool of another process: start that process, or drain its folder in another one"
+    )]
+    InOtherSpool {
+        /// The log.
+        log: String,
+        /// The first entry that waits.
+        sequence: u64,
+    },
 }
 
 impl DrainError {
@@ -23,6 +33,7 @@ impl DrainError {
                 matches!(error, Hot::Unavailable { .. } | Hot::Conflict { .. } | Hot::OutcomeUnknown { .. })
             }
             DrainError::History(error) => error.is_transient(),
+            DrainError::InOtherSpool { .. } => true,
         }
     }
 

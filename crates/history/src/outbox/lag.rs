@@ -1,42 +1,18 @@
 //! What a consumer reports: how far it is behind, and what it did.
 
+use crate::delivery::ConsumerStats;
 use crate::limits::LAG_SAMPLES_MAX;
 use emberkeep_schema::Timestamp;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Counters of a consumer since it was made, and how far it is behind.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ConsumerStats {
-    /// The log: partition and key.
-    pub log: String,
-    /// Whether this consumer has the lease of the log. The others do not know how far it is behind.
-    pub is_holder: bool,
-    /// Entries that are in the log and not acknowledged in history.
-    pub lag_entries: u64,
-    /// How long the oldest of them has waited since this consumer first saw it; zero if there is none.
-    pub oldest_age: Duration,
-    /// Entries that were delivered, dead letters included.
-    pub delivered: u64,
-    /// Entries that became dead letters.
-    pub dead_letters: u64,
-    /// How often the log was found set back, or its source closed.
-    pub alarms: u64,
-    /// How often it panicked and was started again, by [`Consumers`](super::Consumers).
-    pub restarts: u64,
-    /// Rounds that failed and were, or will be, repeated.
-    pub errors: u64,
-    /// The last of those errors; `None` once a round succeeded.
-    pub last_error: Option<String>,
-}
-
 /// What waits in a log, by [`Consumer::lag`](super::Consumer::lag).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLag {
     /// The log: partition and key.
     pub log: String,
-    /// Entries that are in the log and not acknowledged in history.
+    /// Entries that are in the log, or in the spool of the consumer, and not acknowledged in history.
     pub entries: u64,
     /// When the oldest of them happened, by its projection; `None` if nothing waits or its projection names no time.
     pub oldest: Option<Timestamp>,

@@ -21,17 +21,45 @@ pub(super) struct LogEntries {
     pub(super) last: u64,
 }
 
+/// Entries up to this one are in history or in a spool. It stands in the lease's record and changes with the trim. Until all
+/// readers of the log have read as far, entries before it are in the log too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) sequence: u64,
+    pub(super) mark: u32,
+    /// Some entries of this log were moved into spools.
+    pub(super) is_spooled: bool,
+}
+
+impl Done {
+    fn to_note(self) -> String {
+        let spooled = if self.is_spooled { SPOOLED } else { "" };
+        format!("{}-{:08x}{spooled}", self.sequence, self.mark)
+    }
+
+    /// A note that is none of ours is as good as none.
+    fn of_note(note: &str) -> Option<Done> {
+        let (text, is_spooled) = note.strip_suffix(SPOOLED).map_or((note, false), |text| (text, true));
+        let (sequence, mark) = text.split_once('-')?;
+        Some(Done { sequence: sequence.parse().ok()?, mark: u32::from_str_radix(mark, 16).ok()?, is_spooled })
+    }
+}
+
+const SPOOLED: &str = " spooled";
+
 /// The log, its lease and its messages.
 pub(super) trait OutboxLog: Send + Sync {
     /// The partition and the key, as they stand in the names of sources.
     fn name(&self) -> (&str, &str);
     /// Entries after a sequence.
     fn page(&self, after: u64, limit: usize) -> Pending<'_, Result<LogEntries>>;
-    /// Removes the entries before the lowest position, if the entries of all positions are there and the lease is held.
-    /// `false` = it is not held.
-    fn trim(&self, positions: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>>;
-    /// Acquires the lease, or renews it.
-    fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<Acquisition>>;
+    /// Notes an entry that is done for the next holder, and removes the entries before the lowest of it and the positions of
+    /// readers, if all of these are there. `false` = the lease is not held. The note may be ahead of what was removed.
+    fn trim(&self, done: Done, readers: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>>;
+    /// Acquires the lease, or renews it. With what the last holder noted.
+    fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<(Acquisition, Option<Done>)>>;
+    /// What the last holder noted.
+    fn done(&self) -> Pending<'_, Result<Option<Done>>>;
     /// Ends the lease.
     fn release(&self, epoch: i64) -> Pending<'_, Result<()>>;
     /// The messages of the log.
@@ -88,11 +116,13 @@ where
         })
     }
 
-    fn trim(&self, positions: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>> {
+    fn trim(&self, done: Done, readers: Vec<LogPosition>, epoch: i64) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
             let (log, lease) = (self.log.clone(), self.lease.clone());
+            let mut positions = readers;
+            positions.push(LogPosition { sequence: done.sequence, mark: Some(done.mark) });
             let trimmed = self.scope.transact_with(positions, move |tx, positions| {
-                lease.check(tx, epoch)?;
+                lease.leave_note(tx, epoch, &done.to_note())?;
                 let lowest = positions.iter().min_by_key(|position| position.sequence).copied();
                 let Some(lowest) = lowest.filter(|lowest| lowest.sequence > 0) else { return Ok(()) };
                 // A reader that has not noticed yet that the log was set back stands at an entry that is not in it.
@@ -112,9 +142,19 @@ where
         })
     }
 
-    fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<Acquisition>> {
+    fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<(Acquisition, Option<Done>)>> {
         let (lease, holder) = (self.lease.clone(), holder.to_owned());
-        Box::pin(async move { self.scope.transact(move |tx| lease.acquire(tx, &holder)).await })
+        let acquired = self.scope.transact(move |tx| Ok((lease.acquire(tx, &holder)?, lease.note(tx)?)));
+        Box::pin(async move {
+            let (acquisition, note) = acquired.await?;
+            Ok((acquisition, note.as_deref().and_then(Done::of_note)))
+        })
+    }
+
+    fn done(&self) -> Pending<'_, Result<Option<Done>>> {
+        let lease = self.lease.clone();
+        let read = self.scope.transact(move |tx| lease.note(tx));
+        Box::pin(async move { Ok(read.await?.as_deref().and_then(Done::of_note)) })
     }
 
     fn release(&self, epoch: i64) -> Pending<'_, Result<()>> {
@@ -131,7 +171,7 @@ where
 fn entry_of(LogEntry { sequence, mark, event }: LogEntry<Bytes>) -> Result<Entry> {
     let bytes = event?;
     Ok(match mark {
-        Some(mark) => Entry { sequence, mark, event: Ok(bytes) },
-        None => Entry { sequence, mark: mark_of_bytes(&bytes), event: Err(bytes) },
+        Some(mark) => Entry { sequence, position: sequence, mark, event: Ok(bytes) },
+        None => Entry { sequence, position: sequence, mark: mark_of_bytes(&bytes), event: Err(bytes) },
     })
 }

@@ -11,11 +11,15 @@ mod consumers;
 mod error;
 mod lag;
 mod log;
+#[cfg(test)]
+mod model;
 mod plan;
+mod relay;
 #[cfg(test)]
 mod tests;
 
+pub use crate::delivery::ConsumerStats;
 pub use consumer::{Consumer, Drained};
 pub use consumers::Consumers;
 pub use error::DrainError;
-pub use lag::{ConsumerStats, LogLag};
+pub use lag::LogLag;

@@ -6,12 +6,11 @@
 use super::queue::Page;
 use super::recorder::{Handle, Spool};
 use crate::contract::Source;
-use crate::delivery::{Batch, Delivered, Deliverer, Entry, Projection, Rejection};
+use crate::delivery::{Batch, ConsumerStats, Delivered, Deliverer, Entry, Projection, Rejection};
 use crate::error::{Error, Result};
 use crate::history::History;
 use crate::limits::{DRAIN_PAUSE_MAX, DRAIN_PAUSE_MIN, DRAIN_POLL_EVERY};
 use crate::logs::LogState;
-use crate::outbox::ConsumerStats;
 use emberkeep_primitives::log_feed::EntryReader;
 use emberkeep_schema::Codec;
 use parking_lot::Mutex;
@@ -166,6 +165,7 @@ impl SpoolConsumer {
     async fn deliver(&self, log: &str, page: &Page) -> Result<Delivered> {
         let entry = |(position, event): &(u64, bytes::Bytes)| Entry {
             sequence: *position,
+            position: *position,
             mark: 0,
             event: Ok(event.clone()),
         };

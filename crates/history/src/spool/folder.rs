@@ -35,7 +35,7 @@ pub(super) const HEADER_RECORDS: u64 = 1;
 /// A file of so many bytes has no event: its first line and its header take 94, an event 20 at least.
 const EMPTY_SEGMENT_BYTES_MAX: u64 = 100;
 
-pub(super) fn folder_error(path: &Path, error: impl std::fmt::Display) -> Error {
+pub(crate) fn folder_error(path: &Path, error: impl std::fmt::Display) -> Error {
     Error::Folder { path: path.display().to_string(), problem: error.to_string() }
 }
 

@@ -25,5 +25,7 @@ mod queue;
 mod recorder;
 
 pub use consumer::SpoolConsumer;
+pub(crate) use queue::Page;
 pub use queue::SpoolStats;
+pub(crate) use recorder::Handle;
 pub use recorder::{Recorded, Spool, SpoolMode, SpoolOptions};

@@ -2,7 +2,7 @@
 
 use super::folder::{self, SegmentFile};
 use crate::error::{Error, Result};
-use crate::limits::{DRAIN_PAGE_ENTRIES, SPOOL_EVENT_BYTES_MAX, SPOOL_PAGE_BYTES};
+use crate::limits::{DRAIN_PAGE_ENTRIES, SPOOL_PAGE_BYTES, SPOOL_RECORD_BYTES_MAX};
 use bytes::Bytes;
 use emberkeep_hot::journal::files::LogFile;
 use emberkeep_hot::journal::segment::Segment;
@@ -26,9 +26,9 @@ pub struct SpoolStats {
 }
 
 /// The next events to deliver.
-pub(super) struct Page {
-    pub(super) source: String,
-    pub(super) events: Vec<(u64, Bytes)>,
+pub(crate) struct Page {
+    pub(crate) source: String,
+    pub(crate) events: Vec<(u64, Bytes)>,
     /// Where the segment goes on after them.
     place: (u64, u64),
 }
@@ -101,8 +101,8 @@ impl Queue {
         if let Some(stopped) = &self.stopped {
             return Err(stopped.clone());
         }
-        if let Some(event) = events.iter().find(|event| event.len() > SPOOL_EVENT_BYTES_MAX) {
-            crate::validate::limit("an event".into(), event.len(), "bytes", SPOOL_EVENT_BYTES_MAX)?;
+        if let Some(event) = events.iter().find(|event| event.len() > SPOOL_RECORD_BYTES_MAX) {
+            crate::validate::limit("an event".into(), event.len(), "bytes", SPOOL_RECORD_BYTES_MAX)?;
         }
         let bytes: u64 = events.iter().map(|event| (event.len() + RECORD_OVERHEAD_BYTES) as u64).sum();
         let used_bytes = self.used_bytes();

@@ -3,7 +3,8 @@
 use super::folder;
 use super::queue::{Page, Queue, SpoolStats};
 use crate::error::{Error, Result};
-use crate::limits::{SPOOL_BYTES_DEFAULT, SPOOL_SEGMENT_BYTES, SYNC_EVERY};
+use crate::limits::{SPOOL_BYTES_DEFAULT, SPOOL_EVENT_BYTES_MAX, SPOOL_SEGMENT_BYTES, SYNC_EVERY};
+use crate::validate;
 use emberkeep_hot::journal::files::{Disk, Files as _};
 use emberkeep_hot::journal::segment::{FolderLock, lock_folder};
 use emberkeep_schema::Codec;
@@ -67,7 +68,7 @@ impl<C> Clone for Spool<C> {
 }
 
 /// An open spool. The last handle closes it.
-pub(super) struct Handle(Arc<Shared>);
+pub(crate) struct Handle(Arc<Shared>);
 
 impl std::ops::Deref for Handle {
     type Target = Shared;
@@ -77,36 +78,11 @@ impl std::ops::Deref for Handle {
     }
 }
 
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if let Err(error) = self.0.close() {
-            tracing::error!(%error, "a spool was dropped and could not be synced");
-        }
-    }
-}
-
-/// What recorders, the consumer and the thread share.
-pub(super) struct Shared {
-    mode: SpoolMode,
-    queue: Mutex<Queue>,
-    /// The thread waits here.
-    work: Condvar,
-    /// The last position that is on disk.
-    synced: watch::Sender<u64>,
-    /// Wakes the consumer.
-    pub(super) recorded: Notify,
-    /// Held while a page is delivered and acknowledged.
-    pub(super) delivering: tokio::sync::Mutex<()>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-    lock: Mutex<Option<FolderLock>>,
-}
-
-impl<C: Codec> Spool<C> {
-    /// Opens the spool of a folder, which is created if it is missing. Events that a former process recorded wait for
-    /// delivery. With `Memory` the folder is not used.
-    pub fn open(folder: impl AsRef<Path>, options: SpoolOptions) -> Result<Spool<C>> {
+impl Handle {
+    /// See [`Spool::open`].
+    pub(crate) fn open(folder: &Path, options: SpoolOptions) -> Result<Handle> {
         let SpoolOptions { mode, bytes_max, segment_bytes } = options;
-        let (folder, source) = (folder.as_ref(), uuid::Uuid::new_v4().to_string());
+        let source = uuid::Uuid::new_v4().to_string();
         let limits = (bytes_max, segment_bytes);
         let (queue, lock) = if mode == SpoolMode::Memory {
             (Queue::new(None, source, limits, vec![]), None)
@@ -132,7 +108,39 @@ impl<C: Codec> Spool<C> {
             let thread = std::thread::Builder::new().name("spool".to_owned()).spawn(move || syncing.sync());
             *shared.thread.lock() = Some(thread.map_err(|error| folder::folder_error(folder, error))?);
         }
-        Ok(Spool { handle: Arc::new(Handle(shared)), codec: PhantomData })
+        Ok(Handle(shared))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.close() {
+            tracing::error!(%error, "a spool was dropped and could not be synced");
+        }
+    }
+}
+
+/// What recorders, the consumer and the thread share.
+pub(crate) struct Shared {
+    mode: SpoolMode,
+    queue: Mutex<Queue>,
+    /// The thread waits here.
+    work: Condvar,
+    /// The last position that is on disk.
+    synced: watch::Sender<u64>,
+    /// Wakes the consumer.
+    pub(crate) recorded: Notify,
+    /// Held while a page is delivered and acknowledged.
+    pub(crate) delivering: tokio::sync::Mutex<()>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    lock: Mutex<Option<FolderLock>>,
+}
+
+impl<C: Codec> Spool<C> {
+    /// Opens the spool of a folder, which is created if it is missing. Events that a former process recorded wait for
+    /// delivery. With `Memory` the folder is not used.
+    pub fn open(folder: impl AsRef<Path>, options: SpoolOptions) -> Result<Spool<C>> {
+        Ok(Spool { handle: Arc::new(Handle::open(folder.as_ref(), options)?), codec: PhantomData })
     }
 
     /// Records an event. Returns when it is as safe as the mode promises.
@@ -156,6 +164,7 @@ impl<C: Codec> Spool<C> {
             let mut bytes = Vec::new();
             C::encode(event, &mut bytes)
                 .map_err(|error| Error::invalid("an event of the spool", error.to_string()))?;
+            validate::limit("an event".into(), bytes.len(), "bytes", SPOOL_EVENT_BYTES_MAX)?;
             encoded.push(bytes);
         }
         let position = self.handle.append(&encoded)?;
@@ -183,6 +192,15 @@ impl<C: Codec> Spool<C> {
 }
 
 impl Shared {
+    /// Records encoded events. Returns the last position when they are as safe as the mode promises.
+    pub(crate) async fn record(&self, events: &[Vec<u8>]) -> Result<u64> {
+        let position = self.append(events)?;
+        if self.mode == SpoolMode::Always {
+            self.wait_synced(position).await?;
+        }
+        Ok(position)
+    }
+
     fn append(&self, events: &[Vec<u8>]) -> Result<u64> {
         let position = self.queue.lock().append(events)?;
         self.work.notify_one();
@@ -241,17 +259,17 @@ impl Shared {
     }
 
     /// The next events to deliver; `None` = all are delivered.
-    pub(super) fn page(&self) -> Result<Option<Page>> {
+    pub(crate) fn page(&self) -> Result<Option<Page>> {
         let next = self.queue.lock().next()?;
         next.read()
     }
 
     /// A page is in history.
-    pub(super) fn acknowledge(&self, page: &Page) -> Result<()> {
+    pub(crate) fn acknowledge(&self, page: &Page) -> Result<()> {
         self.queue.lock().acknowledge(page)
     }
 
-    pub(super) fn stats(&self) -> SpoolStats {
+    pub(crate) fn stats(&self) -> SpoolStats {
         self.queue.lock().stats()
     }
 

@@ -136,7 +136,13 @@ pub async fn bad_times_holders_and_epochs_are_refused(store: Store) {
         let refused = scope.transact(move |tx| lease().acquire(tx, &holder)).await;
         assert!(matches!(refused, Err(Error::Invalid { what: "holder", .. })), "{refused:?}");
     }
-    let last = LeaseRecord { holder: "x".into(), epoch: i64::MAX, until_ms: 0, extra: Default::default() };
+    let last = LeaseRecord {
+        holder: "x".into(),
+        epoch: i64::MAX,
+        until_ms: 0,
+        note: None,
+        extra: Default::default(),
+    };
     scope.put(&LEASE.key(), last).await.unwrap();
     let refused = scope.transact(|tx| lease().acquire(tx, "one")).await;
     assert!(matches!(refused, Err(Error::Invalid { what: "epoch", .. })), "{refused:?}");
