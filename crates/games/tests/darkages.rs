@@ -6,6 +6,7 @@ use darkages_cases::{City, HERE};
 use emberkeep_games::darkages::{DarkAges, LoginRequest, SESSION, ZoneId, limits};
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_hot::engine::Stats;
 use emberkeep_testkit::{on_every_engine, unlisted_cases};
 use std::sync::Arc;
 
@@ -32,6 +33,15 @@ on_every_engine!(mod darkages = darkages_cases {
     events_beyond_the_limit_are_refused,
     rate_limits_without_a_window_are_refused,
     of_64_events_at_once_the_limit_is_admitted,
+    a_connection_belongs_to_who_opened_it_last,
+    ids_of_connections_are_those_of_all_shards,
+    being_hit_is_no_activity,
+    a_position_that_comes_after_the_logout_is_not_found,
+    positions_are_in_the_shard_of_their_player,
+    expired_sessions_are_found_behind_living_ones,
+    a_session_that_another_program_replaced_has_ended,
+    a_player_who_moved_and_then_acted_has_its_place,
+    a_move_takes_the_position_along_and_activity_keeps_the_zone,
     members_are_counted_without_reading_their_sessions,
     players_of_other_programs_are_counted,
     a_member_whose_known_end_has_come_is_looked_at_again,
@@ -137,4 +147,44 @@ async fn two_sessions_of_darkages_in_one_millisecond_begin_apart() {
         game.logout(emberkeep_games::darkages::EntityId(7)).await.unwrap();
     }
     assert_eq!(starts, [0, 1, 2]);
+    for entity in [100, 101] {
+        let entity = Some(emberkeep_games::darkages::EntityId(entity));
+        let request = LoginRequest { entity, ..LoginRequest::new(7, "client", ZoneId(3), HERE()) };
+        starts.push(game.login(request).await.unwrap().login_time - 1_700_000_000_000);
+    }
+    assert_eq!(starts, [0, 1, 2, 3, 4], "also as another entity");
+}
+
+/// Calls to the server between two counts.
+fn calls(before: Stats, after: Stats) -> u64 {
+    after.commit_calls + after.read_calls - before.commit_calls - before.read_calls
+}
+
+/// What another process wrote is not in the cache of this one: a hit reads all of it at once, and commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hit_and_a_sweep_of_darkages_take_few_round_trips() {
+    let Some(server) = emberkeep_testkit::shared_redis() else { return };
+    let url = server.fresh_db();
+    let connect = || async { Store::new(emberkeep_hot_redis::RedisEngine::connect(&url).await.unwrap()) };
+    let (writer, reader) = (City::of(&connect().await), connect().await);
+    for number in 0..24 {
+        writer.login(number).await;
+    }
+    let game = DarkAges::new(reader.clone(), "zone-2").unwrap();
+    let hit = |number| darkages_cases::hit(writer.player(number), writer.player(number + 1), 1);
+    game.damage(hit(22)).await.unwrap();
+    let before = reader.stats().unwrap();
+    for number in (0..20).step_by(2) {
+        game.damage(hit(number)).await.unwrap();
+    }
+    assert_eq!(calls(before, reader.stats().unwrap()), 20, "each hit reads once and commits once");
+    let reader = connect().await;
+    let game = DarkAges::new(reader.clone(), "zone-2").unwrap();
+    for number in 0..20 {
+        writer.make_due(writer.player(number)).await;
+    }
+    let before = reader.stats().unwrap();
+    assert_eq!(game.close_expired(20).await.unwrap().alive, 20);
+    let taken = calls(before, reader.stats().unwrap());
+    assert!(taken <= 4, "the queue, all deadlines, the commit: {taken}");
 }

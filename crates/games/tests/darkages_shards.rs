@@ -63,6 +63,12 @@ on_partitions!(
     a_player_in_no_zone_returns_to_its_shard,
     an_accepted_arrival_closes_what_was_left_there,
     thousands_of_arrivals_are_listed_in_part,
+    positions_are_in_the_shard_of_their_player,
+    ids_of_connections_are_those_of_all_shards,
+    a_connection_belongs_to_who_opened_it_last,
+    being_hit_is_no_activity,
+    a_session_that_another_program_replaced_has_ended,
+    a_player_who_moved_and_then_acted_has_its_place,
 );
 
 fn life() -> u64 {

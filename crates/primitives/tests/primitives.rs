@@ -68,6 +68,7 @@ on_every_engine!(mod presence = cases::presence {
     a_connection_is_listed_while_its_record_exists,
     a_closed_connection_cannot_be_renewed,
     all_connections_of_an_owner_are_closed_at_once,
+    a_record_that_another_owner_took_is_left_alone,
 });
 
 on_every_engine!(mod groups = cases::expiring_group {

@@ -10,7 +10,7 @@ pub const ZONE_LIFE: Duration = Duration::from_secs(1_800);
 pub const POSITION_LIFE: Duration = Duration::from_secs(120);
 /// Life of a player's zone since it was set.
 pub const PLAYER_ZONE_LIFE: Duration = Duration::from_secs(7_200);
-/// How long the start of a player's last session is known: no two sessions begin in the same millisecond.
+/// How long the start of a player's last session is known: no two sessions of a player begin in the same millisecond.
 pub const LAST_LOGIN_LIFE: Duration = Duration::from_secs(60);
 /// Life of the events of a rate limit, unless its window is longer.
 pub const RATE_LIFE: Duration = Duration::from_secs(60);
@@ -18,8 +18,9 @@ pub const RATE_LIFE: Duration = Duration::from_secs(60);
 pub const COMBAT_LOG_MAX: usize = 1_000_000;
 /// Play sessions that wait for history. Their log is their own: a full one of hits does not keep players from leaving.
 pub const PLAYS_LOG_MAX: usize = 200_000;
-/// Audit entries that wait for history.
-pub const AUDIT_LOG_MAX: usize = 200_000;
+/// Audit entries that wait for history: the login and the end of each play session that waits, and as many others. So this
+/// log is not what keeps players from leaving, unless servers write more entries than players come and go.
+pub const AUDIT_LOG_MAX: usize = 4 * PLAYS_LOG_MAX;
 /// Longest name of a client, a player, a version and a server.
 pub const TEXT_BYTES_MAX: usize = 128;
 /// Longest status of a session.
@@ -66,8 +67,14 @@ pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 pub const SUBSCRIBED_ZONES_MAX: usize = 256;
 /// Sessions that one transaction of the sweep closes.
 pub const CLOSED_PER_TRANSACTION: usize = 32;
+/// Expired sessions that one call lists.
+pub const EXPIRED_MAX: usize = 1_000;
+/// Sessions that were due of which one read finds out whether they have ended.
+pub const EXPIRED_PER_READ: usize = 250;
 /// Positions that one transaction writes.
 pub const POSITIONS_PER_TRANSACTION: usize = 250;
+/// Entries of the directory that one call reads at once.
+pub const DIRECTORY_READS_AT_ONCE: usize = 64;
 /// Positions of one call.
 pub const POSITIONS_MAX: usize = 50_000;
 /// Life of the leaderboard of a day, since its first score.
@@ -85,6 +92,7 @@ pub const BOARD_UPDATES_PER_PASS: usize = 200;
 /// How often changed scores are sent to history.
 pub const BOARD_STORED_EVERY: Duration = Duration::from_secs(1);
 
+const _: () = assert!(AUDIT_LOG_MAX >= 3 * PLAYS_LOG_MAX);
 const _: () = assert!(DIRECTORY_LIFE.as_secs() > 2 * SESSION_LIFE.as_secs());
 const _: () = assert!(MEMBERS_PER_READ <= emberkeep_hot::limits::REPLY_ELEMENTS_MAX);
 const _: () = assert!(CONNECTIONS_PER_ENTITY_MAX < emberkeep_hot::limits::REPLY_ELEMENTS_MAX);

@@ -127,9 +127,9 @@ family! {
 }
 
 family! {
-    /// The start of the last session: the next one begins later.
-    pub LAST_LOGIN = "ember:login:{entity_id}" {
-        kind: Text<Number<i64>>, partition: shared Shard, parts: (entity_id: EntityId),
+    /// The start of a player's last session, whatever its entity: the next one begins later.
+    pub LAST_LOGIN = "ember:login:{player_id}" {
+        kind: Text<Number<i64>>, partition: shared Shard, parts: (player_id: EntityId),
         ttl: refresh(LAST_LOGIN_LIFE), owner: "zone-server",
     }
 }

@@ -2,8 +2,11 @@
 
 use super::City;
 use emberkeep_games::darkages::history::HitType;
-use emberkeep_games::darkages::{DamageRequest, EntityId, Error, Fighter, PLAY, SESSION, SessionChange};
-use emberkeep_hot::Store;
+use emberkeep_games::darkages::{
+    DamageRequest, EntityId, Error, Fighter, PLAY, SESSION, SESSIONS_DUE, Session, SessionChange, Shard,
+};
+use emberkeep_hot::command::Write;
+use emberkeep_hot::{self as hot, Store, Tx};
 use tokio::task::JoinSet;
 
 pub fn hit(attacker: EntityId, target: EntityId, amount: i32) -> DamageRequest {
@@ -142,4 +145,47 @@ pub async fn a_living_session_is_not_closed(store: Store) {
         0,
         "it is looked at again when it can be gone"
     );
+}
+
+pub async fn being_hit_is_no_activity(store: Store) {
+    let city = City::of(&store);
+    let ((attacker, _), (target, before)) = (city.login(1).await, city.login(2).await);
+    let key = SESSION.key(target);
+    let soon = store.now().await.unwrap() + 60_000;
+    city.external(&key, Write::ExpireAt(soon)).await;
+    for request in
+        [hit(attacker, target, 1), DamageRequest { attacker: Fighter::Npc(3), ..hit(attacker, target, 1) }]
+    {
+        city.game.damage(request).await.unwrap();
+        assert_eq!(city.scope.deadline_of(&key).await.unwrap(), Some(soon), "a player who left goes");
+        let session = city.game.session(target).await.unwrap().unwrap();
+        assert_eq!(session.last_activity, before.last_activity);
+    }
+    let play = city.scope.get(&PLAY.key(target)).await.unwrap().unwrap();
+    assert_eq!((play.last_activity, play.damage_taken), (before.last_activity, 2));
+    city.external(&SESSION.key(attacker), Write::ExpireAt(soon)).await;
+    city.game.damage(hit(attacker, target, 1)).await.unwrap();
+    let deadline = city.scope.deadline_of(&SESSION.key(attacker)).await.unwrap();
+    assert!(deadline > Some(soon + 3_000_000), "to hit is activity: {deadline:?}");
+    city.external(&key, Write::Persist).await;
+    city.game.damage(hit(attacker, target, 1)).await.unwrap();
+    assert!(city.scope.deadline_of(&key).await.unwrap().is_some(), "no session lives for ever");
+}
+
+pub async fn expired_sessions_are_found_behind_living_ones(store: Store) {
+    let city = City::of(&store);
+    let gone = city.player(999);
+    let entities: Vec<EntityId> = (0..600).map(|number| city.player(number)).collect();
+    let fill = move |tx: &mut Tx<'_, Shard>| {
+        for entity in &entities {
+            let session = Session::new(entity.0, "c".into(), 0, 1, 1, super::HERE(), 100, 100);
+            tx.put(&SESSION.key(entity), &session)?;
+            tx.zadd(&SESSIONS_DUE.key(), entity, 1.0)?;
+        }
+        tx.zadd(&SESSIONS_DUE.key(), &gone, 2.0)
+    };
+    city.scope.transact::<(), hot::Error, _>(fill).await.unwrap();
+    assert_eq!(city.game.expired(1).await.unwrap(), [gone]);
+    city.game.close_expired(1_000).await.unwrap();
+    assert!(city.game.expired(10).await.unwrap().is_empty());
 }

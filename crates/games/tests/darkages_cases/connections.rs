@@ -5,7 +5,7 @@ use bytes::Bytes;
 use emberkeep_games::darkages::events::AuditRecord;
 use emberkeep_games::darkages::limits::CONNECTIONS_PER_ENTITY_MAX;
 use emberkeep_games::darkages::{
-    AUDIT_LOG, CONNECTION, CONNECTIONS, ConnectionRequest, EntityId, Error, SESSION,
+    AUDIT_LOG, CONNECTION, CONNECTIONS, ConnectionRequest, EntityId, Error, LoginRequest, SESSION,
 };
 use emberkeep_hot::command::Write;
 use emberkeep_hot::{self as hot, Store};
@@ -129,4 +129,32 @@ pub async fn connections_of_other_programs_keep_their_fields(store: Store) {
     city.external_set(&key, "not a hash").await;
     let failed = city.game.connection(id).await;
     assert!(matches!(failed, Err(Error::Store(hot::Error::WrongType { .. }))), "{failed:?}");
+}
+
+/// A connection of one entity expires while another one keeps its set; then the id is free.
+pub async fn a_connection_belongs_to_who_opened_it_last(store: Store) {
+    let city = City::of(&store);
+    let ((one, _), (other, _)) = (city.login(1).await, city.login(2).await);
+    let (id, second) = (city.open(one, 1).await, city.open(one, 2).await);
+    city.scope.del(&CONNECTION.key(&id)).await.unwrap();
+    let taken = ConnectionRequest { entity: other, ..city.connection(one, 1) };
+    city.game.open_connection(taken).await.unwrap();
+    assert_eq!(city.connection_ids(one).await, [second.clone()]);
+    city.external(&CONNECTIONS.key(one), Write::SAdd(vec![id.to_string().into()])).await;
+    city.game.logout(one).await.unwrap();
+    assert_eq!(city.game.connection(second).await.unwrap(), None);
+    assert_eq!(city.connection_ids(other).await, [id], "it is the other's, and open");
+}
+
+pub async fn ids_of_connections_are_those_of_all_shards(store: Store) {
+    let city = City::of_shards(&store);
+    let (one, _) = city.login(1).await;
+    let other = city.player(2);
+    city.game.login(LoginRequest { zone: city.zone(11), ..city.request(2) }).await.unwrap();
+    let id = city.open(one, 1).await;
+    let stolen = ConnectionRequest { entity: other, ..city.connection(one, 1) };
+    let in_use = Error::ConnectionInUse { connection: id, entity: one };
+    assert_eq!(city.game.open_connection(stolen).await, Err(in_use));
+    city.game.logout(one).await.unwrap();
+    assert_eq!(city.connection_ids(one).await, [] as [Name; 0], "of who is not logged in there is none");
 }

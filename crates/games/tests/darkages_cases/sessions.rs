@@ -154,3 +154,23 @@ pub async fn a_malformed_session_is_an_error_that_names_its_key(store: Store) {
         "nothing is overwritten: {still:?}"
     );
 }
+
+pub async fn a_session_that_another_program_replaced_has_ended(store: Store) {
+    let city = City::of(&store);
+    let (entity, first) = city.login(1).await;
+    let (own, mut other) = (city.game.session(entity).await.unwrap().unwrap(), first.clone());
+    assert_eq!(own, first);
+    other.login_time = first.login_time + 5;
+    city.external_set(&SESSION.key(entity), &serde_json::to_string(&other).unwrap()).await;
+    city.game.touch(entity).await.unwrap();
+    let ends = city.play_ends(entity.0).await;
+    let known = (ends.len(), ends[0].play.login_time, ends[0].ended_at);
+    assert_eq!(known, (1, first.login_time, first.last_activity), "at its last activity");
+    let play = city.scope.get(&PLAY.key(entity)).await.unwrap().unwrap();
+    assert_eq!(play.login_time, other.login_time);
+    assert_ne!(play.session_id, ends[0].play.session_id);
+    city.game.touch(entity).await.unwrap();
+    city.game.logout(entity).await.unwrap();
+    let starts: Vec<i64> = city.play_ends(entity.0).await.iter().map(|end| end.play.login_time).collect();
+    assert_eq!(starts, [first.login_time, other.login_time], "each once");
+}

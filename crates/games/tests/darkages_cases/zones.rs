@@ -87,6 +87,12 @@ pub async fn members_are_counted_without_reading_their_sessions(store: Store) {
     let players: Vec<_> = [city.login(1).await.0, city.login(2).await.0].into();
     assert_eq!(city.game.count(zone).await.unwrap(), 2);
     assert_eq!(city.game.member_ids(zone).await.unwrap(), players);
+    let key = SESSION.key(players[0]);
+    let text = serde_json::to_string(&city.game.session(players[0]).await.unwrap().unwrap()).unwrap();
+    city.scope.del(&key).await.unwrap();
+    assert_eq!(city.game.count(zone).await.unwrap(), 2, "no session was read: one is gone");
+    assert_eq!(city.game.member_ids(zone).await.unwrap(), players);
+    city.external_set(&key, &text).await;
     let until = ZONE_UNTIL.key(zone);
     let session = city.game.session(players[0]).await.unwrap().unwrap();
     let end = city.scope.zscore(&until, &players[0]).await.unwrap().unwrap();
@@ -192,4 +198,35 @@ pub async fn moving_sends_messages_to_both_zones(store: Store) {
         assert_eq!((on, &message.message_type, message.entity()), (zone, &message_type, Some(entity)));
         assert_eq!((message.source_zone, message.target_zone), (source, target));
     }
+}
+
+pub async fn a_player_who_moved_and_then_acted_has_its_place(store: Store) {
+    let city = City::of(&store);
+    let zone = city.zone(1);
+    let (entity, before) = city.login(1).await;
+    let position = Position { x: 8.0, y: 2.5, z: 3.0, at: before.login_time };
+    city.scope.put(&POSITION.key(entity), position).await.unwrap();
+    let active = city.game.touch(entity).await.unwrap();
+    assert!(active.last_activity >= position.at);
+    assert_eq!(city.game.heartbeat(zone).await.unwrap().moved, 1);
+    let session = city.game.session(entity).await.unwrap().unwrap();
+    assert_eq!(session.position, Point::new(8.0, 2.5, 3.0));
+    assert_eq!(session.last_activity, active.last_activity, "it moved before");
+    assert_eq!(city.game.heartbeat(zone).await.unwrap().moved, 0, "it stands");
+}
+
+pub async fn a_move_takes_the_position_along_and_activity_keeps_the_zone(store: Store) {
+    let city = City::of(&store);
+    let (entity, before) = city.login(1).await;
+    let position = Position { x: 8.0, y: 2.5, z: 3.0, at: before.login_time + 1 };
+    city.game.set_positions(vec![(entity, position)]).await.unwrap();
+    city.game.move_to(entity, city.zone(2)).await.unwrap();
+    let session = city.game.session(entity).await.unwrap().unwrap();
+    assert_eq!(session.position, Point::new(8.0, 2.5, 3.0), "where it is, not where it logged in");
+    let key = PLAYER_ZONE.key(entity);
+    let soon = store.now().await.unwrap() + 60_000;
+    city.external(&key, Write::ExpireAt(soon)).await;
+    city.game.touch(entity).await.unwrap();
+    let deadline = city.scope.deadline_of(&key).await.unwrap();
+    assert!(deadline > Some(soon + 7_000_000), "two hours after the last activity: {deadline:?}");
 }

@@ -70,7 +70,7 @@ pub async fn all_connections_of_an_owner_are_closed_at_once(store: Store) {
     }
     let close = |player| {
         scope.transact(move |tx: &mut Tx<'_, Realm>| {
-            Presence::<SOCKETS, SOCKET, u32>::read_together(tx, [&SOCKETS.key(0), &SOCKETS.key(1)])?;
+            Presence::read_together(tx, &[of(0), of(1)])?;
             of(player).leave_all(tx)
         })
     };
@@ -78,4 +78,31 @@ pub async fn all_connections_of_an_owner_are_closed_at_once(store: Store) {
     assert_eq!(close(0).await.unwrap(), 0);
     assert!(!scope.exists(&SOCKET.key(4)).await.unwrap());
     assert_eq!(living(&scope, 1).await.len(), 10, "and those of no other");
+}
+
+/// A connection's id is free again when its record has expired; the set of its first owner may live on.
+pub async fn a_record_that_another_owner_took_is_left_alone(store: Store) {
+    let scope = store.scope(Realm::new());
+    let owned = |player: u32| of(player).owned_by("owner", player.to_string());
+    let open = |player: u32, id: u32| {
+        scope.transact(move |tx: &mut Tx<'_, Realm>| {
+            tx.hset(&SOCKET.key(id), &"owner".to_owned(), &player.to_string())?;
+            owned(player).join(tx, &id)
+        })
+    };
+    open(7, 1).await.unwrap();
+    open(7, 2).await.unwrap();
+    scope.del(&SOCKET.key(1)).await.unwrap();
+    open(8, 1).await.unwrap();
+    let living = |player| scope.transact(move |tx: &mut Tx<'_, Realm>| owned(player).living(tx));
+    assert_eq!(living(8).await.unwrap(), [1]);
+    assert_eq!(living(7).await.unwrap(), [2], "the record is the other owner's");
+    scope.transact(move |tx: &mut Tx<'_, Realm>| of(7).join(tx, &1)).await.unwrap();
+    let close = move |tx: &mut Tx<'_, Realm>| {
+        Presence::read_together(tx, &[owned(7), owned(8)])?;
+        owned(7).leave_all(tx)
+    };
+    assert_eq!(scope.transact(close).await.unwrap(), 1);
+    assert!(!scope.exists(&SOCKETS.key(7)).await.unwrap());
+    assert_eq!(living(8).await.unwrap(), [1], "it is open all the same");
 }

@@ -47,6 +47,11 @@ pub struct Damage {
 
 impl DarkAges {
     /// Hits a player. Sessions, play records and the event change together or not at all, so each hit is in history once.
+    /// It is activity of the attacker, not of the target.
+    ///
+    /// [`LogFull`](hot::Error::LogFull) = [`COMBAT_LOG_MAX`](crate::darkages::limits::COMBAT_LOG_MAX) hits wait for history:
+    /// no hit counts until a consumer stores some. Where no history is configured that is for good; then the log is to be trimmed by
+    /// [`log_trim`](Tx::log_trim).
     pub fn damage(&self, request: DamageRequest) -> Pending<'_, Result<Damage>> {
         Box::pin(async move {
             check(&request)?;
@@ -88,19 +93,7 @@ fn other_shard(attacker: EntityId, target: EntityId) -> Error {
 
 fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards: &Shards) -> Result<Damage> {
     let entity = request.target;
-    // One round trip for all of it.
-    tx.prefetch(|tx| {
-        let _ = tx.get(&POSITION.key(entity));
-        if let Fighter::Player(attacker) = request.attacker {
-            let _ = logged_in(tx, attacker);
-        }
-        logged_in(tx, entity)
-    });
-    let attacker = match request.attacker {
-        Fighter::Player(attacker) => Some((attacker, logged_in(tx, attacker)?)),
-        Fighter::Npc(_) => None,
-    };
-    let (mut session, mut play) = logged_in(tx, entity)?;
+    let Fighters { attacker, target: (mut session, mut play), position } = fighters(tx, request)?;
     if let Some((attacker, (attacking, _))) = &attacker
         && shards.are_apart(ZoneId(attacking.zone_id), ZoneId(session.zone_id))
     {
@@ -115,7 +108,7 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards:
     play.deaths = play.deaths.saturating_add(killed.into());
     play.damage_taken = play.damage_taken.saturating_add(actual.into());
     let event_id = event_id(tx);
-    let position = position_of(tx, entity, &session)?;
+    let position = position.unwrap_or([session.position.x, session.position.y, session.position.z]);
     let attacker_id = attacker.as_ref().map(|(_, (_, play))| play.player_id);
     let npc = match request.attacker {
         Fighter::Npc(id) => id,
@@ -139,7 +132,8 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards:
         shard_id: i32::from(shards.of(ZoneId(session.zone_id)).0),
     };
     let health = session.health;
-    put_active(tx, entity, &mut session, &mut play)?;
+    // Who is hit did nothing: a player who left ends, whatever stands beside it.
+    put_passive(tx, entity, &session, &play)?;
     if let Some((attacker, (mut session, mut play))) = attacker {
         play.kills = play.kills.saturating_add(killed.into());
         play.damage_dealt = play.damage_dealt.saturating_add(actual.into());
@@ -149,13 +143,39 @@ fn strike(tx: &mut Tx<'_, Shard>, request: &DamageRequest, server: &str, shards:
     Ok(Damage { actual, health, killed, event_id })
 }
 
-/// Where a player is: its position, or that of its session if there is none that can be read.
-fn position_of(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &Session) -> hot::Result<[f64; 3]> {
-    match tx.get(&POSITION.key(entity)) {
-        Ok(Some(Position { x, y, z, .. })) => Ok([x, y, z]),
-        Ok(None) | Err(hot::Error::Corrupt { .. }) => {
-            Ok([session.position.x, session.position.y, session.position.z])
-        }
-        Err(error) => Err(error),
+/// What a hit reads.
+struct Fighters {
+    /// The attacker, if it is a player.
+    attacker: Option<(EntityId, (Session, Play))>,
+    target: (Session, Play),
+    /// Where the target is; `None` = there is no position that can be read.
+    position: Option<[f64; 3]>,
+}
+
+/// Reads both fighters in one round trip.
+fn fighters(tx: &mut Tx<'_, Shard>, request: &DamageRequest) -> Result<Fighters> {
+    let attacker = match request.attacker {
+        Fighter::Player(attacker) => Some(attacker),
+        Fighter::Npc(_) => None,
+    };
+    let entities: Vec<EntityId> = attacker.into_iter().chain([request.target]).collect();
+    let (sessions, plays): (Vec<_>, Vec<_>) =
+        entities.iter().map(|entity| (SESSION.key(entity), PLAY.key(entity))).unzip();
+    let position = [POSITION.key(request.target)];
+    let (sessions, plays, position) =
+        tx.together(|tx| (tx.get_many(&sessions), tx.get_many(&plays), tx.get_each(&position)))?;
+    let mut found = Vec::with_capacity(entities.len());
+    for ((entity, session), play) in entities.into_iter().zip(sessions).zip(plays) {
+        let session = session.ok_or(Error::NotLoggedIn { entity })?;
+        let play = play_of(tx, entity, play, &session)?;
+        found.push((session, play));
     }
+    let not_logged_in = Error::NotLoggedIn { entity: request.target };
+    let target = found.pop().ok_or(not_logged_in)?;
+    let position = match position.into_iter().next() {
+        Some(Ok(Some(Position { x, y, z, .. }))) => Some([x, y, z]),
+        None | Some(Ok(None) | Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. })) => None,
+        Some(Err(error)) => return Err(error.into()),
+    };
+    Ok(Fighters { attacker: attacker.zip(found.pop()), target, position })
 }

@@ -47,11 +47,13 @@ pub struct ConnectionRequest {
 
 impl DarkAges {
     /// Notes that a client is connected, for an hour. The id of an entity's own connection opens it again, with the time of
-    /// the call.
+    /// the call. An id is of one connection: where shards are partitions of their own, the others are asked before, so of
+    /// two entities that take an id at once in two shards both may have it.
     pub fn open_connection(&self, request: ConnectionRequest) -> Pending<'_, Result<Connection>> {
         Box::pin(async move {
             check_text("client version", &request.client_version)?;
             let entity = request.entity;
+            self.check_free(&request).await?;
             let transaction = move |tx: &mut Tx<'_, Shard>| open(tx, &request);
             self.at_home(entity, "darkages.open_connection", transaction).await
         })
@@ -66,7 +68,7 @@ impl DarkAges {
         })
     }
 
-    /// The open connections of an entity.
+    /// The open connections of an entity; none if it is not logged in.
     pub fn connections(&self, entity: EntityId) -> Pending<'_, Result<Vec<Connection>>> {
         Box::pin(async move {
             let layout = self.store.key_layout().clone();
@@ -83,7 +85,10 @@ impl DarkAges {
                 }
                 Ok(connections)
             };
-            self.at_home(entity, "darkages.connections", transaction).await
+            match self.at_home(entity, "darkages.connections", transaction).await {
+                Err(Error::NotLoggedIn { .. }) => Ok(Vec::new()),
+                connections => connections,
+            }
         })
     }
 
@@ -119,6 +124,22 @@ impl DarkAges {
 }
 
 impl DarkAges {
+    /// Whether no other entity has this connection in any shard. That of the entity is asked again when it opens it.
+    async fn check_free(&self, request: &ConnectionRequest) -> Result<()> {
+        if !self.is_split() {
+            return Ok(());
+        }
+        for scope in self.scopes() {
+            let id = request.id.clone();
+            let read = move |tx: &mut Tx<'_, Shard>| entity_of(tx, &id);
+            let found = scope.named("darkages.open_connection").transact(read).await?;
+            if let Some(entity) = found.filter(|found| *found != request.entity) {
+                return Err(Error::ConnectionInUse { connection: request.id.clone(), entity });
+            }
+        }
+        Ok(())
+    }
+
     /// The partition that has a connection. Without a zone that the caller named, the shards are asked one by one.
     async fn scope_of_connection(&self, id: &Name) -> Result<Scope<Shard>> {
         let scopes = if self.home.is_some() { vec![] } else { self.scopes() };
@@ -135,7 +156,7 @@ impl DarkAges {
 
 /// The connections of an entity.
 pub(super) fn of_entity(entity: EntityId) -> Presence<CONNECTIONS, CONNECTION, Name> {
-    Presence::new(CONNECTIONS.key(entity), |id| CONNECTION.key(id))
+    Presence::new(CONNECTIONS.key(entity), |id| CONNECTION.key(id)).owned_by(ENTITY_ID, entity.0.to_string())
 }
 
 fn open(tx: &mut Tx<'_, Shard>, request: &ConnectionRequest) -> Result<Connection> {

@@ -47,6 +47,10 @@ use tokio::sync::Mutex;
 ///
 /// An operation on a zone runs in the zone's shard. An operation on an entity runs where the entity is; a zone server,
 /// which knows that, uses [`in_zone`](DarkAges::in_zone).
+///
+/// Hits, play sessions and audit entries wait in logs until history has them, so consumers must run
+/// ([`consumers`](DarkAges::consumers)). A log that is full refuses what would be lost, with
+/// [`LogFull`](hot::Error::LogFull); the limits are in [`limits`](super::limits).
 #[derive(Clone)]
 pub struct DarkAges {
     store: Store,
@@ -142,7 +146,7 @@ fn logged_in(tx: &mut Tx<'_, Shard>, entity: EntityId) -> Result<(Session, Play)
 }
 
 /// The play record of a living session. One that another program began has a play record from now on, and its end is
-/// noticed. Another program may have changed the zone, too.
+/// noticed; the session that it replaced has ended at its last activity. Another program may have changed the zone, too.
 fn play_of(
     tx: &mut Tx<'_, Shard>,
     entity: EntityId,
@@ -150,12 +154,20 @@ fn play_of(
     session: &Session,
 ) -> hot::Result<Play> {
     let Session { entity_id, login_time, last_activity, zone_id, .. } = *session;
-    let Some(play) = play else {
-        let end = session_end(tx.now());
-        sessions_due().set(tx, &entity, end)?;
-        return Ok(Play::new(super::events::event_id(tx), entity_id, login_time, last_activity, zone_id));
+    let former = match play {
+        Some(play) if play.login_time == login_time => return Ok(Play { zone_id, ..play }),
+        former => former,
     };
-    Ok(Play { zone_id, ..play })
+    // The directory goes on to name the entity's session here by this number.
+    let number = former.as_ref().map_or(0, |former| former.number);
+    if let Some(former) = former {
+        let ended_at = former.last_activity;
+        tx.append(&PLAYS_LOG.key(), &PlayEnd::new(former, ended_at))?;
+    }
+    let now = tx.now();
+    sessions_due().set(tx, &entity, if number == 0 { session_end(now) } else { next_check(now) })?;
+    let session_id = super::events::event_id(tx);
+    Ok(Play { number, ..Play::new(session_id, entity_id, login_time, last_activity, zone_id) })
 }
 
 /// Writes a session and its play record as active now.
@@ -170,6 +182,13 @@ fn put_active(
     session.last_activity = now;
     (play.last_activity, play.zone_id) = (now, session.zone_id);
     tx.put(&SESSION.key(entity), session)?;
+    tx.touch(&PLAYER_ZONE.key(entity))?;
+    tx.put(&PLAY.key(entity), play)
+}
+
+/// Writes a session and its play record after what its player did not do: the session ends when it would have.
+fn put_passive(tx: &mut Tx<'_, Shard>, entity: EntityId, session: &Session, play: &Play) -> hot::Result<()> {
+    tx.put_keep_ttl(&SESSION.key(entity), session)?;
     tx.put(&PLAY.key(entity), play)
 }
 

@@ -2,10 +2,11 @@
 
 use super::sessions::check_point;
 use super::*;
-use crate::darkages::limits::{POSITIONS_MAX, POSITIONS_PER_TRANSACTION};
+use crate::darkages::limits::{DIRECTORY_READS_AT_ONCE, POSITIONS_MAX, POSITIONS_PER_TRANSACTION};
 use crate::darkages::model::{Point, Position};
 use emberkeep_hot::engine::Pending;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use tokio::task::JoinSet;
 
 /// What became of a bulk update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,14 +15,19 @@ pub struct Positioned {
     pub written: usize,
     /// Positions that were older than the stored one, or as old.
     pub outdated: usize,
-    /// Positions whose key has another type than a string. It stays as it is.
+    /// Positions whose key has another type than a string: it stays as it is. Where shards are partitions of their own
+    /// also those of players who are not logged in.
     pub refused: usize,
 }
 
 impl DarkAges {
     /// Sets the positions of many players, at most 50,000. Each is atomic by itself: a loop of transactions of 250, one
     /// round trip for reading and one for writing each. Of several positions of one player the newest counts. A stored one
-    /// that cannot be read is replaced: it has no time. Sessions are not read: a position without one expires by itself.
+    /// that cannot be read is replaced: it has no time. Sessions are not read: a position that comes after the logout
+    /// expires by itself, and [`nearby`](DarkAges::nearby) does not find it.
+    ///
+    /// Where shards are partitions of their own, the directory is asked for each player, unless
+    /// [`in_zone`](DarkAges::in_zone) says where they are.
     pub fn set_positions(&self, positions: Vec<(EntityId, Position)>) -> Pending<'_, Result<Positioned>> {
         Box::pin(async move {
             if positions.len() > POSITIONS_MAX {
@@ -32,14 +38,18 @@ impl DarkAges {
                 check_point(&Point::new(*x, *y, *z))?;
             }
             let mut done = Positioned::default();
-            for chunk in positions.chunks(POSITIONS_PER_TRANSACTION) {
-                let chunk = chunk.to_vec();
-                let transaction = move |tx: &mut Tx<'_, Shard>| set_newer(tx, &chunk);
-                let scope = self.scope().named("darkages.set_positions");
-                let more = scope.transact::<_, hot::Error, _>(transaction).await?;
-                done.written += more.written;
-                done.outdated += more.outdated;
-                done.refused += more.refused;
+            let (groups, absent) = self.by_shard(positions, |(entity, _)| *entity).await?;
+            done.refused += absent.len();
+            for (shard, positions) in groups {
+                for chunk in positions.chunks(POSITIONS_PER_TRANSACTION) {
+                    let chunk = chunk.to_vec();
+                    let transaction = move |tx: &mut Tx<'_, Shard>| set_newer(tx, &chunk);
+                    let scope = self.store.scope(shard).named("darkages.set_positions");
+                    let more = scope.transact::<_, hot::Error, _>(transaction).await?;
+                    done.written += more.written;
+                    done.outdated += more.outdated;
+                    done.refused += more.refused;
+                }
             }
             Ok(done)
         })
@@ -57,16 +67,66 @@ impl DarkAges {
         })
     }
 
-    /// The positions of players, in the order of the request; `None` where there is none.
-    pub fn positions(&self, entities: &[EntityId]) -> Pending<'_, Result<Vec<Option<Position>>>> {
-        let keys: Vec<_> = entities.iter().map(|entity| POSITION.key(entity)).collect();
+    /// The positions of players, in the order of the request; `None` where there is none. Each has a result of its own: one
+    /// that another program wrote and that cannot be read hides no other.
+    pub fn positions(
+        &self,
+        entities: &[EntityId],
+    ) -> Pending<'_, Result<Vec<hot::Result<Option<Position>>>>> {
+        let entities: Vec<_> = entities.iter().copied().enumerate().collect();
         Box::pin(async move {
-            let mut found = Vec::with_capacity(keys.len());
-            for chunk in keys.chunks(POSITIONS_PER_TRANSACTION) {
-                found.extend(self.scope().get_many(chunk).await?);
+            let mut found: Vec<_> = entities.iter().map(|_| Ok(None)).collect();
+            let (groups, _) = self.by_shard(entities, |(_, entity)| *entity).await?;
+            for (shard, entities) in groups {
+                let scope = self.store.scope(shard).named("darkages.positions");
+                for chunk in entities.chunks(POSITIONS_PER_TRANSACTION) {
+                    let keys: Vec<_> = chunk.iter().map(|(_, entity)| POSITION.key(entity)).collect();
+                    for ((place, _), position) in chunk.iter().zip(scope.get_each(&keys).await?) {
+                        found[*place] = position;
+                    }
+                }
             }
             Ok(found)
         })
+    }
+
+    /// Divides what is about entities by the partition that each is in, and returns what is about those that are in none.
+    async fn by_shard<T>(
+        &self,
+        all: Vec<T>,
+        entity: fn(&T) -> EntityId,
+    ) -> Result<(BTreeMap<Shard, Vec<T>>, Vec<T>)> {
+        if self.home.is_some() || !self.is_split() {
+            return Ok((BTreeMap::from([(*self.scope().partition(), all)]), Vec::new()));
+        }
+        let mut known: HashMap<EntityId, Option<Shard>> =
+            all.iter().map(|about| (entity(about), None)).collect();
+        let mut unknown = known.keys().copied().collect::<Vec<_>>().into_iter();
+        let mut reads = JoinSet::new();
+        loop {
+            // Each entry is in a partition of its own.
+            while reads.len() < DIRECTORY_READS_AT_ONCE
+                && let Some(entity) = unknown.next()
+            {
+                let game = self.clone();
+                reads.spawn(async move { (entity, game.shard_of(entity).await) });
+            }
+            match reads.join_next().await {
+                None => break,
+                Some(Ok((entity, Ok(shard)))) => drop(known.insert(entity, Some(shard))),
+                Some(Ok((_, Err(Error::NotLoggedIn { .. })))) => {}
+                Some(Ok((_, Err(error)))) => return Err(error),
+                Some(Err(error)) => return Err(hot::Error::Panicked { message: error.to_string() }.into()),
+            }
+        }
+        let (mut groups, mut absent) = (BTreeMap::<Shard, Vec<T>>::new(), Vec::new());
+        for about in all {
+            match known.get(&entity(&about)).copied().flatten() {
+                Some(shard) => groups.entry(shard).or_default().push(about),
+                None => absent.push(about),
+            }
+        }
+        Ok((groups, absent))
     }
 }
 

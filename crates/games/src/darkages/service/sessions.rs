@@ -95,7 +95,12 @@ pub struct SessionChange {
 
 impl DarkAges {
     /// Logs a player in: session, zone, position and play record, and the login in the audit log. A play record that was
-    /// left behind is closed into history first.
+    /// left behind is closed into history first. A player may have several entities: history names a session by the player
+    /// and its start, so each begins in a millisecond of its own. Between shards that are partitions of their own that holds
+    /// for one entity.
+    ///
+    /// [`LogFull`](hot::Error::LogFull) = [`AUDIT_LOG_MAX`](crate::darkages::limits::AUDIT_LOG_MAX) entries wait for
+    /// history.
     pub fn login(&self, request: LoginRequest) -> Pending<'_, Result<Session>> {
         Box::pin(async move {
             request.check()?;
@@ -163,7 +168,11 @@ impl DarkAges {
         })
     }
 
-    /// Ends a session: it becomes a play session of history, and nothing of it is left in hot state.
+    /// Ends a session: it becomes a play session of history, and nothing of it is left in hot state. A position that a zone
+    /// server sets later lives for two minutes, without effect.
+    ///
+    /// [`LogFull`](hot::Error::LogFull) = [`PLAYS_LOG_MAX`](crate::darkages::limits::PLAYS_LOG_MAX) play sessions wait
+    /// for history: the player stays logged in.
     pub fn logout(&self, entity: EntityId) -> Pending<'_, Result<()>> {
         self.end(entity, AuditEvent::Logout, Severity::Info, None)
     }
@@ -203,9 +212,9 @@ impl DarkAges {
 
 fn login(tx: &mut Tx<'_, Shard>, request: &LoginRequest, server: &str) -> Result<Session> {
     let entity = request.entity();
-    let (session, play, last) = tx.together(|tx| {
-        (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&LAST_LOGIN.key(entity)))
-    })?;
+    let last = LAST_LOGIN.key(EntityId(request.player_id));
+    let (session, play, last) =
+        tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get(&last)))?;
     if let (Some(session), Existing::Refuse) = (&session, request.existing) {
         return Err(Error::AlreadyLoggedIn { entity, since: session.login_time });
     }
@@ -279,7 +288,7 @@ pub(super) fn begin(
         ..Play::new(session_id, request.player_id, login_time, now, zone.0)
     };
     put_active(tx, entity, &mut session, &mut play)?;
-    tx.put(&LAST_LOGIN.key(entity), &login_time)?;
+    tx.put(&LAST_LOGIN.key(EntityId(request.player_id)), &login_time)?;
     let Point { x, y, z, .. } = request.position;
     tx.put(&POSITION.key(entity), &Position { x, y, z, at: now })?;
     super::zones::enter(tx, entity, zone)?;

@@ -1,10 +1,10 @@
 //! Closing sessions that have expired: each becomes a play session of history, once.
 
 use super::*;
-use crate::darkages::limits::CLOSED_PER_TRANSACTION;
+use crate::darkages::limits::{CLOSED_PER_TRANSACTION, EXPIRED_MAX, EXPIRED_PER_READ};
+use emberkeep_hot::command::{Read, Reply, ZSlice};
 use emberkeep_hot::engine::Pending;
 use emberkeep_primitives::Presence;
-use emberkeep_schema::Name;
 
 /// What a pass over the sessions that were due did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,25 +66,25 @@ impl DarkAges {
         })
     }
 
-    /// Entities whose session has ended and is not closed yet, at most `limit`, 1,000 at most.
+    /// Entities whose session has ended and is not closed yet: at most `limit`, and at most 1,000. Those of sessions that live
+    /// longer than they were known to are passed over, in one read of at most 250 each; they stay as they are.
     pub fn expired(&self, limit: usize) -> Pending<'_, Result<Vec<EntityId>>> {
         Box::pin(async move {
-            let transaction = move |tx: &mut Tx<'_, Shard>| {
-                let due = sessions_due().due(tx, limit)?;
-                let keys: Vec<_> = due.iter().map(|(entity, _)| SESSION.key(entity)).collect();
-                let alive = tx.exists_many(&keys)?;
-                Ok::<_, Error>(
-                    due.into_iter()
-                        .zip(alive)
-                        .filter(|(_, alive)| !alive)
-                        .map(|((entity, _), _)| entity)
-                        .collect(),
-                )
-            };
+            let (limit, now) = (limit.min(EXPIRED_MAX), self.store.now().await? as f64);
             let mut expired = Vec::new();
             for scope in self.scopes().into_iter().filter(|scope| self.is_here(*scope.partition())) {
-                let more: Vec<EntityId> = scope.named("darkages.expired").transact(transaction).await?;
-                expired.extend(more);
+                let scope = scope.named("darkages.expired");
+                for first in (0..).step_by(EXPIRED_PER_READ) {
+                    if expired.len() >= limit {
+                        break;
+                    }
+                    let page = move |tx: &mut hot::ReadTx<'_, Shard>| expired_page(tx, first, now);
+                    let (more, is_last) = scope.read::<_, hot::Error, _>(page).await?;
+                    expired.extend(more);
+                    if is_last {
+                        break;
+                    }
+                }
             }
             expired.truncate(limit);
             Ok(expired)
@@ -92,27 +92,50 @@ impl DarkAges {
     }
 }
 
+/// The entities of a page of what is due whose session has ended, and whether nothing more is due.
+fn expired_page(
+    tx: &mut hot::ReadTx<'_, Shard>,
+    first: usize,
+    now: f64,
+) -> hot::Result<(Vec<EntityId>, bool)> {
+    let ranks = ZSlice::Rank(first as i64, (first + EXPIRED_PER_READ) as i64 - 1);
+    let page = tx.zrange_lossy(&SESSIONS_DUE.key(), ranks, false)?;
+    let due = page.iter().take_while(|(_, at)| *at <= now).count();
+    let is_last = due < EXPIRED_PER_READ;
+    let due = page.into_iter().take(due).filter_map(|(entity, _)| entity.known());
+    let due: Vec<EntityId> = due.collect();
+    let keys: Vec<_> = due.iter().map(|entity| SESSION.key(entity)).collect();
+    let alive = tx.exists_many(&keys)?;
+    let ended = due.into_iter().zip(alive).filter(|(_, alive)| !alive);
+    Ok((ended.map(|(entity, _)| entity).collect(), is_last))
+}
+
 fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionsClosed> {
     let due: Vec<EntityId> =
         sessions_due().pop_due(tx, count)?.into_iter().map(|(entity, _)| entity).collect();
-    let (sessions, plays): (Vec<_>, Vec<_>) =
-        due.iter().map(|entity| (SESSION.key(entity), PLAY.key(entity))).unzip();
-    let (alive, plays) = tx.together(|tx| (tx.exists_many(&sessions), tx.get_each(&plays)))?;
-    // One round trip for the connections of all sessions that have ended.
-    let ended = due.iter().zip(&alive).filter(|(_, alive)| !**alive);
-    let connections: Vec<_> = ended.map(|(entity, _)| CONNECTIONS.key(entity)).collect();
-    Presence::<CONNECTIONS, CONNECTION, Name>::read_together(tx, &connections)?;
     let mut done = SessionsClosed::default();
     let now = tx.now();
-    for ((entity, alive), play) in due.into_iter().zip(alive).zip(plays) {
-        match play {
-            _ if alive => {
-                // Every activity prolongs the session; its deadline says until when.
-                let end =
-                    tx.deadline(&SESSION.key(entity))?.map_or(session_end(now), |deadline| deadline + 1);
-                sessions_due().set(tx, &entity, end)?;
-                done.alive += 1;
+    let (mut ended, lives) = (Vec::new(), lives(tx, &due)?);
+    for (entity, life) in due.into_iter().zip(lives) {
+        // Every activity prolongs the session; its deadline says until when.
+        let end = match life {
+            Life::Until(deadline) => deadline + 1,
+            Life::Unlimited => session_end(now),
+            Life::Ended => {
+                ended.push(entity);
+                continue;
             }
+        };
+        sessions_due().set(tx, &entity, end)?;
+        done.alive += 1;
+    }
+    // Of those that live nothing more is read: every hit changes their play record.
+    let connections: Vec<_> = ended.iter().map(|entity| connections::of_entity(*entity)).collect();
+    Presence::read_together(tx, &connections)?;
+    let plays: Vec<_> = ended.iter().map(|entity| PLAY.key(entity)).collect();
+    let plays = tx.get_each(&plays)?;
+    for (entity, play) in ended.into_iter().zip(plays) {
+        match play {
             Ok(Some(play)) => {
                 let ended_at = play.last_activity;
                 close(tx, entity, play, ended_at)?;
@@ -128,4 +151,25 @@ fn close_due(tx: &mut Tx<'_, Shard>, count: usize) -> hot::Result<SessionsClosed
         }
     }
     Ok(done)
+}
+
+/// How long a session lives.
+enum Life {
+    Ended,
+    Until(i64),
+    /// Another program wrote it without a TTL.
+    Unlimited,
+}
+
+/// How long sessions live, in one round trip.
+fn lives(tx: &mut Tx<'_, Shard>, entities: &[EntityId]) -> hot::Result<Vec<Life>> {
+    let name = |entity| (tx.raw_name(&SESSION.key(entity)), Read::ExpireTime);
+    let reads: Vec<_> = entities.iter().map(name).collect();
+    let replies = tx.raw_read_many(&reads)?;
+    let life = |reply: hot::Result<Reply>| match reply? {
+        Reply::Int(-2) => Ok(Life::Ended),
+        Reply::Int(deadline) if deadline > 0 => Ok(Life::Until(deadline)),
+        _ => Ok(Life::Unlimited),
+    };
+    replies.into_iter().map(life).collect()
 }

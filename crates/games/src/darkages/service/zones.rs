@@ -34,7 +34,7 @@ pub(super) struct ZoneEntries {
 
 impl DarkAges {
     /// Moves a player into a zone of the same shard; [`ZoneId::NONE`] leaves the present one. Returns the zone that it left.
-    /// Both zones get a message. [`hand_off`](DarkAges::hand_off) moves to any zone.
+    /// Its session gets its present position. Both zones get a message. [`hand_off`](DarkAges::hand_off) moves to any zone.
     pub fn move_to(&self, entity: EntityId, zone: ZoneId) -> Pending<'_, Result<ZoneId>> {
         Box::pin(async move {
             if zone.0 < 0 {
@@ -42,7 +42,7 @@ impl DarkAges {
             }
             let (shards, target) = (self.shards.clone(), self.partition_of(zone));
             let transaction = move |tx: &mut Tx<'_, Shard>| {
-                let (mut session, mut play) = logged_in(tx, entity)?;
+                let (mut session, mut play) = logged_in_where(tx, entity)?;
                 let former = ZoneId(session.zone_id);
                 let is_other = zone != ZoneId::NONE && *tx.partition() != target;
                 if is_other || shards.are_apart(former, zone) {
@@ -143,8 +143,8 @@ impl DarkAges {
         })
     }
 
-    /// Keeps the members of a zone for another half hour, and writes positions into the sessions of players that moved
-    /// since their last activity; moving is activity. A zone server calls it while it serves the zone. A loop of
+    /// Keeps the members of a zone for another half hour, and writes the positions of players that moved into their
+    /// sessions. A move after the last activity is activity. A zone server calls it while it serves the zone. A loop of
     /// transactions of at most 100 players.
     pub fn heartbeat(&self, zone: ZoneId) -> Pending<'_, Result<Heartbeat>> {
         Box::pin(async move {
@@ -326,18 +326,45 @@ fn write_positions(tx: &mut Tx<'_, Shard>, zone: ZoneId, members: &[EntityId]) -
         else {
             continue;
         };
-        let Position { x, y, z, at } = position;
-        let is_new = at > session.last_activity
-            && (session.position.x, session.position.y, session.position.z) != (x, y, z);
-        if session.zone_id != zone.0 || !is_new {
+        if session.zone_id != zone.0 || !take_position(&mut session, &position) {
             continue;
         }
         let mut play = play_of(tx, *entity, play, &session)?;
-        session.position = Point { extra: session.position.extra.clone(), ..Point::new(x, y, z) };
-        put_active(tx, *entity, &mut session, &mut play)?;
+        if position.at > session.last_activity {
+            put_active(tx, *entity, &mut session, &mut play)?;
+        } else {
+            // It stopped before its last activity.
+            put_passive(tx, *entity, &session, &play)?;
+        }
         moved += 1;
     }
     Ok(moved)
+}
+
+/// The living session of an entity, with its present position, and its play record.
+fn logged_in_where(tx: &mut Tx<'_, Shard>, entity: EntityId) -> Result<(Session, Play)> {
+    let position = [POSITION.key(entity)];
+    let (session, play, position) =
+        tx.together(|tx| (tx.get(&SESSION.key(entity)), tx.get(&PLAY.key(entity)), tx.get_each(&position)))?;
+    let mut session = session.ok_or(Error::NotLoggedIn { entity })?;
+    let play = play_of(tx, entity, play, &session)?;
+    for position in position {
+        if let Some(Some(position)) = readable(position)? {
+            take_position(&mut session, &position);
+        }
+    }
+    Ok((session, play))
+}
+
+/// Copies a player's position into its session. `false` = it is there already, or is one of an earlier session.
+fn take_position(session: &mut Session, position: &Position) -> bool {
+    let Position { x, y, z, at } = *position;
+    let is_new =
+        at >= session.login_time && (session.position.x, session.position.y, session.position.z) != (x, y, z);
+    if is_new {
+        session.position = Point { extra: session.position.extra.clone(), ..Point::new(x, y, z) };
+    }
+    is_new
 }
 
 /// `None` if the value cannot be read.

@@ -92,6 +92,24 @@ impl<P: Partition> Tx<'_, P> {
         self.set(key, encoded::<F, C>(value)?, Expiry::At(at_ms))
     }
 
+    /// Sets the value and leaves the deadline as it is. A key without one gets that of its family.
+    ///
+    /// Cost: local; sent with the commit.
+    pub fn put_keep_ttl<F, C>(&mut self, key: &Key<F>, value: &C::Value) -> Result<()>
+    where
+        F: Family<Partition = P, Kind = Text<C>, Ttl = emberkeep_schema::Refresh>,
+        C: Codec,
+    {
+        self.set(key, encoded::<F, C>(value)?, Expiry::Keep)?;
+        match F::DECLARATION.ttl {
+            Ttl::Refresh { ms } | Ttl::Fixed { ms } => {
+                let raw = self.key(key);
+                refresh(&mut self.raw, raw, Ttl::Fixed { ms })
+            }
+            Ttl::Persistent | Ttl::Given => Ok(()),
+        }
+    }
+
     fn set<F: Family<Partition = P>>(&mut self, key: &Key<F>, value: Bytes, expiry: Expiry) -> Result<()> {
         let raw = self.key(key);
         self.raw.write(raw, Write::Set(value, expiry))

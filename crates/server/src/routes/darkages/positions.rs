@@ -8,6 +8,7 @@ use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::darkages::{EntityId, Position};
+use emberkeep_hot as hot;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -87,6 +88,8 @@ pub(super) struct PositionsOf {
 pub(super) struct Positions {
     /// Those that are known, in the order of the request.
     positions: Vec<PlayerPosition>,
+    /// Positions of other programs that cannot be read.
+    unreadable: usize,
 }
 
 /// Returns the positions of many players. Players without one are left out.
@@ -100,9 +103,16 @@ pub(super) async fn get_positions(
     bounded(body.entities.len(), POSITIONS_READ_MAX)?;
     let entities: Vec<_> = body.entities.into_iter().map(EntityId).collect();
     let found = app.darkages.positions(&entities).await?;
-    let position = |(entity, position): (EntityId, Option<Position>)| {
-        let Position { x, y, z, at } = position?;
-        Some(PlayerPosition { entity_id: entity.0, x, y, z, timestamp: at })
-    };
-    Ok(Answer(Positions { positions: entities.into_iter().zip(found).filter_map(position).collect() }))
+    let (mut positions, mut unreadable) = (Vec::new(), 0);
+    for (EntityId(entity_id), position) in entities.into_iter().zip(found) {
+        match position {
+            Ok(Some(Position { x, y, z, at })) => {
+                positions.push(PlayerPosition { entity_id, x, y, z, timestamp: at });
+            }
+            Ok(None) => {}
+            Err(hot::Error::Corrupt { .. } | hot::Error::WrongType { .. }) => unreadable += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Answer(Positions { positions, unreadable }))
 }
