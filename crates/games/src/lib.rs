@@ -38,7 +38,19 @@ pub fn history_schema() -> HistorySchema {
 ///
 /// A game with logs has such a function of a scope and of history.
 pub fn consumers(store: &Store, history: &History) -> Result<Vec<Consumer>, DrainError> {
-    let mut consumers = darkages::consumers(&store.scope(darkages::Shard::default()), history)?;
+    consumers_of_shards(store, history, &darkages::Shards::default())
+}
+
+/// The consumers of all logs where DarkAges has these shards.
+pub fn consumers_of_shards(
+    store: &Store,
+    history: &History,
+    shards: &darkages::Shards,
+) -> Result<Vec<Consumer>, DrainError> {
+    let mut consumers = Vec::new();
+    for shard in shards.partitions(store.key_layout()) {
+        consumers.extend(darkages::consumers(&store.scope(shard), history)?);
+    }
     consumers.push(darkages::boards::Boards::new(store).consumer(history)?);
     Ok(consumers)
 }

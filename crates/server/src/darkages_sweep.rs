@@ -1,7 +1,9 @@
-//! Closes expired sessions of DarkAges into history, in the background.
+//! Closes expired sessions of DarkAges into history, in the background. Where its shards are partitions of their own, it also
+//! brings players to the shard that they are on the way to, and sends back those that no zone server accepts.
 //!
-//! Budget: a pass of at most [`DARKAGES_SWEEP_SESSIONS_MAX`] sessions, then a pause, shorter while more are due. Several
-//! servers on one store share the work: each session is closed by one of them. Stops with the server.
+//! Budget: a pass of at most [`DARKAGES_SWEEP_SESSIONS_MAX`] sessions and as many arrivals of each shard, then a pause, shorter
+//! while more are due. Several servers on one store share the work: each session is closed by one of them. Stops with the
+//! server.
 
 use crate::limits::{DARKAGES_SWEEP_EVERY, DARKAGES_SWEEP_PAUSE, DARKAGES_SWEEP_SESSIONS_MAX};
 use crate::metrics::Metrics;
@@ -33,6 +35,20 @@ pub(crate) async fn run(darkages: DarkAges, metrics: Arc<Metrics>) {
                 DARKAGES_SWEEP_EVERY
             }
         };
+        match darkages.sweep_hand_offs(DARKAGES_SWEEP_SESSIONS_MAX).await {
+            Ok(done) => {
+                counters.hand_offs_returned.fetch_add(done.returned as u64, Relaxed);
+                if done.unreadable > 0 {
+                    tracing::warn!("{} arrivals cannot be read and were left as they are", done.unreadable);
+                }
+            }
+            Err(error) => {
+                counters.sweep_errors.fetch_add(1, Relaxed);
+                tracing::warn!(
+                    "hand-offs of DarkAges cannot be completed, the next pass tries again: {error}"
+                );
+            }
+        }
         tokio::time::sleep(pause).await;
     }
 }

@@ -9,6 +9,7 @@ pub(crate) use open::{folder_of, open_or_wait, parse};
 
 use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, bail};
+use emberkeep::games::darkages::Shards;
 use emberkeep::history::History;
 use emberkeep::history::outbox::Consumers;
 use emberkeep::hot::Store;
@@ -35,6 +36,15 @@ pub(crate) struct Stores {
     /// Where history is: file:DIR or cql://… [default: the folder history in the folder of hot state]
     #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
     history: Option<String>,
+    /// Shards of DarkAges, as serve has them: 1:1-99,2:100-199
+    #[arg(
+        long,
+        value_name = "SHARDS",
+        env = "EMBERKEEP_DARKAGES_SHARDS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    darkages_shards: Shards,
 }
 
 /// Both stores, open.
@@ -68,7 +78,8 @@ impl Stores {
         let history = url.open(emberkeep::games::history_schema()).await;
         let history = history
             .map_err(|error| busy(is_in_process, anyhow::Error::new(error).context("cannot open history")))?;
-        let consumers = emberkeep::games::consumers(&store, &history)?.into_iter().collect();
+        let consumers = emberkeep::games::consumers_of_shards(&store, &history, &self.darkages_shards)?;
+        let consumers = consumers.into_iter().collect();
         Ok(Opened { store, history, consumers })
     }
 }

@@ -9,6 +9,7 @@ use crate::settings;
 use crate::store::open;
 use anyhow::{Context, anyhow, bail};
 use emberkeep::HistoryUrl;
+use emberkeep::games::darkages::Shards;
 use emberkeep::games::darkages::archive::recorder::Recorder;
 use emberkeep::history::spool::SpoolOptions;
 use emberkeep::hot::Store;
@@ -89,7 +90,8 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     let spool = settings.spool.clone().or(folder.map(|path| path.join("spool")));
     let (tier, opening) = match url {
         Some(url) => {
-            let (tier, opening) = history_tier(&store, url, spool.as_deref()).await?;
+            let (tier, opening) =
+                history_tier(&store, url, spool.as_deref(), &settings.listen.darkages_shards).await?;
             (Some(tier), opening)
         }
         None => (None, None),
@@ -145,9 +147,10 @@ async fn history_tier(
     store: &Store,
     url: HistoryUrl,
     spool: Option<&Path>,
+    shards: &Shards,
 ) -> anyhow::Result<(HistoryTier, Option<JoinHandle<()>>)> {
     let (history, opening) = open_or_wait(url).await?;
-    let consumers = emberkeep::games::consumers(store, &history)?.into_iter().collect();
+    let consumers = emberkeep::games::consumers_of_shards(store, &history, shards)?.into_iter().collect();
     let tier = HistoryTier::new(history, consumers);
     let Some(folder) = spool else { return Ok((tier, opening)) };
     let recorder = Recorder::open(folder, SpoolOptions::default());

@@ -61,6 +61,8 @@ settings! {
     spool "spool" <"DIR"> ValueParser::string(), None;
     /// Name of this server in events and play sessions of DarkAges
     server_instance "server-instance" <"NAME"> ValueParser::string(), Some("emberkeep");
+    /// Shards of DarkAges with their zones, such as 1:1-99,2:100-199: on a Cluster each is a partition; the same for all servers [default: one for all zones]
+    darkages_shards "darkages-shards" <"SHARDS"> checked(value::shards), None;
     /// File of tokens, made by `emberkeep token new`; read again when it changes
     tokens "tokens" <"FILE"> ValueParser::string(), None;
     /// Certificate chain in PEM; needs --tls-key

@@ -70,6 +70,7 @@ impl Settings {
             poison_rule: required(found, "poison-rule", value::poison_rule)?,
             hit_rules: required(found, "reactor-rules", value::hit_rules)?,
             server_instance: text(found, "server-instance").unwrap_or(SERVER_INSTANCE_DEFAULT).to_owned(),
+            darkages_shards: optional(found, "darkages-shards", value::shards)?.unwrap_or_default(),
             log_lines_dropped: Arc::default(),
         };
         let hot = text(found, "hot").unwrap_or("embedded").to_owned();

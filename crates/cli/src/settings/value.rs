@@ -1,6 +1,7 @@
 //! Values of settings, read from texts: the same for flags, variables and files. Each error says what was expected.
 
 use crate::size::Size;
+use emberkeep::games::darkages::Shards;
 use emberkeep::games::monsters::PoisonRule;
 use emberkeep::games::reactors::HitRules;
 use std::net::SocketAddr;
@@ -47,6 +48,10 @@ pub(super) fn hit_rules(text: &str) -> Result<HitRules, String> {
         }
     }
     Ok(rules)
+}
+
+pub(super) fn shards(text: &str) -> Result<Shards, String> {
+    text.parse().map_err(|error: emberkeep::games::darkages::Error| error.to_string())
 }
 
 /// Items between commas.

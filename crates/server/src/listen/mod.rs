@@ -75,6 +75,7 @@ pub async fn listen_with_history(
     let trusted_proxies = access.trusted_proxies.clone();
     let darkages =
         DarkAges::new(store.clone(), &settings.server_instance).map_err(ListenError::ServerInstance)?;
+    let darkages = darkages.with_shards(settings.darkages_shards.clone());
     let app = AppState::new(store, access, (settings.poison_rule, settings.hit_rules), darkages);
     // State and metrics are new, so that the cells are empty.
     let history = history.map(|tier| {

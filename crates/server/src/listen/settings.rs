@@ -4,7 +4,7 @@ use crate::auth;
 use crate::limits::*;
 use crate::security::client_ip::ProxyError;
 use crate::security::cors::OriginError;
-use emberkeep_games::darkages;
+use emberkeep_games::darkages::{self, Shards};
 use emberkeep_games::monsters::PoisonRule;
 use emberkeep_games::reactors::HitRules;
 use std::io;
@@ -47,6 +47,8 @@ pub struct Settings {
     pub hit_rules: HitRules,
     /// The name of this server in events and play sessions of DarkAges, at most 128 bytes.
     pub server_instance: String,
+    /// The shards of DarkAges: which zones form a partition on a Cluster. All services of the game have the same.
+    pub darkages_shards: Shards,
     /// Log lines that could not be written, for `/metrics`.
     pub log_lines_dropped: Arc<AtomicU64>,
 }
@@ -75,6 +77,7 @@ impl Settings {
             poison_rule: PoisonRule::default(),
             hit_rules: HitRules::default(),
             server_instance: SERVER_INSTANCE_DEFAULT.to_owned(),
+            darkages_shards: Shards::default(),
             log_lines_dropped: Arc::default(),
         }
     }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 pub(crate) struct DarkAgesCounters {
     /// Expired sessions that this process closed into history.
     pub(crate) sessions_closed: AtomicU64,
+    /// Players that this process sent back, because no zone server accepted them.
+    pub(crate) hand_offs_returned: AtomicU64,
     /// Passes of the sweep that failed.
     pub(crate) sweep_errors: AtomicU64,
     /// Open streams of zone channels.
@@ -27,9 +29,15 @@ impl DarkAgesCounters {
                 self.sessions_closed.load(Relaxed) as f64,
             ),
             (
+                "hand_offs_returned_total",
+                "counter",
+                "Players that this process sent back to the shard that they left: no zone server accepted them",
+                self.hand_offs_returned.load(Relaxed) as f64,
+            ),
+            (
                 "sweep_errors_total",
                 "counter",
-                "Passes over expired sessions that failed",
+                "Passes over expired sessions or hand-offs that failed",
                 self.sweep_errors.load(Relaxed) as f64,
             ),
             ("streams", "gauge", "Open streams of zone channels", self.streams.load(Relaxed) as f64),

@@ -2,8 +2,17 @@
 
 use crate::auth::Tokens;
 use crate::support::{Server, loopback};
+use emberkeep_games::darkages::{
+    DarkAges, EntityId, HandOff, HandOffRequest, LoginRequest, Point, SESSION, Shard, Shards, ZoneId,
+};
+use emberkeep_hot::Store;
+use emberkeep_hot::embedded::{Clock, Embedded, ManualClock};
+use emberkeep_schema::KeyLayout;
 use emberkeep_server::auth::Role;
+use emberkeep_server::{Settings, listen};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A login into a zone.
 pub(crate) fn login(player: i64, zone: i32) -> Value {
@@ -217,4 +226,37 @@ async fn a_hand_off_within_a_shard_is_done_at_once() {
     assert_eq!(server.delete(path).await.problem(404), "not_arrived");
     let accepted = server.request("POST", &format!("{path}/accept")).send().await;
     assert_eq!(accepted.problem(404), "not_arrived");
+}
+
+/// Shards that are partitions, as on a Cluster: what left for a shard without a zone server is brought back by the server.
+#[tokio::test]
+async fn a_player_whom_no_zone_server_accepts_comes_back() {
+    let clock = ManualClock::at(1_700_000_000_000);
+    let engine = Embedded::builder().clock(Clock::Manual(clock.clone())).layout(KeyLayout::cluster());
+    let store = Store::new(Arc::new(engine.open().unwrap()));
+    let shards: Shards = "1:1-99,2:100-199".parse().unwrap();
+    let zone_server = DarkAges::new(store.clone(), "zone-1").unwrap().with_shards(shards.clone());
+    let (entity, position) = (EntityId(7), Point::new(1.0, 2.0, 3.0));
+    let request = LoginRequest::new(entity.0, "client", ZoneId(42), position.clone());
+    zone_server.login(request).await.unwrap();
+    assert!(store.scope(Shard(1)).exists(&SESSION.key(entity)).await.unwrap());
+    let to = HandOffRequest { entity, zone: ZoneId(150), position };
+    assert!(matches!(zone_server.hand_off(to).await.unwrap(), HandOff::InTransit { .. }));
+    clock.advance(30_000);
+    let settings = Settings { darkages_shards: shards, ..loopback() };
+    let listening = listen(store.clone(), &settings).await.unwrap();
+    let server = Server { listening, store, _folder: None };
+    let is_back = async {
+        loop {
+            let found = server.get("/v1/darkages/sessions/7").await;
+            if found.status == 200 {
+                break found.json(200);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let session = tokio::time::timeout(Duration::from_secs(60), is_back).await.expect("it comes back");
+    assert_eq!(session["zone_id"], json!(42));
+    let page = server.get("/metrics").await;
+    assert!(page.text().contains("emberkeep_darkages_hand_offs_returned_total 1"), "it is counted");
 }
