@@ -139,7 +139,7 @@ pub async fn a_connection_belongs_to_who_opened_it_last(store: Store) {
     city.scope.del(&CONNECTION.key(&id)).await.unwrap();
     let taken = ConnectionRequest { entity: other, ..city.connection(one, 1) };
     city.game.open_connection(taken).await.unwrap();
-    assert_eq!(city.connection_ids(one).await, [second.clone()]);
+    assert_eq!(city.connection_ids(one).await, std::slice::from_ref(&second));
     city.external(&CONNECTIONS.key(one), Write::SAdd(vec![id.to_string().into()])).await;
     city.game.logout(one).await.unwrap();
     assert_eq!(city.game.connection(second).await.unwrap(), None);
