@@ -423,3 +423,18 @@ async fn a_queue_that_is_full_of_bytes_refuses_too() {
     // One that is larger than the queue is written when the queue is empty.
     history.insert_many((0..4_000).map(|n| event(50, n, n as u128))).await.unwrap();
 }
+
+/// A process that was killed while it made its first store: the next one makes it anew.
+#[tokio::test]
+async fn a_store_that_was_not_finished_is_made_anew() {
+    let folder = Folder::new();
+    for files in [&["lock"][..], &["lock", "0.jnl"], &["lock", "0.jnl", "version"]] {
+        let store = folder.path().join("store");
+        std::fs::create_dir_all(store.join("keyspaces/0")).unwrap();
+        for file in files {
+            std::fs::write(store.join(file), "").unwrap();
+        }
+        open(&folder).close().await.unwrap();
+        std::fs::remove_dir_all(folder.path()).unwrap();
+    }
+}

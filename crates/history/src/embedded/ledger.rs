@@ -24,7 +24,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-const LEDGER_NAME: &str = "LEDGER";
+pub(super) const LEDGER_NAME: &str = "LEDGER";
 const SLOT_BYTES: usize = 64;
 const BODY_BYTES: usize = 36;
 

@@ -2,7 +2,7 @@
 
 use super::catalog::Entry;
 use super::clock::Ticker;
-use super::ledger::{Batch, Ledger, damaged, folder_error};
+use super::ledger::{Batch, LEDGER_NAME, Ledger, damaged, folder_error};
 use super::options::Options;
 use super::table::{OpenTable, Window, keyspace_name, lookups_name, open_keyspace};
 use super::totals::OpenTotals;
@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const STORE_FOLDER: &str = "store";
+/// Folder of keyspaces in that of the store, and the one that the store makes for itself.
+const STORE_KEYSPACES: &str = "keyspaces";
+const STORE_OWN_KEYSPACE: &str = "0";
 const CATALOG: &str = "ember_catalog";
 const JOURNAL_COPY: &str = "journal-before-recovery";
 const UNFINISHED_COPY: &str = "journal-before-recovery.unfinished";
@@ -51,6 +54,7 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
     fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let lock = folder_lock::take(folder)?;
     let store = folder.join(STORE_FOLDER);
+    remove_unfinished(folder, &store)?;
     let copy = keep_journal(folder, &store)?;
     store_files::check(&store)?;
     if !options.accept_loss {
@@ -84,6 +88,24 @@ pub(super) fn open(folder: &Path, schema: HistorySchema, options: &Options) -> R
         fs::remove_file(&clean).map_err(|error| folder_error(&clean, &error))?;
     }
     Ok(Opened { shared, ledger, catalog })
+}
+
+/// A process that was killed while it made the store leaves half of one, which the store below refuses for ever. Nothing is in
+/// it: the ledger comes after the store, and so does every keyspace but its own, the first.
+fn remove_unfinished(folder: &Path, store: &Path) -> Result<()> {
+    if !store.exists() || folder.join(LEDGER_NAME).exists() {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| folder_error(store, &error);
+    let keyspaces = store.join(STORE_KEYSPACES);
+    if keyspaces.exists() {
+        for entry in fs::read_dir(&keyspaces).map_err(failed)? {
+            if entry.map_err(failed)?.file_name() != STORE_OWN_KEYSPACE {
+                return Ok(());
+            }
+        }
+    }
+    fs::remove_dir_all(store).map_err(failed)
 }
 
 /// After a crash the store below repairs its journal in place, and cuts it off at damage. A copy of its files
