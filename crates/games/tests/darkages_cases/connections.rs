@@ -94,8 +94,8 @@ pub async fn connections_of_strangers_are_refused(store: Store) {
     assert_eq!(city.game.open_connection(stolen).await, Err(in_use));
     assert_eq!(city.open(one, 1).await, id, "its own entity opens it again");
     let entity = city.player(9);
-    let nobody = city.game.open_connection(city.connection(entity, 1)).await;
-    assert_eq!(nobody, Err(Error::NotLoggedIn { entity }));
+    let stranger = city.game.open_connection(city.connection(entity, 1)).await;
+    assert_eq!(stranger, Err(Error::NotLoggedIn { entity }));
     for number in 2..=CONNECTIONS_PER_ENTITY_MAX {
         city.open(one, number).await;
     }

@@ -167,7 +167,7 @@ pub async fn a_move_is_begun_and_confirmed(store: Store) {
     let kept = world.confirm(1, back.number + 1).await;
     assert_eq!((kept.home, kept.state), (world.realms[1], State::Here));
     let late = world.confirm(0, back.number).await;
-    assert_eq!((late.home, late.number), (world.realms[1], kept.number), "it is somewhere else by now");
+    assert_eq!((late.home, late.number), (world.realms[1], kept.number), "it has another home by now");
 }
 
 pub async fn an_entry_that_was_lost_is_confirmed_again(store: Store) {

@@ -92,7 +92,7 @@ impl DarkAges {
         })
     }
 
-    /// Keeps a connection for another hour. `false` = it is not open. It is no activity of the session.
+    /// Keeps a connection for another hour. `false` = it is not open. It does not count as activity of the session.
     pub fn touch_connection(&self, id: Name) -> Pending<'_, Result<bool>> {
         Box::pin(async move {
             let scope = self.scope_of_connection(&id).await?;

@@ -163,7 +163,7 @@ pub(super) async fn get_connection(
     found.map(|found| Answer(found.into())).ok_or_else(|| not_open(&connection.0))
 }
 
-/// Keeps a connection for another hour. It is no activity of the session.
+/// Keeps a connection for another hour. It does not count as activity of the session.
 #[utoipa::path(post, path = "/v1/darkages/connections/{connection}/touch", tag = "darkages",
     params(ConnectionPath), responses((status = 204, description = "It is kept"), NotFound))]
 pub(super) async fn touch_connection(
