@@ -10,6 +10,7 @@
 //! goes on in `ws`. Every failure becomes an [`error::ApiError`]. Top-level modules do not import each other
 //! in cycles.
 
+mod answer;
 pub mod auth;
 mod darkages_sweep;
 mod duration;

@@ -1,8 +1,8 @@
 //! Health probes and metrics.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::state::AppState;
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -49,13 +49,13 @@ struct HistoryReadiness {
     (status = 200, description = "The server works", body = Health),
     (status = 503, description = "The process needs a restart", body = ProblemDetails,
         content_type = "application/problem+json")))]
-async fn healthz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> {
+async fn healthz(State(app): State<AppState>) -> Result<Answer<Health>, ApiError> {
     if let Some(cause) = app.liveness.needs_restart(&app.store, Instant::now()) {
         let message = "the journal stopped and does not resume; the process needs a restart";
         let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "journal_stopped", message);
         return Err(error.with_reason(cause.to_string()));
     }
-    Ok(Json(Health { status: "ok" }))
+    Ok(Answer(Health { status: "ok" }))
 }
 
 /// Readiness probe: whether the store accepts transactions. The log has the reason of a 503.
@@ -65,13 +65,13 @@ async fn healthz(State(app): State<AppState>) -> Result<Json<Health>, ApiError> 
     (status = 200, description = "The store is ready", body = Readiness),
     (status = 503, description = "The store is not ready", body = ProblemDetails,
         content_type = "application/problem+json")))]
-async fn readyz(State(app): State<AppState>) -> Result<Json<Readiness>, ApiError> {
+async fn readyz(State(app): State<AppState>) -> Result<Answer<Readiness>, ApiError> {
     let history = app.history.get().map(|tier| HistoryReadiness {
         status: if tier.is_ready() { "ok" } else { "waiting" },
         waiting_entries: tier.waiting_entries(),
     });
     match app.store.ready().await {
-        Ok(()) => Ok(Json(Readiness { status: "ok", history })),
+        Ok(()) => Ok(Answer(Readiness { status: "ok", history })),
         Err(cause) => {
             let message = "hot state is not ready; the log says why, under the X-Request-Id of this answer";
             let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);

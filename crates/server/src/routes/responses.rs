@@ -1,9 +1,9 @@
 //! Responses that several routes share.
 
+use crate::answer::Answer;
 use crate::duration::ceil_ms;
 use crate::error::{ApiError, ProblemDetails};
 use crate::openapi::problem_responses;
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header::LOCATION};
 use axum::response::{IntoResponse, Response};
 use emberkeep_hot as hot;
@@ -34,7 +34,7 @@ pub(super) struct Created<T> {
 
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
-        let mut response = (StatusCode::CREATED, Json(self.body)).into_response();
+        let mut response = (StatusCode::CREATED, Answer(self.body)).into_response();
         // Text of clients in it is percent-encoded, so that it is always a valid header value.
         if let Ok(location) = HeaderValue::try_from(self.location) {
             response.headers_mut().insert(LOCATION, location);

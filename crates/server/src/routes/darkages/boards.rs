@@ -1,13 +1,13 @@
 //! Leaderboards in hot state, by day and of all time.
 
 use super::sessions::bounded;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Path, Query};
 use crate::limits::{BOARD_AROUND_DEFAULT, BOARD_AROUND_MAX, PAGE_ENTRIES_DEFAULT, PAGE_ENTRIES_MAX};
 use crate::routes::path::{BoardPath, BoardPlayerPath};
 use crate::routes::responses::NotFound;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::darkages::boards::{self, Period};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 //! Who is near, where clients are connected, and how often an entity may do something.
 
+use crate::answer::Answer;
 use crate::duration::ceil_ms;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{ConnectionPath, EntityPath, RatePath, ZonePath};
 use crate::routes::responses::{Conflict, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::{self, ConnectionRequest, EntityId, NearbyRequest, RateCheck};

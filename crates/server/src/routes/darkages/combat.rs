@@ -1,12 +1,12 @@
 //! Damage between players.
 
 use super::words::HitTypeWord;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::EntityPath;
 use crate::routes::responses::{Conflict, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::darkages::{DamageRequest, EntityId, Fighter};
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,11 @@
 
 use super::page::{TimePage, archive};
 use super::rows::RowPage;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Path, Query};
 use crate::routes::path::{AttackerPath, PlayerPath, TargetPath, ZonePath};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::darkages::history::{CombatEvent, Kill, PlayerSession};
 use serde::Serialize;

@@ -1,12 +1,12 @@
 //! Hand-off of players between zones and shards.
 
 use super::sessions::ZonePoint;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{EntityPath, ZoneMemberPath, ZonePath};
 use crate::routes::responses::{Conflict, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::{self, HandOffRequest, Session, ZoneId};

@@ -2,12 +2,12 @@
 
 use super::page::{TimePage, archive};
 use super::rows::RowPage;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{BulkJson, Path, Query};
 use crate::limits::ZONE_SAMPLES_MAX;
 use crate::routes::path::ZonePath;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::archive::zones::ZoneSample;

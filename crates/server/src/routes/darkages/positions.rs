@@ -1,11 +1,11 @@
 //! Positions of many players in one call.
 
 use super::sessions::bounded;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{BulkJson, Json};
 use crate::limits::{POSITIONS_READ_MAX, POSITIONS_SET_MAX};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::darkages::{EntityId, Position};
 use emberkeep_hot as hot;

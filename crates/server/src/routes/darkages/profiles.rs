@@ -2,12 +2,12 @@
 
 use super::page::archive;
 use super::rows::HistoryRow;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{EmailPath, PlayerPath, UsernamePath};
 use crate::routes::responses::{Conflict, Created, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::archive::Archive;

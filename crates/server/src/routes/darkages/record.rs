@@ -1,11 +1,11 @@
 //! Recording for servers that compute damage themselves: hits and statistics, through a local spool.
 
 use super::words::HitTypeWord;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{BulkJson, Json, Path};
 use crate::routes::path::PlayerPath;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::archive::recorder::{self, HitRecord, Recorder, StatsDelta};

@@ -1,12 +1,12 @@
 //! Sessions: login, reading, activity, changes, logout, expiry.
 
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path, Query};
 use crate::limits::{SESSIONS_CLOSED_MAX, SESSIONS_LISTED_DEFAULT, SESSIONS_LISTED_MAX};
 use crate::routes::path::EntityPath;
 use crate::routes::responses::{Conflict, Created, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::{EntityId, Existing, LoginRequest, Point, Session, SessionChange, ZoneId};

@@ -3,6 +3,7 @@
 //! The store's subscription is the queue of a client, and it is bounded: what does not fit because the client reads too
 //! slowly is dropped, and the client is told of the gap. Messages only wake, so a client that missed some reads the state.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{ClientAddress, Json, Path};
 use crate::limit::connections::ConnectionPermit;
@@ -10,7 +11,6 @@ use crate::limits::{SOCKETS_PER_ADDRESS_MAX, STREAM_HEARTBEAT_EVERY};
 use crate::metrics::Metrics;
 use crate::routes::path::ZonePath;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;

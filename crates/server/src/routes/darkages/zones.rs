@@ -1,11 +1,11 @@
 //! Zones: who is where.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
 use crate::routes::path::{EntityPath, ZoneMemberPath, ZonePath};
 use crate::routes::responses::{NotFound, problems};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::darkages::{Session, ZoneId};

@@ -1,11 +1,11 @@
 //! Damage and control of a monster.
 
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{ControllerPath, MonsterPath};
 use crate::routes::responses::{Conflict, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::monsters;
 use emberkeep_games::world::CharacterId;

@@ -1,12 +1,12 @@
 //! Drop timers of friendly monsters.
 
 use super::effects::DueRequest;
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
 use crate::routes::path::{MonsterPath, TenantPath};
 use crate::routes::responses::{Conflict, NotFound, from_ms, problems};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::monsters::{self, DropTimer, DropTimerRequest, Error};

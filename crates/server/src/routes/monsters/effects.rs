@@ -1,12 +1,12 @@
 //! Status effects of monsters.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::limits::DUE_LIMIT_MAX;
 use crate::routes::path::{EffectPath, MonsterPath, TenantPath};
 use crate::routes::responses::{Conflict, Created, NotFound, from_ms, problems};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::monsters::limits::{STATUS_NAME_BYTES_MAX, STATUSES_MAX};

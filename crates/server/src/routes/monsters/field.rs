@@ -1,12 +1,12 @@
 //! Monsters of a field: spawn, list, move, remove all.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::paging::{self, PageQuery};
 use crate::routes::path::{FieldPath, MonsterPath};
 use crate::routes::responses::{Conflict, Created, NotFound, problems};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::monsters::{FieldDestruction, Monster, Position, SpawnRequest};

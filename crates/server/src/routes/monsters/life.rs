@@ -1,11 +1,11 @@
 //! One monster: read, remove, health and mana.
 
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::MonsterPath;
 use crate::routes::responses::{Conflict, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::monsters::{Error, Monster};

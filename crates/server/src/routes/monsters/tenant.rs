@@ -1,12 +1,12 @@
 //! All monsters of one tenant or of all tenants: teardown and sweep.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path};
 use crate::routes::path::TenantPath;
 use crate::routes::responses::problems;
 use crate::routes::sweep::Turns;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::monsters;
 use serde::Serialize;

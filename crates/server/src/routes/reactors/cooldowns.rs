@@ -1,11 +1,11 @@
 //! Cooldowns of spots.
 
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{FieldPath, SpotPath};
 use crate::routes::responses::{Cleared, Cooldown, from_ms};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;

@@ -1,12 +1,12 @@
 //! Reactors of a field: create, list, destroy all.
 
 use super::kind::Kind;
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::path::FieldPath;
 use crate::routes::responses::{Conflict, Created, OnCooldown, problems};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{CreateRequest, Reactor, ReactorId};
 use emberkeep_games::world::Field;

@@ -1,12 +1,12 @@
 //! One reactor: allocate an id, read, update, hit, destroy.
 
+use crate::answer::Answer;
 use crate::duration::ceil_ms;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{ReactorPath, TenantPath};
 use crate::routes::responses::{Conflict, Created, NotFound};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{Outcome, Reactor};
 use emberkeep_games::world::CharacterId;

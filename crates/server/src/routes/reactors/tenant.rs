@@ -1,5 +1,6 @@
 //! All reactors of one tenant or of all tenants: list, teardown and sweep.
 
+use crate::answer::Answer;
 use crate::error::{ApiError, ProblemDetails};
 use crate::extract::{Json, Path, Query};
 use crate::routes::paging::{self, PageQuery};
@@ -7,7 +8,6 @@ use crate::routes::path::TenantPath;
 use crate::routes::responses::problems;
 use crate::routes::sweep::Turns;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use emberkeep_games::reactors::{self, Reactor};
 use serde::Serialize;

@@ -2,11 +2,11 @@
 
 use super::credentials::{MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath};
 use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::responses::Conflict;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::party::{DeviceId, ItemId, PlayerId, RoundId, SenderId};

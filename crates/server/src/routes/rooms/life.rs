@@ -4,11 +4,11 @@ use super::credentials::{
     MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath, RoomRateLimit,
 };
 use super::responses::{DeviceErrors, MasterErrors, RateLimitErrors, RoomErrors};
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{ClientAddress, Json, Path, Query};
 use crate::routes::responses::Created;
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::party::{Audience, DeviceId, EventPage, JoinReply, JoinRequest, MasterSync, PlayerSync};

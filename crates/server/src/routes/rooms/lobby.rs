@@ -3,11 +3,11 @@
 use super::credentials::{MasterKeyParam, ReconnectToken, ReconnectTokenParam, RoomMaster, RoomPath};
 use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
 use super::setup::RoomPlayer;
+use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{FromPath, Json, Path, PathParameters};
 use crate::routes::responses::{Cleared, Conflict, Created, percent_encode};
 use crate::state::AppState;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use emberkeep_games::party::{DeviceId, PlayerId, SetupPlayer};
