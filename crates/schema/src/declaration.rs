@@ -13,7 +13,7 @@ use crate::{
 pub struct Declaration {
     /// Name of the family, as in code.
     pub name: &'static str,
-    /// Its purpose.
+    /// The documentation comment of the declaration, as the generated documents print it.
     pub doc: &'static str,
     /// The pattern as in the document, `{name}` for each part.
     pub pattern: &'static str,
@@ -141,7 +141,7 @@ impl Declaration {
 }
 
 impl PartDecl {
-    /// For [`family!`](crate::family!) only.
+    /// A part as [`family!`](crate::family!) declares it.
     #[doc(hidden)]
     pub const fn new<P: crate::Part>(name: &'static str) -> PartDecl {
         PartDecl { name, type_name: P::TYPE, shape: P::SHAPE, accepts: |text| P::parse(text).is_some() }

@@ -11,7 +11,7 @@ use crate::{
 pub enum Identified {
     /// A key of a declared family.
     Family {
-        /// The family.
+        /// The family whose pattern the key matches. In a valid schema there is only one.
         declaration: &'static Declaration,
         /// The partition's text: from the Cluster tag, the pattern, or because there is only one.
         partition: Option<String>,
@@ -22,7 +22,7 @@ pub enum Identified {
     Own {
         /// The partition's text, on a Cluster.
         partition: Option<String>,
-        /// What follows `ember:`.
+        /// What follows `ember:`, such as `r:…` of a commit receipt.
         name: String,
     },
 }
