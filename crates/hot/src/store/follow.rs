@@ -18,11 +18,11 @@ use tokio::time::{sleep, timeout};
 /// What a follower of a log yields.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Followed<E> {
-    /// The next entry.
+    /// The next entry of the log, in order and without a gap.
     Entry {
         /// Its place: store it when the event has been dealt with, and follow from there after a restart.
         position: LogPosition,
-        /// The event.
+        /// The event as the codec of the log decodes it.
         event: E,
     },
     /// The next entry, whose event cannot be read. The follower goes on after it.

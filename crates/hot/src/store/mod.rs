@@ -205,12 +205,12 @@ struct Caller {
 }
 
 impl<P: Partition> Scope<P> {
-    /// The store.
+    /// The store that this is a scope of.
     pub fn store(&self) -> &Store {
         &self.caller.store
     }
 
-    /// The partition.
+    /// The partition in which transactions of this scope run.
     pub fn partition(&self) -> &P {
         &self.partition
     }

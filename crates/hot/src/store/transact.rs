@@ -147,7 +147,7 @@ enum State<'s> {
 
 /// What became of a transaction on the caller's stack.
 enum Ran {
-    /// It ended.
+    /// It ran to its end, and the result is ready.
     Finished(Result<()>),
     /// It ran, and waits: see [`State::Waiting`].
     Waits,
