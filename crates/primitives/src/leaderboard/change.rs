@@ -12,16 +12,16 @@ use std::collections::HashMap;
 pub enum Change<I> {
     /// The player has this score, higher or lower than before.
     Set {
-        /// The player.
+        /// Whose score it is.
         player: I,
-        /// The score.
+        /// The new score; it replaces the old one.
         score: i64,
         /// When it was reached. Ignored if the player has this score already.
         at: i64,
     },
     /// The player's score changes by so much; a player who is not on the board begins at 0.
     Add {
-        /// The player.
+        /// Whose score changes.
         player: I,
         /// What is added, possibly below 0.
         delta: i64,
@@ -30,13 +30,13 @@ pub enum Change<I> {
     },
     /// The player leaves the board.
     Remove {
-        /// The player.
+        /// Who leaves.
         player: I,
     },
 }
 
 impl<I> Change<I> {
-    /// The player.
+    /// The player whose entry changes.
     pub fn player(&self) -> &I {
         match self {
             Change::Set { player, .. } | Change::Add { player, .. } | Change::Remove { player } => player,
