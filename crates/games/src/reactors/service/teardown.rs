@@ -30,7 +30,7 @@ use emberkeep_schema::Key;
 pub struct TeardownReport {
     /// Reactors, including corrupt records.
     pub reactors: usize,
-    /// Cooldowns.
+    /// Cooldowns of spots.
     pub cooldowns: usize,
     /// Keys that held something else than an index, and were deleted. Each error names its key and what it
     /// held.
