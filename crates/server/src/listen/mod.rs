@@ -34,7 +34,7 @@ use std::time::Instant;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
-/// A running server.
+/// A server that listens, until it is shut down.
 pub struct Listening {
     address: SocketAddr,
     stop: watch::Sender<()>,
@@ -141,7 +141,7 @@ fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>
 }
 
 impl Listening {
-    /// The bound address.
+    /// The address that was bound, with the port that the system chose for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

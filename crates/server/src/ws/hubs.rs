@@ -197,7 +197,7 @@ impl Hubs {
         self.update_metrics(&hubs);
     }
 
-    /// Waits until [`shutdown`](Self::shutdown).
+    /// Waits until [`shutdown`](Self::shutdown) is called; returns at once after it.
     pub(super) async fn wait_shutdown(&self) {
         // The sender is in `self`, so it is never gone.
         let _ = self.0.shutdown.subscribe().wait_for(|is_set| *is_set).await;

@@ -30,7 +30,7 @@ pub(super) enum Priority {
     Droppable,
     /// Only this message says it.
     Required,
-    /// The state itself.
+    /// The state of the room. A later one replaces it while it waits.
     State,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Priority {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
-/// Cheap to clone.
+/// The messages that wait for one client. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct SendQueue(Arc<Shared>);
 
@@ -80,7 +80,7 @@ impl SendQueue {
         self.0.added.notify_one();
     }
 
-    /// Queues an answer.
+    /// Queues a message that must not be dropped, such as the answer to a request.
     pub(super) fn push_required(&self, text: Utf8Bytes) -> Result<(), QueueFull> {
         self.add(|queued| {
             let fits = queued.fits(1, text.len());

@@ -12,7 +12,7 @@ use emberkeep_games::world::CharacterId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A hit.
+/// A hit of a character on a monster.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7, "amount": 15}))]
@@ -82,7 +82,7 @@ pub(super) struct DamageLeader {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Leader {
-    /// The character.
+    /// The character that did the damage.
     #[schema(example = 7)]
     character_id: u32,
     /// The sum of all its hits.
@@ -113,7 +113,7 @@ pub(super) struct Controller {
     character_id: u32,
 }
 
-/// The previous controller.
+/// The character that controlled the monster before.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FormerController {
     /// The character; 0 is none.

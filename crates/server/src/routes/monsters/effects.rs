@@ -79,7 +79,7 @@ impl From<Effect> for monsters::EffectRequest {
 /// An effect that was applied.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Applied {
-    /// The effect.
+    /// The effect as it is stored, with its id.
     effect: StatusEffect,
     /// The effects that it replaced.
     replaced: Vec<StatusEffect>,
@@ -156,14 +156,14 @@ pub(super) struct EffectsRun {
     /// The id of the monster.
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
-    /// Its field.
+    /// The field of the monster.
     field: FieldFields,
     /// Health afterwards; ticks never kill.
     #[schema(example = 5)]
     hp: u32,
     /// Due ticks. No other caller gets them.
     ticks: Vec<Tick>,
-    /// Effects that expired.
+    /// Effects that expired, which were removed.
     expired: Vec<StatusEffect>,
 }
 
@@ -226,7 +226,7 @@ impl DueRequest {
     }
 }
 
-/// Due effects.
+/// The ticks and ends of effects that this call was handed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DueEffects {
     /// The monsters, the longest overdue first. No other caller gets them.

@@ -46,12 +46,12 @@ pub(super) async fn take_monster(
     Ok(Answer(app.monsters.take(tenant, id).await?.ok_or(Error::NotFound { id })?))
 }
 
-/// An amount.
+/// How much health is given, or mana is used.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"amount": 10}))]
 pub(super) struct Amount {
-    /// At least 1.
+    /// Points, at least 1.
     #[schema(minimum = 1)]
     amount: i64,
 }
@@ -62,7 +62,7 @@ pub(super) struct Healed {
     /// Health that was restored.
     #[schema(example = 10)]
     actual: u32,
-    /// Health afterwards.
+    /// Health after the healing, at most the maximum.
     #[schema(example = 45)]
     hp: u32,
 }
@@ -87,7 +87,7 @@ pub(super) struct MpUsed {
     /// Mana that was used.
     #[schema(example = 10)]
     actual: u32,
-    /// Mana afterwards.
+    /// Mana that is left.
     #[schema(example = 90)]
     mp: u32,
 }

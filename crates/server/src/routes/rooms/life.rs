@@ -145,7 +145,7 @@ pub(super) async fn join_room(
     Ok(Answer(app.rooms.admit(code, request).await?.joined(&device)))
 }
 
-/// Which events.
+/// From where on events are returned.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
