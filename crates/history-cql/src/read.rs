@@ -26,7 +26,7 @@ pub(crate) struct RangeReader<'r> {
 }
 
 impl RangeReader<'_> {
-    /// One page.
+    /// The rows of one page, and where the next one begins.
     pub(crate) async fn page(&self) -> Result<RawPage> {
         let request = self.request;
         let lookup = match request.lookup {

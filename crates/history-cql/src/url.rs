@@ -51,7 +51,7 @@ pub enum UrlError {
         "the host {host:?} is not understood; expected host or host:port, several with commas between them"
     )]
     Host {
-        /// The host.
+        /// The host as it was written.
         host: String,
     },
     /// A user without a password, or one with characters that must be encoded.
@@ -70,7 +70,7 @@ pub enum UrlError {
     /// An option that does not exist.
     #[error("the option {option:?} does not exist; there are {OPTIONS}")]
     UnknownOption {
-        /// The option.
+        /// The name of the option, at most 32 characters of it.
         option: String,
     },
     /// An option with a value that it does not take.
@@ -164,7 +164,7 @@ impl CqlUrl {
         Ok(())
     }
 
-    /// The keyspace.
+    /// The keyspace, by its name on the cluster.
     pub fn keyspace(&self) -> &str {
         &self.keyspace
     }
