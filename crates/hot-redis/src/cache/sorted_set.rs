@@ -13,7 +13,7 @@ type Scored = (Bytes, Score);
 #[derive(Clone, Copy)]
 pub(crate) struct WholeSet<'a> {
     members: &'a [Scored],
-    /// Highest first.
+    /// Whether the highest score comes first.
     reverse: bool,
 }
 

@@ -7,7 +7,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::fmt;
 use tokio_rustls::TlsConnector;
 
-/// A parsed URL.
+/// What a URL says: servers, credentials, TLS and options. Its `Debug` shows no password.
 #[derive(Clone)]
 pub struct RedisUrl {
     pub(crate) servers: Vec<ConnectionInfo>,
