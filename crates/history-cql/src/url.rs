@@ -64,7 +64,7 @@ pub enum UrlError {
         "the keyspace {keyspace:?} is not understood; expected letters, digits and _ behind the hosts, as in cql://host/darkages"
     )]
     Keyspace {
-        /// The keyspace.
+        /// What stands where the keyspace is expected.
         keyspace: String,
     },
     /// An option that does not exist.
@@ -76,11 +76,11 @@ pub enum UrlError {
     /// An option with a value that it does not take.
     #[error("the option {option}= is {value:?}, expected {expected}")]
     Option {
-        /// The option.
+        /// The name of the option.
         option: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         expected: &'static str,
     },
     /// A `%` that is not followed by two hexadecimal digits, or bytes that are not UTF-8.
