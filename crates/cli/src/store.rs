@@ -164,7 +164,7 @@ impl From<Durability> for journal::Durability {
     }
 }
 
-/// Opens the store.
+/// Opens the store of the flags or variables, and says what is wrong with them.
 pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
     let url = arguments.url()?;
     let is_in_process = url.is_in_process();

@@ -47,7 +47,7 @@ pub(crate) struct Stores {
     darkages_shards: Shards,
 }
 
-/// Both stores, open.
+/// Hot state and history, both open.
 pub(crate) struct Opened {
     store: Store,
     history: History,
@@ -91,7 +91,7 @@ impl Opened {
     }
 }
 
-/// Runs a command.
+/// Runs a subcommand of `emberkeep history`.
 pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -13,7 +13,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The environment variable.
+    /// The environment variable: `EMBERKEEP_` and the flag's name in capitals.
     pub(crate) fn variable(&self) -> String {
         format!("EMBERKEEP_{}", self.name.to_uppercase().replace('-', "_"))
     }

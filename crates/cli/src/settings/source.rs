@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Settings by name.
+/// Texts of settings by name, as one source gives them.
 pub(crate) type Given = BTreeMap<&'static str, String>;
 
 /// Where a setting was given.

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 /// Tasks; even ones are of one process, odd ones of the other.
 const TASKS: usize = 6;
-/// Calls of each.
+/// How many calls each client makes.
 const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;

@@ -43,7 +43,7 @@ pub(super) enum BackgroundTask {
     Inspect,
 }
 
-/// All of them.
+/// The tasks that run beside the players.
 pub(super) const BACKGROUND_TASKS: [BackgroundTask; 8] = [
     BackgroundTask::Effects,
     BackgroundTask::Drops,

@@ -199,7 +199,7 @@ pub(crate) async fn clean_up(city: &City, history: &CityHistory) -> anyhow::Resu
     if is_alone { remove_boards(&Boards::new(city.game.scope().store())).await } else { Ok(()) }
 }
 
-/// Removes all leaderboards.
+/// Removes the leaderboards of today, yesterday and all time, with everything that belongs to them.
 async fn remove_boards(boards: &Boards) -> anyhow::Result<()> {
     let Period::Day(today) = boards.today().await? else { return Ok(()) };
     let yesterday = Day::from_number(today.number() - 1).unwrap_or(today);
