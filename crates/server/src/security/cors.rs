@@ -30,6 +30,11 @@ pub struct OriginError {
     origin: String,
 }
 
+/// Refuses what the settings `origins` and `ws_origins` must not hold, as [`listen`](crate::listen) does.
+pub fn check_origins(origins: &[String]) -> Result<(), OriginError> {
+    AllowedOrigins::parse(origins).map(drop)
+}
+
 impl AllowedOrigins {
     /// Only same-origin pages may call.
     pub(crate) fn none() -> AllowedOrigins {
@@ -82,10 +87,12 @@ impl AllowedOrigins {
 
 /// An origin as browsers send it.
 fn normalize(origin: &str) -> Result<String, OriginError> {
-    let wrong = || OriginError { origin: origin.to_owned() };
+    // What stands before an `@` may be a password.
+    let shown = || origin.rsplit_once('@').map_or(origin.to_owned(), |(_, host)| format!("…@{host}"));
+    let wrong = || OriginError { origin: shown() };
     let (scheme, host) = origin.split_once("://").ok_or_else(wrong)?;
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_name(scheme) || !is_name(host) || host.contains(['/', '*', '?', '#']) {
+    if !is_name(scheme) || !is_name(host) || host.contains(['/', '*', '?', '#', '@']) {
         return Err(wrong());
     }
     let lower = origin.to_ascii_lowercase();
@@ -114,10 +121,16 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_an_origin_is_refused() {
-        for wrong in ["play.example", "https://", "https://play.example/", "https://*.example", "https://a b"]
-        {
+        for wrong in [
+            "play.example",
+            "https://",
+            "https://play.example/",
+            "https://*.example",
+            "https://a b",
+            "https://joe:s3cret@play.example",
+        ] {
             let error = AllowedOrigins::parse(&[wrong.to_owned()]).unwrap_err().to_string();
-            assert!(error.contains("expected"), "{error}");
+            assert!(error.contains("expected") && !error.contains("s3cret"), "{error}");
         }
         assert!(AllowedOrigins::parse(&[]).unwrap().is_empty());
         assert!(
