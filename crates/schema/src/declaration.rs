@@ -69,8 +69,8 @@ impl Declaration {
 
     /// The parts of `key`, which is without prefix and tag, if it is of this family:
     /// the partition's text, where the pattern holds it, and the key's own.
-    pub(crate) fn cut<'k>(&self, key: &'k str) -> Option<Cut<'k>> {
-        let (mut rest, mut cut) = (key, Cut::default());
+    pub(crate) fn cut<'k>(&self, key: &'k str) -> Option<KeyTexts<'k>> {
+        let (mut rest, mut cut) = (key, KeyTexts::default());
         for piece in self.pieces {
             match piece {
                 Piece::Literal(text) => rest = rest.strip_prefix(text)?,
@@ -87,7 +87,7 @@ impl Declaration {
 
 /// The variable texts of a key.
 #[derive(Default)]
-pub(crate) struct Cut<'k> {
+pub(crate) struct KeyTexts<'k> {
     pub(crate) partition: Option<&'k str>,
     pub(crate) parts: smallvec::SmallVec<[&'k str; crate::limits::PARTS_MAX]>,
 }

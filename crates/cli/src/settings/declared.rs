@@ -1,6 +1,6 @@
 //! Every setting of the server, declared once: its flag, its variable, its key in a file and its help follow.
 
-use super::source::Given;
+use super::source::SettingTexts;
 use super::value;
 use crate::{history, store};
 use clap::builder::{
@@ -38,8 +38,8 @@ macro_rules! settings {
         pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default },)+];
 
         impl Flags {
-            pub(super) fn given(&self) -> Given {
-                let mut given = Given::new();
+            pub(super) fn given(&self) -> SettingTexts {
+                let mut given = SettingTexts::new();
                 $(if let Some(text) = &self.$field {
                     given.insert($name, text.clone());
                 })+

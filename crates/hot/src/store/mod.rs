@@ -11,7 +11,7 @@ mod transact;
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
-pub use follow::{Followed, Follower};
+pub use follow::{Follower, LogItem};
 pub use hash_pages::HashPage;
 pub use partition_scan::PartitionPage;
 pub use set_pages::SetPage;

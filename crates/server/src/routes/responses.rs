@@ -58,7 +58,7 @@ pub(super) fn percent_encode(segment: &str) -> String {
 
 /// How many were cleared.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Cleared {
+pub(super) struct ClearedCount {
     /// The number of cleared cooldowns or claims.
     pub(super) cleared: usize,
 }

@@ -12,10 +12,10 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
 /// Origins that may call. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct AllowedOrigins(Arc<Allowed>);
+pub(crate) struct AllowedOrigins(Arc<OriginPolicy>);
 
 #[derive(Debug)]
-enum Allowed {
+enum OriginPolicy {
     All,
     /// As browsers send them: in lower case, without the default port of the scheme.
     These(Vec<String>),
@@ -38,22 +38,22 @@ pub fn check_origins(origins: &[String]) -> Result<(), OriginError> {
 impl AllowedOrigins {
     /// Only same-origin pages may call.
     pub(crate) fn none() -> AllowedOrigins {
-        AllowedOrigins(Arc::new(Allowed::These(Vec::new())))
+        AllowedOrigins(Arc::new(OriginPolicy::These(Vec::new())))
     }
 
     /// `*` is every origin.
     pub(crate) fn parse(origins: &[String]) -> Result<AllowedOrigins, OriginError> {
         if origins.iter().any(|origin| origin == "*") {
-            return Ok(AllowedOrigins(Arc::new(Allowed::All)));
+            return Ok(AllowedOrigins(Arc::new(OriginPolicy::All)));
         }
         let these = origins.iter().map(|origin| normalize(origin)).collect::<Result<_, _>>()?;
-        Ok(AllowedOrigins(Arc::new(Allowed::These(these))))
+        Ok(AllowedOrigins(Arc::new(OriginPolicy::These(these))))
     }
 
     pub(crate) fn layer(&self) -> CorsLayer {
         let origins = match &*self.0 {
-            Allowed::All => AllowOrigin::any(),
-            Allowed::These(_) => {
+            OriginPolicy::All => AllowOrigin::any(),
+            OriginPolicy::These(_) => {
                 let these = self.clone();
                 AllowOrigin::predicate(move |origin, _| these.allow(Some(origin)))
             }
@@ -69,19 +69,19 @@ impl AllowedOrigins {
     /// `None` is allowed: a request that does not come from a page has no origin.
     pub(crate) fn allow(&self, origin: Option<&HeaderValue>) -> bool {
         match (&*self.0, origin) {
-            (Allowed::All, _) | (_, None) => true,
-            (Allowed::These(these), Some(origin)) => {
+            (OriginPolicy::All, _) | (_, None) => true,
+            (OriginPolicy::These(these), Some(origin)) => {
                 these.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
             }
         }
     }
 
     pub(crate) fn is_all(&self) -> bool {
-        matches!(&*self.0, Allowed::All)
+        matches!(&*self.0, OriginPolicy::All)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(&*self.0, Allowed::These(these) if these.is_empty())
+        matches!(&*self.0, OriginPolicy::These(these) if these.is_empty())
     }
 }
 

@@ -44,12 +44,12 @@ pub(super) struct SendQueue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    queued: Mutex<Queued>,
+    queued: Mutex<QueueState>,
     added: Notify,
 }
 
 #[derive(Default)]
-struct Queued {
+struct QueueState {
     messages: VecDeque<(Priority, Utf8Bytes)>,
     on_hold: bool,
     close_reason: Option<CloseReason>,
@@ -137,7 +137,10 @@ impl SendQueue {
         self.0.queued.lock().close_reason.is_some()
     }
 
-    fn add<T: Default>(&self, add: impl FnOnce(&mut Queued) -> Result<T, QueueFull>) -> Result<T, QueueFull> {
+    fn add<T: Default>(
+        &self,
+        add: impl FnOnce(&mut QueueState) -> Result<T, QueueFull>,
+    ) -> Result<T, QueueFull> {
         let mut queued = self.0.queued.lock();
         if queued.close_reason.is_some() {
             return Ok(T::default());
@@ -149,7 +152,7 @@ impl SendQueue {
     }
 }
 
-impl Queued {
+impl QueueState {
     fn next(&mut self) -> Option<Outgoing> {
         if self.on_hold {
             return None;

@@ -38,7 +38,7 @@ record! {
         pub drop_period_ms: i64 => "dropPeriodMs",
         /// The monster's attack, from which the game derives the drop.
         pub weapon_attack: u32 => "weaponAttack" or 0,
-        /// The monster's full health, from which the game derives the drop.
+        /// The full health of the monster when the timer was registered.
         pub max_hp: u32 => "maxHp" or 0,
         /// The last drop, or the registration, in milliseconds since 1970.
         pub last_drop_at_ms: i64 => "lastDropAtMs" or 0,

@@ -72,7 +72,7 @@ pub(super) struct Vote {
 
 /// A vote that was stored.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Voted {
+pub(super) struct AcceptedVote {
     /// The player that voted.
     #[schema(value_type = String, example = "ann")]
     player_id: PlayerId,
@@ -83,18 +83,18 @@ pub(super) struct Voted {
 /// Submits the vote of a device's player. Only the first vote counts; the last missing vote closes the vote.
 #[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, ReconnectTokenParam),
     request_body = Vote,
-    responses((status = 200, description = "The vote is accepted", body = Voted),
+    responses((status = 200, description = "The vote is accepted", body = AcceptedVote),
         RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn submit_vote(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
     token: ReconnectToken,
     Json(body): Json<Vote>,
-) -> Result<Answer<Voted>, ApiError> {
+) -> Result<Answer<AcceptedVote>, ApiError> {
     let Vote { device_id, round_id, item_id, selections } = body;
     let code = token.verify(&app, &path, &device_id).await?;
     let voted = app.rooms.submit_vote(code, &device_id, &round_id, &item_id, selections).await?;
-    Ok(Answer(Voted { player_id: voted.player_id, closed: voted.closed }))
+    Ok(Answer(AcceptedVote { player_id: voted.player_id, closed: voted.closed }))
 }
 
 /// The end of a vote.

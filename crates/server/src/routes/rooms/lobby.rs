@@ -5,7 +5,7 @@ use super::responses::{DeviceErrors, MasterErrors, RoomErrors};
 use super::setup::RoomPlayer;
 use crate::error::ApiError;
 use crate::extract::{FromPath, Json, Path, PathParameters};
-use crate::routes::responses::{Cleared, Conflict, Created, percent_encode};
+use crate::routes::responses::{ClearedCount, Conflict, Created, percent_encode};
 use crate::state::AppState;
 use axum::Json as Answer;
 use axum::extract::State;
@@ -176,13 +176,13 @@ pub(super) async fn take_player(
 
 /// Releases all players of a room. Each device that had one is notified.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, MasterKeyParam),
-    responses((status = 200, description = "The number of released players", body = Cleared),
+    responses((status = 200, description = "The number of released players", body = ClearedCount),
         RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn reset_claims(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: app.rooms.reset_claims(&master).await? }))
+) -> Result<Answer<ClearedCount>, ApiError> {
+    Ok(Answer(ClearedCount { cleared: app.rooms.reset_claims(&master).await? }))
 }
 
 /// A device that acts for itself.
