@@ -11,7 +11,7 @@ const SHARDS: usize = emberkeep::hot::limits::SHARDS;
 
 type Shard = Mutex<HashMap<Box<[u8]>, Box<[u8]>, RandomState>>;
 
-/// Locked maps.
+/// Hash maps behind one lock each: the least that a store in process can cost.
 pub(super) struct BareMap {
     shards: Vec<Shard>,
     hasher: RandomState,
@@ -31,7 +31,7 @@ impl BareMap {
         self.shard(key).lock().get(key).cloned()
     }
 
-    /// Sets the value.
+    /// Replaces the value of a key.
     pub(super) fn set(&self, key: &[u8], value: &[u8]) {
         let mut shard = self.shard(key).lock();
         match shard.get_mut(key) {

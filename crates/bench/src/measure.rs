@@ -57,7 +57,7 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// Which time counts.
+/// Whether the time on the wall or on the processor counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
     /// All of it: where a workload waits for others.

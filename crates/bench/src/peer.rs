@@ -48,17 +48,17 @@ impl Peer {
         Ok(Peer { _server: server, url, name, runtime, connection, tenant: Tenant(Uuid::new_v4()) })
     }
 
-    /// Where it is.
+    /// The address that clients connect to.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it is.
+    /// The name of the peer in rows.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// One command.
+    /// Sends one command and waits for its reply.
     pub(super) fn call<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
         let mut connection = self.connection.clone();
         Ok(self.runtime.block_on(command.query_async(&mut connection))?)

@@ -15,7 +15,7 @@ pub(super) enum Goal {
     AtLeast(f64),
     /// Our figure itself is at most this.
     AtMost(f64),
-    /// Only reported.
+    /// It is only reported, not compared.
     None,
 }
 
@@ -43,10 +43,10 @@ impl fmt::Display for Goal {
     }
 }
 
-/// One line.
+/// One line of the report.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
-    /// What was done.
+    /// The name of the workload.
     pub(super) workload: String,
     /// The median of our samples.
     pub(super) ours: f64,
@@ -93,13 +93,13 @@ impl Row {
         }
     }
 
-    /// Names the peer.
+    /// Names the peer that the row is compared with.
     pub(super) fn beside(mut self, peer: impl Into<String>) -> Row {
         self.peer_name = peer.into();
         self
     }
 
-    /// Adds a remark.
+    /// Adds a remark below the row.
     pub(super) fn note(mut self, note: impl Into<String>) -> Row {
         self.note = note.into();
         self

@@ -19,7 +19,7 @@ partition! {
 }
 
 family! {
-    /// A player's session.
+    /// The session of a player, as games store one.
     pub SESSION = "ember:bench:session:{playerId}" {
         kind: Text<Raw>,
         partition: Realm,

@@ -20,11 +20,11 @@ pub(super) struct Workload {
 
 /// What all workloads share.
 pub(super) struct Bench {
-    /// Rounds per workload.
+    /// How often each workload is measured; the median counts.
     pub(super) rounds: usize,
-    /// Time per sample.
+    /// How long a sample takes.
     pub(super) sample: Duration,
-    /// Smaller data.
+    /// With less data, to see that everything works.
     pub(super) quick: bool,
     against: Option<String>,
     peer: Option<Rc<Peer>>,

@@ -55,7 +55,7 @@ pub(super) fn monster(tenant: Tenant, number: u64, entries: usize) -> Monster {
     }
 }
 
-/// A monster's JSON.
+/// The monster as JSON, as the other program stores it.
 pub(super) fn json(monster: &Monster) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     Json::<Monster>::encode(monster, &mut out)?;
@@ -67,7 +67,7 @@ pub(super) fn json(monster: &Monster) -> anyhow::Result<Vec<u8>> {
 pub(super) struct Blow {
     /// Health that it took.
     pub(super) dealt: u64,
-    /// Whether it killed.
+    /// Whether the hit killed.
     pub(super) killed: bool,
 }
 

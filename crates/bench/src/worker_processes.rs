@@ -34,7 +34,7 @@ impl Child {
         Ok(Child { process, input, output })
     }
 
-    /// Its process' id.
+    /// The process id of the worker.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -142,9 +142,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 
 /// Clap's error with the flag that other servers call differently, and without a password in a wrong place.
 fn explained(mut mistake: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(value)) = mistake.get(ContextKind::InvalidValue)
-        && value.contains('@')
-    {
+    if let Some(ContextValue::String(value)) = mistake.get(ContextKind::InvalidValue) {
         let masked = redact::masked(value);
         mistake.insert(ContextKind::InvalidValue, ContextValue::String(masked));
     }

@@ -18,7 +18,7 @@ const UNITS: [(&str, u64); 8] = [
     ("GB", 1_000_000_000),
 ];
 
-/// A size.
+/// How much memory keys and values may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     None,

@@ -2,7 +2,7 @@
 
 use crate::diagnose;
 use crate::size::Size;
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use emberkeep::StoreUrl;
 use emberkeep::hot::{Store, embedded::Options, journal};
 use std::path::PathBuf;
@@ -41,6 +41,14 @@ Options of a URL, after ? and separated by &:
   durability=always  of file:DIR: like --durability
 Example: --hot 'rediss://game:secret@cache.example:6379/0?wait=1&ca=/etc/ca.pem'";
 
+/// The store that `--hot` names, not opened. The error says what was expected, and shows no password.
+pub(crate) fn parse(text: &str) -> Result<StoreUrl, String> {
+    let url = if text == EMBEDDED { "memory:" } else { text };
+    StoreUrl::parse(url).map_err(|error| {
+        format!("expected embedded, or the URL of a store such as redis://127.0.0.1:6379/0: {error}")
+    })
+}
+
 /// Which store a command works on.
 #[derive(clap::Args, Debug)]
 pub(crate) struct StoreArguments {
@@ -50,7 +58,8 @@ pub(crate) struct StoreArguments {
         value_name = "URL",
         default_value = "embedded",
         env = "EMBERKEEP_HOT",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = |text: &str| parse(text).map(|_| text.to_owned())
     )]
     hot: String,
     /// Folder of the embedded store; without it nothing outlives the process
@@ -92,9 +101,7 @@ impl StoreArguments {
 
     /// The URL, with what the flags say besides.
     fn url(&self) -> anyhow::Result<StoreUrl> {
-        let text = if self.hot == EMBEDDED { "memory:" } else { &self.hot };
-        let mut url =
-            StoreUrl::parse(text).context("cannot use --hot, expected embedded or the URL of a store")?;
+        let mut url = parse(&self.hot).map_err(|problem| anyhow!("cannot use --hot: {problem}"))?;
         match url.embedded_options() {
             Some(options) => self.complete(options)?,
             None if self.data.is_some() => {
@@ -164,7 +171,7 @@ impl From<Durability> for journal::Durability {
     }
 }
 
-/// Opens the store.
+/// Opens the store of the flags or variables, and says what is wrong with them.
 pub(crate) async fn open(arguments: &StoreArguments) -> anyhow::Result<Store> {
     let url = arguments.url()?;
     let is_in_process = url.is_in_process();

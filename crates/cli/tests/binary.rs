@@ -158,7 +158,10 @@ fn a_mistake_on_the_command_line_is_explained() {
         (&["demo", "--players", "0"], "0 is not in 1..=100000"),
         (&["demo", "--plaiers", "3"], "--players"),
         (&["schema", "keys", "--format", "xml"], "possible values: table, markdown, json"),
-        (&["demo", "--hot", "postgres"], "expected embedded or the URL of a store: the URL has no scheme"),
+        (
+            &["demo", "--hot", "postgres"],
+            "expected embedded, or the URL of a store such as redis://127.0.0.1:6379/0: the URL has no scheme",
+        ),
         (&["demo", "--hot", "file:"], "names no folder"),
         (&["demo", "--hot", "file:x?durabilty=no"], "file: understands durability= and prefix="),
         (&["demo", "--hot", "memory:", "--data", "x"], "leave one of them out"),

@@ -68,6 +68,16 @@ const BANNED_TYPES: &[(&str, &str)] = &[
     ("Dice", "a random number generator"),
     ("Spoiled", "`Corrupt`"),
     ("Foreign", "`External`"),
+    ("Below", "what is below, such as `CommittedView`"),
+    ("Touched", "`SharedGroups`"),
+    ("Found", "the result, such as `ScanResult`"),
+    ("Ran", "`LocalRun`"),
+    ("Walked", "`ElementPage`"),
+    ("Watched", "`PanicRecorder`"),
+    ("Followed", "`LogItem`"),
+    ("Identified", "`KeyIdentity`"),
+    ("Listening", "`RunningServer`"),
+    ("Together", "`ReadResults`"),
 ];
 
 /// The same of functions.

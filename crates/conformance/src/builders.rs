@@ -3,17 +3,17 @@
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, LexBound, Reply, Score, ScoreBound, Write, ZSlice};
 
-/// Text as bytes.
+/// The bytes of a text, for arguments and replies.
 pub fn b(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// Texts as bytes.
+/// The bytes of each text, in order.
 pub fn bs(texts: &[&str]) -> Vec<Bytes> {
     texts.iter().map(|text| b(text)).collect()
 }
 
-/// A score.
+/// A score that commands take.
 pub fn score(value: f64) -> Score {
     Score::new(value).expect("a case gives no NaN")
 }
@@ -33,42 +33,42 @@ pub fn set_keep(text: &str) -> Write {
     Write::Set(b(text), Expiry::Keep)
 }
 
-/// HSET.
+/// Sets fields of a hash.
 pub fn hset(pairs: &[(&str, &str)]) -> Write {
     Write::HSet(pairs.iter().map(|(field, value)| (b(field), b(value))).collect())
 }
 
-/// HDEL.
+/// Removes fields of a hash.
 pub fn hdel(fields: &[&str]) -> Write {
     Write::HDel(bs(fields))
 }
 
-/// SADD.
+/// Adds members to a set.
 pub fn sadd(members: &[&str]) -> Write {
     Write::SAdd(bs(members))
 }
 
-/// SREM.
+/// Removes members of a set.
 pub fn srem(members: &[&str]) -> Write {
     Write::SRem(bs(members))
 }
 
-/// ZADD.
+/// Adds or moves members of a sorted set.
 pub fn zadd(pairs: &[(&str, f64)]) -> Write {
     Write::ZAdd(pairs.iter().map(|(member, value)| (b(member), score(*value))).collect())
 }
 
-/// ZREM.
+/// Removes members of a sorted set.
 pub fn zrem(members: &[&str]) -> Write {
     Write::ZRem(bs(members))
 }
 
-/// LPUSH.
+/// Pushes elements at the head of a list.
 pub fn lpush(elements: &[&str]) -> Write {
     Write::LPush(bs(elements))
 }
 
-/// RPUSH.
+/// Pushes elements at the tail of a list.
 pub fn rpush(elements: &[&str]) -> Write {
     Write::RPush(bs(elements))
 }

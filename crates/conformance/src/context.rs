@@ -37,7 +37,7 @@ pub struct Backend {
     pub store: Store,
     /// A second store on the same data: another process, where the engine allows one.
     pub other: Store,
-    /// Makes external clients.
+    /// Makes clients that use the same store by plain commands.
     pub external: ExternalMaker,
     /// The clock of an engine.
     pub time: Time,
@@ -62,7 +62,7 @@ impl Context {
         &self.backend.store
     }
 
-    /// The partition's text.
+    /// The text of the partition in which the case runs.
     pub fn partition(&self) -> &str {
         self.partition.as_str()
     }
@@ -80,7 +80,7 @@ impl Context {
         (self.backend.external)()
     }
 
-    /// The case's partition.
+    /// A scope of the partition in which the case runs.
     pub fn scope(&self) -> Scope<World> {
         self.backend.store.scope(World(self.partition.clone()))
     }
@@ -125,7 +125,7 @@ impl Context {
         self.now().await + FAR_MS + ms
     }
 
-    /// The engine's time.
+    /// The time of the engine in milliseconds since 1970.
     pub async fn now(&self) -> i64 {
         self.store().now().await.expect("the engine knows its time")
     }
@@ -142,7 +142,7 @@ impl Context {
         }
     }
 
-    /// Runs a transaction.
+    /// Runs a transaction in the partition of the case.
     pub async fn transaction<T: Send + 'static>(
         &self,
         body: impl FnMut(&mut Tx<'_, World>) -> Result<T> + Send + 'static,

@@ -22,41 +22,41 @@ partition! {
     pub struct World(Name) as "world";
 }
 
-/// A small document.
+/// A small document, stored as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Monster {
-    /// Hit points.
+    /// A number that cases change.
     pub hp: i64,
-    /// Name.
+    /// A text that cases change.
     pub name: String,
 }
 
 family! {
-    /// Plain text.
+    /// A string of plain text.
     pub NOTE = "c:note:{world}:{id}" {
         kind: Text<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
 }
 family! {
-    /// JSON.
+    /// A string of JSON.
     pub MONSTER = "c:monster:{world}:{id}" {
         kind: Text<Json<Monster>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
 }
 family! {
-    /// A number.
+    /// A string with a decimal integer.
     pub COUNT = "c:count:{world}:{id}" {
         kind: Text<Number<i64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
 }
 family! {
-    /// A decimal number.
+    /// A string with a decimal number.
     pub RATE = "c:rate:{world}:{id}" {
         kind: Text<Float<f64>>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
 }
 family! {
-    /// A boolean.
+    /// A string with a boolean.
     pub OPEN = "c:open:{world}:{id}" {
         kind: Text<Bool>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }
@@ -86,7 +86,7 @@ family! {
     }
 }
 family! {
-    /// A channel.
+    /// A channel, which stores nothing.
     pub NEWS = "c:news:{world}:{id}" {
         kind: Channel<Utf8>, partition: World, parts: (id: u32), ttl: persistent, owner: "suite"
     }

@@ -28,7 +28,7 @@ pub use runner::run_all;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A case.
+/// A case: it panics if the engine behaves in another way.
 pub type CaseFn = for<'a> fn(&'a Context) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 cases! {

@@ -21,7 +21,7 @@ pub struct Call<O> {
 
 /// The sequential specification of an object.
 pub trait Spec {
-    /// The state.
+    /// What the object holds between two calls.
     type State: Clone + Eq + Hash;
     /// A call with its result.
     type Op;

@@ -17,9 +17,9 @@ pub const LIFE_MS_MAX: i64 = 1_000;
 /// One thing that happens.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A transaction.
+    /// Operations in one transaction.
     Transaction(Vec<Op>),
-    /// Time passes.
+    /// Lets milliseconds pass.
     Pass(i64),
 }
 

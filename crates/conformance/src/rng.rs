@@ -18,7 +18,7 @@ impl Rng {
         Rng(since ^ u64::from(std::process::id()).rotate_left(40)).next_u64() >> 16
     }
 
-    /// The next number.
+    /// The next number, of all 64-bit numbers with equal chance.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -37,7 +37,7 @@ impl Rng {
         from + (self.next_u64() % (to - from + 1) as u64) as i64
     }
 
-    /// A random element.
+    /// An element of a list that is not empty, at random.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 const FIREBALL: Duration = Duration::from_secs(8);
 
 partition! {
-    /// A zone.
+    /// A zone. Its cooldowns are changed together.
     struct Zone(Name) as "zone";
 }
 family! {

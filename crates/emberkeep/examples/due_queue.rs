@@ -5,7 +5,7 @@ use emberkeep::primitives::DueQueue;
 use emberkeep::testing::store_at;
 
 partition! {
-    /// A realm.
+    /// A realm. Its queue and its records are changed together.
     struct Realm(Name) as "realm";
 }
 family! {

@@ -6,7 +6,7 @@ use emberkeep::prelude::*;
 use emberkeep::testing;
 
 partition! {
-    /// A match.
+    /// A match. All keys of a transaction belong to one match.
     struct Match(Name) as "match";
 }
 family! {

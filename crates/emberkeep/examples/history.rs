@@ -9,7 +9,7 @@ use emberkeep::schema::{Timestamp, table, totals};
 use uuid::Uuid;
 
 partition! {
-    /// One auction house.
+    /// One auction house, whose log fills the tables.
     struct House(Name) as "house";
 }
 record! {
@@ -55,9 +55,9 @@ totals! {
     struct Purchases = "purchases" by "purchases_by_source" {
         key: buyer_id: i64,
         sums: {
-            /// Items.
+            /// How many items the player bought.
             items,
-            /// Gold.
+            /// How much gold the player paid.
             gold,
         },
         owner: "auctions",

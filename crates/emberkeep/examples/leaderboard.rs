@@ -4,11 +4,11 @@ use emberkeep::prelude::*;
 use emberkeep::primitives::leaderboard::{Leaderboard, LeaderboardError, Ranked};
 
 partition! {
-    /// A season.
+    /// A season, which has one leaderboard.
     struct Season(u32) as "season";
 }
 part! {
-    /// A player.
+    /// A player's number.
     #[derive(Copy)]
     struct PlayerId(u32);
 }
@@ -23,7 +23,7 @@ family! {
     }
 }
 family! {
-    /// Players by points.
+    /// The players of a season by points.
     LADDER = "ladder:{season}" {
         kind: SortedSet<Ranked<PlayerId>>, partition: Season, parts: (), ttl: persistent, owner: "ladder"
     }

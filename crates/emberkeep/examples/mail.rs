@@ -6,7 +6,7 @@ use emberkeep::primitives::mail::{
 };
 
 partition! {
-    /// A guild.
+    /// A guild. No transaction reaches two of them, so they write letters.
     struct Guild(Name) as "guild";
 }
 family! {

@@ -5,7 +5,7 @@
 use emberkeep::prelude::*;
 
 partition! {
-    /// The whole game.
+    /// The whole game in one partition.
     struct Game = "game";
 }
 family! {

@@ -4,7 +4,7 @@ use emberkeep::hot::pubsub::Event;
 use emberkeep::prelude::*;
 
 partition! {
-    /// A zone.
+    /// A zone, whose players chat with each other.
     struct Zone(Name) as "zone";
 }
 record! {
@@ -19,7 +19,7 @@ family! {
     }
 }
 family! {
-    /// The newest lines.
+    /// The newest lines, for players who come later.
     HISTORY = "chat-history:{zone}" {
         kind: List<Json<Line>>, partition: Zone, parts: (), ttl: refresh(86_400_000), owner: "chat"
     }

@@ -4,7 +4,7 @@ use emberkeep::prelude::*;
 use std::fmt;
 
 partition! {
-    /// A realm.
+    /// A realm. All keys of a transaction belong to one realm.
     struct Realm(Name) as "realm";
 }
 family! {

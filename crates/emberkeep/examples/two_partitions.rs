@@ -5,7 +5,7 @@
 use emberkeep::prelude::*;
 
 partition! {
-    /// A room.
+    /// A room. No transaction reaches two of them.
     struct Room(Name) as "room";
 }
 family! {

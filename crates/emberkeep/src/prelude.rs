@@ -13,7 +13,7 @@ pub use emberkeep_hot::command::{LexBound, ScoreBound, ZSlice};
 #[doc(inline)]
 pub use emberkeep_hot::embedded::Embedded;
 #[doc(inline)]
-pub use emberkeep_hot::store::{Followed, LogPosition};
+pub use emberkeep_hot::store::{LogItem, LogPosition};
 #[doc(inline)]
 pub use emberkeep_hot::{Error, ReadTx, Scope, Store, Tx};
 #[cfg(feature = "redis")]

@@ -33,7 +33,7 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct TenantFields {
-        /// The tenant's id.
+        /// The id of the tenant.
         pub id: Uuid => "id",
         /// Region of the client.
         #[openapi(example = "GMS")]
@@ -50,11 +50,11 @@ record! {
 /// A place where players meet: one instance of a map in a channel of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Field {
-    /// The world.
+    /// The number of the world.
     pub world: u8,
     /// The channel of the world.
     pub channel: u8,
-    /// The map.
+    /// The number of the map.
     pub map: u32,
     /// The instance of the map; nil if the map has only one.
     pub instance: Uuid,
@@ -65,12 +65,12 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct FieldFields {
-        /// The world.
+        /// The number of the world.
         pub world: u8 => "worldId",
         /// The channel of the world.
         #[openapi(example = 1)]
         pub channel: u8 => "channelId",
-        /// The map.
+        /// The number of the map.
         #[openapi(example = 910_010_000)]
         pub map: u32 => "mapId",
         /// The instance of the map.
@@ -79,7 +79,7 @@ record! {
 }
 
 impl FieldFields {
-    /// The field.
+    /// The four parts without what other services added.
     pub fn field(&self) -> Field {
         Field { world: self.world, channel: self.channel, map: self.map, instance: self.instance }
     }

@@ -29,7 +29,7 @@ impl StoreClock {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, never less than an earlier answer of the system's clock.
     pub(crate) fn now_ms(&self) -> i64 {
         self.now_us() / 1_000
     }

@@ -26,18 +26,18 @@ pub enum ConnectError {
     /// The file of the certificate authority cannot be used, or the program was built without TLS.
     #[error("TLS: {problem}")]
     Tls {
-        /// What is wrong.
+        /// Which file or feature is missing.
         problem: String,
     },
     /// The consistency of the URL does not hold what totals promise.
     #[error("{problem}; {remedy}")]
     Consistency {
-        /// What is wrong.
+        /// Which consistency is given, and which is needed.
         problem: String,
         /// What to write instead.
         remedy: &'static str,
     },
-    /// No node answers.
+    /// No node of the cluster answers in time.
     #[error(
         "{cluster} cannot be reached: {reason}; check the hosts, the port and the network, and try again"
     )]
@@ -58,7 +58,7 @@ pub enum ConnectError {
         "the keyspace {keyspace} does not exist; create it, for instance with the output of `emberkeep schema cql --keyspace {keyspace}`"
     )]
     Keyspace {
-        /// The keyspace.
+        /// The keyspace that the URL names.
         keyspace: String,
     },
     /// The keyspace has other tables than those that are declared.
@@ -66,15 +66,15 @@ pub enum ConnectError {
         "the keyspace {keyspace} differs from the declared tables: {differences}; `emberkeep schema apply --history URL` adds what is missing"
     )]
     Schema {
-        /// The keyspace.
+        /// The keyspace that the URL names.
         keyspace: String,
-        /// What differs.
+        /// The differences, in words.
         differences: String,
     },
     /// A statement failed while the keyspace was read or changed.
     #[error("cannot read or change the keyspace {keyspace}: {reason}")]
     Statement {
-        /// The keyspace.
+        /// The keyspace that the URL names.
         keyspace: String,
         /// What the server said.
         reason: String,

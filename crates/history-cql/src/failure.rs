@@ -17,7 +17,7 @@ enum Meaning {
     Forbidden(String),
 }
 
-/// A write failed.
+/// What a failed write is for the caller: not sent, perhaps stored, or refused.
 pub(crate) fn of_write(backend: &str, table: &str, error: &ExecutionError) -> Error {
     match meaning(error) {
         Meaning::NotSent(reason) => Error::Unavailable { backend: backend.to_owned(), reason },
@@ -27,7 +27,7 @@ pub(crate) fn of_write(backend: &str, table: &str, error: &ExecutionError) -> Er
     }
 }
 
-/// A read failed.
+/// What a failed read is for the caller: a read without an answer can be repeated.
 pub(crate) fn of_read(backend: &str, table: &str, error: &ExecutionError) -> Error {
     match meaning(error) {
         Meaning::NotSent(reason) | Meaning::Unknown(reason) => {

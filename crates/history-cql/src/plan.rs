@@ -11,7 +11,7 @@ pub(crate) const SLICE_COLUMN: &str = "ember_slice";
 #[derive(Debug)]
 pub(crate) struct TablePlan {
     pub(crate) declaration: &'static TableDeclaration,
-    /// The table itself.
+    /// The table of the declaration's name.
     pub(crate) rows: StoredTable,
     /// How a day of it is divided, in the layout `scaled`.
     pub(crate) slices: Option<Slices>,
@@ -33,7 +33,7 @@ pub(crate) struct LookupPlan {
 /// One table of the cluster with the columns of a declaration.
 #[derive(Debug)]
 pub(crate) struct StoredTable {
-    /// Keyspace and name.
+    /// Keyspace and name, as in statements.
     pub(crate) name: String,
     /// Places of the partition key's columns in a row.
     pub(crate) partition: Vec<usize>,
@@ -44,7 +44,7 @@ pub(crate) struct StoredTable {
     pub(crate) insert: Arc<str>,
     /// The timestamp, then the key.
     pub(crate) delete: Arc<str>,
-    /// The key.
+    /// The key in its order; it returns one row.
     pub(crate) get: Arc<str>,
     /// `SELECT … FROM …`
     pub(crate) select: String,
@@ -90,7 +90,7 @@ impl TablePlan {
         self.lookups.iter().find(|plan| plan.lookup.name == name)
     }
 
-    /// The query tables.
+    /// The tables of lookups; lookups that secondary indexes serve have none.
     pub(crate) fn query_tables(&self) -> Vec<&StoredTable> {
         self.lookups.iter().filter_map(|lookup| lookup.table.as_ref()).collect()
     }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, Mode};
 use crate::place::Placer;
 use crate::plan::{LookupPlan, StoredTable, TablePlan};
-use crate::scan::{Found, Scan};
+use crate::scan::{Scan, ScanResult};
 use crate::sliced_scan;
 use crate::{order, write};
 use emberkeep_history::limits::{PAGE_BYTES_MAX, REVERSED_INDEX_ROWS_MAX};
@@ -26,7 +26,7 @@ pub(crate) struct RangeReader<'r> {
 }
 
 impl RangeReader<'_> {
-    /// One page.
+    /// The rows of one page, and where the next one begins.
     pub(crate) async fn page(&self) -> Result<RawPage> {
         let request = self.request;
         let lookup = match request.lookup {
@@ -63,7 +63,7 @@ impl RangeReader<'_> {
         bytes: &mut usize,
         partition: usize,
         lookup: Option<&LookupPlan>,
-        found: Found,
+        found: ScanResult,
     ) -> Result<bool> {
         let table = lookup.and_then(|lookup| lookup.table.as_ref());
         let room = self.request.rows_max - page.rows.len();
@@ -119,7 +119,12 @@ impl RangeReader<'_> {
         Ok(row.filter(|row| places.iter().all(|place| row[*place] == entry[*place])).map(Ok))
     }
 
-    async fn partition(&self, index: usize, lookup: Option<&LookupPlan>, wanted: usize) -> Result<Found> {
+    async fn partition(
+        &self,
+        index: usize,
+        lookup: Option<&LookupPlan>,
+        wanted: usize,
+    ) -> Result<ScanResult> {
         let partition = &self.request.partitions[index];
         let after = self.request.after.as_ref().filter(|after| after.partition == index);
         let after = after.map(|after| after.clustering.as_slice());
@@ -155,7 +160,7 @@ impl RangeReader<'_> {
         partition: &[Value],
         after: Option<&[Value]>,
         wanted: usize,
-    ) -> Result<Found> {
+    ) -> Result<ScanResult> {
         let names = table.partition.iter().map(|place| self.plan.declaration.columns[*place].name);
         let fixed = names.zip(partition.iter().cloned()).collect();
         self.scan(table, fixed, after, wanted).rows(self.cluster).await
@@ -179,7 +184,7 @@ impl RangeReader<'_> {
         fixed: Vec<(&'static str, Value)>,
         after: Option<&[Value]>,
         wanted: usize,
-    ) -> Result<Found> {
+    ) -> Result<ScanResult> {
         let declaration = self.plan.declaration;
         let key = declaration.lookup_key(lookup).split_off(lookup.partition.len());
         let places: Vec<usize> = key.iter().filter_map(|(name, _)| declaration.index(name)).collect();

@@ -24,7 +24,7 @@ pub(crate) struct FoundRow {
 
 /// What a scan found.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     pub(crate) rows: Vec<FoundRow>,
     /// There are more rows, because these are large.
     pub(crate) is_cut: bool,
@@ -45,8 +45,8 @@ pub(crate) struct Scan<'s> {
 
 impl Scan<'_> {
     /// The rows, at most `wanted`.
-    pub(crate) async fn rows(&self, cluster: &Cluster) -> Result<Found> {
-        let mut found = Found::default();
+    pub(crate) async fn rows(&self, cluster: &Cluster) -> Result<ScanResult> {
+        let mut found = ScanResult::default();
         let name = self.plan.declaration.name;
         for statement in self.statements() {
             let left = self.wanted - found.rows.len();

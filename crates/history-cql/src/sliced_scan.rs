@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use crate::limits::{BUCKETS_READ_AT_ONCE_MAX, SLICES_READ_AT_ONCE_MAX};
 use crate::order;
 use crate::plan::{BUCKET_COLUMN, SLICE_COLUMN, TablePlan};
-use crate::scan::{Found, Scan};
+use crate::scan::{Scan, ScanResult};
 use crate::slices::{SliceBook, bucket_of};
 use emberkeep_history::{RangeRequest, Result};
 use emberkeep_schema::{Order, Slices, Value};
@@ -22,12 +22,12 @@ pub(crate) async fn day<'s>(
     after: Option<&'s [Value]>,
     wanted: usize,
     scan: impl Fn(Vec<(&'static str, Value)>, Option<&'s [Value]>) -> Scan<'s>,
-) -> Result<Found> {
+) -> Result<ScanResult> {
     let place = plan.rows.partition.iter().position(|place| *place == 0);
     let Some(Value::Text(day)) = place.and_then(|place| partition.get(place)) else {
-        return Ok(Found::default());
+        return Ok(ScanResult::default());
     };
-    let Some(slices) = book.find(cluster, plan, day).await? else { return Ok(Found::default()) };
+    let Some(slices) = book.find(cluster, plan, day).await? else { return Ok(ScanResult::default()) };
     let (first, last) = bounds(plan, slices, day, request, after);
     let mut buckets = book.buckets(cluster, plan, day).await?;
     buckets.retain(|bucket| (first..=last).contains(bucket));
@@ -51,13 +51,13 @@ pub(crate) async fn day<'s>(
             async move { scan.rows(cluster).await }
         };
         let slices = stream::iter(0..i32::from(slices.count)).map(read_slice);
-        let parts: Vec<Found> = slices.buffered(SLICES_READ_AT_ONCE_MAX).try_collect().await?;
+        let parts: Vec<ScanResult> = slices.buffered(SLICES_READ_AT_ONCE_MAX).try_collect().await?;
         Ok(merged(parts, orders, request.reversed))
     };
-    let mut found = Found::default();
+    let mut found = ScanResult::default();
     let mut read = stream::iter(buckets).map(read_bucket).buffered(BUCKETS_READ_AT_ONCE_MAX);
     while let Some(bucket) = read.next().await {
-        let bucket: Result<Found> = bucket;
+        let bucket: Result<ScanResult> = bucket;
         let bucket = bucket?;
         found.rows.extend(bucket.rows);
         found.is_cut = bucket.is_cut;
@@ -73,7 +73,7 @@ pub(crate) async fn day<'s>(
 }
 
 /// The rows of all slices in order. Behind the end of a slice that was cut nothing is known.
-fn merged(parts: Vec<Found>, orders: &[Order], is_reversed: bool) -> Found {
+fn merged(parts: Vec<ScanResult>, orders: &[Order], is_reversed: bool) -> ScanResult {
     let compare = |a: &[Value], b: &[Value]| order::compare_rows(a, b, orders, is_reversed);
     let ends =
         parts.iter().filter(|part| part.is_cut).filter_map(|part| Some(part.rows.last()?.clustering.clone()));
@@ -83,7 +83,7 @@ fn merged(parts: Vec<Found>, orders: &[Order], is_reversed: bool) -> Found {
     if let Some(end) = &end {
         rows.retain(|row| compare(&row.clustering, end).is_le());
     }
-    Found { rows, is_cut: end.is_some() }
+    ScanResult { rows, is_cut: end.is_some() }
 }
 
 /// The first and the last bucket that can have rows of the range.

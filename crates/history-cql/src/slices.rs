@@ -23,9 +23,9 @@ table! {
     /// How a day of a table is divided in the layout `scaled`. Fixed by the first writer of the day.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DaySlices = "ember_slices" {
-        /// The table.
+        /// The name of the table that is divided.
         pub table_name: String,
-        /// The day.
+        /// The day, as `2024-01-10`.
         pub day: String,
         /// Length of a bucket.
         pub bucket_ms: i64,
@@ -43,9 +43,9 @@ table! {
     /// The buckets of a day that have rows, in the layout `scaled`. They end a week after their rows.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DayBucket = "ember_buckets" {
-        /// The table.
+        /// The name of the table that is divided.
         pub table_name: String,
-        /// The day.
+        /// The day, as `2024-01-10`.
         pub day: String,
         /// The bucket, from 0 on.
         pub bucket: i32,

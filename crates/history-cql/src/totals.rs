@@ -31,7 +31,7 @@ pub(crate) struct TotalsPlan {
     insert_projection: Arc<str>,
     /// Key. It returns source, position, last_updated and the sums.
     select_sources: Arc<str>,
-    /// Key, source.
+    /// Key, source. It returns the row of one source.
     select_source: Arc<str>,
 }
 

@@ -51,7 +51,7 @@ pub enum UrlError {
         "the host {host:?} is not understood; expected host or host:port, several with commas between them"
     )]
     Host {
-        /// The host.
+        /// The host as it was written.
         host: String,
     },
     /// A user without a password, or one with characters that must be encoded.
@@ -64,23 +64,23 @@ pub enum UrlError {
         "the keyspace {keyspace:?} is not understood; expected letters, digits and _ behind the hosts, as in cql://host/darkages"
     )]
     Keyspace {
-        /// The keyspace.
+        /// What stands where the keyspace is expected.
         keyspace: String,
     },
     /// An option that does not exist.
     #[error("the option {option:?} does not exist; there are {OPTIONS}")]
     UnknownOption {
-        /// The option.
+        /// The name of the option, at most 32 characters of it.
         option: String,
     },
     /// An option with a value that it does not take.
     #[error("the option {option}= is {value:?}, expected {expected}")]
     Option {
-        /// The option.
+        /// The name of the option.
         option: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         expected: &'static str,
     },
     /// A `%` that is not followed by two hexadecimal digits, or bytes that are not UTF-8.
@@ -164,7 +164,7 @@ impl CqlUrl {
         Ok(())
     }
 
-    /// The keyspace.
+    /// The keyspace, by its name on the cluster.
     pub fn keyspace(&self) -> &str {
         &self.keyspace
     }

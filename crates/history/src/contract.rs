@@ -39,11 +39,11 @@ pub enum Write {
     /// `versioned`: removes and writes rows of one partition together, as of a version. For each key the highest
     /// version wins, in whatever order the writes arrive; at equal versions a removal wins. Each key stands once.
     Replace {
-        /// Above 0.
+        /// The version, above 0: for each key the highest one wins.
         version: i64,
         /// Primary keys of rows to remove.
         removed: Vec<Vec<Value>>,
-        /// Rows to write.
+        /// Rows to write, all of the partition.
         rows: Vec<RawRow>,
     },
 }
@@ -95,7 +95,7 @@ pub struct Position {
 /// A range of rows.
 #[derive(Debug, Clone)]
 pub struct RangeRequest {
-    /// The table.
+    /// The table whose rows are read.
     pub table: &'static TableDeclaration,
     /// Name of the lookup; `None` = the table's own order.
     pub lookup: Option<&'static str>,
@@ -105,7 +105,7 @@ pub struct RangeRequest {
     pub equal: Vec<Value>,
     /// Bounds of the clustering column after those, by value: low is the smaller one in any order.
     pub low: Bound<Value>,
-    /// See `low`.
+    /// The upper bound, as `low`.
     pub high: Bound<Value>,
     /// Against the declared order.
     pub reversed: bool,
@@ -168,7 +168,7 @@ pub struct FoldEntry {
 /// it may deliver entries again, also beside another caller that does the same.
 #[derive(Debug, Clone)]
 pub struct Fold {
-    /// The totals.
+    /// The totals to which they are added.
     pub totals: &'static TotalsDeclaration,
     /// Where the entries come from.
     pub source: Source,
@@ -270,7 +270,7 @@ pub trait HistoryStore: Send + Sync + 'static {
         true
     }
 
-    /// Counters.
+    /// Counters since the store was opened, and how full its queue is.
     fn stats(&self) -> Stats;
 
     /// Waits for writes in progress, makes them durable and closes the store.

@@ -22,13 +22,13 @@ pub enum Error {
     TooLarge {
         /// What is too large.
         what: String,
-        /// Its size.
+        /// Its size, in `unit`.
         found: usize,
-        /// Rows, bytes, partitions.
+        /// What is counted: rows, bytes or partitions.
         unit: &'static str,
-        /// The limit.
+        /// The limit, in the same unit.
         max: usize,
-        /// What to do.
+        /// What to divide or to make smaller.
         remedy: &'static str,
     },
     /// The text is not a cursor of this query.
@@ -42,9 +42,9 @@ pub enum Error {
         "corrupt value in {table}, column {column}: {reason}; it was not changed; add the value to the declaration, or delete the row"
     )]
     Corrupt {
-        /// The table.
+        /// The table, by the name that the store has.
         table: &'static str,
-        /// The column.
+        /// The column, by the name that the store has.
         column: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -52,11 +52,11 @@ pub enum Error {
     /// The store has another declaration of the table, which cannot become this one. Its rows are as they were.
     #[error("{table} differs from what is stored: {problem}; {remedy}")]
     SchemaMismatch {
-        /// The table.
+        /// The table, by the name that the store has.
         table: String,
-        /// What differs.
+        /// What the store has and what is declared.
         problem: String,
-        /// What to do.
+        /// How the two can be brought together.
         remedy: &'static str,
     },
     /// The source was closed and takes no more entries. Nothing was written.
@@ -64,9 +64,9 @@ pub enum Error {
         "the source {name:?} of {table} is closed; nothing was written; deliver new entries under a new source"
     )]
     SourceClosed {
-        /// The totals.
+        /// The table of the totals.
         table: &'static str,
-        /// The source.
+        /// The name of the source.
         name: String,
     },
     /// A sum leaves 64 bits: of a fold, which is not written, or over all sources of a key that is read.
@@ -74,9 +74,9 @@ pub enum Error {
         "overflow: the sum {sum} of {table} leaves the range of a 64-bit integer; a fold is not written then; check the amounts"
     )]
     Overflow {
-        /// The totals.
+        /// The table of the totals.
         table: &'static str,
-        /// The sum.
+        /// The name of the sum.
         sum: &'static str,
     },
     /// The writer's queue stayed full. Nothing was written.
@@ -94,9 +94,9 @@ pub enum Error {
         "disk full: {path} has {free_bytes} bytes left, {min_bytes} are needed; nothing was written; free space and retry"
     )]
     DiskFull {
-        /// The folder.
+        /// The folder of the store.
         path: String,
-        /// What is left.
+        /// Bytes that the file system has left.
         free_bytes: u64,
         /// What must be left.
         min_bytes: u64,
@@ -107,7 +107,7 @@ pub enum Error {
         "the spool is full: {used_bytes} of {bytes_max} bytes wait for history; nothing was recorded; retry, and see why history takes no events"
     )]
     SpoolFull {
-        /// Bytes in use.
+        /// Bytes of the spool that wait for history.
         used_bytes: u64,
         /// Bytes that may be in use.
         bytes_max: u64,
@@ -117,7 +117,7 @@ pub enum Error {
     Unavailable {
         /// Which backend, without credentials.
         backend: String,
-        /// What it said.
+        /// The reason, as the backend or the operating system reports it.
         reason: String,
     },
     /// The write may or may not be stored. Rows overwrite themselves, so writing them again is safe; after a
@@ -126,7 +126,7 @@ pub enum Error {
         "outcome unknown: {reason}; some rows may be written; write them again (rows of the same key overwrite themselves), or read the row of a conditional write"
     )]
     OutcomeUnknown {
-        /// What happened.
+        /// What came between the write and its answer.
         reason: String,
     },
     /// A file or a row of the store is damaged. The open or the call fails, and nothing of the damaged part is
@@ -137,7 +137,7 @@ pub enum Error {
         place: String,
         /// What is wrong there.
         problem: String,
-        /// What to do.
+        /// How to go on, and what is lost by it.
         remedy: &'static str,
     },
     /// The folder of the store cannot be used.
@@ -145,19 +145,19 @@ pub enum Error {
     Folder {
         /// The folder or file.
         path: String,
-        /// What is wrong.
+        /// The error of the file system, or which process has the folder.
         problem: String,
     },
     /// A write or sync failed. The store takes no more writes until it is opened again.
     #[error("the history store stopped: {reason}; what was not acknowledged may be lost; open it again")]
     Stopped {
-        /// The first error.
+        /// The error after which it stopped.
         reason: String,
     },
     /// A defect of this library or of the store below. Nothing was written.
     #[error("internal error: {reason}; nothing was written; please report it")]
     Internal {
-        /// What happened.
+        /// What was not as it must be.
         reason: String,
     },
     /// The store was closed.

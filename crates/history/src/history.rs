@@ -36,7 +36,7 @@ pub struct TotalsEntry<T: Totals> {
     pub position: u64,
     /// The key of the totals.
     pub key: T::Key,
-    /// When it happened.
+    /// When it happened. The latest one of a key is returned with its sums.
     pub at: Timestamp,
     /// What is added to each sum.
     pub amounts: T,
@@ -48,7 +48,7 @@ impl History {
         History { store }
     }
 
-    /// The store.
+    /// The store to which calls go.
     pub fn store(&self) -> &Arc<dyn HistoryStore> {
         &self.store
     }

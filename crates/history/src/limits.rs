@@ -93,13 +93,13 @@ pub const DRAIN_PAGE_ENTRIES: usize = 999;
 pub const DRAIN_POLL_EVERY: Duration = Duration::from_millis(500);
 /// First pause of a consumer after an error; each one is twice as long as the one before.
 pub const DRAIN_PAUSE_MIN: Duration = Duration::from_millis(50);
-/// See [`DRAIN_PAUSE_MIN`].
+/// The longest such pause; see [`DRAIN_PAUSE_MIN`].
 pub const DRAIN_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Pause before a consumer that panicked is started again.
 pub const CONSUMER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// First pause after a store could not be opened; each one is twice as long as the one before.
 pub const OPEN_PAUSE_MIN: Duration = Duration::from_millis(250);
-/// See [`OPEN_PAUSE_MIN`].
+/// The longest such pause; see [`OPEN_PAUSE_MIN`].
 pub const OPEN_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long a consumer's lease lasts without renewal. It is renewed after a third of it.
 pub const LEASE_TTL: Duration = Duration::from_secs(10);

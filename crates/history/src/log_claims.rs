@@ -8,11 +8,11 @@ table! {
     /// that a log shows again after it was set back.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LogClaims = "ember_log_claims" {
-        /// The log.
+        /// The name of the log: its partition and key.
         pub log: String,
         /// The sequence of its entries divided by the entries of a page.
         pub slot: i64,
-        /// The claims.
+        /// The claims of the entries with these sequences, encoded.
         pub claims: Vec<u8>,
     }
     partition: (log, slot),

@@ -6,7 +6,7 @@ table! {
     /// How far the consumer of a log has come. Changed by compare and set only.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LogPosition = "ember_log_positions" {
-        /// The log.
+        /// The name of the log: its partition and key.
         pub log: String,
         /// The incarnation that the log had.
         pub incarnation: String,
@@ -26,7 +26,7 @@ table! {
     /// Entries of logs that cannot be stored as what they are.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DeadLetter = "ember_dead_letters" {
-        /// The log.
+        /// The name of the log: its partition and key.
         pub log: String,
         /// Its sequence in the log.
         pub sequence: i64,
@@ -50,9 +50,9 @@ table! {
     /// Sources of totals that have ended and take no more entries (CQL; the embedded store keeps them beside the totals).
     #[derive(Clone, Debug, PartialEq)]
     pub struct ClosedSource = "ember_closed_sources" {
-        /// The totals.
+        /// The table of the totals.
         pub totals: String,
-        /// The source.
+        /// The name of the source.
         pub source: String,
         /// When it was closed.
         pub closed_at: Timestamp,

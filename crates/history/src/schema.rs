@@ -43,13 +43,13 @@ impl HistorySchema {
         HistorySchema::default()
     }
 
-    /// With this table.
+    /// Adds a table. Its name must differ from all others.
     pub fn table<T: Table>(mut self) -> HistorySchema {
         self.tables.push(T::DECLARATION);
         self
     }
 
-    /// With these totals.
+    /// Adds totals with their two tables.
     pub fn totals<T: Totals>(mut self) -> HistorySchema {
         self.totals.push(T::DECLARATION);
         self

@@ -262,28 +262,20 @@ async fn a_row_whose_ttl_has_ended_changes_nothing() {
 
 mod older {
     //! The profile as an older version declared it: fewer columns, another lookup.
-    use emberkeep_schema::{Timestamp, table};
+    use emberkeep_schema::table;
 
     table! {
-        /// Persistent player data.
+        /// Rows that change.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Profile = "player_profiles" {
-            /// The player.
+            /// The key, which stays the same.
             pub player_id: i64,
-            /// The name.
+            /// A text without a lookup.
             pub username: String,
-            /// The address of the account.
+            /// A text without a lookup.
             pub email: String,
-            /// When the account was made.
-            pub created_at: Timestamp,
-            /// The level.
+            /// A number that stays the same.
             pub level: i32,
-            /// The experience.
-            pub experience: i64,
-            /// Minutes played.
-            pub total_playtime_minutes: i64,
-            /// Whether the player is banned.
-            pub is_banned: bool,
         }
         partition: (player_id),
         clustering: (),
@@ -332,11 +324,7 @@ async fn rows_of_an_older_declaration_stay_readable() {
         player_id: 1,
         username: "ann".into(),
         email: "ann@example.org".into(),
-        created_at: Timestamp(1),
         level: 3,
-        experience: 4,
-        total_playtime_minutes: 5,
-        is_banned: false,
     };
     let schema_of_old = || HistorySchema::new().table::<older::Profile>();
     let open_old =

@@ -37,7 +37,7 @@ pub const ROUND_TRIP_MAX: Duration = Duration::from_millis(1_000);
 pub const FAR_ROUND_TRIP: Duration = Duration::from_millis(20);
 /// First pause of a transaction on a key that is leased to another process; twice as long each time.
 pub const LEASE_POLL: Duration = Duration::from_millis(1);
-/// Longest such pause.
+/// Longest pause of a transaction on a leased key.
 pub const LEASE_POLL_MAX: Duration = Duration::from_millis(16);
 /// How long the cached replies of a key are not trusted after one proved stale, unless they are fresh.
 pub const CONTENDED: Duration = Duration::from_millis(50);
@@ -75,7 +75,7 @@ pub const SUBSCRIPTION_PING: Duration = Duration::from_secs(1);
 pub const SUBSCRIPTION_PING_WAIT: Duration = Duration::from_secs(2);
 /// First pause after an answer that proves "not executed"; twice as long each time.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(5);
-/// Longest such pause.
+/// Longest pause after an answer that proves "not executed".
 pub const RETRY_PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Slots of a Cluster.
 pub const SLOTS: usize = 16_384;

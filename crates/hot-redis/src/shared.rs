@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) sequences_opened: AtomicU64,
 }
 
-/// Counters behind [`Stats`].
+/// What [`Stats`] reports, counted by all partitions since the engine was opened.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) committed: AtomicU64,

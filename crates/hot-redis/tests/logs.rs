@@ -2,7 +2,7 @@
 
 mod fault_harness;
 
-use emberkeep_hot::store::{Followed, Follower, LogPosition};
+use emberkeep_hot::store::{Follower, LogItem, LogPosition};
 use emberkeep_hot::{Scope, Store};
 use emberkeep_schema::Utf8;
 use emberkeep_testkit::{RedisServer, report, require};
@@ -12,14 +12,14 @@ use std::time::Duration;
 /// An item that takes longer is lost.
 const ARRIVAL_MAX: Duration = Duration::from_secs(30);
 
-async fn next(follower: &mut Follower<HIT_LOG, Utf8>) -> Followed<String> {
+async fn next(follower: &mut Follower<HIT_LOG, Utf8>) -> LogItem<String> {
     let item = tokio::time::timeout(ARRIVAL_MAX, follower.next()).await.expect("an item comes");
     item.expect("the store is open").expect("the log can be read")
 }
 
 async fn next_event(follower: &mut Follower<HIT_LOG, Utf8>) -> (u64, String) {
     match next(follower).await {
-        Followed::Entry { position, event } => (position.sequence, event),
+        LogItem::Entry { position, event } => (position.sequence, event),
         other => panic!("{other:?}"),
     }
 }
@@ -99,7 +99,7 @@ async fn a_follower_survives_restarts() {
     let position = follower.position();
     // Without persistence, so that a restart loses everything.
     server.restart().expect("it starts again");
-    assert_eq!(next(&mut follower).await, Followed::Reset);
+    assert_eq!(next(&mut follower).await, LogItem::Reset);
     for event in ["new one", "new two", "new three"] {
         append(&scope, event).await;
     }
@@ -109,7 +109,7 @@ async fn a_follower_survives_restarts() {
 
     // A consumer that comes back after all of that: the numbers alone would tell it nothing.
     let mut consumer = scope.follow(&HIT_LOG.key(), position);
-    assert_eq!(next(&mut consumer).await, Followed::Reset);
+    assert_eq!(next(&mut consumer).await, LogItem::Reset);
     assert_eq!(next_event(&mut consumer).await, (1, "new one".into()));
     let mut unaware = scope.follow(&HIT_LOG.key(), LogPosition::from(position.sequence));
     assert_eq!(next_event(&mut unaware).await, (3, "new three".into()));

@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub struct Cursor {
     /// Which node or shard.
     pub place: u32,
-    /// Where in it.
+    /// Where in it. Its meaning is the engine's: an index of entries, or a cursor of `SCAN`.
     pub position: u64,
 }
 

@@ -22,7 +22,7 @@ pub struct TransactionRequest {
     pub partition: Bytes,
     /// Reads that the body will probably make. A remote engine fetches them together.
     pub prefetched: Vec<(RawKey, Read)>,
-    /// The body.
+    /// The closure, with its name and its result; it comes back with the answer.
     pub transaction: Box<dyn Transaction>,
     /// Time until the caller gets `Conflict`.
     pub deadline: Duration,
@@ -196,7 +196,7 @@ pub trait Engine: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "wait until the LSN is durable before returning the result"]
 pub struct LocalOutcome {
-    /// `Ok` = committed.
+    /// `Ok` if it was committed, or had nothing to write. With an error nothing was written.
     pub result: Result<()>,
     /// Pass to [`Engine::wait_durable`] before returning a result or an error to the caller: both may depend
     /// on writes that are not yet on disk.

@@ -63,7 +63,7 @@ pub enum Error {
         key: String,
         /// What the family declares.
         expected: &'static str,
-        /// What was found.
+        /// The type that the key has.
         found: KindFound,
     },
     /// The stored value cannot be decoded as its family declares. It was not overwritten.
@@ -81,7 +81,7 @@ pub enum Error {
     Overflow {
         /// The key (and its family, where the caller named one).
         key: String,
-        /// The number before.
+        /// The number that is stored.
         value: i64,
         /// The increment, or the sum of those that share a commit.
         by: i64,
@@ -89,7 +89,7 @@ pub enum Error {
     /// An argument of the caller is not allowed.
     #[error("invalid {what}: {problem}")]
     Invalid {
-        /// Which argument.
+        /// The argument, such as `index` or `key`.
         what: &'static str,
         /// Its value and what was expected.
         problem: String,
@@ -99,21 +99,21 @@ pub enum Error {
         "too large: {what} of {key} has {found} {unit}, one read returns at most {max}; read smaller ranges, or a set or hash page by page outside a transaction (`Scope::members`, `Scope::fields`)"
     )]
     TooLarge {
-        /// The key.
+        /// The key (and its family, where the caller named one).
         key: String,
-        /// Which read.
+        /// The command, such as `ZRANGE`.
         what: &'static str,
-        /// Its size.
+        /// The size of the whole reply, in `unit`.
         found: usize,
-        /// Elements or bytes.
+        /// What is counted: `elements` or `bytes`.
         unit: &'static str,
-        /// The limit.
+        /// The limit of one read, in the same unit.
         max: usize,
     },
     /// The memory limit is reached. Nothing was written; deletes still work.
     #[error("out of memory: {detail}; nothing was written; delete keys or raise the limit")]
     OutOfMemory {
-        /// Limit and use.
+        /// How much is in use and what the limit is, as the engine says it.
         detail: String,
     },
     /// The log is full and may not drop entries.
@@ -121,13 +121,13 @@ pub enum Error {
     LogFull {
         /// The key of the log, and its family.
         key: String,
-        /// The bound.
+        /// Entries that the log may have.
         max: usize,
     },
     /// The body panicked. Its writes were discarded.
     #[error("the transaction's body panicked: {message}; its writes were discarded")]
     Panicked {
-        /// The panic's message.
+        /// The message of the panic.
         message: String,
     },
     /// The backend cannot be reached or refuses to work now. Nothing was written.
@@ -135,9 +135,9 @@ pub enum Error {
     Unavailable {
         /// Which backend, without credentials.
         backend: String,
-        /// What it said.
+        /// The reason, as the backend or the operating system reports it.
         reason: String,
-        /// What to do.
+        /// What an operator can do about it.
         advice: &'static str,
     },
     /// The backend refuses the credentials or the command.
@@ -145,9 +145,9 @@ pub enum Error {
     Denied {
         /// Which backend, without credentials.
         backend: String,
-        /// What it said.
+        /// The backend's own words.
         reason: String,
-        /// What to do.
+        /// What to grant or to correct.
         advice: &'static str,
     },
     /// The transaction may or may not be committed: the connection was lost during the commit, or too few
@@ -156,9 +156,9 @@ pub enum Error {
         "outcome unknown: {reason}; the transaction may or may not be committed on {backend}; read the state before you retry"
     )]
     OutcomeUnknown {
-        /// Which backend.
+        /// Which backend, without credentials.
         backend: String,
-        /// What happened.
+        /// What came between the commit and its answer.
         reason: String,
     },
     /// A commit failed after its first write. This should never happen and needs attention.
@@ -179,13 +179,13 @@ pub enum Error {
     /// A file of the journal is damaged. Nothing was loaded.
     #[error("damaged journal: {file} at byte {offset}: {problem}; {remedy}")]
     DamagedJournal {
-        /// The file.
+        /// The file's name in the journal's folder.
         file: String,
         /// Where the damage begins.
         offset: u64,
         /// What is wrong there.
         problem: String,
-        /// What to do.
+        /// How to start nevertheless, and what is lost by it.
         remedy: &'static str,
     },
     /// The folder of the store cannot be used.
@@ -193,7 +193,7 @@ pub enum Error {
     Folder {
         /// The folder or file.
         path: String,
-        /// What is wrong.
+        /// The error of the file system, or which process has the folder.
         problem: String,
     },
     /// A closure used the store instead of its `Tx`: it started a transaction, a plain read, a scan or a
@@ -208,7 +208,7 @@ pub enum Error {
         "impure closure: {difference}; a closure may depend only on its reads, its captures, `tx.now()` and `tx.random()`, and passes errors of `tx` on with `?`"
     )]
     ImpureClosure {
-        /// What differed.
+        /// What the second run did otherwise.
         difference: String,
     },
     /// The store was closed.

@@ -5,15 +5,15 @@ use std::fmt;
 /// The five types of Redis that engines support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// string
+    /// `string`: bytes or a number
     Text,
-    /// hash
+    /// `hash`: fields with values
     Hash,
-    /// set
+    /// `set`: distinct members without an order
     Set,
-    /// zset
+    /// `zset`: distinct members, sorted by score
     SortedSet,
-    /// list
+    /// `list`: elements in order
     List,
 }
 

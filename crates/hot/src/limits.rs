@@ -63,7 +63,7 @@ pub(crate) const LOG_BLOCK_ENTRIES_MAX: u64 = 512;
 pub const LOG_POLL_EVERY: Duration = Duration::from_secs(5);
 /// Pauses of a follower while the store is unavailable: doubled from the first to the last.
 pub const LOG_RETRY_PAUSE_MIN: Duration = Duration::from_millis(20);
-/// See [`LOG_RETRY_PAUSE_MIN`].
+/// The longest such pause; see [`LOG_RETRY_PAUSE_MIN`].
 pub const LOG_RETRY_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Messages a subscriber may lag behind before the oldest are dropped and counted.
 pub const SUBSCRIBER_MESSAGES_MAX: usize = 1_024;

@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 /// What a subscriber receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message.
+    /// A message of a channel to which the subscriber listens.
     Message {
-        /// The channel.
+        /// The raw name of the channel, as its family renders it.
         channel: Bytes,
         /// The bytes that were published.
         payload: Bytes,

@@ -55,7 +55,7 @@ use crate::ttl::WriteTtl;
 use emberkeep_hot::{ReadTx, Result, Tx};
 use emberkeep_schema::{Codec, Family, Hash, Key, Partition, Set};
 
-/// One ballot.
+/// One ballot: the keys of its votes and of who has voted. It holds no state of its own.
 pub struct Ballot<V: Family, R: Family>
 where
     V::Ttl: WriteTtl,
@@ -68,7 +68,7 @@ where
 /// The result of [`Ballot::cast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cast {
-    /// The vote counts.
+    /// It is the voter's first vote, and it was stored.
     Counted,
     /// The voter's first vote counts; this one does not.
     AlreadyVoted,
@@ -125,7 +125,7 @@ where
         tx.srem(&self.received, voter)
     }
 
-    /// Removes all votes.
+    /// Removes all votes, so that everyone can vote again.
     pub fn clear(&self, tx: &mut Tx<'_, P>) -> Result<()> {
         tx.del(&self.votes)?;
         tx.del(&self.received)

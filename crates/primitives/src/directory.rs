@@ -112,9 +112,9 @@ record! {
 pub trait Directory: Send + Sync + 'static {
     /// The partition of one entity's entry.
     type Entity: Partition;
-    /// Where entities live.
+    /// The partition of one home: the shards, realms or servers between which entities move.
     type Home: Partition;
-    /// The entry.
+    /// The family of the entry that says where an entity is.
     type Entry: Family<Partition = Self::Entity, Kind = Text<Json<DirectoryEntry>>, Ttl: Automatic>;
     /// The highest number of an entity that a home admitted.
     type Admitted: Family<Partition = Self::Home, Kind = Text<Number<i64>>, Ttl: Automatic>;
@@ -131,7 +131,7 @@ pub trait Directory: Send + Sync + 'static {
 pub struct Placement<H> {
     /// Its home, the one that it is on its way to, or the last one.
     pub home: H,
-    /// The present number.
+    /// The number of the last claim, departure or end; each gets a greater one.
     pub number: i64,
     /// Whose claim it is.
     pub owner: String,
@@ -146,7 +146,7 @@ pub struct Placement<H> {
 /// Whether an entity is at its home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State<H> {
-    /// It is.
+    /// It is there, under the number of the entry.
     Here,
     /// It is on its way there.
     Moving {
@@ -188,7 +188,7 @@ pub enum Standing<H> {
     Unconfirmed,
     /// It is about to leave under the present number. The caller sends it there, or keeps it under a higher number.
     Departing {
-        /// Where to.
+        /// The home to which it departs.
         to: H,
     },
     /// A later claim replaced it: it must go.
@@ -203,10 +203,10 @@ pub enum ClaimError {
     Changed {
         /// The number that it has; 0 = there is none.
         found: i64,
-        /// The caller's.
+        /// The number with which the caller compared.
         expected: i64,
     },
-    /// The store failed.
+    /// An error of the store, unchanged: inside a transaction, pass it on with `?`.
     #[error(transparent)]
     Store(#[from] Error),
 }
@@ -217,12 +217,12 @@ pub enum AdmitError {
     /// It admitted a higher one before.
     #[error("number {number} is superseded by {highest}; what it carries must go")]
     Superseded {
-        /// The caller's.
+        /// The number that came.
         number: i64,
-        /// The highest one.
+        /// The highest number that the partition admitted.
         highest: i64,
     },
-    /// The store failed.
+    /// An error of the store, unchanged: inside a transaction, pass it on with `?`.
     #[error(transparent)]
     Store(#[from] Error),
 }

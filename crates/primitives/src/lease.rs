@@ -106,7 +106,7 @@ pub enum Acquisition {
     },
     /// Another holder has it.
     Held {
-        /// Its name.
+        /// The holder's name, as it gave it to `acquire`.
         by: String,
         /// How long it lasts unless it is renewed.
         left: Duration,
@@ -121,26 +121,26 @@ pub enum LeaseError {
         "the lease with epoch {epoch} is over: epoch {current} is the present one; stop, and acquire it anew"
     )]
     Superseded {
-        /// The caller's.
+        /// The epoch that the caller passed.
         epoch: i64,
         /// The greatest epoch; 0 if the key is gone.
         current: i64,
     },
-    /// Its time passed.
+    /// It was not renewed in time. No other holder has it yet.
     #[error("the lease with epoch {epoch} ended {ago:?} ago; renew it, or acquire it anew")]
     Ended {
-        /// The caller's.
+        /// The epoch that the caller passed.
         epoch: i64,
-        /// How long ago.
+        /// How long ago, by the engine's clock.
         ago: Duration,
     },
     /// Its holder released it.
     #[error("the lease with epoch {epoch} was released; acquire it anew")]
     Released {
-        /// The caller's.
+        /// The epoch that the caller passed.
         epoch: i64,
     },
-    /// The store failed.
+    /// An error of the store, unchanged: inside a transaction, pass it on with `?`.
     #[error(transparent)]
     Store(#[from] Error),
 }

@@ -69,7 +69,7 @@ use std::marker::PhantomData;
 /// The codec of a stored result: the request's fingerprint, then the result as `C` encodes it.
 pub struct Receipt<C>(PhantomData<fn() -> C>);
 
-/// A stored result.
+/// The result of the first run of a request, as it is stored under the request's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredResult<T> {
     /// The parameters of the request; [`Fingerprint::NONE`] if [`once`] stored it.
@@ -94,7 +94,7 @@ pub struct RequestMismatch {
 }
 
 impl Fingerprint {
-    /// No parameters.
+    /// The fingerprint of a request whose parameters are not compared.
     pub const NONE: Fingerprint = Fingerprint(0);
 
     /// The fingerprint of a value as a codec encodes it. Equal values must have equal bytes: beware of maps

@@ -89,7 +89,7 @@ pub struct Admission {
 /// The events of a key.
 #[derive(Default)]
 struct Events {
-    /// How many count.
+    /// Events within the window.
     counted: usize,
     /// The time of the oldest of those that fill the limit, or of all if it is not filled.
     oldest: i64,

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
             `Id<{Self}>` for a key part; `Utf8` is text, `Raw` is bytes"
 )]
 pub trait Codec: 'static {
-    /// The plain value.
+    /// What callers put and get. Its stored bytes are the codec's business.
     type Value: Send + 'static;
     /// The name of the encoding in the documents.
     const TYPE: &'static str;
@@ -38,13 +38,13 @@ pub struct Number<T>(PhantomData<fn() -> T>);
 /// are refused, and -0 is stored as 0.
 pub struct Float<T>(PhantomData<fn() -> T>);
 
-/// `1` or `0`.
+/// A boolean, stored as `1` or `0`. Any other text is refused.
 pub struct Bool;
 
-/// Text.
+/// UTF-8 text, stored as it is. Bytes that are not UTF-8 are refused.
 pub struct Utf8;
 
-/// Any bytes.
+/// Bytes, stored as they are. Every value is accepted.
 pub struct Raw;
 
 /// The canonical text of a key part: a member of an index is the text in the record's key.

@@ -13,7 +13,7 @@ use crate::{
 pub struct Declaration {
     /// Name of the family, as in code.
     pub name: &'static str,
-    /// Its purpose.
+    /// The documentation comment of the declaration, as the generated documents print it.
     pub doc: &'static str,
     /// The pattern as in the document, `{name}` for each part.
     pub pattern: &'static str,
@@ -69,8 +69,8 @@ impl Declaration {
 
     /// The parts of `key`, which is without prefix and tag, if it is of this family:
     /// the partition's text, where the pattern holds it, and the key's own.
-    pub(crate) fn cut<'k>(&self, key: &'k str) -> Option<Cut<'k>> {
-        let (mut rest, mut cut) = (key, Cut::default());
+    pub(crate) fn cut<'k>(&self, key: &'k str) -> Option<KeyTexts<'k>> {
+        let (mut rest, mut cut) = (key, KeyTexts::default());
         for piece in self.pieces {
             match piece {
                 Piece::Literal(text) => rest = rest.strip_prefix(text)?,
@@ -87,7 +87,7 @@ impl Declaration {
 
 /// The variable texts of a key.
 #[derive(Default)]
-pub(crate) struct Cut<'k> {
+pub(crate) struct KeyTexts<'k> {
     pub(crate) partition: Option<&'k str>,
     pub(crate) parts: smallvec::SmallVec<[&'k str; crate::limits::PARTS_MAX]>,
 }
@@ -141,7 +141,7 @@ impl Declaration {
 }
 
 impl PartDecl {
-    /// For [`family!`](crate::family!) only.
+    /// A part as [`family!`](crate::family!) declares it.
     #[doc(hidden)]
     pub const fn new<P: crate::Part>(name: &'static str) -> PartDecl {
         PartDecl { name, type_name: P::TYPE, shape: P::SHAPE, accepts: |text| P::parse(text).is_some() }

@@ -8,10 +8,10 @@ use crate::{
 
 /// What a raw key is.
 #[derive(Clone, Debug)]
-pub enum Identified {
+pub enum KeyIdentity {
     /// A key of a declared family.
     Family {
-        /// The family.
+        /// The family whose pattern the key matches. In a valid schema there is only one.
         declaration: &'static Declaration,
         /// The partition's text: from the Cluster tag, the pattern, or because there is only one.
         partition: Option<String>,
@@ -22,42 +22,44 @@ pub enum Identified {
     Own {
         /// The partition's text, on a Cluster.
         partition: Option<String>,
-        /// What follows `ember:`.
+        /// What follows `ember:`, such as `r:…` of a commit receipt.
         name: String,
     },
 }
 
-impl Identified {
+impl KeyIdentity {
     /// The family, if it is a family's key.
     pub fn declaration(&self) -> Option<&'static Declaration> {
         match self {
-            Identified::Family { declaration, .. } => Some(declaration),
-            Identified::Own { .. } => None,
+            KeyIdentity::Family { declaration, .. } => Some(declaration),
+            KeyIdentity::Own { .. } => None,
         }
     }
 
     /// The partition's text, if it is known.
     pub fn partition(&self) -> Option<&str> {
         match self {
-            Identified::Family { partition, .. } | Identified::Own { partition, .. } => partition.as_deref(),
+            KeyIdentity::Family { partition, .. } | KeyIdentity::Own { partition, .. } => {
+                partition.as_deref()
+            }
         }
     }
 }
 
 impl Schema {
     /// Finds the family of a raw key laid out by `layout`. `None` = no family declares it.
-    pub fn identify(&self, layout: &KeyLayout, raw: &[u8]) -> Option<Identified> {
+    pub fn identify(&self, layout: &KeyLayout, raw: &[u8]) -> Option<KeyIdentity> {
         let (tag, name) = layout.strip(raw)?;
         if let Some(found) = self.families().iter().find_map(|family| of_family(family, tag, name)) {
             return Some(found);
         }
         let name = name.strip_prefix(OWN)?.to_owned();
-        Some(Identified::Own { partition: tag.map(str::to_owned), name })
+        Some(KeyIdentity::Own { partition: tag.map(str::to_owned), name })
     }
 }
 
 /// Reads `name` as a key of `declaration`, behind `tag` on a Cluster.
-fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -> Option<Identified> {
+fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -> Option<KeyIdentity> {
     let cut = declaration.cut(name)?;
     let tag_is_wrong = |tag: &str| {
         !(declaration.partition_accepts)(tag) || cut.partition.is_some_and(|partition| partition != tag)
@@ -68,7 +70,7 @@ fn of_family(declaration: &'static Declaration, tag: Option<&str>, name: &str) -
     let partition = tag.or(cut.partition).or(declaration.partition_fixed).map(str::to_owned);
     let names = declaration.parts.iter().map(|part| part.name);
     let parts = names.zip(cut.parts.iter().map(|&text| text.to_owned())).collect();
-    Some(Identified::Family { declaration, partition, parts })
+    Some(KeyIdentity::Family { declaration, partition, parts })
 }
 
 #[cfg(test)]
@@ -107,8 +109,8 @@ mod tests {
         let schema = schema![VOTE, SESSION, HINT].unwrap();
         match schema.identify(layout, raw.as_bytes()) {
             None => "unknown".to_owned(),
-            Some(Identified::Own { partition, name }) => format!("own {partition:?} {name}"),
-            Some(Identified::Family { declaration, partition, parts }) => {
+            Some(KeyIdentity::Own { partition, name }) => format!("own {partition:?} {name}"),
+            Some(KeyIdentity::Family { declaration, partition, parts }) => {
                 format!("{} {partition:?} {parts:?}", declaration.name)
             }
         }

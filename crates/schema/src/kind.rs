@@ -9,15 +9,15 @@ use std::{fmt, marker::PhantomData};
 /// The type of a key on the server, or a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KindName {
-    /// A string.
+    /// Redis' string: one value, or a number.
     Text,
-    /// A hash.
+    /// Redis' hash: fields with a value each.
     Hash,
-    /// A set.
+    /// Redis' set: distinct members without an order.
     Set,
-    /// A sorted set.
+    /// Redis' sorted set: distinct members, each with a score.
     SortedSet,
-    /// A list.
+    /// Redis' list: elements in order, added and removed at both ends.
     List,
     /// An event log: on the server a list of numbered entries.
     Log,
@@ -47,7 +47,7 @@ impl fmt::Display for KindName {
 
 /// The type of a family's keys.
 pub trait Kind: 'static {
-    /// Which type.
+    /// The kind as a value, for the declaration.
     const NAME: KindName;
     /// How many entries a log keeps; `None` for every other kind.
     const KEEP: Option<Keep> = None;

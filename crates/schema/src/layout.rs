@@ -29,7 +29,7 @@ pub enum InvalidPrefix {
     /// A brace would move the Cluster tag; a control character would break logs.
     #[error("the key prefix holds {character:?}; expected text without '{{', '}}' and control characters")]
     Character {
-        /// The character.
+        /// The first character that is not allowed.
         character: char,
     },
     /// More than [`PREFIX_BYTES_MAX`] bytes.

@@ -38,7 +38,7 @@ pub use codec::{Bool, Codec, Float, Id, Json, Number, Raw, Utf8};
 pub use declaration::{Declaration, PartDecl};
 pub use extra::Extra;
 pub use family::{Family, Key};
-pub use identify::Identified;
+pub use identify::KeyIdentity;
 pub use kind::{
     Channel, Hash, Keep, Kind, KindName, List, Log, LogBound, Newest, RefuseAbove, Set, SortedSet, Text,
     Unbounded,

@@ -18,7 +18,7 @@ impl Name {
         Ok(Name(Arc::from(text)))
     }
 
-    /// The text.
+    /// The text as it stands in keys.
     pub fn as_str(&self) -> &str {
         &self.0
     }

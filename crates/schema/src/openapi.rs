@@ -181,7 +181,7 @@ fn description(docs: &[&str]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Describes a record.
+/// Implements `utoipa::ToSchema` for what [`record!`](crate::record!) declares with `#[openapi]`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! record_openapi {

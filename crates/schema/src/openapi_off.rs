@@ -1,13 +1,13 @@
 //! Without the feature `openapi`, records and parts are not described in OpenAPI documents.
 
-/// Does nothing.
+/// Accepts a record and generates nothing.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! record_openapi {
     ($($record:tt)*) => {};
 }
 
-/// Does nothing.
+/// Accepts a part and generates nothing.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! part_openapi {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// Where a part writes its text: a `Vec<u8>`, or the inline buffer of a key.
 pub trait Sink {
-    /// Appends `bytes`.
+    /// Appends `bytes`. It cannot fail: a part is at most as long as it declares.
     fn put(&mut self, bytes: &[u8]);
 }
 
@@ -23,11 +23,11 @@ impl Sink for Vec<u8> {
 /// What texts a part type can take. Used to refuse two patterns that could both match one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Canonical decimal integers.
+    /// Canonical decimal integers: no leading zeros, no plus sign.
     Integer,
     /// Canonical lower-case hyphenated UUIDs.
     Uuid,
-    /// Anything else.
+    /// Any other text; it may look like an integer or a UUID.
     Text,
 }
 
@@ -76,7 +76,7 @@ pub trait Part: Sized {
     note = "the `parts` of the family say which types its keys take; a type made by `part!` is built like `{P}(…)`"
 )]
 pub trait PartValue<P> {
-    /// The part.
+    /// The part, borrowed.
     fn part(&self) -> &P;
 }
 
@@ -98,7 +98,7 @@ impl<P: Part> PartValue<P> for &P {
 /// A text that cannot stand in a key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPart {
-    /// Nothing was given.
+    /// The text has no bytes.
     #[error("a key part is empty; expected 1 to {PART_BYTES_MAX} bytes of text")]
     Empty,
     /// More than [`PART_BYTES_MAX`] bytes.
@@ -112,9 +112,9 @@ pub enum InvalidPart {
         "a key part holds {character:?} at byte {at}; expected text without ':', '{{', '}}' and control characters"
     )]
     Character {
-        /// The character.
+        /// The first character that is not allowed.
         character: char,
-        /// Where it stands.
+        /// Its offset in bytes.
         at: usize,
     },
 }
@@ -208,7 +208,7 @@ macro_rules! part {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name(
-            /// The plain value.
+            /// The value that becomes the part's text.
             pub $inner,
         );
 

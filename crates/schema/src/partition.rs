@@ -57,7 +57,7 @@ macro_rules! partition {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name(
-            /// The plain value.
+            /// The value that names the partition.
             pub $inner,
         );
 

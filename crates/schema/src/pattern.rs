@@ -12,7 +12,7 @@ use crate::limits::PARTS_MAX;
 pub enum Piece {
     /// Text that stands in every key.
     Literal(&'static str),
-    /// The partition's text.
+    /// The text of the partition, at the place that the pattern gives it.
     Partition,
     /// The text of the part with this index.
     Part(u8),
@@ -58,7 +58,7 @@ impl Problem {
         Some(problem)
     }
 
-    /// The message.
+    /// The message for the author of the declaration.
     pub const fn text(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.length).0) {
             Ok(text) => text,

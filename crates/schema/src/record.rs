@@ -146,7 +146,7 @@ macro_rules! record {
                         ::core::result::Result::Ok(Self::named(name))
                     }
 
-                    /// Any other name.
+                    /// `serde_json`: it passes the name as the variant of an enum.
                     fn visit_enum<A: de::EnumAccess<'de>>(
                         self,
                         name: A,
@@ -157,7 +157,7 @@ macro_rules! record {
                     }
                 }
 
-                /// A name, whichever.
+                /// Reads the name from such a variant.
                 struct __AnyName;
 
                 impl<'de> de::DeserializeSeed<'de> for __AnyName {

@@ -20,7 +20,7 @@ pub struct Row {
     /// What `TYPE` answers; `channel` for a channel, `log` for a log, which is a list.
     #[serde(rename = "type")]
     pub redis_type: String,
-    /// What it holds.
+    /// The type of the value in words, as the declaration has it; of a hash, `field → value`.
     pub value: String,
     /// What a write does to the deadline.
     pub ttl: String,
@@ -37,7 +37,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Headings of [`cells`](Row::cells).
+    /// The headings of a table of rows, in the order of [`cells`](Row::cells).
     pub const HEADINGS: [&'static str; 10] =
         ["Family", "Key", "Type", "Value", "TTL", "Owner", "Readers", "Partition", "Index of", "Description"];
 

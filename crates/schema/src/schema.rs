@@ -17,9 +17,9 @@ pub enum SchemaError {
     Duplicate {
         /// The family that stands first.
         first: &'static str,
-        /// The other one.
+        /// The family that declares the same pattern.
         second: &'static str,
-        /// Their pattern.
+        /// The pattern of both.
         pattern: &'static str,
     },
     /// Two patterns that some key matches.
@@ -30,11 +30,11 @@ pub enum SchemaError {
     Ambiguous {
         /// The family that stands first.
         first: &'static str,
-        /// Its pattern.
+        /// The pattern of `first`, as declared.
         first_pattern: &'static str,
-        /// The other one.
+        /// The family that some key of `first` could also belong to.
         second: &'static str,
-        /// Its pattern.
+        /// The pattern of `second`, as declared.
         second_pattern: &'static str,
     },
 }

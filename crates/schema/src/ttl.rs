@@ -36,19 +36,19 @@ pub trait TtlPolicy: sealed::Sealed + Send + Sync + 'static {}
 )]
 pub trait Automatic: TtlPolicy {}
 
-/// See [`Ttl::Persistent`].
+/// Marks a family of [`Ttl::Persistent`]: its writes compile without a TTL.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent;
 
-/// See [`Ttl::Fixed`].
+/// Marks a family of [`Ttl::Fixed`]: its writes compile without a TTL.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 
-/// See [`Ttl::Refresh`].
+/// Marks a family of [`Ttl::Refresh`]: its writes compile without a TTL.
 #[derive(Clone, Copy, Debug)]
 pub struct Refresh;
 
-/// See [`Ttl::Given`].
+/// Marks a family of [`Ttl::Given`]: a write without a TTL does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Given;
 
@@ -75,7 +75,7 @@ impl Automatic for Refresh {}
 pub struct Milliseconds<T>(pub T);
 
 impl Milliseconds<i64> {
-    /// The checked number.
+    /// The milliseconds, if they are more than 0.
     pub const fn from_i64_u64_u32_or_duration(self) -> i64 {
         assert!(self.0 > 0, "the TTL of a family must be longer than 0 ms; write `ttl: persistent` for none");
         self.0
@@ -83,21 +83,21 @@ impl Milliseconds<i64> {
 }
 
 impl Milliseconds<Duration> {
-    /// The checked number.
+    /// The whole milliseconds of the duration, if they are more than 0 and fit `i64`.
     pub const fn from_i64_u64_u32_or_duration(self) -> i64 {
         checked(self.0.as_millis())
     }
 }
 
 impl Milliseconds<u64> {
-    /// The checked number.
+    /// The milliseconds, if they are more than 0 and fit `i64`.
     pub const fn from_i64_u64_u32_or_duration(&self) -> i64 {
         checked(self.0 as u128)
     }
 }
 
 impl Milliseconds<u32> {
-    /// The checked number.
+    /// The milliseconds, if they are more than 0.
     pub const fn from_i64_u64_u32_or_duration(&mut self) -> i64 {
         checked(self.0 as u128)
     }

@@ -11,16 +11,16 @@ pub enum ValueError {
     /// Not the JSON that was expected.
     #[error("not the expected JSON: {problem}, at line {line} column {column} of {bytes} bytes")]
     Json {
-        /// What was wrong.
+        /// What serde found wrong, without the value.
         problem: String,
-        /// Line, from 1.
+        /// The line, from 1.
         line: usize,
         /// Column, from 1; 0 is before the first byte.
         column: usize,
         /// Size of the whole value.
         bytes: usize,
     },
-    /// Not UTF-8 text.
+    /// Bytes that are not UTF-8.
     #[error("not UTF-8 text: byte {at} of {bytes} does not continue a character")]
     NotUtf8 {
         /// Offset of the first wrong byte.
@@ -31,7 +31,7 @@ pub enum ValueError {
     /// Not the canonical text of the declared type.
     #[error("{bytes} bytes that are not the canonical text of a value of type {expected}")]
     NotCanonical {
-        /// The declared type.
+        /// The declared type, such as `u32` or `bool`.
         expected: &'static str,
         /// Size of the whole value.
         bytes: usize,
@@ -42,7 +42,7 @@ pub enum ValueError {
     /// A value that has no JSON form, such as a map whose keys are not texts.
     #[error("cannot be written as JSON: {problem}")]
     NotJson {
-        /// What was wrong.
+        /// What serde refused, without the value.
         problem: String,
     },
 }

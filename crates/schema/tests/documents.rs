@@ -1,7 +1,9 @@
 //! The key patterns of the five games that this layer was made for, in one schema: every one can be
 //! declared as its document writes it, and no key belongs to two of them.
 
-use emberkeep_schema::{Identified, KeyLayout, Name, Raw, Schema, Text, Topology, family, partition, schema};
+use emberkeep_schema::{
+    KeyIdentity, KeyLayout, Name, Raw, Schema, Text, Topology, family, partition, schema,
+};
 use uuid::Uuid;
 
 partition! {
@@ -82,8 +84,8 @@ families! {
 /// The family and the partition of a raw key.
 fn found(layout: &KeyLayout, raw: &str) -> Option<(&'static str, Option<String>)> {
     match all().identify(layout, raw.as_bytes())? {
-        Identified::Family { declaration, partition, .. } => Some((declaration.name, partition)),
-        Identified::Own { .. } => Some(("own", None)),
+        KeyIdentity::Family { declaration, partition, .. } => Some((declaration.name, partition)),
+        KeyIdentity::Own { .. } => Some(("own", None)),
     }
 }
 

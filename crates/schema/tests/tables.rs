@@ -1,4 +1,5 @@
-//! The tables of a storage document, declared as a game would: columns, keys and CQL derive from the declaration.
+//! Tables with every clause of a declaration, as a game would write them: columns, keys and CQL derive from it. They are small
+//! tables of this test, because schema knows no game.
 
 #![allow(missing_docs)]
 

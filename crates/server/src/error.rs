@@ -32,7 +32,7 @@ pub struct ProblemDetails {
     /// What kind of error it is. The same for every error of one code.
     #[schema(examples("Not found"))]
     title: &'static str,
-    /// The HTTP status.
+    /// The HTTP status, the same as that of the response.
     #[schema(examples(404))]
     status: u16,
     /// What is wrong in this case, and what to do about it.
@@ -70,17 +70,17 @@ impl ApiError {
         ApiError { status, retry_after: None, reason: None, body: Box::new(body) }
     }
 
-    /// 422 `invalid`.
+    /// An argument that cannot be used: 422 `invalid`.
     pub fn invalid(detail: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
     }
 
-    /// 404 `not_found`.
+    /// Something that a path or body names and that does not exist: 404 `not_found`.
     pub fn not_found(detail: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
-    /// 429 `rate_limited`.
+    /// Too many requests: 429 `rate_limited`. The caller adds `Retry-After`.
     pub(crate) fn rate_limited(detail: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
     }
@@ -103,12 +103,12 @@ impl ApiError {
         self
     }
 
-    /// The stable code.
+    /// The stable code, which programs compare.
     pub fn code(&self) -> &'static str {
         self.body.error
     }
 
-    /// The HTTP status.
+    /// The HTTP status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
     }

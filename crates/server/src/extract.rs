@@ -55,7 +55,9 @@ impl PathParameters {
 
     /// A parameter of the route, as a value.
     pub(crate) fn get<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, ApiError> {
-        self.parse(name, str::parse)
+        self.parse(name, |text| {
+            text.parse::<T>().map_err(|error| expected::<T>().unwrap_or(error.to_string()))
+        })
     }
 
     /// The same, with a parser.
@@ -89,7 +91,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match axum::extract::Query::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(value)) => Ok(Query(value)),
-            Err(rejection) => Err(ApiError::invalid(rejection.body_text())),
+            Err(rejection) => Err(ApiError::invalid(of_query(&rejection.body_text()))),
         }
     }
 }
@@ -217,20 +219,42 @@ fn limit_error(limit: BodyLimit) -> ApiError {
     error.retry_after(BODY_RETRY)
 }
 
+/// Types of Rust as clients know them.
+const TYPES: [(&str, &str); 11] = [
+    ("u8", "an integer from 0 to 255"),
+    ("u16", "an integer from 0 to 65535"),
+    ("u32", "an integer from 0 to 4294967295"),
+    ("u64", "an integer, 0 or more"),
+    ("usize", "an integer, 0 or more"),
+    ("i8", "an integer from -128 to 127"),
+    ("i16", "an integer from -32768 to 32767"),
+    ("i32", "an integer from -2147483648 to 2147483647"),
+    ("i64", "an integer"),
+    ("f64", "a number"),
+    ("Uuid", "a UUID such as 550e8400-e29b-41d4-a716-446655440000"),
+];
+
+/// What a parameter of a type must be, where the parser of the type speaks of itself.
+fn expected<T>() -> Option<String> {
+    let name = std::any::type_name::<T>().rsplit("::").next()?;
+    let (_, plain) = TYPES.iter().find(|(known, _)| *known == name)?;
+    Some(format!("expected {plain}"))
+}
+
+/// What is wrong with a query string, without the words of Rust's parsers.
+fn of_query(problem: &str) -> String {
+    const WORDS: [(&str, &str); 5] = [
+        ("Failed to deserialize query string", "the query string does not fit this route"),
+        ("invalid digit found in string", "expected an integer"),
+        ("cannot parse integer from empty string", "expected an integer"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("number too small to fit in target type", "the number is too small"),
+    ];
+    WORDS.iter().fold(problem.to_owned(), |problem, (word, plain)| problem.replace(word, plain))
+}
+
 /// What serde says about a value, without the names of Rust's types.
 fn in_words_of_json(problem: &str) -> String {
-    const TYPES: [(&str, &str); 10] = [
-        ("u8", "an integer from 0 to 255"),
-        ("u16", "an integer from 0 to 65535"),
-        ("u32", "an integer from 0 to 4294967295"),
-        ("u64", "an integer, 0 or more"),
-        ("usize", "an integer, 0 or more"),
-        ("i8", "an integer from -128 to 127"),
-        ("i16", "an integer from -32768 to 32767"),
-        ("i32", "an integer from -2147483648 to 2147483647"),
-        ("i64", "an integer"),
-        ("f64", "a number"),
-    ];
     let Some((before, rest)) = problem.split_once("expected ") else { return problem.to_owned() };
     let end = |text: &str| text.find([' ', ',']).unwrap_or(text.len());
     if let Some(named) = rest.strip_prefix("struct ") {
@@ -256,6 +280,15 @@ fn json_error(error: serde_json::Error) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_paths_and_queries_say_what_was_expected() {
+        assert_eq!(expected::<u8>().as_deref(), Some("expected an integer from 0 to 255"));
+        assert!(expected::<uuid::Uuid>().is_some_and(|text| text.starts_with("expected a UUID")));
+        assert_eq!(expected::<emberkeep_schema::Name>(), None, "its parser says it");
+        let said = of_query("Failed to deserialize query string: limit: invalid digit found in string");
+        assert_eq!(said, "the query string does not fit this route: limit: expected an integer");
+    }
 
     #[test]
     fn errors_of_bodies_name_no_type_of_rust() {

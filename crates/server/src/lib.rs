@@ -35,7 +35,7 @@ mod ws;
 mod zone_reporters;
 
 pub use history::HistoryTier;
-pub use listen::{ListenError, Listening, Settings, Timeouts, Tls, listen, listen_with_history};
+pub use listen::{ListenError, RunningServer, Settings, Timeouts, Tls, listen, listen_with_history};
 pub use routes::document;
-pub use security::client_ip::ProxyError;
-pub use security::cors::OriginError;
+pub use security::client_ip::{ProxyError, check_proxies};
+pub use security::cors::{OriginError, check_origins};

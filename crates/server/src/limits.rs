@@ -56,11 +56,11 @@ pub const SWEEP_TURNS_MAX: u16 = 1_000;
 pub const DUE_LIMIT_MAX: usize = 1_000;
 /// Default number of expired sessions of a list.
 pub const SESSIONS_LISTED_DEFAULT: usize = 100;
-/// Maximum of them.
+/// Expired sessions that a list has at most.
 pub const SESSIONS_LISTED_MAX: usize = 1_000;
 /// Default number of players on each side of one on a leaderboard.
 pub const BOARD_AROUND_DEFAULT: usize = 5;
-/// Maximum of them.
+/// The most players on each side.
 pub const BOARD_AROUND_MAX: usize = 499;
 /// Expired sessions that one call closes.
 pub const SESSIONS_CLOSED_MAX: usize = 10_000;
@@ -168,7 +168,7 @@ pub const FOUND_ROOMS_REMEMBERED_MAX: usize = 50_000;
 pub const KEY_FAILURES_FREE: u32 = 3;
 /// Delay of the next one; it doubles with each further one.
 pub const KEY_DELAY_FIRST: Duration = Duration::from_millis(250);
-/// Maximum delay.
+/// The longest delay before a wrong key is answered.
 pub const KEY_DELAY_MAX: Duration = Duration::from_secs(8);
 /// Time after which wrong keys are forgotten.
 pub const KEY_FAILURES_REMEMBERED: Duration = Duration::from_secs(600);

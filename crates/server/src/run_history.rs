@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The running consumers.
+/// The consumers of history as background tasks, until they are stopped.
 pub(crate) struct RunningHistory {
     tier: HistoryTier,
     stop: watch::Sender<bool>,

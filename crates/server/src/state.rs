@@ -36,7 +36,7 @@ pub(crate) struct AccessPolicy {
     pub(crate) trusted_proxies: TrustedProxies,
     /// Limits room creation and setup without a token.
     pub(crate) room_rate: PerIpLimiter,
-    /// 0 = unlimited.
+    /// Missing rooms that one address may name per minute without a token; 0 = any number.
     pub(crate) missing_rooms_per_minute: u32,
     pub(crate) body_timeout: Duration,
 }

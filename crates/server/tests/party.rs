@@ -12,7 +12,7 @@ mod servers;
 use emberkeep_hot::{Store, embedded::Embedded};
 use emberkeep_hot_redis::RedisEngine;
 use emberkeep_server::limits::*;
-use emberkeep_server::{Listening, Settings, listen};
+use emberkeep_server::{RunningServer, Settings, listen};
 use emberkeep_testkit::report;
 use futures_util::SinkExt;
 use phone::{Phone, request, room};
@@ -29,12 +29,12 @@ fn settings() -> Settings {
     Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
 
-async fn embedded() -> Listening {
+async fn embedded() -> RunningServer {
     let store = Store::new(Arc::new(Embedded::in_memory()));
     listen(store, &settings()).await.expect("a free port")
 }
 
-async fn on_redis(url: &str) -> Listening {
+async fn on_redis(url: &str) -> RunningServer {
     let engine = RedisEngine::connect(url).await.expect("the server is there");
     listen(Store::new(engine), &settings()).await.expect("a free port")
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 const EFFECT_MS_MAX: usize = 600;
 /// Longest time between two ticks.
 const TICK_MS_MAX: usize = 50;
-/// Strongest tick.
+/// The most damage of a tick.
 const TICK_DAMAGE_MAX: usize = 8;
-/// Strongest healing.
+/// The most health that one healing gives.
 const HEALING_MAX: usize = 60;
 /// Most mana that a spell takes.
 const MANA_MAX: usize = 20;

@@ -17,7 +17,7 @@ const MP: u32 = 100;
 /// One of so many is a friend: it stands much, and may drop something every now and then.
 const FRIEND_ONE_IN: usize = 32;
 const FRIEND_HP_TIMES: u32 = 10;
-/// Kinds of monsters.
+/// The templates of hostile and of friendly monsters.
 const FOE: u32 = 100_100;
 const FRIEND: u32 = 9_300_061;
 
@@ -43,7 +43,7 @@ impl Actor {
         self.world.counters(self.number).took(latency);
     }
 
-    /// A random field.
+    /// A field of this actor's tenants, at random.
     pub(super) fn somewhere(&mut self) -> Ground {
         let number = self.random.usize(..self.world.plan.grounds());
         self.world.plan.ground(number)

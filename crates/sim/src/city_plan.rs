@@ -26,7 +26,7 @@ pub struct CityPlan {
     pub players: u32,
     /// The first zone; the others follow.
     pub first_zone: i32,
-    /// Zones.
+    /// How many zones the city has.
     pub zones: u32,
     /// How long a player rests between two turns.
     pub rest: Duration,
@@ -50,12 +50,12 @@ impl CityPlan {
         numbers.map(|number| self.first_player + i64::from(number)).collect()
     }
 
-    /// All players.
+    /// The ids of all players of the plan.
     pub(crate) fn all_players(&self) -> Vec<i64> {
         self.players_of(0, 1)
     }
 
-    /// All zones.
+    /// The ids of all zones of the plan.
     pub(crate) fn all_zones(&self) -> Vec<ZoneId> {
         (0..self.zones).map(|number| ZoneId(self.first_zone + number as i32)).collect()
     }

@@ -84,7 +84,7 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// The ledger of one actor, one process, or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(into = "Written", from = "Written")]
+#[serde(into = "LedgerJson", from = "LedgerJson")]
 pub(super) struct Ledger {
     accounts: Map<Account, Sides>,
     timers: Map<TimerKey, TimerBook>,
@@ -192,14 +192,14 @@ impl Ledger {
 
 /// The ledger as JSON, where a map whose keys are not texts is a list.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct LedgerJson {
     accounts: Vec<(Account, i64, i64)>,
     timers: Vec<(TimerKey, Option<i64>, Vec<i64>)>,
 }
 
-impl From<Ledger> for Written {
-    fn from(ledger: Ledger) -> Written {
-        Written {
+impl From<Ledger> for LedgerJson {
+    fn from(ledger: Ledger) -> LedgerJson {
+        LedgerJson {
             accounts: ledger
                 .accounts
                 .into_iter()
@@ -210,8 +210,8 @@ impl From<Ledger> for Written {
     }
 }
 
-impl From<Written> for Ledger {
-    fn from(written: Written) -> Ledger {
+impl From<LedgerJson> for Ledger {
+    fn from(written: LedgerJson) -> Ledger {
         let sides = |(key, reported, recorded)| (key, Sides { reported, recorded });
         let book = |(key, since, drops)| (key, TimerBook { since, drops });
         Ledger {

@@ -112,7 +112,7 @@ impl Plan {
         first..first + share + u32::from(process < rest)
     }
 
-    /// A one-line description.
+    /// What is simulated on which store, in one line.
     pub(super) fn title(&self, store: &str) -> String {
         let (players, monsters) = (several(self.players, "player"), several(self.monsters, "monster"));
         let (tenants, fields) = (several(self.tenants.len(), "tenant"), several(self.grounds(), "field"));

@@ -17,7 +17,7 @@ const TURNS_TOGETHER: u32 = 16;
 const PAUSE: Duration = Duration::from_millis(1);
 /// Places that a player looks at before it waits.
 const PLACES_TRIED: usize = 8;
-/// Strongest hit.
+/// The most damage of a hit.
 const DAMAGE_MAX: usize = 100;
 /// Of so many turns, some are something else than a hit: see [`Player::other_than_hit`].
 const TURNS: usize = 256;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// Friendly monsters per field.
 const FRIENDS: usize = 4;
 
-/// One field.
+/// What actors believe to be in one field. It may be outdated.
 pub(super) struct Roster {
     /// Ids of monsters; 0 is an empty place.
     monsters: Vec<AtomicU32>,
@@ -76,7 +76,7 @@ impl Roster {
         missing.into_iter().for_each(|id| self.enter(random, id));
     }
 
-    /// Empties the field.
+    /// Forgets all monsters and reactors of the field.
     pub(super) fn clear(&self) {
         self.monsters.iter().chain(&self.friends).for_each(|place| place.store(0, Relaxed));
         self.spots.iter().for_each(|spot| spot.reactor.store(0, Relaxed));

@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_millis(100);
 const ROUND: Duration = Duration::from_secs(60);
 /// The first player of the city and its first zone, which the links of the server name.
 pub const CITY_PLAYER: i64 = 1;
-/// See [`CITY_PLAYER`].
+/// The zone of the city that the demo serves; see [`CITY_PLAYER`].
 pub const CITY_ZONE: i32 = 1;
 /// Before the next round, when one could not be played.
 const PAUSE_AFTER_TROUBLE: Duration = Duration::from_secs(5);

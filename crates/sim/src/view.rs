@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    /// Shows this moment.
+    /// Draws the counts of this moment.
     pub(super) fn draw(&mut self, totals: Totals) {
         let now = Instant::now();
         let (before, then) = std::mem::replace(&mut self.before, (totals, now));
@@ -152,7 +152,7 @@ fn latency(counts: &Latencies) -> String {
     }
 }
 
-/// Thousands apart.
+/// A number with a comma between its thousands.
 pub(super) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

@@ -27,7 +27,7 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// Redis or Valkey.
+    /// Whether it is Redis or Valkey.
     pub fn flavor(mut self, flavor: Flavor) -> Self {
         self.flavor = flavor;
         self

@@ -49,7 +49,7 @@ impl RedisServer {
         Self::options().start()
     }
 
-    /// For everything else.
+    /// Options for a server that [`start`](RedisServer::start) does not fit.
     pub fn options() -> RedisOptions {
         RedisOptions::default()
     }
@@ -115,12 +115,12 @@ impl RedisServer {
         self.port
     }
 
-    /// `127.0.0.1:port`
+    /// Where clients connect: `127.0.0.1:port`
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// `redis://[:password@]127.0.0.1:port`
+    /// Where clients connect, as a URL: `redis://[:password@]127.0.0.1:port`
     pub fn url(&self) -> String {
         match &self.options.password {
             Some(password) => format!("redis://:{password}@127.0.0.1:{}", self.port),
@@ -170,7 +170,7 @@ impl RedisServer {
         self.process().as_ref().map(ChildGuard::pid)
     }
 
-    /// Its working folder.
+    /// The folder in which it works: its configuration, log and data.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -201,7 +201,7 @@ impl RedisServer {
         }
     }
 
-    /// SIGCONT after [`RedisServer::pause`].
+    /// Lets the server go on (SIGCONT) after [`RedisServer::pause`].
     pub fn resume(&self) {
         if let Some(process) = self.process().as_mut() {
             process.signal("CONT");

@@ -5,27 +5,27 @@ use std::io::{self, BufRead, Read};
 /// One answer of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// `+OK`
+    /// `+OK`: a text without line ends
     Simple(String),
     /// `-ERR …`, without the dash.
     Error(String),
-    /// `:1`
+    /// `:1`: a 64-bit integer
     Int(i64),
     /// `$…`; also a RESP3 verbatim string (with its `txt:`) and a big number.
     Bulk(Vec<u8>),
     /// `$-1`, `*-1` or `_`
     Nil,
-    /// `*…`
+    /// `*…`: several replies
     Array(Vec<Reply>),
-    /// `%…` (RESP3)
+    /// `%…` of RESP3: pairs of replies
     Map(Vec<(Reply, Reply)>),
-    /// `~…` (RESP3)
+    /// `~…` of RESP3: several replies without an order
     Set(Vec<Reply>),
-    /// `>…` (RESP3)
+    /// `>…` of RESP3: a message that no request asked for
     Push(Vec<Reply>),
-    /// `,1.5` (RESP3)
+    /// `,1.5` of RESP3: a double
     Double(f64),
-    /// `#t` (RESP3)
+    /// `#t` of RESP3: a boolean
     Bool(bool),
 }
 

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::Write;
 
-/// Names the file.
+/// The variable that names the file.
 const FILE: &str = "EMBERKEEP_TEST_LINES";
 
 /// Prints a line as `println!` does, and keeps it for the end of the whole run.

@@ -18,7 +18,7 @@ pub struct Resp {
 }
 
 impl Resp {
-    /// Connects.
+    /// Connects, and waits for replies for a bounded time.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 
-/// All workloads.
+/// The workloads in the order in which they run.
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "positions", run: positions },
     Workload { name: "zone", run: zones::zones },

@@ -20,7 +20,7 @@ const READS_QUICK: usize = 200;
 const RANGE_ROWS: usize = 100;
 const ATTACKER_ROWS: usize = 20;
 
-/// What is read.
+/// The call that is measured.
 #[derive(Clone, Copy, PartialEq)]
 enum Read {
     Range,

@@ -44,7 +44,7 @@ impl Field {
         Ok(Field { runtime, monsters: Monsters::new(store), scope, fresh })
     }
 
-    /// Hits per second.
+    /// Hits of all callers together, per second.
     fn rate(&self, counts: Counts, time: Duration) -> Result<f64> {
         let nanos = self.runtime.block_on(nanos_per_operation(counts, time, async |number| {
             let random = scattered(number);

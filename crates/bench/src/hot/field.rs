@@ -21,7 +21,7 @@ const MONSTERS: u64 = 500;
 /// Calls that reading a field may take.
 const CALLS_MAX: u64 = 2;
 
-/// Fields per second.
+/// How many fields are read per second.
 pub(crate) fn field(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let redis = bench.redis()?;
     let tenant = Tenant(Uuid::new_v4());

@@ -82,7 +82,7 @@ impl Both {
     }
 }
 
-/// GET.
+/// Plain reads of single keys.
 pub(crate) fn get(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let both = Both::empty()?;
     both.fill(0..SESSIONS)?;
@@ -95,7 +95,7 @@ pub(crate) fn get(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     Ok(vec![Row::new(name, "ns/op", &ours, &peer, Goal::RatioAtMost(2.0)).beside(PEER)])
 }
 
-/// SET.
+/// Plain writes of single keys.
 pub(crate) fn set(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let both = Both::empty()?;
     both.fill(0..SESSIONS)?;

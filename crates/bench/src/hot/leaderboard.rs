@@ -42,7 +42,7 @@ partition! {
     pub struct Season(Name) as "season";
 }
 family! {
-    /// Players by score.
+    /// The players of a season by score.
     pub ORDER = "bench-board:{season}" {
         kind: SortedSet<Ranked<u64>>, partition: Season, parts: (), ttl: persistent, owner: "bench"
     }

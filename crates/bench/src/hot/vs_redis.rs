@@ -16,7 +16,7 @@ use std::time::Duration;
 const SESSIONS: u64 = 100_000;
 const GOAL: Goal = Goal::RatioAtLeast(100.0);
 
-/// GET.
+/// Plain reads, as Redis answers them.
 pub(crate) fn get(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     compare(bench, name, Both::our_get, |player| {
         let mut command = redis::cmd("GET");

@@ -16,7 +16,7 @@ const MONSTERS_OF_A_CALLER: usize = 32;
 const FIELD: &str = "fields/0/1/100000000/00000000-0000-0000-0000-000000000000/monsters";
 const TENANT: &str = "00000000-0000-4000-8000-0000000000be";
 
-/// Hits per second.
+/// Hits per second over HTTP.
 pub(crate) fn damage(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let server = ServerProcess::start(None, None)?;
     let mut empty = Child::start(&["empty-http".to_owned()])?;

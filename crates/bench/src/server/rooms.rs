@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
-/// A room.
+/// A room with its master key.
 #[derive(Clone)]
 pub(super) struct Room {
     pub(super) code: String,

@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_secs(60);
 pub(super) struct WsClient(WebSocketStream<TcpStream>);
 
 impl WsClient {
-    /// Connects and joins.
+    /// Connects a device and joins a room.
     pub(super) async fn join(
         server: SocketAddr,
         device: &str,
@@ -48,7 +48,7 @@ impl WsClient {
         Ok(self.0.send(Message::Text(text)).await?)
     }
 
-    /// The next message.
+    /// The text of the next message.
     pub(super) async fn next(&mut self) -> Result<Utf8Bytes> {
         loop {
             match timeout(WAIT, self.0.next()).await.context("a message did not come")? {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// The document's script.
+/// The script that a program without emberkeep would send.
 const PEER_SCRIPT: &str = include_str!("../peer_damage.lua");
 /// Most hits of one task, whatever the time.
 const HITS_MAX: u64 = 5_000_000;
@@ -91,7 +91,7 @@ pub(crate) struct Tally {
     pub(crate) lease_waits: u64,
 }
 
-/// Who hits.
+/// The program that hits.
 #[derive(Clone)]
 enum Hitter {
     Ours(Scope<Tenant>),

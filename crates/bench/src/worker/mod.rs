@@ -9,7 +9,7 @@ pub(super) mod tenant;
 use anyhow::Result;
 use clap::Subcommand;
 
-/// Which work.
+/// The work of a process.
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkerArgs {
     /// Hits monsters on Redis.
@@ -18,23 +18,23 @@ pub(super) enum WorkerArgs {
     EmptyHttp,
     /// Loads sessions and tells what they cost.
     Memory {
-        /// How many.
+        /// How many sessions it opens.
         #[arg(long)]
         sessions: u64,
     },
     /// A proxy that delays a server; controlled by lines on its input.
     Proxy {
-        /// host:port
+        /// Where to connect: `host:port`.
         target: String,
     },
     /// Serves the games.
     Serve(serve::ServeArgs),
     /// Brings a tenant's monsters to life, and tells what they cost.
     Tenant {
-        /// How many.
+        /// How many monsters it spawns.
         #[arg(long)]
         monsters: u64,
-        /// Seconds per figure.
+        /// Seconds for each figure.
         #[arg(long)]
         seconds: f64,
     },

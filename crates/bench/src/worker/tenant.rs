@@ -19,7 +19,7 @@ const PER_FIELD: u64 = 200;
 /// More than all hits of a sample take.
 const HP: u32 = u32::MAX;
 
-/// What was found.
+/// What the worker counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(crate) spawns_per_second: f64,

@@ -5,7 +5,7 @@ mod drain;
 mod lag;
 mod open;
 
-pub(crate) use open::{folder_of, open_or_wait, parse};
+pub(crate) use open::{folder_of, named, open_or_wait, parse};
 
 use crate::store::{StoreArguments, open as open_store};
 use anyhow::{Context, bail};
@@ -34,7 +34,13 @@ pub(crate) struct Stores {
     #[command(flatten)]
     hot: StoreArguments,
     /// Where history is: file:DIR or cql://… [default: the folder history in the folder of hot state]
-    #[arg(long, value_name = "URL", env = "EMBERKEEP_HISTORY", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMBERKEEP_HISTORY",
+        hide_env_values = true,
+        value_parser = |text: &str| named(text).map(|_| text.to_owned())
+    )]
     history: Option<String>,
     /// Shards of DarkAges, as serve has them: 1:1-99,2:100-199
     #[arg(
@@ -47,7 +53,7 @@ pub(crate) struct Stores {
     darkages_shards: Shards,
 }
 
-/// Both stores, open.
+/// Hot state and history, both open.
 pub(crate) struct Opened {
     store: Store,
     history: History,
@@ -91,7 +97,7 @@ impl Opened {
     }
 }
 
-/// Runs a command.
+/// Runs a subcommand of `emberkeep history`.
 pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

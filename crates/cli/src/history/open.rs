@@ -2,7 +2,7 @@
 
 use crate::WITHOUT_CQL;
 use crate::store::StoreArguments;
-use anyhow::{Context, bail};
+use anyhow::anyhow;
 use emberkeep::history::{Deferred, History};
 use emberkeep::{HistoryUrl, OpenError};
 use std::path::{Path, PathBuf};
@@ -17,17 +17,25 @@ pub(crate) fn folder_of(data: &Path) -> PathBuf {
     data.join("history")
 }
 
+/// The history that `--history` names, not opened; `None` = it says that there is none. The error says what was expected,
+/// and shows no password.
+pub(crate) fn named(text: &str) -> Result<Option<HistoryUrl>, String> {
+    if text == NONE {
+        return Ok(None);
+    }
+    match HistoryUrl::parse(text) {
+        Ok(url) => Ok(Some(url)),
+        Err(OpenError::WithoutFeature { .. }) => Err(WITHOUT_CQL.to_owned()),
+        Err(error) => Err(format!(
+            "expected none, or the URL of history such as file:DIR or cql://host/keyspace: {error}"
+        )),
+    }
+}
+
 /// What `--history` names; without it a folder in the folder of hot state. `None` = no history.
 pub(crate) fn parse(text: Option<&str>, hot: &StoreArguments) -> anyhow::Result<Option<HistoryUrl>> {
     match text {
-        Some(NONE) => Ok(None),
-        Some(text) => {
-            let url = match HistoryUrl::parse(text) {
-                Err(OpenError::WithoutFeature { .. }) => bail!(WITHOUT_CQL),
-                parsed => parsed.context("cannot use --history, expected a URL of history or none")?,
-            };
-            Ok(Some(url))
-        }
+        Some(text) => named(text).map_err(|problem| anyhow!("cannot use --history: {problem}")),
         None => Ok(hot.folder().map(|folder| HistoryUrl::folder(folder_of(&folder)))),
     }
 }

@@ -13,7 +13,7 @@ use emberkeep::games::darkages::Shards;
 use emberkeep::games::darkages::archive::recorder::Recorder;
 use emberkeep::history::spool::SpoolOptions;
 use emberkeep::hot::Store;
-use emberkeep_server::{HistoryTier, ListenError, Listening, listen_with_history};
+use emberkeep_server::{HistoryTier, ListenError, RunningServer, listen_with_history};
 use emberkeep_sim::{CITY_PLAYER, CITY_ZONE, ServerDemo, TemporaryFolder};
 use log::Log;
 use std::io::IsTerminal as _;
@@ -118,8 +118,8 @@ async fn serve(settings: &settings::Settings, demo: bool, log: &Log) -> anyhow::
     let failure = loop {
         tokio::select! {
             signal = signals.next() => match signal {
-                Asked::Stop => break None,
-                Asked::Reload => {
+                SignalRequest::Stop => break None,
+                SignalRequest::Reload => {
                     tracing::info!("reading tokens and certificate again");
                     listening.reload();
                 }
@@ -172,7 +172,7 @@ fn explained(error: ListenError) -> anyhow::Error {
 }
 
 /// What becomes of requests in flight, life and the store.
-async fn end(listening: Listening, demo: Option<ServerDemo>) -> anyhow::Result<()> {
+async fn end(listening: RunningServer, demo: Option<ServerDemo>) -> anyhow::Result<()> {
     tracing::info!("ending: requests in flight finish, then the store is closed");
     if let Some(demo) = demo {
         demo.end().await;
@@ -191,7 +191,7 @@ fn outcome(failure: Option<std::io::Error>) -> anyhow::Result<ExitCode> {
 /// Life on the fields, and a room that waits for players.
 async fn begin_demo(
     store: &Store,
-    listening: &Listening,
+    listening: &RunningServer,
     home: &str,
     said: &mut String,
 ) -> anyhow::Result<ServerDemo> {
@@ -213,7 +213,7 @@ async fn begin_demo(
 }
 
 /// What a signal asks for.
-enum Asked {
+enum SignalRequest {
     Stop,
     Reload,
 }
@@ -237,17 +237,17 @@ impl Signals {
     }
 
     /// Waits for the next of them.
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Stop,
-            _ = self.terminate.recv() => Asked::Stop,
-            _ = self.hangup.recv() => if self.on_terminal { Asked::Stop } else { Asked::Reload },
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.hangup.recv() => if self.on_terminal { SignalRequest::Stop } else { SignalRequest::Reload },
         }
     }
 
     /// Waits for the next one that ends the server.
     async fn stop(&mut self) {
-        while let Asked::Reload = self.next().await {}
+        while let SignalRequest::Reload = self.next().await {}
     }
 }
 

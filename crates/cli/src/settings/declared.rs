@@ -1,8 +1,13 @@
 //! Every setting of the server, declared once: its flag, its variable, its key in a file and its help follow.
 
-use super::source::Given;
+use super::source::SettingTexts;
 use super::value;
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use crate::{history, store};
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValuesParser, StringValueParser, TypedValueParser, ValueParser,
+};
+use emberkeep_server::{check_origins, check_proxies};
+use std::fmt::Display;
 
 /// A setting, as tools show it.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +18,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The environment variable.
+    /// The environment variable: `EMBERKEEP_` and the flag's name in capitals.
     pub(crate) fn variable(&self) -> String {
         format!("EMBERKEEP_{}", self.name.to_uppercase().replace('-', "_"))
     }
@@ -33,8 +38,8 @@ macro_rules! settings {
         pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default },)+];
 
         impl Flags {
-            pub(super) fn given(&self) -> Given {
-                let mut given = Given::new();
+            pub(super) fn given(&self) -> SettingTexts {
+                let mut given = SettingTexts::new();
                 $(if let Some(text) = &self.$field {
                     given.insert($name, text.clone());
                 })+
@@ -48,7 +53,7 @@ settings! {
     /// Address of HTTP and WebSocket: 127.0.0.1:7777, localhost:7777, or 0.0.0.0:7777 for every network, which needs --tokens
     http "http" <"ADDR"> checked(value::address), Some("127.0.0.1:7777");
     /// Where hot state lives: embedded, memory:, file:DIR, redis://…, valkey://… or redis+cluster://…; see below
-    hot "hot" <"URL"> ValueParser::string(), Some("embedded");
+    hot "hot" <"URL"> checked(store::parse), Some("embedded");
     /// Folder of the embedded store; without it nothing outlives the process
     data "data" <"DIR"> ValueParser::string(), None;
     /// What survives in the folder of --data: always = every answer; everysec = every answer if the process dies, all but the last second if the power goes; no = no promise [default: everysec]
@@ -56,7 +61,7 @@ settings! {
     /// Memory that keys and values of the embedded store may take: 512MiB, a share of the machine's memory or of its control group such as 50%, or none. Writes that need more are refused with 507
     memory_max "memory-max" <"SIZE"> checked(value::size), Some("50%");
     /// Where history lives: file:DIR, cql://user:password@host/keyspace, or none [default: the folder history in the folder of --data; none without one]
-    history "history" <"URL"> ValueParser::string(), None;
+    history "history" <"URL"> checked(history::named), None;
     /// Folder in which events of servers that compute damage themselves wait for history [default: the folder spool in the folder of --data; none without one]
     spool "spool" <"DIR"> ValueParser::string(), None;
     /// Name of this server in events and play sessions of DarkAges
@@ -70,11 +75,11 @@ settings! {
     /// Private key in PEM; needs --tls-certificate
     tls_key "tls-key" <"FILE"> ValueParser::string(), None;
     /// Origins of web pages that may call the server (CORS), separated by commas: https://game.example or *
-    origins "origins" <"ORIGINS"> ValueParser::string(), None;
+    origins "origins" <"ORIGINS"> list_of(check_origins), None;
     /// Origins of web pages that may open a WebSocket, separated by commas, or *
-    ws_origins "ws-origins" <"ORIGINS"> ValueParser::string(), Some("*");
+    ws_origins "ws-origins" <"ORIGINS"> list_of(check_origins), Some("*");
     /// Reverse proxies whose X-Forwarded-For names the client, as addresses or networks separated by commas: 10.0.0.7,fd00::/8
-    trusted_proxies "trusted-proxies" <"NETWORKS"> ValueParser::string(), None;
+    trusted_proxies "trusted-proxies" <"NETWORKS"> list_of(check_proxies), None;
     /// Rate limit: rooms that an address may create or set up per second without a token; 0 = no limit, for a proxy that has one
     rooms_per_second "rooms-per-second" <"N"> checked(value::rate), Some("5");
     /// Rate limit: rooms that do not exist which an address may name per minute without a token; 0 = no limit, for a proxy that has one
@@ -96,9 +101,17 @@ settings! {
 /// Lets clap refuse what `parse` refuses. The text goes on, because variables and a file give texts, too.
 fn checked<T>(parse: fn(&str) -> Result<T, String>) -> impl TypedValueParser<Value = String>
 where
-    T: Clone + Send + Sync + 'static,
+    T: 'static,
 {
-    clap::builder::NonEmptyStringValueParser::new().try_map(move |text| parse(&text).map(|_| text))
+    NonEmptyStringValueParser::new().try_map(move |text| parse(&text).map(|_| text))
+}
+
+/// The same for the items of a list, which may be empty.
+fn list_of<E: Display + 'static>(
+    check: fn(&[String]) -> Result<(), E>,
+) -> impl TypedValueParser<Value = String> {
+    StringValueParser::new()
+        .try_map(move |text| check(&value::list(&text)).map(|()| text).map_err(|error| error.to_string()))
 }
 
 /// Lets clap refuse other words, and complete these.

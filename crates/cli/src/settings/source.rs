@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Settings by name.
-pub(crate) type Given = BTreeMap<&'static str, String>;
+/// Texts of settings by name, as one source gives them.
+pub(crate) type SettingTexts = BTreeMap<&'static str, String>;
 
 /// Where a setting was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +36,14 @@ pub(crate) type InForce = BTreeMap<&'static str, (String, Source)>;
 const LISTS: [&str; 3] = ["origins", "trusted-proxies", "ws-origins"];
 
 /// Puts the sources over one another.
-pub(crate) fn in_force(flags: Given, variables: Given, file: Option<(PathBuf, Given)>) -> InForce {
+pub(crate) fn in_force(
+    flags: SettingTexts,
+    variables: SettingTexts,
+    file: Option<(PathBuf, SettingTexts)>,
+) -> InForce {
     let defaults = SETTINGS.iter().filter_map(|setting| Some((setting.name, setting.default?.to_owned())));
     let mut found: InForce = defaults.map(|(name, text)| (name, (text, Source::Default))).collect();
-    let mut put = |given: Given, source: Source| {
+    let mut put = |given: SettingTexts, source: Source| {
         found.extend(given.into_iter().map(|(name, text)| (name, (text, source.clone()))));
     };
     if let Some((path, given)) = file {
@@ -61,14 +65,14 @@ pub(crate) fn refuse_empty(found: &InForce) -> anyhow::Result<()> {
 }
 
 /// The settings of a file.
-pub(crate) fn from_file(path: &Path) -> anyhow::Result<Given> {
+pub(crate) fn from_file(path: &Path) -> anyhow::Result<SettingTexts> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     from_text(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn from_text(text: &str) -> anyhow::Result<Given> {
+fn from_text(text: &str) -> anyhow::Result<SettingTexts> {
     let table: toml::Table = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
-    let mut given = Given::new();
+    let mut given = SettingTexts::new();
     for (key, value) in table {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.name == key) else {
             bail!("unknown key {key:?}{}", nearest(&key, |setting| setting.name.to_owned()));
@@ -140,7 +144,7 @@ pub(super) fn nearest(wrong: &str, name: impl Fn(&Setting) -> String) -> String 
 mod tests {
     use super::*;
 
-    fn given(pairs: &[(&'static str, &str)]) -> Given {
+    fn given(pairs: &[(&'static str, &str)]) -> SettingTexts {
         pairs.iter().map(|(name, text)| (*name, (*text).to_owned())).collect()
     }
 
@@ -181,10 +185,10 @@ mod tests {
     #[test]
     fn an_empty_text_hides_nothing() {
         let file = Some((PathBuf::from("e.toml"), given(&[("tokens", "t.toml")])));
-        let found = in_force(Given::new(), given(&[("tokens", "")]), file);
+        let found = in_force(SettingTexts::new(), given(&[("tokens", "")]), file);
         let error = refuse_empty(&found).unwrap_err().to_string();
         assert_eq!(error, "tokens is empty (variable); give it a value, or leave it out");
-        refuse_empty(&in_force(given(&[("ws-origins", "")]), Given::new(), None)).unwrap();
+        refuse_empty(&in_force(given(&[("ws-origins", "")]), SettingTexts::new(), None)).unwrap();
     }
 
     #[test]

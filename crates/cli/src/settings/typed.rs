@@ -4,11 +4,12 @@ use super::source::InForce;
 use super::value;
 use crate::history;
 use crate::redact::masked;
-use crate::store::StoreArguments;
+use crate::store::{self, StoreArguments};
 use anyhow::{anyhow, bail};
 use emberkeep::HistoryUrl;
 use emberkeep_server::limits::SERVER_INSTANCE_DEFAULT;
-use emberkeep_server::{Timeouts, Tls};
+use emberkeep_server::{Timeouts, Tls, check_origins, check_proxies};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -48,7 +49,6 @@ impl FromStr for LogForm {
 impl Settings {
     pub(super) fn read(found: &InForce) -> anyhow::Result<Settings> {
         let path = |name| text(found, name).map(PathBuf::from);
-        let list = |name| text(found, name).map(value::list).unwrap_or_default();
         let tls = match (path("tls-certificate"), path("tls-key")) {
             (Some(certificate), Some(key)) => Some(Tls { certificate, key }),
             (None, None) => None,
@@ -59,9 +59,9 @@ impl Settings {
             http: required(found, "http", value::address)?,
             tls,
             tokens: path("tokens"),
-            origins: list("origins"),
-            ws_origins: list("ws-origins"),
-            trusted_proxies: list("trusted-proxies"),
+            origins: list(found, "origins", check_origins)?,
+            ws_origins: list(found, "ws-origins", check_origins)?,
+            trusted_proxies: list(found, "trusted-proxies", check_proxies)?,
             rooms_per_second: required(found, "rooms-per-second", value::rate)?,
             missing_rooms_per_minute: required(found, "missing-rooms-per-minute", value::rate)?,
             connections_max: required(found, "connections-max", value::connections)?,
@@ -73,10 +73,11 @@ impl Settings {
             darkages_shards: optional(found, "darkages-shards", value::shards)?.unwrap_or_default(),
             log_lines_dropped: Arc::default(),
         };
-        let hot = text(found, "hot").unwrap_or("embedded").to_owned();
+        let hot = required(found, "hot", |text| store::parse(text).map(|_| text.to_owned()))?;
         let durability = optional(found, "durability", str::parse)?;
         let store =
             StoreArguments::of(hot, path("data"), durability, optional(found, "memory-max", value::size)?);
+        optional(found, "history", history::named)?;
         let history = history::parse(text(found, "history"), &store)?;
         let spool = path("spool").or_else(|| store.folder().map(|folder| folder.join("spool")));
         let log = required(found, "log", str::parse)?;
@@ -106,6 +107,19 @@ fn optional<T>(
         Some((text, source)) => anyhow!("{name} is {:?} ({source}), {problem}", masked(text)),
         None => anyhow!("{name}: {problem}"),
     })
+}
+
+/// The items of a list; none if it is not set.
+fn list<E: Display>(
+    found: &InForce,
+    name: &str,
+    check: fn(&[String]) -> Result<(), E>,
+) -> anyhow::Result<Vec<String>> {
+    let items = optional(found, name, |text| {
+        let items = value::list(text);
+        check(&items).map(|()| items).map_err(|error| error.to_string())
+    });
+    Ok(items?.unwrap_or_default())
 }
 
 fn required<T>(

@@ -54,7 +54,7 @@ pub(super) fn shards(text: &str) -> Result<Shards, String> {
     text.parse().map_err(|error: emberkeep::games::darkages::Error| error.to_string())
 }
 
-/// Items between commas.
+/// The items between commas, without spaces and empty ones.
 pub(super) fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }

@@ -1,7 +1,7 @@
 //! Settings among the environment's variables. One that begins like ours and is none is an error, unless we know whose it is.
 
 use super::declared::{SETTINGS, Setting};
-use super::source::{Given, nearest};
+use super::source::{SettingTexts, nearest};
 use anyhow::{anyhow, bail};
 use std::ffi::{OsStr, OsString};
 
@@ -23,8 +23,10 @@ const NO_SETTINGS: &[&str] = &[
 const TEST_PREFIXES: [&str; 3] = ["EMBERKEEP_TEST", "EMBERKEEP_KILL_", "EMBERKEEP_FAIRNESS_"];
 
 /// What is given among them.
-pub(super) fn from_variables(variables: impl Iterator<Item = (OsString, OsString)>) -> anyhow::Result<Given> {
-    let mut given = Given::new();
+pub(super) fn from_variables(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> anyhow::Result<SettingTexts> {
+    let mut given = SettingTexts::new();
     for (name, text) in variables {
         let name = name.to_string_lossy();
         if !name.starts_with(PREFIX) {
@@ -69,7 +71,7 @@ fn is_of_kubernetes(name: &str, text: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> anyhow::Result<Given> {
+    fn read(variables: &[(&str, &str)]) -> anyhow::Result<SettingTexts> {
         let variables: Vec<_> = variables.iter().map(|(name, text)| (name.into(), text.into())).collect();
         from_variables(variables.into_iter())
     }
@@ -91,7 +93,7 @@ mod tests {
             ("EMBERKEEP_VALKEY", "x"),
             ("EMBERKEEP_DATA", "d"),
         ]);
-        assert_eq!(found.unwrap(), Given::from([("data", "d".to_owned())]));
+        assert_eq!(found.unwrap(), SettingTexts::from([("data", "d".to_owned())]));
     }
 
     #[test]
@@ -101,7 +103,7 @@ mod tests {
             for suffix in ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_7777_TCP"] {
                 assert_eq!(
                     read(&[(&format!("{name}_{suffix}"), url)]).unwrap(),
-                    Given::new(),
+                    SettingTexts::new(),
                     "{name}_{suffix}"
                 );
             }
@@ -122,6 +124,6 @@ mod tests {
         let broken = || OsString::from_vec(b"/srv/\xff".to_vec());
         let error = from_variables([("EMBERKEEP_TOKENS".into(), broken())].into_iter()).unwrap_err();
         assert_eq!(error.to_string(), "the variable EMBERKEEP_TOKENS is not UTF-8");
-        assert_eq!(from_variables([("PATH".into(), broken())].into_iter()).unwrap(), Given::new());
+        assert_eq!(from_variables([("PATH".into(), broken())].into_iter()).unwrap(), SettingTexts::new());
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Arguments are owned once and lent to every run.
 pub async fn arguments_are_lent_to_each_run(context: &Context) {
-    /// Cannot be cloned.
+    /// A value that cannot be cloned.
     struct Order(String);
     let key = NOTE.key(1);
     context.plant(&key, set("old")).await;

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 
 /// Transactions at a time.
 const AT_ONCE: usize = 24;
-/// Rounds of them.
+/// How often all of it happens at once.
 const ROUNDS: usize = 15;
 
 type Body = Box<dyn FnMut(&mut Tx<'_, World>) -> Result<()> + Send>;

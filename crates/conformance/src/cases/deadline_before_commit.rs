@@ -149,7 +149,7 @@ impl Program {
     }
 }
 
-/// The body.
+/// The body of the transaction.
 fn run(
     tx: &mut Tx<'_, World>,
     key: &Bytes,

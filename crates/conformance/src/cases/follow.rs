@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::families::*;
 use emberkeep_hot::command::Write;
-use emberkeep_hot::store::{Followed, Follower, LogPosition};
+use emberkeep_hot::store::{Follower, LogItem, LogPosition};
 use emberkeep_hot::{Error, Scope, Tx};
 use emberkeep_schema::{Codec, Family, Log, LogBound, Utf8};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const ARRIVAL_MAX: Duration = Duration::from_secs(20);
 /// Far longer than an entry takes: what arrives earlier was brought by a message.
 const RARELY: Duration = Duration::from_secs(600);
 
-async fn next<F, C, B>(follower: &mut Follower<F, C>) -> Followed<C::Value>
+async fn next<F, C, B>(follower: &mut Follower<F, C>) -> LogItem<C::Value>
 where
     F: Family<Kind = Log<C, B>>,
     C: Codec,
@@ -32,7 +32,7 @@ where
     let mut texts = Vec::new();
     while texts.len() < count {
         match next(follower).await {
-            Followed::Entry { position, event } => texts.push((position.sequence, event)),
+            LogItem::Entry { position, event } => texts.push((position.sequence, event)),
             other => panic!("{other:?} after {texts:?}"),
         }
     }
@@ -94,12 +94,12 @@ pub async fn missed_entries(context: &Context) {
     let mut follower = scope.follow(&RECENT.key(1), 1);
     assert_eq!(next_texts(&mut follower, 2).await, expected(2..=3));
     append_recent(&scope, 4..=20).await;
-    assert_eq!(next(&mut follower).await, Followed::Missed(13));
+    assert_eq!(next(&mut follower).await, LogItem::Missed(13));
     assert_eq!(next_texts(&mut follower, 4).await, expected(17..=20));
     append(&scope, 1..=10).await;
     scope.log_trim(&EVENTS.key(1), 8).await.expect("a transaction");
     let mut follower = scope.follow(&EVENTS.key(1), 0);
-    assert_eq!(next(&mut follower).await, Followed::Missed(7));
+    assert_eq!(next(&mut follower).await, LogItem::Missed(7));
     assert_eq!(next_texts(&mut follower, 3).await, expected(8..=10));
 }
 
@@ -117,10 +117,10 @@ pub async fn a_log_that_was_set_back(context: &Context) {
             (1..=length).try_for_each(|n| tx.append(&EVENTS.key(1), &format!("e{n}")))
         };
         scope.transact(again).await.expect("a transaction");
-        assert_eq!(next(&mut follower).await, Followed::Reset, "{length} entries");
+        assert_eq!(next(&mut follower).await, LogItem::Reset, "{length} entries");
         assert_eq!(next_texts(&mut follower, length as usize).await, expected(1..=length));
         let mut resumed = scope.follow(&EVENTS.key(1), position);
-        assert_eq!(next(&mut resumed).await, Followed::Reset, "also by who comes back");
+        assert_eq!(next(&mut resumed).await, LogItem::Reset, "also by who comes back");
         assert_eq!(next_texts(&mut resumed, length as usize).await, expected(1..=length));
     }
 }
@@ -136,16 +136,16 @@ pub async fn unreadable_entries(context: &Context) {
     context.plant(&NUMBERS.key(1), push("strange")).await;
     context.plant(&NUMBERS.key(1), push("4:0000000b:4")).await;
     let mut follower = scope.follow(&NUMBERS.key(1), 0).poll_every(Duration::from_millis(5));
-    assert!(matches!(next(&mut follower).await, Followed::Entry { event: 1, .. }));
+    assert!(matches!(next(&mut follower).await, LogItem::Entry { event: 1, .. }));
     for (sequence, mark) in [(2, Some(10)), (3, None)] {
         let item = next(&mut follower).await;
-        let Followed::Unreadable { position, error: Error::Corrupt { key, .. } } = item else {
+        let LogItem::Unreadable { position, error: Error::Corrupt { key, .. } } = item else {
             panic!("{item:?}")
         };
         assert_eq!(position, LogPosition { sequence, mark });
         assert!(key.contains("log:c:"), "{key}");
     }
-    assert!(matches!(next(&mut follower).await, Followed::Entry { event: 4, .. }));
+    assert!(matches!(next(&mut follower).await, LogItem::Entry { event: 4, .. }));
     context
         .put(&raw, Write::Set(bytes::Bytes::from_static(b"text"), emberkeep_hot::command::Expiry::Never))
         .await;
@@ -154,9 +154,9 @@ pub async fn unreadable_entries(context: &Context) {
         assert!(matches!(refused, Some(Err(Error::WrongType { .. }))), "{refused:?}");
     }
     context.put(&raw, Write::Del).await;
-    assert_eq!(next(&mut follower).await, Followed::Reset);
+    assert_eq!(next(&mut follower).await, LogItem::Reset);
     scope.transact(|tx| tx.append(&NUMBERS.key(1), &1)).await.expect("a transaction");
-    assert!(matches!(next(&mut follower).await, Followed::Entry { event: 1, .. }));
+    assert!(matches!(next(&mut follower).await, LogItem::Entry { event: 1, .. }));
 }
 
 /// Many writers and a follower in another process: nothing is missed, nothing comes twice.
@@ -224,13 +224,13 @@ where
     let mut texts = std::collections::BTreeSet::new();
     while sequence < last {
         match next(&mut follower).await {
-            Followed::Entry { position, event } => {
+            LogItem::Entry { position, event } => {
                 sequence += 1;
                 assert_eq!(position.sequence, sequence, "after {entries} entries");
                 assert!(texts.insert(event.clone()), "{event} came twice");
                 entries += 1;
             }
-            Followed::Missed(count) => sequence += count,
+            LogItem::Missed(count) => sequence += count,
             other => panic!("{other:?} after {sequence}"),
         }
     }

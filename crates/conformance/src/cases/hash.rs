@@ -32,7 +32,7 @@ pub async fn a_field_named_twice(context: &Context) {
     replay(context, &[hset(&[("f", "0")]), hdel(&["f", "f"]), hset(&[("f", "2")])], &answers).await;
 }
 
-/// Nothing there.
+/// Every read of a hash that does not exist is empty.
 pub async fn absent_hash(context: &Context) {
     let answers = [
         (Read::HGet(b("f")), Reply::Nil),

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 /// Tasks; even ones are of one process, odd ones of the other.
 const TASKS: usize = 6;
-/// Calls of each.
+/// How many calls each client makes.
 const CALLS: usize = 40;
 /// Histories of each kind.
 const ROUNDS: u64 = 5;
@@ -181,7 +181,7 @@ pub async fn counters(context: &Context) {
 
 /// A set: adds and removes that tell whether they changed it, and whole reads.
 #[derive(Debug)]
-enum OnSet {
+enum SetCall {
     Add(Bytes, bool),
     Remove(Bytes, bool),
     Members(Vec<Bytes>),
@@ -191,18 +191,18 @@ struct Members;
 
 impl Spec for Members {
     type State = BTreeSet<Bytes>;
-    type Op = OnSet;
+    type Op = SetCall;
 
     fn start(&self) -> BTreeSet<Bytes> {
         BTreeSet::new()
     }
 
-    fn apply(&self, state: &BTreeSet<Bytes>, op: &OnSet) -> Option<BTreeSet<Bytes>> {
+    fn apply(&self, state: &BTreeSet<Bytes>, op: &SetCall) -> Option<BTreeSet<Bytes>> {
         let mut after = state.clone();
         let possible = match op {
-            OnSet::Add(member, new) => after.insert(member.clone()) == *new,
-            OnSet::Remove(member, stored) => after.remove(member) == *stored,
-            OnSet::Members(found) => state.iter().eq(found),
+            SetCall::Add(member, new) => after.insert(member.clone()) == *new,
+            SetCall::Remove(member, stored) => after.remove(member) == *stored,
+            SetCall::Members(found) => state.iter().eq(found),
         };
         possible.then_some(after)
     }
@@ -216,15 +216,15 @@ pub async fn sets(context: &Context) {
             0 => {
                 let new = tx.raw_read(key, Read::SIsMember(member.clone()))? == int(0);
                 tx.raw_write(key.clone(), Write::SAdd(vec![member.clone()]))?;
-                Ok(OnSet::Add(member, new))
+                Ok(SetCall::Add(member, new))
             }
             1 => {
                 let stored = tx.raw_read(key, Read::SIsMember(member.clone()))? == int(1);
                 tx.raw_write(key.clone(), Write::SRem(vec![member.clone()]))?;
-                Ok(OnSet::Remove(member, stored))
+                Ok(SetCall::Remove(member, stored))
             }
             _ => match tx.raw_read(key, Read::SMembers)? {
-                Reply::List(members) => Ok(OnSet::Members(members)),
+                Reply::List(members) => Ok(SetCall::Members(members)),
                 other => panic!("SMEMBERS answered {other:?}"),
             },
         }

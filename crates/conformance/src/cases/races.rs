@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Barrier;
 
-/// Who races.
+/// How many tasks race for one thing.
 const TASKS: usize = 64;
 /// Contests of a race.
 const CONTESTS: usize = 10_000;

@@ -33,7 +33,7 @@ pub async fn members_that_look_like_numbers(context: &Context) {
     replay(context, &ints, &[(Read::SMembers, list(&["1", "3"])), (Read::SIsMember(b("01")), int(0))]).await;
 }
 
-/// Nothing there.
+/// Every read of a set that does not exist is empty.
 pub async fn absent_set(context: &Context) {
     let answers = [
         (Read::SMembers, list(&[])),

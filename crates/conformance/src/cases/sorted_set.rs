@@ -346,7 +346,7 @@ pub async fn typed_ranks(context: &Context) {
     assert_eq!(names, Ok(vec![(t("c"), 0.0), (t("b"), 0.0)]));
 }
 
-/// Nothing there.
+/// Every read of a sorted set that does not exist is empty.
 pub async fn absent_sorted_set(context: &Context) {
     let answers = [
         (Read::ZScore(b("m")), Reply::Nil),

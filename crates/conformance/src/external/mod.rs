@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What an external client does to one key.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// One plain command.
+    /// A plain command that is a write of ours as well.
     Write(Write),
-    /// HINCRBY.
+    /// Adds to the integer of a hash field: HINCRBY.
     HIncrBy(Bytes, i64),
-    /// ZINCRBY.
+    /// Adds to the score of a member: ZINCRBY.
     ZIncrBy(Bytes, i64),
     /// ZADD with the score -0.
     ZAddMinusZero(Bytes),
@@ -27,15 +27,15 @@ pub enum Change {
 /// The value of a key, as an external client reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredValue {
-    /// A string.
+    /// The bytes of a string.
     Text(Bytes),
-    /// A hash.
+    /// The fields of a hash with their values.
     Hash(BTreeMap<Bytes, Bytes>),
-    /// A set.
+    /// The members of a set.
     Set(BTreeSet<Bytes>),
-    /// A sorted set.
+    /// The members of a sorted set with their scores.
     SortedSet(BTreeMap<Bytes, Score>),
-    /// A list.
+    /// The elements of a list, from its head.
     List(Vec<Bytes>),
 }
 

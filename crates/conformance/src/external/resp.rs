@@ -10,9 +10,9 @@ use std::collections::HashMap;
 /// Redirections that are followed before the client gives up.
 const REDIRECTS_MAX: usize = 8;
 
-/// A plain client.
+/// A client that sends plain commands of RESP.
 pub struct RespExternal {
-    /// Every node's port.
+    /// The ports of all nodes.
     ports: Vec<u16>,
     connections: HashMap<u16, Resp>,
     /// Where the last command was answered: commands of one case go to one slot.

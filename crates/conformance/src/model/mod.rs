@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 /// A key's value and deadline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What it holds.
+    /// The value of the key.
     pub stored: StoredValue,
-    /// When it ends.
+    /// When the key expires, in milliseconds since 1970; `None` = never.
     pub deadline: Option<i64>,
 }
 

@@ -11,7 +11,7 @@ async fn connect(url: &str) -> Store {
     Store::new(engine.expect("the server of the suite is up"))
 }
 
-/// Runs every case.
+/// Runs every case on a server.
 pub(crate) async fn run_on(name: &'static str, url: &str, ports: Vec<u16>) {
     let backend = Backend {
         name,

@@ -14,7 +14,7 @@ pub(crate) struct Books {
     pub(crate) best_bids: i64,
     /// Items in bags and on sale.
     pub(crate) items: i64,
-    /// Open auctions.
+    /// Auctions that have not ended.
     pub(crate) open: i64,
     /// Auctions that were ever opened.
     pub(crate) opened: i64,

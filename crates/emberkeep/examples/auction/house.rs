@@ -175,7 +175,7 @@ impl House {
     }
 }
 
-/// When auctions end.
+/// The queue of the moments at which auctions end.
 pub(crate) fn closing() -> DueQueue<CLOSING> {
     DueQueue::new(CLOSING.key())
 }

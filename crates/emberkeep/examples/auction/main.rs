@@ -57,7 +57,7 @@ async fn main() -> anyhow::Result<()> {
         );
     }
     let mut sales = house.scope().follow(&SALES.key(), 0);
-    if let Some(Followed::Entry { position, event }) = sales.next().await.transpose()? {
+    if let Some(LogItem::Entry { position, event }) = sales.next().await.transpose()? {
         println!("the first in the log: {position} {event:?}");
     }
     anyhow::ensure!(

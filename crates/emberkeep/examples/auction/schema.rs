@@ -4,7 +4,7 @@ use emberkeep::prelude::*;
 use emberkeep::primitives::once::Receipt;
 use std::time::Duration;
 
-/// The longest auction.
+/// The longest time for which an auction may be open.
 pub(crate) const AUCTION_MAX: Duration = Duration::from_secs(48 * 3_600);
 /// Bids that a player may make within ten seconds.
 pub(crate) const BIDS_PER_WINDOW: usize = 20;
@@ -36,7 +36,7 @@ record! {
     }
 }
 record! {
-    /// One auction.
+    /// One auction, from its opening until its end is settled.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Auction {
         pub(crate) seller: PlayerId => "seller",
@@ -70,7 +70,7 @@ record! {
 }
 
 family! {
-    /// A player's gold.
+    /// The gold that a player has, without what is in escrow.
     pub(crate) WALLET = "auction:{realm}:wallet:{player}" {
         kind: Text<Json<Wallet>>, partition: Realm, parts: (player: PlayerId), ttl: persistent, owner: "auction"
     }
@@ -101,7 +101,7 @@ family! {
     }
 }
 family! {
-    /// When auctions end.
+    /// When each open auction ends.
     pub(crate) CLOSING = "auction:{realm}:closing" {
         kind: SortedSet<Id<AuctionId>>, partition: Realm, parts: (), ttl: persistent, owner: "auction"
     }

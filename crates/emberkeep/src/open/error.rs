@@ -58,7 +58,7 @@ pub enum OpenError {
     /// An option that the engine does not have.
     #[error("the URL has the option {option:?}, which is not known; {scheme}: understands {known}")]
     UnknownOption {
-        /// The option's name.
+        /// The name of the option, as it stands in the URL.
         option: String,
         /// The scheme, without its colon.
         scheme: &'static str,
@@ -68,7 +68,7 @@ pub enum OpenError {
     /// An option with a value that is not one of its.
     #[error("the option {option}= of the URL: {problem}")]
     WrongOption {
-        /// The option's name.
+        /// The name of the option.
         option: &'static str,
         /// What is wrong, and which values it takes.
         problem: String,

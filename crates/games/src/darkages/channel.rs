@@ -76,7 +76,7 @@ impl Payload {
         RawValue::from_string(text.into()).ok().map(Payload)
     }
 
-    /// The JSON text.
+    /// The payload as JSON, exactly as it was sent.
     pub fn json(&self) -> &str {
         self.0.get()
     }
@@ -153,7 +153,7 @@ record! {
     #[derive(Clone, Debug, PartialEq)]
     #[openapi]
     pub struct EntityNotice {
-        /// The entity.
+        /// The entity that it is about.
         pub entity_id: i64 => "entity_id",
         /// Where it is, if it is known.
         pub position: Option<Point> => "position" optional,
@@ -193,18 +193,18 @@ impl ZoneMessage {
 /// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ZoneEvent {
-    /// A message.
+    /// A message that this crate or a program like it sent.
     Message {
         /// The zone on whose channel it was sent.
         zone: ZoneId,
-        /// The message.
+        /// What was sent, with its type, zones and time.
         message: ZoneMessage,
     },
     /// What another program sent that is not such a message.
     Unknown {
         /// The zone on whose channel it was sent.
         zone: ZoneId,
-        /// What was sent.
+        /// The bytes that were published.
         payload: Vec<u8>,
     },
     /// Messages were lost: read the state.

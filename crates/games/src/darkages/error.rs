@@ -22,13 +22,13 @@ pub enum Error {
     /// The player has no living session: it expired, was closed, or never began.
     #[error("entity {entity} is not logged in; log in first")]
     NotLoggedIn {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
     },
     /// The player is logged in, and the login does not replace a session.
     #[error("entity {entity} is logged in since {since}; log out first, or replace the session")]
     AlreadyLoggedIn {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
         /// Start of the session, in milliseconds since 1970.
         since: i64,
@@ -36,27 +36,27 @@ pub enum Error {
     /// The player is on its way between two shards, or was so a moment ago.
     #[error("entity {entity} is on its way to another shard; try again when it has arrived")]
     InTransit {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
     },
     /// No hand-off of the player to this zone waits: it was accepted by another server, went back, or ended.
     #[error("entity {entity} did not arrive in zone {zone}, or is not there any more")]
     NotArrived {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
-        /// The zone.
+        /// The zone that was to accept it.
         zone: ZoneId,
     },
     /// Another login, logout or hand-off of the player came after the beginning of this one, and replaced it.
     #[error("a later login or hand-off of entity {entity} replaced this one; read where it is")]
     Replaced {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
     },
     /// Two players, or a player and a zone, are of different shards: no transaction changes both.
     #[error("{what} and entity {entity} are of different shards; hand one of them off first")]
     OtherShard {
-        /// The entity.
+        /// The entity of the player.
         entity: EntityId,
         /// What it was to be changed together with.
         what: String,
@@ -64,19 +64,19 @@ pub enum Error {
     /// Too many players are on their way out of a shard. The player stays where it is.
     #[error("too many players are on their way out of shard {shard}; try again")]
     TooManyInTransit {
-        /// The shard.
+        /// The shard whose outbox is full.
         shard: u16,
     },
     /// The target has no health left.
     #[error("entity {entity} is dead; give it health first")]
     Dead {
-        /// The target.
+        /// The entity that was to be hit or changed.
         entity: EntityId,
     },
     /// The id of a connection that another entity has.
     #[error("connection {connection} is that of entity {entity}; choose another id, or close it first")]
     ConnectionInUse {
-        /// The connection.
+        /// The id that is taken.
         connection: Name,
         /// The entity that has it.
         entity: EntityId,
@@ -84,12 +84,12 @@ pub enum Error {
     /// The entity has as many connections as it may have.
     #[error("entity {entity} has {max} connections; close one first")]
     TooManyConnections {
-        /// The entity.
+        /// The entity that has too many.
         entity: EntityId,
         /// How many it may have.
         max: usize,
     },
-    /// The store failed.
+    /// An error of the store, unchanged.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }

@@ -28,15 +28,15 @@ record! {
     /// An entry of the audit log.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AuditRecord {
-        /// Its id.
+        /// The id of the entry. Recording it again changes nothing.
         pub event_id: Uuid => "event_id",
         /// When, in milliseconds since 1970.
         pub at: i64 => "at",
         /// What it is about, in the words of the table.
         pub event_type: String => "event_type",
-        /// The player.
+        /// The player that it is about.
         pub player_id: i64 => "player_id",
-        /// The player's address.
+        /// The player's address, if it is known.
         pub ip: Option<IpAddr> => "ip" optional,
         /// Details as JSON text.
         pub details: Option<String> => "details" optional,
@@ -109,7 +109,7 @@ pub(super) fn word<W: Column>(text: &str) -> Result<W, Rejection> {
     W::from_value(Some(Value::Text(text.to_owned()))).map_err(|error| Rejection::new(error.to_string()))
 }
 
-/// No amounts.
+/// All amounts 0; an event sets its own.
 const NOTHING: PlayerStats = PlayerStats {
     total_kills: 0,
     total_deaths: 0,

@@ -114,7 +114,7 @@ totals! {
     pub struct PlayerStats = "player_stats" by "ember_stats_by_source" {
         key: player_id: i64,
         sums: {
-            /// Players killed.
+            /// Players that the player killed.
             total_kills,
             /// How often the player died.
             total_deaths,
@@ -130,9 +130,9 @@ totals! {
             total_healing_done,
             /// Recorded in milliseconds, read in whole minutes.
             total_playtime_minutes per 60_000,
-            /// Matches played.
+            /// Matches that the player took part in.
             total_matches,
-            /// Matches won.
+            /// Matches that the player won.
             total_wins,
         },
         owner: "combat",
@@ -140,7 +140,7 @@ totals! {
 }
 
 table! {
-    /// Completed play sessions.
+    /// Completed play sessions: one row from login to logout or expiry.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerSession = "player_sessions" {
         /// The player, not the entity that it played.
@@ -151,7 +151,7 @@ table! {
         pub session_end: Timestamp,
         /// The zone in which it ended; 0 = none.
         pub zone_id: i32,
-        /// Players killed.
+        /// Players that the player killed.
         pub kills: i32,
         /// How often the player died.
         pub deaths: i32,
@@ -182,7 +182,7 @@ table! {
     pub struct DailyScore = "leaderboard_daily" {
         /// What is counted: kills, damage, wins or playtime.
         pub category: BoardCategory,
-        /// The UTC day.
+        /// The day, in UTC.
         pub day: Day,
         /// The player, who stands once in a board.
         pub player_id: i64,
@@ -215,7 +215,7 @@ table! {
 }
 
 table! {
-    /// Persistent player data.
+    /// Persistent player data: one row a registered player.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerProfile = "player_profiles" {
         /// The player. The id never changes.
@@ -228,7 +228,7 @@ table! {
         pub created_at: Timestamp,
         /// The last login; absent before the first.
         pub last_login: Option<Timestamp>,
-        /// Level, from 1.
+        /// The level that the player has reached, 1 or more.
         pub level: i32,
         /// Points of experience, 0 or more.
         pub experience: i64,
@@ -308,13 +308,13 @@ table! {
         pub samples: i64,
         /// Players, added up over the samples.
         pub player_count_sum: i64,
-        /// Players, at most.
+        /// The most players in a sample.
         pub player_count_max: i32,
-        /// Players, at least.
+        /// The fewest players in a sample.
         pub player_count_min: i32,
         /// Milliseconds, added up over the samples.
         pub tick_time_ms_sum: f64,
-        /// Milliseconds, at most.
+        /// The longest tick in milliseconds.
         pub tick_time_ms_max: f32,
         /// The lengths of ticks as a sketch.
         pub tick_time_sketch: Vec<u8>,
@@ -343,11 +343,11 @@ table! {
         pub zone_id: i32,
         /// The beginning of the hour, UTC.
         pub hour_bucket: Timestamp,
-        /// Players, on average.
+        /// The average of players over the hour.
         pub avg_player_count: i32,
-        /// Players, at most.
+        /// The most players in a sample.
         pub max_player_count: i32,
-        /// Players, at least.
+        /// The fewest players in a sample.
         pub min_player_count: i32,
         /// Length of a tick, on average.
         pub avg_tick_time_ms: f32,

@@ -26,13 +26,13 @@ record! {
     #[derive(Clone, Debug, PartialEq)]
     #[openapi]
     pub struct Point {
-        /// To the east.
+        /// The coordinate to the east.
         #[openapi(example = 1234.5)]
         pub x: f64 => "x",
-        /// Up.
+        /// The coordinate upwards.
         #[openapi(example = 0.0)]
         pub y: f64 => "y",
-        /// To the north.
+        /// The coordinate to the north.
         #[openapi(example = 6789.0)]
         pub z: f64 => "z",
     }
@@ -50,9 +50,9 @@ record! {
     #[derive(Clone, Debug, PartialEq)]
     #[openapi]
     pub struct Session {
-        /// The entity.
+        /// The player's entity, as in the key.
         pub entity_id: i64 => "entity_id",
-        /// The client.
+        /// The client's own name, at most 128 bytes.
         #[openapi(example = "player_abc123")]
         pub client_id: String => "client_id",
         /// The zone; 0 = none.
@@ -67,7 +67,7 @@ record! {
         /// Health left; 0 = dead.
         #[openapi(example = 85)]
         pub health: i32 => "health",
-        /// Full health.
+        /// Full health, from 1.
         #[openapi(example = 100)]
         pub max_health: i32 => "max_health",
         /// The team; 0 = none.
@@ -83,11 +83,11 @@ record! {
     /// The cached result of a spatial query.
     #[derive(Clone, Debug, PartialEq)]
     pub struct SpatialQuery {
-        /// The zone.
+        /// The zone that was searched.
         pub zone: i32 => "zone",
-        /// The centre.
+        /// The point around which it was searched.
         pub centre: Point => "centre",
-        /// The radius.
+        /// How far an entity may be from the centre.
         pub radius: f64 => "radius",
         /// When the positions were read, in milliseconds since 1970.
         pub at_ms: i64 => "at_ms",
@@ -101,31 +101,31 @@ record! {
     /// session, and is removed in the commit that records the play session.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Play {
-        /// Its id.
+        /// The id that the play session has in history.
         pub session_id: Uuid => "session_id",
-        /// The player.
+        /// The player, not the entity that it plays.
         pub player_id: i64 => "player_id",
         /// The player's name, for leaderboards.
         pub player_name: String => "player_name" default,
-        /// When it began.
+        /// When the session began, in milliseconds since 1970.
         pub login_time: i64 => "login_time",
         /// The last known activity.
         pub last_activity: i64 => "last_activity",
-        /// The last zone.
+        /// The zone in which the player was last; 0 = none.
         pub zone_id: i32 => "zone_id",
-        /// Kills.
+        /// Players killed in this session.
         pub kills: i32 => "kills" or 0,
-        /// Deaths.
+        /// How often the player died in this session.
         pub deaths: i32 => "deaths" or 0,
-        /// Damage dealt.
+        /// Health that the player took from others in this session.
         pub damage_dealt: i64 => "damage_dealt" or 0,
-        /// Damage taken.
+        /// Health that the player lost to hits in this session.
         pub damage_taken: i64 => "damage_taken" or 0,
-        /// The client's version.
+        /// The client's version, at most 128 bytes; empty = unknown.
         pub client_version: String => "client_version" default,
         /// The server of the zone.
         pub server_instance: String => "server_instance" default,
-        /// The client's address.
+        /// The client's address, if it is known.
         pub ip: Option<IpAddr> => "ip" optional,
         /// The number of the login or hand-off by which the player came here, if shards are partitions of their own.
         pub number: i64 => "number" or 0,
@@ -135,11 +135,11 @@ record! {
 /// A position with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
-    /// To the east.
+    /// The coordinate to the east.
     pub x: f64,
-    /// Up.
+    /// The coordinate upwards.
     pub y: f64,
-    /// To the north.
+    /// The coordinate to the north.
     pub z: f64,
     /// When the player was there, in milliseconds since 1970.
     pub at: i64,

@@ -10,7 +10,7 @@ record! {
     /// of the target.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Passage {
-        /// The entity.
+        /// The entity of the player.
         pub entity_id: i64 => "entity_id",
         /// The number of the hand-off: it is accepted once.
         pub number: i64 => "number",
@@ -26,13 +26,13 @@ record! {
         pub returns: bool => "returns" or false,
         /// The session, with the position at which it arrives.
         pub session: Session => "session",
-        /// The play record.
+        /// The play record, as it was when the player left.
         pub play: Play => "play",
     }
 }
 
 impl Passage {
-    /// The entity.
+    /// The entity of the player.
     pub fn entity(&self) -> EntityId {
         EntityId(self.entity_id)
     }
@@ -47,7 +47,7 @@ impl Passage {
         Play { number: self.number, ..self.play.clone() }
     }
 
-    /// Where it arrives.
+    /// Where it arrives in the target zone.
     pub fn position(&self) -> &Point {
         &self.session.position
     }

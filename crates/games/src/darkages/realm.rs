@@ -26,15 +26,15 @@ pub enum RealmError {
     /// The player is banned. There is no session.
     #[error("player {player_id} is banned: {}; it ends by itself or by `unban`", .ban.reason)]
     Banned {
-        /// The player.
+        /// The player who is banned.
         player_id: i64,
         /// Why and until when.
         ban: Ban,
     },
-    /// Hot state failed.
+    /// An error of hot state, unchanged.
     #[error(transparent)]
     Hot(#[from] HotError),
-    /// The archive failed.
+    /// An error of the archive, unchanged.
     #[error(transparent)]
     Archive(#[from] archive::Error),
 }
@@ -42,7 +42,7 @@ pub enum RealmError {
 /// A player who has logged in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedIn {
-    /// The session.
+    /// The session that began.
     pub session: Session,
     /// The profile with the login noted in it; `None` if the player is not registered. After an error the session lives, and
     /// the profile may lack the login: [`Realm::note_login`] notes it again.
@@ -52,7 +52,7 @@ pub struct LoggedIn {
 /// A ban with what makes it the same when it is called again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BanRequest {
-    /// The player.
+    /// The player who is banned.
     pub player_id: i64,
     /// The entity whose session ends; `None` = the player's id.
     pub entity: Option<EntityId>,
@@ -150,7 +150,7 @@ impl Realm {
         })
     }
 
-    /// Ends a ban.
+    /// Ends a ban. Without one the profile stays as it is.
     pub fn unban(&self, player_id: i64) -> Pending<'_, Result<PlayerProfile, RealmError>> {
         Box::pin(async move { Ok(self.archive.unban(player_id).await?) })
     }

@@ -39,7 +39,7 @@ partition! {
 }
 
 family! {
-    /// A player's session.
+    /// The session of a player who is logged in; it ends an hour after the last activity.
     pub SESSION = "session:{entity_id}" {
         kind: Text<Json<Session>>, partition: shared Shard, parts: (entity_id: EntityId),
         ttl: refresh(SESSION_LIFE), owner: "zone-server", readers: ["*"],
@@ -79,7 +79,7 @@ family! {
 }
 
 family! {
-    /// A client's connection.
+    /// The connection of a client to a zone server, for an hour.
     pub CONNECTION = "internal:conn:{connection_id}" {
         kind: Hash<Utf8, Utf8>, partition: shared Shard, parts: (connection_id: Name),
         ttl: refresh(CONNECTION_LIFE), owner: "zone-server", readers: ["*"],
@@ -211,7 +211,7 @@ family! {
 }
 
 family! {
-    /// Outbox of hits.
+    /// Hits that wait for history.
     pub COMBAT_LOG = "ember:log:combat" {
         kind: Log<Json<HitRecord>, RefuseAbove<COMBAT_LOG_MAX>>, partition: shared Shard, parts: (),
         ttl: persistent, owner: "zone-server",

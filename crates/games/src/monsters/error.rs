@@ -22,35 +22,35 @@ pub enum Error {
     /// The tenant has no monster with this id. It was removed, or it never existed.
     #[error("monster {id} does not exist; list the field again")]
     NotFound {
-        /// The monster.
+        /// The id that was asked for.
         id: MonsterId,
     },
     /// The monster is dead, and the operation needs a living one.
     #[error("monster {id} is dead; remove it")]
     AlreadyDead {
-        /// The monster.
+        /// The id of the dead monster.
         id: MonsterId,
     },
     /// The monster has no drop timer.
     #[error("monster {id} has no drop timer; register one first")]
     NoDropTimer {
-        /// The monster.
+        /// The id of the monster without a timer.
         id: MonsterId,
     },
     /// The monster has the maximum number of something.
     #[error("monster {id} already has {max} {what}, the maximum; cancel one first")]
     TooMany {
-        /// The monster.
+        /// The monster that has too many.
         id: MonsterId,
         /// What there are too many of.
         what: &'static str,
-        /// The maximum.
+        /// How many it may have.
         max: usize,
     },
     /// Every id of the tenant is in use.
     #[error("no free id for a new monster: {0}")]
     Exhausted(#[from] Exhausted),
-    /// The store failed.
+    /// An error of the store, unchanged.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }

@@ -10,7 +10,7 @@ use emberkeep_schema::{Id, Json, Key, List, Number, Schema, Set, SortedSet, Text
 use uuid::Uuid;
 
 family! {
-    /// Monster instance data.
+    /// Monster instance data: one record a monster, from its spawn to its removal.
     pub MONSTER = "atlas:monster:{tenantId}:{uniqueId}" {
         kind: Text<Json<Monster>>,
         partition: Tenant,

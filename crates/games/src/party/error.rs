@@ -102,7 +102,7 @@ pub enum Error {
     RoomFull {
         /// What there are too many of.
         what: &'static str,
-        /// The maximum.
+        /// How many a room may have.
         max: usize,
     },
     /// The game needs more active players.
@@ -116,7 +116,7 @@ pub enum Error {
     /// The operating system could not provide random bytes for a code or a key.
     #[error("the system's random source failed: {0}")]
     NoRandomness(String),
-    /// The store failed.
+    /// An error of the store, unchanged.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }

@@ -9,7 +9,7 @@ use super::model::{DeviceId, ItemId, PlayerId, RoundId};
 use super::view::{RankingEntry, RevealedItem, RoomSnapshot};
 use serde::{Deserialize, Serialize};
 
-/// An event.
+/// Something that happened in a room, as its log stores it and clients read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,58 +20,58 @@ pub enum Event {
     SetUp,
     /// A device took a player.
     PlayerTaken {
-        /// The player.
+        /// The player that was free before.
         player_id: PlayerId,
     },
     /// A device released its player.
     PlayerReleased {
-        /// The player.
+        /// The player, which is free now.
         player_id: PlayerId,
     },
     /// A device lost its player without its own request.
     SlotInvalidated {
-        /// The device.
+        /// The device that lost it.
         device_id: DeviceId,
         /// The player that it had.
         player_id: PlayerId,
-        /// The reason.
+        /// Why it lost the player.
         reason: Invalidation,
     },
     /// A player was added.
     PlayerAdded {
-        /// The player.
+        /// The id of the new player.
         player_id: PlayerId,
-        /// The name.
+        /// The displayed name of the new player.
         name: String,
     },
     /// A player was renamed.
     PlayerRenamed {
-        /// The player.
+        /// The player, whose id stays the same.
         player_id: PlayerId,
-        /// The name.
+        /// The new displayed name.
         name: String,
     },
     /// A player was deleted.
     PlayerDeleted {
-        /// The player.
+        /// The player, which no longer exists.
         player_id: PlayerId,
     },
     /// A player was activated or deactivated.
     PlayerToggled {
-        /// The player.
+        /// The player that was changed.
         player_id: PlayerId,
         /// Whether the player is active now.
         active: bool,
     },
     /// All claims were released.
     ClaimsReset,
-    /// The game started.
+    /// The game started with its first round, whose first item is not open yet.
     GameStarted,
     /// An item was opened for votes.
     VoteStarted {
-        /// The round.
+        /// The round that contains the item.
         round_id: RoundId,
-        /// The item.
+        /// The item, unique in its round.
         item_id: ItemId,
         /// The address of the reel.
         reel_url: String,
@@ -80,22 +80,22 @@ pub enum Event {
     },
     /// The master forced the close of the vote: the countdown runs.
     VoteClosing {
-        /// The round.
+        /// The round that contains the item.
         round_id: RoundId,
-        /// The item.
+        /// The item, unique in its round.
         item_id: ItemId,
         /// When the vote closes, in milliseconds since 1970.
         closes_at: i64,
     },
     /// The vote has closed. The result is in the master's view.
     VoteClosed {
-        /// The round.
+        /// The round that contains the item.
         round_id: RoundId,
-        /// The item.
+        /// The item, unique in its round.
         item_id: ItemId,
         /// When the vote closed, in milliseconds since 1970.
         closed_at: i64,
-        /// The reason.
+        /// Why it closed.
         reason: CloseReason,
     },
     /// The result of an item was revealed.
@@ -105,14 +105,14 @@ pub enum Event {
     },
     /// The points of a round are shown.
     RoundScored {
-        /// The round.
+        /// The round that is over.
         round_id: RoundId,
         /// The ranking by the points of this round.
         ranking: Vec<RankingEntry>,
     },
-    /// A round started.
+    /// A round started; its first item is not open yet.
     RoundStarted {
-        /// The round.
+        /// The round that started.
         round_id: RoundId,
     },
     /// The game is over.
@@ -134,7 +134,7 @@ pub enum Event {
     },
     /// A ban was lifted.
     DeviceUnbanned {
-        /// The ban.
+        /// The id of the ban that ended.
         ban_id: String,
     },
     /// The room returned to the lobby for another game of the same players.
@@ -178,7 +178,7 @@ pub enum CloseReason {
 pub enum Audience<'a> {
     /// Every client in the room.
     Everyone,
-    /// One device.
+    /// Only this device.
     Device(&'a DeviceId),
     /// No client: this version does not know its contents.
     None,
@@ -200,7 +200,7 @@ impl Event {
 pub struct Entry {
     /// The time, in milliseconds since 1970.
     pub at: i64,
-    /// The event.
+    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -230,7 +230,7 @@ pub struct RoomUpdate {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventPage {
-    /// Consecutive events.
+    /// Events in the order of their sequences, without a gap between them.
     pub events: Vec<SequencedEvent>,
     /// The newest sequence of the log, whether or not it is on this page.
     pub last: u64,

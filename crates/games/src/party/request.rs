@@ -18,9 +18,9 @@ pub struct Setup {
 /// A person whose reels are shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupSender {
-    /// The id.
+    /// The id, unique among the senders of the room.
     pub sender_id: SenderId,
-    /// The displayed name.
+    /// The displayed name, 1 to 64 characters.
     pub name: String,
     /// Whether players can choose it.
     #[serde(default = "yes")]
@@ -30,10 +30,10 @@ pub struct SetupSender {
     pub reels_count: u32,
 }
 
-/// A round.
+/// The items that are played together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupRound {
-    /// The id.
+    /// The id, unique in the room.
     pub round_id: RoundId,
     /// The items in order.
     pub items: Vec<SetupItem>,
@@ -48,19 +48,19 @@ pub struct SetupItem {
     pub reel_url: String,
     /// How many senders a player may choose.
     pub k: u32,
-    /// The true senders.
+    /// The senders who sent the reel: the right answer. Each of them once.
     pub true_sender_ids: Vec<SenderId>,
 }
 
-/// A player.
+/// A participant who guesses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupPlayer {
-    /// The id.
+    /// The id, unique among the players of the room.
     pub player_id: PlayerId,
     /// The sender that this player is, if any.
     #[serde(default)]
     pub sender_id: Option<SenderId>,
-    /// The displayed name.
+    /// The displayed name, 1 to 64 characters.
     pub name: String,
     /// Whether the player is active.
     #[serde(default = "yes")]

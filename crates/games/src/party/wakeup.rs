@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Wakeup {
     /// The log has events up to this sequence.
     Events {
-        /// The newest sequence.
+        /// The sequence of the newest event in the log.
         last: u64,
     },
     /// The room was closed and its log removed. This is the last message.

@@ -23,7 +23,7 @@ pub enum Error {
     /// The tenant has no reactor with this id. It was destroyed, never existed, or belongs to another tenant.
     #[error("reactor {id} does not exist; list the field again")]
     NotFound {
-        /// The reactor.
+        /// The id that was asked for.
         id: ReactorId,
     },
     /// The spot is on cooldown after an earlier reactor.
@@ -43,7 +43,7 @@ pub enum Error {
     /// The field has the maximum number of reactors.
     #[error("the field has {max} reactors, the maximum; destroy some first")]
     FieldFull {
-        /// The maximum.
+        /// How many a field may have.
         max: usize,
     },
     /// Every id is in use.
@@ -55,7 +55,7 @@ pub enum Error {
         /// The reactor as it is now.
         current: Box<Reactor>,
     },
-    /// The store failed.
+    /// An error of the store, unchanged.
     #[error(transparent)]
     Store(#[from] hot::Error),
 }

@@ -11,10 +11,10 @@ use uuid::Uuid;
 pub(super) const ANYWHERE: Tenant = Tenant(Uuid::nil());
 
 /// The index by field.
-pub(super) struct InField;
+pub(super) struct FieldIndex;
 
 /// The index of all reactors.
-pub(super) struct InAll;
+pub(super) struct AllIndex;
 
 macro_rules! indexed {
     ($($index:ident by $family:ident: $home:expr;)*) => { $(
@@ -50,6 +50,6 @@ macro_rules! indexed {
 }
 
 indexed! {
-    InField by REACTOR_MAP: |reactor: &Reactor| field_key(&reactor.field());
-    InAll by REACTORS_ALL: |_: &Reactor| REACTORS_ALL.key();
+    FieldIndex by REACTOR_MAP: |reactor: &Reactor| field_key(&reactor.field());
+    AllIndex by REACTORS_ALL: |_: &Reactor| REACTORS_ALL.key();
 }

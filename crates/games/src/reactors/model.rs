@@ -18,10 +18,10 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct Reactor {
-        /// The tenant.
+        /// The tenant to which it belongs.
         // The key does not contain it, so a record without it is corrupt.
         pub tenant: TenantFields => "tenant",
-        /// Its id.
+        /// The id of the reactor; no other living one of its tenant has it.
         #[openapi(example = 1_000_000_001)]
         pub id: ReactorId => "id",
         /// The world it is in.
@@ -34,7 +34,7 @@ record! {
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
-        /// The classification.
+        /// The kind of reactor, at least 1.
         #[openapi(example = 2001)]
         pub classification: u32 => "classification",
         /// The name that scripts use.
@@ -51,10 +51,10 @@ record! {
         pub delay_ms: u32 => "delay" or 0,
         /// The direction that it faces.
         pub direction: u8 => "direction" or 0,
-        /// Position.
+        /// The horizontal position in the field.
         #[openapi(example = -315)]
         pub x: i16 => "x" or 0,
-        /// Position.
+        /// The vertical position in the field.
         #[openapi(example = 88)]
         pub y: i16 => "y" or 0,
         /// When it changed last: RFC 3339 where Emberkeep wrote it.
@@ -85,9 +85,9 @@ impl Reactor {
 pub struct Spot {
     /// The kind of reactor.
     pub classification: u32,
-    /// Position.
+    /// The horizontal position in the field.
     pub x: i16,
-    /// Position.
+    /// The vertical position in the field.
     pub y: i16,
 }
 
@@ -116,9 +116,9 @@ record! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[openapi]
     pub struct Offset {
-        /// To the right.
+        /// The distance to the right; negative is to the left.
         pub x: i16 => "x" or 0,
-        /// Down.
+        /// The distance downwards; negative is upwards.
         pub y: i16 => "y" or 0,
     }
 }
@@ -144,9 +144,9 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct ReactorItem {
-        /// The item.
+        /// The number of the item.
         pub item: u32 => "itemId",
-        /// The quantity.
+        /// How many of it are needed.
         pub quantity: u16 => "quantity" or 1,
     }
 }

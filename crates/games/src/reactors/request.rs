@@ -11,15 +11,15 @@ use crate::world::{Field, Tenant, TenantFields};
 pub struct CreateRequest {
     /// An id that was allocated before; `None` uses the next one.
     pub id: Option<ReactorId>,
-    /// The field.
+    /// The field in which it appears.
     pub field: Field,
     /// The classification, at least 1.
     pub classification: u32,
     /// The name that scripts use.
     pub name: String,
-    /// The state machine.
+    /// The state machine: its events, timeouts and area.
     pub data: ReactorData,
-    /// The initial state.
+    /// The state in which it begins.
     pub state: i8,
     /// The progress of its current event.
     pub event_state: u8,
@@ -28,9 +28,9 @@ pub struct CreateRequest {
     pub delay_ms: i64,
     /// The direction that it faces.
     pub direction: u8,
-    /// Position.
+    /// The horizontal position in the field.
     pub x: i16,
-    /// Position.
+    /// The vertical position in the field.
     pub y: i16,
     /// Region of the tenant's client.
     pub region: String,
@@ -61,7 +61,7 @@ impl CreateRequest {
         }
     }
 
-    /// The requested spot.
+    /// The spot that it would occupy.
     pub fn spot(&self) -> Spot {
         Spot { classification: self.classification, x: self.x, y: self.y }
     }
@@ -76,7 +76,7 @@ impl CreateRequest {
         self.id.map_or(Ok(()), rules::check_id)
     }
 
-    /// The new reactor.
+    /// The reactor as it is stored first.
     pub(super) fn build(&self, tenant: Tenant, id: ReactorId, now_ms: i64) -> Result<Reactor> {
         let tenant = TenantFields {
             region: self.region.clone(),

@@ -105,7 +105,7 @@ fn check_texts(before: &Reactor, after: &Reactor) -> Result<()> {
     if before.data != after.data { check_data(&after.data) } else { Ok(()) }
 }
 
-/// Refuses classification 0.
+/// Refuses classification 0, which means that none was given.
 pub fn check_classification(classification: u32) -> Result<()> {
     if classification > 0 {
         return Ok(());

@@ -28,7 +28,7 @@ family! {
 }
 
 family! {
-    /// All reactors.
+    /// The ids of all reactors of the tenant, or of all tenants where they share the key.
     pub REACTORS_ALL = "reactors:all" {
         kind: Set<Id<ReactorId>>,
         partition: shared Tenant,
@@ -41,7 +41,7 @@ family! {
 }
 
 family! {
-    /// Reactor instance data.
+    /// Reactor instance data: one record a reactor, from its creation to its destruction.
     pub REACTOR = "reactor:{id}" {
         kind: Text<Json<Reactor>>,
         partition: shared Tenant,

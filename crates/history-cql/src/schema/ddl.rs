@@ -27,7 +27,7 @@ pub struct ReplicationError {
 impl FromStr for Replication {
     type Err = ReplicationError;
 
-    /// `datacenter1:3,datacenter2:3`, or `simple:1`.
+    /// Reads `datacenter1:3,datacenter2:3`, or `simple:1`.
     fn from_str(text: &str) -> Result<Replication, ReplicationError> {
         let wrong = || ReplicationError { text: text.chars().take(64).collect() };
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);

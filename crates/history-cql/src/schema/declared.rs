@@ -9,7 +9,7 @@ use emberkeep_schema::{Compaction, CqlLayout, Order, RowTtl, Table, TableDeclara
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeclaredTable {
     pub(super) name: String,
-    /// Names and types.
+    /// Names and types of the columns, in the declared order.
     pub(super) columns: Vec<(String, String)>,
     pub(super) partition: Vec<String>,
     pub(super) clustering: Vec<(String, Order)>,

@@ -11,76 +11,76 @@ use std::fmt;
 pub enum Difference {
     /// A table is missing.
     MissingTable {
-        /// The table.
+        /// The name of the missing table.
         table: String,
         /// The statement that creates it.
         create: String,
     },
     /// A column is missing.
     MissingColumn {
-        /// The table.
+        /// The table without the column.
         table: String,
-        /// The column.
+        /// The name of the missing column.
         column: String,
-        /// Its type.
+        /// The declared type of it.
         kind: String,
     },
     /// A secondary index is missing.
     MissingIndex {
-        /// The table.
+        /// The table without the index.
         table: String,
-        /// The index.
+        /// The name of the missing index.
         index: String,
-        /// Its column.
+        /// The column that it is on.
         column: String,
     },
     /// A column has another type.
     ColumnType {
-        /// The table.
+        /// The table with the column.
         table: String,
-        /// The column.
+        /// The name of the column.
         column: String,
-        /// The declared type.
+        /// The type that is declared.
         declared: String,
-        /// The live type.
+        /// The type that the keyspace has.
         found: String,
     },
     /// The primary key is another one.
     Key {
-        /// The table.
+        /// The table with the key.
         table: String,
-        /// The declared key.
+        /// The key that is declared.
         declared: String,
-        /// The live key.
+        /// The key that the keyspace has.
         found: String,
     },
     /// An index of this name is on another column.
     IndexColumn {
-        /// The table.
+        /// The table with the index.
         table: String,
-        /// The index.
+        /// The name of the index.
         index: String,
-        /// The declared column.
+        /// The column that is declared.
         declared: String,
-        /// The live column.
+        /// The column that it is on.
         found: String,
     },
     /// The default TTL is another one.
     Ttl {
-        /// The table.
+        /// The table with the TTL.
         table: String,
         /// The declared seconds; 0 = none.
         declared_s: i64,
-        /// The live seconds.
+        /// The seconds that the keyspace has; 0 = none.
         found_s: i64,
     },
     /// The files are compacted in another way.
     Compaction {
-        /// The table.
+        /// The table that is compacted.
         table: String,
-        /// The declared way.
+        /// The compaction that is declared.
         declared: String,
-        /// The live way.
+        /// The compaction that the keyspace has.
         found: String,
     },
 }

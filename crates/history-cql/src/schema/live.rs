@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// A table as it is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LiveTable {
-    /// Types by name.
+    /// Types of the columns by name.
     pub(super) columns: HashMap<String, String>,
     pub(super) partition: Vec<String>,
     pub(super) clustering: Vec<(String, Order)>,

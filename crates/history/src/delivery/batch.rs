@@ -19,7 +19,7 @@ impl Rejection {
         Rejection(reason.into())
     }
 
-    /// The reason.
+    /// The reason, as the dead letter has it.
     pub fn reason(&self) -> &str {
         &self.0
     }

@@ -43,7 +43,7 @@ pub(crate) struct Deliverer {
     pub(crate) project: ProjectBytes,
 }
 
-/// What was stored.
+/// How many entries of a page became rows, and how many dead letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Delivered {
     pub(crate) entries: usize,

@@ -30,7 +30,7 @@ pub(super) struct Entry {
     pub(super) ttl_ms: i64,
     /// `-` = none; empty in entries that were written without it.
     pub(super) ttl_column: String,
-    /// Id, name, type.
+    /// Id, name and type of each column, also of those that no declaration has any more.
     pub(super) columns: Vec<(u16, String, String)>,
     /// Id, name, partition; only those that the last declaration had.
     pub(super) lookups: Vec<(u8, String, String)>,

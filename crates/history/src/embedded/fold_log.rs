@@ -11,7 +11,7 @@
 //! | 2 | length of the key, which follows in key encoding |
 //! | 1 | count of amounts that are not 0; for each of them 2 bytes of the sum's id, 8 of the amount |
 
-/// Writes a record.
+/// A record that is being written.
 pub(super) struct Record {
     bytes: Vec<u8>,
 }

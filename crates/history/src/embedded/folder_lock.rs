@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LOCK_NAME: &str = "LOCK";
-/// Between two tries.
+/// Pause between two tries to take the folder.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// Takes the folder until the file is dropped, or says which process has it. A busy folder is tried again for a

@@ -62,7 +62,7 @@ struct Slot {
     boot: Uuid,
 }
 
-/// The open ledger.
+/// The ledger file, and what its newest slot says.
 #[derive(Debug)]
 pub(super) struct Ledger {
     file: File,

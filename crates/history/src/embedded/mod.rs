@@ -48,7 +48,7 @@ use std::sync::Arc;
 use table::OpenTable;
 use totals::OpenTotals;
 
-/// The embedded store.
+/// History in a folder of this process.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: WriterHandle,

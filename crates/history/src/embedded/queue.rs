@@ -124,7 +124,7 @@ pub(super) struct WriterHandle {
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     /// How the writer ended; set after everything that it held was released.
     ended: watch::Receiver<Option<Result<()>>>,
-    /// What may wait.
+    /// Rows and bytes that may wait for the writer.
     queue: Size,
     queue_wait: Duration,
 }

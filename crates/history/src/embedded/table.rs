@@ -68,7 +68,7 @@ impl RowOrder {
     }
 }
 
-/// An open table.
+/// A declared table with its keyspaces in the folder.
 pub(super) struct OpenTable {
     pub(super) declaration: &'static TableDeclaration,
     pub(super) rows: RowOrder,

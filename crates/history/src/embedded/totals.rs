@@ -39,7 +39,7 @@ const UPDATED_ID: u16 = u16::MAX - 1;
 /// The source of a base row.
 const BASE: &str = "";
 
-/// Open totals.
+/// Declared totals with their rows in the folder.
 pub(super) struct OpenTotals {
     declaration: &'static TotalsDeclaration,
     /// Ids of all sums that the folder has, also of those that this declaration does not know.

@@ -5,7 +5,7 @@
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
 
-/// No row.
+/// The end of a chain.
 const NONE: u32 = u32::MAX;
 
 /// What a row has besides its sums.

@@ -37,7 +37,7 @@ pub(super) use round::mark_text;
 /// Drains one log into history. Many consumers of a log may run; the one with the lease works.
 pub struct Consumer {
     log: Arc<dyn OutboxLog>,
-    /// Partition and key.
+    /// The name of the log: its partition and key.
     name: String,
     deliverer: Deliverer,
     relay: Option<Relay>,

@@ -44,7 +44,7 @@ impl Consumers {
         self.0.push(Arc::new(consumer));
     }
 
-    /// Each of them.
+    /// The consumers, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Consumer> {
         self.0.iter().map(|consumer| &**consumer)
     }

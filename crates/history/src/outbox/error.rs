@@ -17,7 +17,7 @@ pub enum DrainError {
         "entry {sequence} of {log} waits for the entries before it, which are in the spool of another process: start that process, or drain its folder in another one"
     )]
     InOtherSpool {
-        /// The log.
+        /// The name of the log: its partition and key.
         log: String,
         /// The first entry that waits.
         sequence: u64,

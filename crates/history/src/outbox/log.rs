@@ -60,7 +60,7 @@ pub(super) trait OutboxLog: Send + Sync {
     fn acquire<'a>(&'a self, holder: &'a str) -> Pending<'a, Result<(Acquisition, Option<Done>)>>;
     /// What the last holder noted.
     fn done(&self) -> Pending<'_, Result<Option<Done>>>;
-    /// Ends the lease.
+    /// Ends the lease, if it still has this epoch, so that another consumer takes over at once.
     fn release(&self, epoch: i64) -> Pending<'_, Result<()>>;
     /// The messages of the log.
     fn subscribe(&self) -> Pending<'_, Result<Subscription>>;

@@ -80,7 +80,7 @@ pub(super) enum Action {
     Wait,
 }
 
-/// The next entries.
+/// Entries at the front of a page that are treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) action: Action,

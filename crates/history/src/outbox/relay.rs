@@ -134,7 +134,7 @@ impl Relay {
 /// The log whose entries a spool has.
 pub(super) struct Log<'l> {
     pub(super) deliverer: &'l Deliverer,
-    /// Partition and key.
+    /// The name of the log: its partition and key.
     pub(super) name: &'l str,
     pub(super) partition: &'l str,
     pub(super) key: &'l str,

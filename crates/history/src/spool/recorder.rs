@@ -79,7 +79,7 @@ impl std::ops::Deref for Handle {
 }
 
 impl Handle {
-    /// See [`Spool::open`].
+    /// Opens the folder and starts the thread that syncs; see [`Spool::open`].
     pub(crate) fn open(folder: &Path, options: SpoolOptions) -> Result<Handle> {
         let SpoolOptions { mode, bytes_max, segment_bytes } = options;
         let source = uuid::Uuid::new_v4().to_string();
@@ -128,7 +128,7 @@ pub(crate) struct Shared {
     work: Condvar,
     /// The last position that is on disk.
     synced: watch::Sender<u64>,
-    /// Wakes the consumer.
+    /// Wakes the consumer when an event was recorded.
     pub(crate) recorded: Notify,
     /// Held while a page is delivered and acknowledged.
     pub(crate) delivering: tokio::sync::Mutex<()>,
@@ -180,7 +180,7 @@ impl<C: Codec> Spool<C> {
         Ok(())
     }
 
-    /// How much waits.
+    /// How many events and bytes wait for history.
     pub fn stats(&self) -> SpoolStats {
         self.handle.queue.lock().stats()
     }

@@ -1,4 +1,4 @@
-//! The suite that every history store passes: the tables of an MMO's combat, and the cases.
+//! The suite that every history store passes: tables of each kind, and the cases.
 //!
 //! A store's tests open it with [`schema`] and a clock at [`NOW`], and call [`run_all`]. Each case uses players
 //! and zones of its own, so that one store serves all of them.

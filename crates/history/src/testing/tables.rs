@@ -1,4 +1,6 @@
-//! The tables of the suite: those of an MMO, as it declares them, and two for what those leave out.
+//! The tables of the suite: small ones for each kind of key, write, TTL and lookup, because history knows no game.
+//!
+//! Only the events and the totals are as wide as those of a game: benchmarks write them, too.
 
 use super::NOW;
 use crate::TotalsEntry;
@@ -16,31 +18,31 @@ table! {
     /// All combat interactions, for analytics and replays.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CombatEvent = "combat_events" {
-        /// When it happened.
+        /// The time of the key: rows are sorted by it and expire after it.
         pub timestamp: Timestamp,
         /// Its id; a replay has the same.
         pub event_id: Uuid,
-        /// The attacker.
+        /// Found by a lookup with a secondary index.
         pub attacker_id: i64,
-        /// The target.
+        /// Found by a lookup with a secondary index.
         pub target_id: i64,
-        /// Health taken.
+        /// Health that was taken.
         pub damage: i32,
-        /// How it landed.
+        /// A text of an enum.
         pub hit_type: HitType,
-        /// The ability, if one was used.
+        /// A text that may be absent.
         pub ability_name: Option<String>,
-        /// The zone.
+        /// Found by a lookup with a query table.
         pub zone_id: i32,
-        /// Position in the zone.
+        /// Position in the zone, to the east.
         pub position_x: f64,
-        /// See `position_x`.
+        /// Position in the zone, upwards.
         pub position_y: f64,
-        /// See `position_x`.
+        /// Position in the zone, to the north.
         pub position_z: f64,
         /// The server that computed the hit.
         pub server_instance: String,
-        /// Its shard.
+        /// The shard of that server.
         pub shard_id: i32,
     }
     partition: (day_bucket = day(timestamp)),
@@ -58,38 +60,24 @@ table! {
 }
 
 table! {
-    /// Persistent player data: rows that change, with two indexes.
+    /// Rows that change, with two indexes and optional columns.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Profile = "player_profiles" {
-        /// The player.
+        /// The only column of the key.
         pub player_id: i64,
-        /// The name.
+        /// A lookup whose rows move when it changes.
         pub username: String,
-        /// The address of the account.
+        /// The column of a second lookup.
         pub email: String,
-        /// When the account was made.
-        pub created_at: Timestamp,
-        /// When the player was last here.
-        pub last_login: Option<Timestamp>,
-        /// The level.
+        /// A column that an older declaration has, too.
         pub level: i32,
-        /// The experience.
-        pub experience: i64,
-        /// Minutes played.
-        pub total_playtime_minutes: i64,
-        /// The class.
-        pub preferred_class: Option<i8>,
-        /// Settings, as the client wrote them.
+        /// Bytes that may be absent.
         pub settings: Option<Vec<u8>>,
-        /// Whether the player is banned.
-        pub is_banned: bool,
-        /// Why.
-        pub ban_reason: Option<String>,
-        /// When a ban ends.
+        /// A time that may be absent.
         pub ban_expires: Option<Timestamp>,
-        /// Versions of clients.
+        /// A set; an empty one is absent.
         pub client_versions: BTreeSet<String>,
-        /// The last address.
+        /// An address that may be absent.
         pub last_known_ip: Option<IpAddr>,
     }
     partition: (player_id),
@@ -104,33 +92,17 @@ table! {
 }
 
 table! {
-    /// Completed play sessions: rows that change, in the order of time, with a TTL of their own time.
+    /// Rows that change, in the order of time, with a TTL of their own time.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PlayerSession = "player_sessions" {
-        /// The player.
+        /// The partition: the sessions of one player.
         pub player_id: i64,
-        /// When it began.
+        /// When it began; the TTL counts from it.
         pub session_start: Timestamp,
-        /// When it ended.
+        /// When it ended; absent while it lasts.
         pub session_end: Option<Timestamp>,
-        /// The last zone.
-        pub zone_id: i32,
-        /// Kills.
+        /// A number that a second write changes.
         pub kills: i32,
-        /// Deaths.
-        pub deaths: i32,
-        /// Damage dealt.
-        pub damage_dealt: i64,
-        /// Damage taken.
-        pub damage_taken: i64,
-        /// Minutes played.
-        pub playtime_minutes: i32,
-        /// The client.
-        pub client_version: String,
-        /// The server.
-        pub server_instance: String,
-        /// The session.
-        pub session_id: Uuid,
     }
     partition: (player_id),
     clustering: (session_start desc),
@@ -144,15 +116,15 @@ table! {
     /// The scores of a day: a projection, whose rows move when a score changes.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DailyScore = "leaderboard_daily" {
-        /// What is counted.
+        /// What is counted; one half of the partition.
         pub category: String,
-        /// The day.
+        /// The other half of the partition.
         pub day: Day,
-        /// The player.
+        /// The player that has the score.
         pub player_id: i64,
         /// The name when it was scored.
         pub player_name: String,
-        /// The score.
+        /// A part of the key that changes: the row moves.
         pub score: i64,
     }
     partition: (category, day),
@@ -166,7 +138,7 @@ table! {
     /// The best of all time: a projection in one row.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AllTimeBoard = "leaderboard_alltime" {
-        /// What is counted.
+        /// What is counted; each category is one row.
         pub category: String,
         /// Player, name and score.
         pub entries: Vec<(i64, String, i64)>,
@@ -182,19 +154,19 @@ table! {
     /// How zones did by the hour: a projection in windows of time.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ZoneMetrics = "zone_metrics" {
-        /// The zone.
+        /// The zone that was measured.
         pub zone_id: i32,
-        /// The hour.
+        /// The hour, as its first millisecond; the TTL counts from it.
         pub hour_bucket: Timestamp,
-        /// Players.
+        /// Players, the average.
         pub avg_player_count: i32,
         /// Time of a tick, the average.
         pub avg_tick_time_ms: f32,
         /// Time of a tick, 99 of 100 are shorter.
         pub p99_tick_time_ms: Option<f32>,
-        /// Packets.
+        /// Packets sent in the hour.
         pub total_packets_sent: i64,
-        /// The server.
+        /// The server that measured.
         pub server_instance: String,
     }
     partition: (zone_id),
@@ -209,7 +181,7 @@ table! {
     /// Names that are taken: claims with one winner.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Name = "names" {
-        /// The name.
+        /// The name that is claimed once.
         pub name: String,
         /// The player that has it.
         pub player_id: i64,
@@ -228,31 +200,31 @@ table! {
     /// Rows with a column of every type, ordered by a UUID.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Sample = "samples" {
-        /// A group.
+        /// A group of samples: the partition.
         pub name: String,
-        /// Orders them.
+        /// Orders the samples of a group, as CQL orders UUIDs.
         pub id: Uuid,
-        /// smallint
+        /// A column of type `smallint`.
         pub small: i16,
-        /// tinyint
+        /// A column of type `tinyint`.
         pub tiny: i8,
-        /// int
+        /// A column of type `int`.
         pub int: i32,
-        /// bigint
+        /// A column of type `bigint`.
         pub big: i64,
-        /// float
+        /// A column of type `float`.
         pub float: f32,
-        /// double
+        /// A column of type `double`.
         pub double: f64,
-        /// boolean
+        /// A column of type `boolean`.
         pub truth: bool,
-        /// blob
+        /// A column of type `blob`.
         pub bytes: Vec<u8>,
-        /// inet
+        /// A column of type `inet`.
         pub address: IpAddr,
-        /// set<text>
+        /// A column of type `set<text>`.
         pub texts: BTreeSet<String>,
-        /// list of tuples
+        /// A column of type list of tuples.
         pub tuples: Vec<(i64, String, f64)>,
         /// A text that may be absent.
         pub note: Option<String>,
@@ -270,25 +242,25 @@ totals! {
     pub struct PlayerStats = "player_stats" by "ember_stats_by_source" {
         key: player_id: i64,
         sums: {
-            /// Kills.
+            /// The sum that most cases use.
             total_kills,
-            /// Deaths.
+            /// One of several sums of a row.
             total_deaths,
-            /// Assists.
+            /// One of several sums of a row.
             total_assists,
-            /// Damage dealt.
+            /// One of several sums of a row.
             total_damage_dealt,
-            /// Damage taken.
+            /// One of several sums of a row.
             total_damage_taken,
-            /// Damage blocked.
+            /// One of several sums of a row.
             total_damage_blocked,
-            /// Healing done.
+            /// One of several sums of a row.
             total_healing_done,
-            /// Recorded in milliseconds.
+            /// A sum of milliseconds that is read in whole minutes.
             total_playtime_minutes per 60_000,
-            /// Matches.
+            /// One of several sums of a row.
             total_matches,
-            /// Wins.
+            /// One of several sums of a row.
             total_wins,
         },
         owner: "combat",

@@ -95,7 +95,7 @@ impl CachedKey {
         self.latest = self.latest.min(self.replies.len());
     }
 
-    /// Replaces all replies.
+    /// Replaces all replies. None of them counts as the latest.
     pub(crate) fn replace(&mut self, replies: Vec<(Read, Reply)>) {
         self.bytes = replies.iter().map(|(_, reply)| weight(reply)).sum();
         self.replies = replies;

@@ -13,7 +13,7 @@ type Scored = (Bytes, Score);
 #[derive(Clone, Copy)]
 pub(crate) struct WholeSet<'a> {
     members: &'a [Scored],
-    /// Highest first.
+    /// Whether the highest score comes first.
     reverse: bool,
 }
 
@@ -136,9 +136,9 @@ mod tests {
     type Set = BTreeMap<Bytes, Score>;
 
     /// Below a set that was written as a whole there is nothing.
-    struct Nothing;
+    struct EmptySource;
 
-    impl ReadSource for Nothing {
+    impl ReadSource for EmptySource {
         fn read(&mut self, _key: &RawKey, read: &Read) -> emberkeep_hot::Result<Reply> {
             Ok(absent(read))
         }
@@ -155,7 +155,7 @@ mod tests {
             return absent(read);
         }
         let all = Write::ZAdd(set.iter().map(|(member, score)| (member.clone(), *score)).collect());
-        read_through(&mut Nothing, &key, &[&all], read).expect("nothing is missing")
+        read_through(&mut EmptySource, &key, &[&all], read).expect("nothing is missing")
     }
 
     fn member() -> impl Strategy<Value = Bytes> {

@@ -155,7 +155,7 @@ impl ReadSource for View<'_> {
                     return Ok(reply);
                 }
                 let writes: Vec<&Write> = writes.iter().collect();
-                read_through(&mut Below(self), key, &writes, read)
+                read_through(&mut CommittedView(self), key, &writes, read)
             }
         }
     }
@@ -198,9 +198,9 @@ fn members_written(writes: &[Write]) -> usize {
 }
 
 /// The view without the writes of earlier transactions.
-struct Below<'v, 'a>(&'v mut View<'a>);
+struct CommittedView<'v, 'a>(&'v mut View<'a>);
 
-impl ReadSource for Below<'_, '_> {
+impl ReadSource for CommittedView<'_, '_> {
     fn read(&mut self, key: &RawKey, read: &Read) -> Result<Reply> {
         self.0.read_below(key, read)
     }

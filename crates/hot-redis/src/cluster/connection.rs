@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     tls: Option<TlsConnector>,
 }
 
-/// One opened connection.
+/// A connection that was opened, shared by its clones.
 #[derive(Clone)]
 pub(crate) struct OpenConnection {
     pub(crate) connection: MultiplexedConnection,
@@ -41,7 +41,7 @@ pub(crate) struct OpenConnection {
     pub(crate) monitor: ActivityMonitor,
     /// Ends the connection when the last clone is dropped.
     _driver: Arc<Driver>,
-    /// Cached by [`OpenConnection::run_id`].
+    /// The server's `run_id`, once [`OpenConnection::run_id`] has asked for it.
     run_id: Arc<OnceCell<String>>,
 }
 

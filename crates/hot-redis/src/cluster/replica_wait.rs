@@ -45,10 +45,10 @@ pub(crate) enum WaitOutcome {
 /// Rounds of a write and WAIT on one server.
 pub(crate) struct ReplicaWaits {
     connection: Connection,
-    /// Callers so far.
+    /// Callers that have asked so far; each waits for a round that began after it asked.
     asked: AtomicU64,
     one_round: tokio::sync::Mutex<()>,
-    /// The last round.
+    /// The last round that ended.
     served: Mutex<Option<Round>>,
 }
 
@@ -56,7 +56,7 @@ struct Round {
     /// The callers that it served.
     callers: u64,
     found: u32,
-    /// Whose replicas.
+    /// The `run_id` of the server whose replicas were counted.
     run_id: String,
 }
 

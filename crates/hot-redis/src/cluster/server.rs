@@ -38,7 +38,7 @@ impl Server {
         })
     }
 
-    /// Host and port.
+    /// Host and port, without credentials.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -81,7 +81,7 @@ impl Server {
         })
     }
 
-    /// Sends one command.
+    /// Sends one command and waits for its reply, unless `gate` says that the caller has given up.
     pub(crate) async fn call(&self, cmd: &Cmd, gate: Gate<'_>) -> Result<Value, Failure> {
         let mut open = self.commands.connected(&self.client, &self.name).await?;
         if !gate() {

@@ -7,7 +7,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::fmt;
 use tokio_rustls::TlsConnector;
 
-/// A parsed URL.
+/// What a URL says: servers, credentials, TLS and options. Its `Debug` shows no password.
 #[derive(Clone)]
 pub struct RedisUrl {
     pub(crate) servers: Vec<ConnectionInfo>,
@@ -125,13 +125,25 @@ fn wrong(url: &str, problem: &str) -> Error {
     // Nor an option's value: some clients take a password there. With a `?` before the `@` the parts are
     // ambiguous.
     let ambiguous = url.split_once('?').is_some_and(|(_, query)| query.contains('@'));
-    let shown = if ambiguous { "" } else { shown.split('?').next().unwrap_or_default() };
+    let shown = shown.split('?').next().unwrap_or_default();
+    let shown = if ambiguous || !is_hosts(shown) { "" } else { shown };
     Error::Invalid {
         what: "URL",
         problem: format!(
             "{problem}: {left_out}{shown}; expected redis://[user:password@]host:port, rediss:// for TLS, redis+cluster:// for a Cluster"
         ),
     }
+}
+
+/// Whether all that follows a colon is a port. Otherwise it may be a password without its `@` or its `//`.
+fn is_hosts(shown: &str) -> bool {
+    let place = shown.split_once("://").map_or(shown, |(_, place)| place);
+    let hosts = place.split('/').next().unwrap_or_default();
+    hosts.split(',').all(|host| {
+        let behind_address = host.rsplit(']').next().unwrap_or_default();
+        let port = behind_address.split_once(':').map_or("", |(_, port)| port);
+        port.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]
@@ -160,6 +172,10 @@ mod tests {
             "redis://h:1?password=s3cret",
             "redis://joe:x?s3cret@h:1",
             "redis://h:1?password=x@s3cret",
+            "redis://joe:s3cret",
+            "redis://joe:s3cret:1/0",
+            "redis+cluster://h:1,:s3cret",
+            "redis:s3cret",
         ] {
             let error = RedisUrl::parse(url).expect_err(url).to_string();
             assert!(error.contains("expected redis://") && !error.contains("s3cret"), "{error}");

@@ -42,7 +42,7 @@ pub(super) struct InFlight {
 
 /// What became of a commit.
 pub(super) enum Outcome {
-    /// The script answered.
+    /// The script ran to its end and answered.
     Answered {
         answer: Answer,
         /// Why too few replicas have confirmed what was committed.

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// With which transactions this one may share a commit, from the widest to the narrowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Combine {
-    /// With any.
+    /// With any transactions of its partition.
     #[default]
     Freely,
     /// Not with transactions on the same keys: it has a group of its own.

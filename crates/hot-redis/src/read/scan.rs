@@ -30,7 +30,7 @@ struct Plan {
     parts: Vec<Part>,
 }
 
-/// One server's keys.
+/// The keys of one server.
 struct Part {
     /// Its number in cursors.
     place: u32,

@@ -1,6 +1,6 @@
 //! A call of `commit.lua`: keys and words once each, and a program that names them by number.
 
-use super::early_deadline::{has_early_deadline, postponed, settling_words};
+use super::early_deadline::{has_early_deadline, postpone, settling_words};
 use super::layout::{COMMIT_ARGUMENTS, GROUP_HEADER, length, log_flag, tag};
 use super::request::{Arguments, Header, add_engine_keys, add_keys};
 use super::spelling::{found_name, read_words, score_g17, write_words};
@@ -328,7 +328,7 @@ impl CommitRequest {
         if !has_early_deadline(of_key) {
             return of_key.iter().for_each(|(key, write)| self.write(key, write_words(write)));
         }
-        let (key, postponed) = (&of_key[0].0, postponed(of_key));
+        let (key, postponed) = (&of_key[0].0, postpone(of_key));
         postponed.writes.iter().for_each(|write| self.write(key, write_words(write)));
         self.write(key, (SETTLE, settling_words(&postponed.marks)));
     }

@@ -10,7 +10,7 @@ use emberkeep_hot::command::{Expiry, RawKey, Write};
 use emberkeep_hot::limits::DEADLINE_MS_MAX;
 
 /// The writes of one key with their deadlines postponed, and what the marks mean.
-pub(crate) struct Postponed {
+pub(crate) struct PostponedDeadlines {
     pub(crate) writes: Vec<Write>,
     /// Mark and deadline of each.
     pub(crate) marks: Vec<(i64, i64)>,
@@ -23,7 +23,7 @@ pub(crate) fn has_early_deadline(writes: &[(RawKey, Write)]) -> bool {
 }
 
 /// Postpones the deadlines of one key's writes.
-pub(crate) fn postponed(writes: &[(RawKey, Write)]) -> Postponed {
+pub(crate) fn postpone(writes: &[(RawKey, Write)]) -> PostponedDeadlines {
     let mut marks = vec![];
     let mut mark = |at: i64| {
         let mark = DEADLINE_MS_MAX + 1 + marks.len() as i64;
@@ -36,7 +36,7 @@ pub(crate) fn postponed(writes: &[(RawKey, Write)]) -> Postponed {
         Write::Set(text, Expiry::At(at)) => Write::Set(text.clone(), Expiry::At(mark(*at))),
         other => other.clone(),
     });
-    Postponed { writes: writes.collect(), marks }
+    PostponedDeadlines { writes: writes.collect(), marks }
 }
 
 /// The arguments of the command that replaces the mark of a key by its deadline. The first one makes them

@@ -21,7 +21,7 @@ pub(crate) use commit_request::{CommitRequest, GroupRequest, in_order};
 pub(crate) use compare_and_set::{CompareAndSet, CompareAndSetRequest};
 pub(crate) use early_deadline::has_early_deadline;
 #[cfg(test)]
-pub(crate) use early_deadline::postponed;
+pub(crate) use early_deadline::postpone;
 pub(crate) use reply::reply;
 pub(crate) use request::{Header, Request};
 pub(crate) use spelling::write_name;

@@ -43,7 +43,7 @@ impl Header<'_> {
         self.receipt.map(|(_, sequence)| sequence.to_string()).unwrap_or_default()
     }
 
-    /// The argument TIME.
+    /// The argument TIME: an estimate of the server's time, `t` to ask for it, or empty.
     pub(super) fn time(&self) -> String {
         match (self.estimate_ms, self.wants_time) {
             (Some(ms), _) => ms.to_string(),
@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
         self
     }
 
-    /// All are written.
+    /// Checks that all arguments of the table were written.
     pub(super) fn end(self) {
         debug_assert_eq!(self.written, self.table.names.len());
     }

@@ -15,7 +15,7 @@ pub enum Overflow {
 /// What an appended entry does to the deadline of its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogExpiry {
-    /// Nothing.
+    /// The deadline stays as it is; a new log has none.
     Keep,
     /// Sets it, in milliseconds since 1970, unless the log has one.
     IfNone(i64),

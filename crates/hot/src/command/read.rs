@@ -16,18 +16,18 @@ pub enum ScoreBound {
 }
 
 impl ScoreBound {
-    /// No lower limit.
+    /// The range begins at the lowest score.
     pub const MIN: ScoreBound = ScoreBound::Included(Score(f64::NEG_INFINITY));
-    /// No upper limit.
+    /// The range ends at the highest score.
     pub const MAX: ScoreBound = ScoreBound::Included(Score(f64::INFINITY));
 }
 
 /// One end of a range over members of equal score, by bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LexBound {
-    /// Before every member.
+    /// Below every member: the range has no lower end.
     Min,
-    /// After every member.
+    /// Above every member: the range has no upper end.
     Max,
     /// The member belongs to the range.
     Included(Bytes),

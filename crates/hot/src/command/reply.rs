@@ -9,19 +9,19 @@ use bytes::Bytes;
 /// depend on a wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing there.
+    /// The key, field or member does not exist.
     Nil,
-    /// A number.
+    /// A count, a position, a deadline in milliseconds since 1970, or 1 and 0 for yes and no.
     Int(i64),
-    /// A score.
+    /// The score of a member that exists.
     Score(Score),
-    /// Bytes.
+    /// A string, or the value of a hash field.
     Blob(Bytes),
     /// Members or elements. Sorted where the order has no meaning.
     List(Vec<Bytes>),
     /// Fields with values, sorted by field.
     Pairs(Vec<(Bytes, Bytes)>),
-    /// Members with scores.
+    /// Members with their scores, in the order of the read.
     Scored(Vec<(Bytes, Score)>),
     /// The key has another type.
     WrongType(KindFound),

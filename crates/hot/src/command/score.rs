@@ -26,7 +26,7 @@ impl Score {
         Score(self.0 + by.0 + 0.0)
     }
 
-    /// The double.
+    /// The score as a double; never NaN.
     pub fn get(self) -> f64 {
         self.0
     }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 pub enum Expiry {
     /// The deadline stays as it is (KEEPTTL).
     Keep,
-    /// No deadline.
+    /// The key loses its deadline, or never had one.
     Never,
     /// The key expires at this millisecond since 1970 (PXAT).
     At(i64),
@@ -21,25 +21,25 @@ pub enum Expiry {
 pub enum Write {
     /// Replaces the value, of any type, by a string.
     Set(Bytes, Expiry),
-    /// Removes the key.
+    /// Removes the key with everything in it.
     Del,
     /// Adds to an integer string; an absent key counts as 0. The deadline stays.
     IncrBy(i64),
-    /// Sets fields.
+    /// Sets fields of a hash; the others stay.
     HSet(Vec<(Bytes, Bytes)>),
     /// Adds to the integer in a field; an absent one counts as 0.
     HIncrBy(Bytes, i64),
-    /// Removes fields.
+    /// Removes fields; a hash without fields is gone.
     HDel(Vec<Bytes>),
-    /// Adds members.
+    /// Adds members; those that are there stay.
     SAdd(Vec<Bytes>),
-    /// Removes members.
+    /// Removes members; a set without members is gone.
     SRem(Vec<Bytes>),
     /// Adds or moves members.
     ZAdd(Vec<(Bytes, Score)>),
     /// Adds a finite number to a member's score; an absent one counts as 0.
     ZIncrBy(Bytes, Score),
-    /// Removes members.
+    /// Removes members; a sorted set without members is gone.
     ZRem(Vec<Bytes>),
     /// Pushes at the head, one after the other: the last one is the new head.
     LPush(Vec<Bytes>),

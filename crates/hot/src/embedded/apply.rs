@@ -18,7 +18,7 @@ pub(super) struct Refusal {
 /// members takes too long for a lock.
 pub(super) type Garbage = Vec<Value>;
 
-/// Applies one write.
+/// Applies one write. Refuses it, and changes nothing, if the key does not hold what the write needs.
 pub(super) fn apply(
     shard: &mut Shard,
     hashed: KeyHash,

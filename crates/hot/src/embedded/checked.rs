@@ -56,7 +56,7 @@ impl CheckedRuns {
     ) -> Result<bool> {
         self.runs += 1;
         let mut source = FirstReads { locked, available: &mut self.available, missed: None };
-        let mut watched = Watched { transaction, panic: None };
+        let mut watched = PanicRecorder { transaction, panic: None };
         let commits = run_once(&mut watched, RawTx::new(&mut source, effects, seed));
         let missed = source.missed.take();
         let is_suspended = missed.is_some() || source.locked.suspended();
@@ -121,12 +121,12 @@ impl ReadSource for FirstReads<'_, '_> {
 }
 
 /// A transaction whose panics are seen.
-struct Watched<'t> {
+struct PanicRecorder<'t> {
     transaction: &'t mut dyn Transaction,
     panic: Option<String>,
 }
 
-impl Transaction for Watched<'_> {
+impl Transaction for PanicRecorder<'_> {
     fn run(&mut self, tx: RawTx<'_>) -> bool {
         self.transaction.run(tx)
     }

@@ -24,12 +24,12 @@ impl ManualClock {
         ManualClock(Arc::new(AtomicI64::new(ms)))
     }
 
-    /// What it shows.
+    /// The time that it shows, in milliseconds since 1970.
     pub fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Lets `ms` pass.
+    /// Moves the time on by `ms` milliseconds; what expires then is gone at once.
     pub fn advance(&self, ms: u64) {
         self.0.fetch_add(ms as i64, Ordering::SeqCst);
     }

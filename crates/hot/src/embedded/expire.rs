@@ -26,7 +26,7 @@ pub(super) struct Cycle {
     pub(super) cut_short: bool,
 }
 
-/// One cycle.
+/// One pass over all shards, until the budget is used up. The next one begins where this one ended.
 pub(super) fn cycle(inner: &Inner, budget: Duration) -> Cycle {
     let started = Instant::now();
     let first = inner.sweep_next.load(Ordering::Relaxed);

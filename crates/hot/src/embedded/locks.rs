@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 
 /// A set of shards.
 pub(super) type Mask = u128;
-/// All of them.
+/// Every shard, for commands that need a consistent state of all keys.
 pub(super) const ALL: Mask = Mask::MAX >> (128 - SHARDS);
 /// Those of state, which are below those of logs.
 const STATE: Mask = (1 << SHARDS_OF_STATE) - 1;
@@ -88,7 +88,7 @@ impl<'a> Locked<'a> {
         Ok(&mut self.guards[place])
     }
 
-    /// All locked shards.
+    /// The shards that are locked now.
     pub(super) fn shards(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.guards.iter_mut().map(|guard| &mut **guard)
     }
@@ -193,7 +193,7 @@ impl<'a> Locked<'a> {
 /// The entry of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// Nothing.
+    /// There is no entry.
     Absent,
     /// An entry that has expired and is not removed yet.
     Expired,

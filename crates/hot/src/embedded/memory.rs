@@ -43,7 +43,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Corrects the use.
+    /// Adds to the bytes in use, or subtracts: an estimate is corrected or given back.
     pub(super) fn adjust(&self, bytes: i64) {
         if self.limit.is_some() {
             self.used.fetch_add(bytes, Ordering::Relaxed);

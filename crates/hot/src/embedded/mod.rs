@@ -90,7 +90,7 @@ pub(crate) struct Inner {
     conflicts: AtomicU64,
     committed_without_locks: AtomicU64,
     closed: AtomicBool,
-    /// [`Options::check_closures`].
+    /// Whether closures are checked for purity; see [`Options::check_closures`].
     checks_closures: bool,
     /// The shard that the next sweep begins with.
     sweep_next: AtomicUsize,

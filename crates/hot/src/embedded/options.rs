@@ -128,7 +128,7 @@ impl Options {
         self
     }
 
-    /// Opens the engine.
+    /// Opens the engine and loads its folder, if it has one. Fails if the folder is in use or damaged.
     pub fn open(self) -> Result<Embedded> {
         Embedded::open(self)
     }

@@ -37,7 +37,7 @@ pub(super) struct PendingCopies {
 }
 
 impl PendingCopies {
-    /// Copies an entry.
+    /// Copies an entry before its first change after the cut.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.kept.push((entry.key.clone(), writes_of(entry)));
     }

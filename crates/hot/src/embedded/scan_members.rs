@@ -48,14 +48,14 @@ pub(super) fn fields(
 }
 
 /// Elements (a set's have an empty value) and the cursor of the next page.
-type Walked = (Vec<(Bytes, Bytes)>, Option<MemberCursor>);
+type ElementPage = (Vec<(Bytes, Bytes)>, Option<MemberCursor>);
 
 fn page(
     inner: &Inner,
     key: &RawKey,
     from: Option<MemberCursor>,
-    read: impl FnOnce(&Value, Bound<&[u8]>) -> Result<Walked>,
-) -> Result<Walked> {
+    read: impl FnOnce(&Value, Bound<&[u8]>) -> Result<ElementPage>,
+) -> Result<ElementPage> {
     let after = MemberCursor::after(from)?;
     let hashed = inner.hash(key);
     let shard = inner.shards[hashed.shard()].lock();
@@ -72,7 +72,7 @@ fn collection(value: &Value) -> Option<&Collection> {
     }
 }
 
-fn walk<'a>(elements: impl Iterator<Item = (&'a [u8], &'a [u8])>, count: usize) -> Walked {
+fn walk<'a>(elements: impl Iterator<Item = (&'a [u8], &'a [u8])>, count: usize) -> ElementPage {
     let mut ahead = elements.peekable();
     let (mut page, mut bytes): (Vec<(Bytes, Bytes)>, _) = (Vec::new(), 0);
     while page.len() < count.clamp(1, SCAN_PAGE_MAX)

@@ -93,7 +93,7 @@ impl ExpiryScan {
     }
 }
 
-/// One shard.
+/// A part of the keyspace behind one lock: entries, and the index that finds them by hash.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     entries: Slab,
@@ -117,7 +117,7 @@ impl Shard {
         self.entries.len()
     }
 
-    /// Bytes in use.
+    /// Bytes of keys, values and their overhead.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -136,7 +136,7 @@ impl Shard {
         self.entries.get(position)
     }
 
-    /// The key's entry.
+    /// The entry of a key, also if it has expired and is not removed yet.
     #[inline]
     pub(super) fn entry(&self, hashed: KeyHash, key: &[u8]) -> Option<&Entry> {
         self.find(hashed, key).map(|position| self.entries.get(position))

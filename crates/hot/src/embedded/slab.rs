@@ -6,7 +6,7 @@ use super::value::Value;
 /// Entries of a chunk (48 KiB).
 const CHUNK: usize = 1024;
 
-/// No deadline.
+/// The deadline of an entry that does not expire.
 pub(super) const NEVER: i64 = i64::MAX;
 
 /// A key with its value and deadline.

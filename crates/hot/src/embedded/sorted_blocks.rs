@@ -17,7 +17,7 @@ const BLOCK_SMALL: usize = BLOCK_MAX / 4;
 /// A member with its score. The member's bytes are shared with the map from member to score.
 pub(super) type Item = (Score, Arc<[u8]>);
 
-/// Members in order.
+/// The members of a sorted set by score, then by bytes.
 #[derive(Debug, Default)]
 pub(super) struct SortedBlocks {
     blocks: Vec<Vec<Item>>,
@@ -26,7 +26,7 @@ pub(super) struct SortedBlocks {
 }
 
 impl SortedBlocks {
-    /// How many members.
+    /// How many members there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }

@@ -20,9 +20,9 @@ const SCORED_OVERHEAD_BYTES: usize = 72;
 /// The value of a key.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// A string.
+    /// The bytes of a string.
     Text(Box<[u8]>),
-    /// Anything else.
+    /// A hash, set, sorted set or list.
     Many(Box<Collection>),
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Elements {
 }
 
 impl Value {
-    /// Its type.
+    /// The type that `TYPE` would answer.
     pub(super) fn kind(&self) -> Kind {
         match self {
             Value::Text(_) => Kind::Text,

@@ -75,7 +75,7 @@ pub(super) fn next_command<'a>(rest: &mut &'a [u8]) -> Result<Args<'a>, CommandE
     Ok(args)
 }
 
-/// Reads `<marker><decimal>\r\n`.
+/// Reads a length of RESP: `<marker><decimal>\r\n`.
 fn length(rest: &mut &[u8], marker: u8) -> Result<usize, CommandError> {
     let Some((first, tail)) = rest.split_first() else { return Err(CommandError::Incomplete) };
     if *first != marker {

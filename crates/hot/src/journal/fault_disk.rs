@@ -66,7 +66,7 @@ enum Change {
 }
 
 impl FaultDisk {
-    /// An empty disk.
+    /// An empty disk without faults.
     pub fn new() -> FaultDisk {
         FaultDisk::default()
     }
@@ -143,12 +143,12 @@ impl FaultDisk {
         self.state.lock().operations
     }
 
-    /// All files.
+    /// The files that exist now, synced or not.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state.lock().names.keys().cloned().collect()
     }
 
-    /// A file's bytes.
+    /// The bytes of a file as a reader sees them, synced or not; `None` if it does not exist.
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state.lock();
         state.names.get(path).map(|at| state.inodes[*at].bytes.clone())

@@ -28,7 +28,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     fn open_log(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
     /// Gives a file another name, in place of whatever had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
+    /// Removes a file; durable after [`sync_dir`](Files::sync_dir).
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes creations, renames and removals in the folder durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
@@ -72,7 +72,7 @@ pub trait Space: Send {
 
 /// The answer to [`Files::try_lock`].
 pub enum TryLock {
-    /// Ours until dropped.
+    /// It is ours until this is dropped.
     Taken(Box<dyn Send + Sync>),
     /// Another process has it; its note is empty if it cannot be read.
     Busy(String),
@@ -91,7 +91,7 @@ pub(super) fn append_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// The real disk.
+/// The file system of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 

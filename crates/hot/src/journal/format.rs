@@ -18,7 +18,7 @@ pub(super) const LINE_BYTES_MAX: usize = 120;
 pub(super) enum FileKind {
     /// The whole state at one sequence number.
     Base,
-    /// Transactions in order.
+    /// Transactions in the order of their sequence numbers.
     Increment,
 }
 
@@ -190,7 +190,7 @@ pub(super) fn encode_body<K: AsRef<[u8]>>(out: &mut Vec<u8>, writes: &[(K, Write
     }
 }
 
-/// Appends one command.
+/// Appends one write as the Redis command that does the same.
 pub(super) fn encode_command(out: &mut Vec<u8>, key: &[u8], write: &Write) {
     match write {
         Write::Set(value, expiry) => set(out, key, value, *expiry),

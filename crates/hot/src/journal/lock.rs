@@ -10,7 +10,7 @@ use crate::limits::JOURNAL_LOCK_WAIT;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two tries.
+/// Pause between two tries to take the lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// A held folder; free again when dropped.

@@ -42,7 +42,7 @@ impl Manifest {
         self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1
     }
 
-    /// The manifest's text.
+    /// The manifest as text, with its checksum in the first line.
     pub(super) fn encode(&self) -> String {
         let mut lines = String::new();
         for Entry { name, number, kind, ours } in &self.entries {

@@ -101,7 +101,7 @@ pub struct JournalOptions {
     pub dir: PathBuf,
     /// What an answer promises.
     pub durability: Durability,
-    /// The file system.
+    /// The file system; tests give one that can fail.
     pub files: Arc<dyn Files>,
     /// Opens a damaged journal: keeps everything before the damage and sets the rest aside. Set it for one
     /// start only.
@@ -123,7 +123,7 @@ impl JournalOptions {
     }
 }
 
-/// An open journal.
+/// An open journal. Any thread may append to it.
 pub struct Journal {
     state: Arc<JournalState>,
     thread: Mutex<Option<JoinHandle<()>>>,

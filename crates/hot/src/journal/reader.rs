@@ -94,7 +94,7 @@ pub(super) enum Item<'a> {
     Synced(u64),
     /// The last line of a base of that many records.
     End(u64),
-    /// Nothing more.
+    /// The file ends here, after a whole line.
     EndOfFile,
     /// Bytes that are not valid, or space that was reserved and not written: see [`Reader::rest`].
     Broken(&'static str),

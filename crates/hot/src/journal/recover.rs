@@ -17,7 +17,7 @@ use std::path::Path;
 pub struct Recovery {
     /// Transactions that were applied (a base counts its records).
     pub transactions: u64,
-    /// Writes in them.
+    /// Writes in those transactions.
     pub commands: u64,
     /// Bytes of a torn end that were cut off. They were never synced.
     pub cut_bytes: u64,
@@ -144,7 +144,7 @@ pub(super) fn recover(
     Ok(())
 }
 
-/// Loads one file.
+/// The load of one file of the manifest.
 struct FileLoader<'a, 'b> {
     files: &'a dyn Files,
     dir: &'a Path,

@@ -54,7 +54,7 @@ pub(super) fn load(
     Ok((manifest, found))
 }
 
-/// What [`Journal::examine`](super::Journal::examine) found.
+/// What a start would find, as [`Journal::examine`](super::Journal::examine) reports it. Nothing is changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Examination {
     /// Transactions that can be read (a base counts its records).

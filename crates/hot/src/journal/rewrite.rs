@@ -72,7 +72,7 @@ pub struct Rewrite {
     running: RewriteGuard,
 }
 
-/// See [`Journal::prepare_rewrite`](super::Journal::prepare_rewrite).
+/// Begins a new increment for what is committed during the rewrite; see [`Journal::prepare_rewrite`](super::Journal::prepare_rewrite).
 pub(super) fn prepare(state: &Arc<JournalState>) -> Result<PreparedRewrite> {
     state.takes_records(&state.log.lock())?;
     if state.rewriting.swap(true, Ordering::AcqRel) {

@@ -74,7 +74,7 @@ impl Segment {
         self.file.write(&self.line)
     }
 
-    /// The last sequence.
+    /// The sequence of the last record; that before the first record if there is none.
     pub fn last(&self) -> u64 {
         self.last
     }
@@ -119,7 +119,7 @@ impl SegmentReader {
         Ok(reader.map(|reader| SegmentReader { last: reader.header.after, reader }))
     }
 
-    /// Its number.
+    /// The number in its first line.
     pub fn number(&self) -> u64 {
         self.reader.header.number
     }

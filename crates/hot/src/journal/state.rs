@@ -41,7 +41,7 @@ pub(super) struct Log {
     pub(super) full: Option<Error>,
     /// The writer reserves space at the end of `tail`; other threads must wait.
     pub(super) reserving: bool,
-    /// The writer sleeps.
+    /// The writer sleeps and has to be woken.
     pub(super) asleep: bool,
     /// The next append must wake it, not only a shortage of space.
     pub(super) wake_on_append: bool,
@@ -110,7 +110,7 @@ thread_local! {
 }
 
 impl JournalState {
-    /// See [`Journal::append`](super::Journal::append).
+    /// Appends one transaction and returns its sequence; see [`Journal::append`](super::Journal::append).
     pub(super) fn append(&self, writes: &[(RawKey, Write)], messages: Vec<Delivery>) -> Result<u64> {
         if writes.is_empty() {
             return self.deliver_after(messages);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Why writing ended.
+/// Why writing ended, in words for the error of every later append.
 type Reason = String;
 
 /// The writer of the journal. Tests run it cycle by cycle with an injected time.
@@ -45,7 +45,7 @@ impl Writer {
         }
     }
 
-    /// The thread's body.
+    /// Works until the journal is closed or stopped.
     pub(super) fn run(mut self) {
         // A panic here must not leave appenders and waiters hanging.
         let state = Arc::clone(&self.state);

@@ -17,12 +17,12 @@ use tokio::time::{sleep, timeout};
 
 /// What a follower of a log yields.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Followed<E> {
-    /// The next entry.
+pub enum LogItem<E> {
+    /// The next entry of the log, in order and without a gap.
     Entry {
         /// Its place: store it when the event has been dealt with, and follow from there after a restart.
         position: LogPosition,
-        /// The event.
+        /// The event as the codec of the log decodes it.
         event: E,
     },
     /// The next entry, whose event cannot be read. The follower goes on after it.
@@ -42,8 +42,8 @@ pub enum Followed<E> {
 
 /// Entries of a log from a position on. Made by [`Scope::follow`].
 ///
-/// What it notices: entries that were dropped or trimmed ([`Followed::Missed`]); a log that ends before its
-/// position, or has another entry there ([`Followed::Reset`]). What it cannot notice: a log that was set back
+/// What it notices: entries that were dropped or trimmed ([`LogItem::Missed`]); a log that ends before its
+/// position, or has another entry there ([`LogItem::Reset`]). What it cannot notice: a log that was set back
 /// and then lost the entry at its position too, because it kept only newer ones. A consumer that trims
 /// with `Scope::log_trim` up to its own position keeps that entry.
 ///
@@ -58,7 +58,7 @@ pub struct Follower<F: Family, C: Codec> {
     position: LogPosition,
     /// The next page is the first one after a reset.
     was_reset: bool,
-    ready: VecDeque<Followed<C::Value>>,
+    ready: VecDeque<LogItem<C::Value>>,
     subscription: Option<Subscription>,
     poll_every: Duration,
     /// The next pause while the store is unavailable.
@@ -90,15 +90,15 @@ where
     /// The next item; waits for one. `None` when the store is closed. While the store is unavailable it waits
     /// and reads again. Other errors are returned, such as a key of another type; the call after one waits for
     /// a wake-up or the poll interval and reads again. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Result<Followed<C::Value>>> {
+    pub async fn next(&mut self) -> Option<Result<LogItem<C::Value>>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 match &item {
-                    Followed::Entry { position, .. } | Followed::Unreadable { position, .. } => {
+                    LogItem::Entry { position, .. } | LogItem::Unreadable { position, .. } => {
                         self.position = *position
                     }
-                    Followed::Reset => self.position = LogPosition::START,
-                    Followed::Missed(_) => {}
+                    LogItem::Reset => self.position = LogPosition::START,
+                    LogItem::Missed(_) => {}
                 }
                 return Some(Ok(item));
             }
@@ -125,7 +125,7 @@ where
     }
 
     /// The items as a stream; it ends when the store is closed.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Followed<C::Value>>> {
+    pub fn into_stream(self) -> impl Stream<Item = Result<LogItem<C::Value>>> {
         unfold(self, |mut follower| async move { follower.next().await.map(|item| (item, follower)) })
     }
 
@@ -145,13 +145,13 @@ where
 
     fn take(&mut self, page: LogPage<C::Value>) {
         if page.is_reset {
-            self.ready.push_back(Followed::Reset);
+            self.ready.push_back(LogItem::Reset);
             (self.read_to, self.was_reset) = (LogPosition::START, true);
             return;
         }
         // After a reset it is not known which of the entries before the first one were read.
         if page.missed > 0 && !self.was_reset {
-            self.ready.push_back(Followed::Missed(page.missed));
+            self.ready.push_back(LogItem::Missed(page.missed));
         }
         self.was_reset &= page.entries.is_empty();
         for entry in page.entries {
@@ -192,10 +192,10 @@ impl<F: Family, C: Codec> Follower<F, C> {
     }
 }
 
-fn item_of<E>(entry: LogEntry<E>) -> Followed<E> {
+fn item_of<E>(entry: LogEntry<E>) -> LogItem<E> {
     let position = entry.position();
     match entry.event {
-        Ok(event) => Followed::Entry { position, event },
-        Err(error) => Followed::Unreadable { position, error },
+        Ok(event) => LogItem::Entry { position, event },
+        Err(error) => LogItem::Unreadable { position, error },
     }
 }

@@ -69,7 +69,7 @@ impl<P: Partition> Scope<P> {
     /// then each new one when it is committed.
     ///
     /// ```
-    /// use emberkeep_hot::store::Followed;
+    /// use emberkeep_hot::store::LogItem;
     /// use emberkeep_hot::{Error, Store, embedded::Embedded};
     /// use emberkeep_schema::{Log, Number, RefuseAbove, Text, Utf8, family, partition};
     ///

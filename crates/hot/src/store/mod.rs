@@ -11,7 +11,7 @@ mod transact;
 pub use crate::tx::log::{LogEntry, LogPage, LogPosition, not_an_entry, numbered};
 pub use crate::tx::member::Member;
 pub use crate::tx::operation::OperationStats;
-pub use follow::{Followed, Follower};
+pub use follow::{Follower, LogItem};
 pub use hash_pages::HashPage;
 pub use partition_scan::PartitionPage;
 pub use set_pages::SetPage;
@@ -205,12 +205,12 @@ struct Caller {
 }
 
 impl<P: Partition> Scope<P> {
-    /// The store.
+    /// The store that this is a scope of.
     pub fn store(&self) -> &Store {
         &self.caller.store
     }
 
-    /// The partition.
+    /// The partition in which transactions of this scope run.
     pub fn partition(&self) -> &P {
         &self.partition
     }

@@ -171,7 +171,7 @@ impl<P: Partition> Scope<P> {
         decode::scored::<F, M>(&raw, reply)
     }
 
-    /// A member's score.
+    /// A member's score; `None` if it is not a member.
     pub async fn zscore<F, M>(&self, key: &Key<F>, member: &M::Value) -> Result<Option<f64>>
     where
         F: Family<Partition = P, Kind = SortedSet<M>>,

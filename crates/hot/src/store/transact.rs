@@ -1,6 +1,6 @@
 //! Starting a transaction: on the caller's stack if the engine is in this process, otherwise by its task.
 //!
-//! A program has a copy of [`Transacting`] for each of its closures. So that holds only what depends on the
+//! A program has a copy of [`TransactionFuture`] for each of its closures. So that holds only what depends on the
 //! closure's types, and [`Call`] does the rest, which is compiled once.
 
 use super::{Caller, Scope};
@@ -40,7 +40,7 @@ impl<P: Partition> Scope<P> {
     {
         let call = Call::new(&self.caller);
         let transaction = Some(ClosureTransaction::new(body, self.partition.clone(), call.run()));
-        Transacting { call, transaction }
+        TransactionFuture { call, transaction }
     }
 
     /// [`Scope::transact`] with arguments that the closure is lent in each run. A closure that may run again
@@ -84,16 +84,16 @@ impl<P: Partition> Scope<P> {
 }
 
 /// The future of a transaction.
-struct Transacting<'s, P, F, T, E> {
+struct TransactionFuture<'s, P, F, T, E> {
     call: Call<'s>,
     /// `None` while a remote engine has it.
     transaction: Option<ClosureTransaction<P, F, T, E>>,
 }
 
 /// Nothing in it is pinned.
-impl<P, F, T, E> Unpin for Transacting<'_, P, F, T, E> {}
+impl<P, F, T, E> Unpin for TransactionFuture<'_, P, F, T, E> {}
 
-impl<P, F, T, E> Future for Transacting<'_, P, F, T, E>
+impl<P, F, T, E> Future for TransactionFuture<'_, P, F, T, E>
 where
     P: Partition,
     F: FnMut(&mut Tx<'_, P>) -> Result<T, E> + Send + 'static,
@@ -103,14 +103,14 @@ where
     type Output = Result<T, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let Transacting { call, transaction } = self.get_mut();
+        let TransactionFuture { call, transaction } = self.get_mut();
         if call.is_new() {
             let local = transaction.as_mut().expect("a new call has its transaction");
             match call.run_local(local) {
-                Ran::Finished(Ok(())) => return Poll::Ready(local.take_result()),
-                Ran::Finished(Err(error)) => return Poll::Ready(Err(error.into())),
-                Ran::Waits => {}
-                Ran::Not => {
+                LocalRun::Finished(Ok(())) => return Poll::Ready(local.take_result()),
+                LocalRun::Finished(Err(error)) => return Poll::Ready(Err(error.into())),
+                LocalRun::Waits => {}
+                LocalRun::Remote => {
                     let transaction = transaction.take().expect("it did not run");
                     call.send(Box::new(transaction));
                 }
@@ -146,13 +146,13 @@ enum State<'s> {
 }
 
 /// What became of a transaction on the caller's stack.
-enum Ran {
-    /// It ended.
+enum LocalRun {
+    /// It ran to its end, and the result is ready.
     Finished(Result<()>),
     /// It ran, and waits: see [`State::Waiting`].
     Waits,
     /// The engine is remote.
-    Not,
+    Remote,
 }
 
 impl<'s> Call<'s> {
@@ -169,11 +169,11 @@ impl<'s> Call<'s> {
     }
 
     /// Runs the transaction on this stack, if the engine is in this process.
-    fn run_local(&mut self, transaction: &mut dyn Transaction) -> Ran {
+    fn run_local(&mut self, transaction: &mut dyn Transaction) -> LocalRun {
         let caller: &'s Caller = self.caller;
         let engine = &caller.store.engine;
         let Some(outcome) = engine.run_local(&caller.text, transaction, engine.seed()) else {
-            return Ran::Not;
+            return LocalRun::Remote;
         };
         let LocalOutcome { result, lsn, started, ended } = outcome;
         let waiting: Pending<'s, Result<()>> = match lsn {
@@ -181,7 +181,7 @@ impl<'s> Call<'s> {
             Lsn(0) if matches!(result, Err(Error::InsideTransaction)) || !must_yield(ended) => {
                 self.state = State::Over;
                 let took = || ended.saturating_duration_since(started);
-                return Ran::Finished(count(caller.operation, result, took));
+                return LocalRun::Finished(count(caller.operation, result, took));
             }
             Lsn(0) => Box::pin(async move {
                 tokio::task::yield_now().await;
@@ -194,7 +194,7 @@ impl<'s> Call<'s> {
         };
         self.started = Some(started);
         self.state = State::Waiting(waiting);
-        Ran::Waits
+        LocalRun::Waits
     }
 
     /// Gives the transaction to the engine.

@@ -35,7 +35,7 @@ impl<'a, P: Partition> ReadTx<'a, P> {
     /// # Ok::<_, Error>(())
     /// # }
     /// ```
-    pub fn together<R: Together>(
+    pub fn together<R: ReadResults>(
         &mut self,
         reads: impl FnOnce(&mut ReadTx<'a, P>) -> R,
     ) -> Result<R::Values> {
@@ -130,7 +130,7 @@ impl<P: Partition> Tx<'_, P> {
 }
 
 /// Results of reads that are made together: tuples of 2 to 8 [`Result`]s. See [`ReadTx::together`].
-pub trait Together {
+pub trait ReadResults {
     /// The values of all of them.
     type Values;
 
@@ -140,7 +140,7 @@ pub trait Together {
 
 macro_rules! together {
     ($($value:ident)+) => {
-        impl<$($value),+> Together for ($(Result<$value>,)+) {
+        impl<$($value),+> ReadResults for ($(Result<$value>,)+) {
             type Values = ($($value,)+);
 
             fn into_values(self) -> Result<Self::Values> {

@@ -64,7 +64,7 @@ pub(crate) fn own_value<F: Family, C: Codec>(key: &[u8], reply: Result<Reply>) -
     reply.map_err(with_family::<F>).and_then(|reply| value::<F, C>(key, reply))
 }
 
-/// A number.
+/// The number of a reply that must be one.
 pub(crate) fn int(reply: Reply) -> Result<i64> {
     match reply {
         Reply::Int(n) => Ok(n),
@@ -72,12 +72,12 @@ pub(crate) fn int(reply: Reply) -> Result<i64> {
     }
 }
 
-/// A count.
+/// The count of a reply that is never below 0.
 pub(crate) fn count(reply: Reply) -> Result<usize> {
     int(reply).map(|n| n as usize)
 }
 
-/// A position.
+/// The position of a member; `None` if it is not a member.
 pub(crate) fn rank(reply: Reply) -> Result<Option<usize>> {
     match reply {
         Reply::Nil => Ok(None),
@@ -85,7 +85,7 @@ pub(crate) fn rank(reply: Reply) -> Result<Option<usize>> {
     }
 }
 
-/// A boolean.
+/// Yes or no: 1 is yes.
 pub(crate) fn flag(reply: Reply) -> Result<bool> {
     int(reply).map(|n| n == 1)
 }
@@ -116,7 +116,7 @@ pub(crate) fn members<M: Codec>(reply: Reply) -> Result<Vec<Member<M::Value>>> {
     }
 }
 
-/// Fields with values.
+/// The fields of a hash with their values. One that cannot be decoded fails the whole reply.
 pub(crate) fn pairs<F: Family, N: Codec, C: Codec>(
     key: &[u8],
     reply: Reply,
@@ -125,7 +125,7 @@ pub(crate) fn pairs<F: Family, N: Codec, C: Codec>(
     pairs.iter().map(|(n, v)| Ok((decoded::<F, N>(key, n)?, decoded::<F, C>(key, v)?))).collect()
 }
 
-/// A member's score.
+/// The score of a member; `None` if it is not a member.
 pub(crate) fn score(reply: Reply) -> Result<Option<f64>> {
     match reply {
         Reply::Score(score) => Ok(Some(score.get())),
@@ -134,7 +134,7 @@ pub(crate) fn score(reply: Reply) -> Result<Option<f64>> {
     }
 }
 
-/// Members with scores.
+/// Members with their scores. One that cannot be decoded fails the whole reply.
 pub(crate) fn scored<F: Family, M: Codec>(key: &[u8], reply: Reply) -> Result<Vec<(M::Value, f64)>> {
     let Reply::Scored(list) = reply else { return Err(unexpected(&reply)) };
     list.iter().map(|(member, score)| Ok((decoded::<F, M>(key, member)?, score.get()))).collect()

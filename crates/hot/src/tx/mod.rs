@@ -26,7 +26,7 @@ mod transaction;
 mod typed;
 
 pub(crate) use closure::{ClosureTransaction, Run};
-pub use combine::Together;
+pub use combine::ReadResults;
 pub use overlay::absent;
 #[doc(hidden)]
 pub use overlay::{in_lex, in_scores, resolve as resolve_range};

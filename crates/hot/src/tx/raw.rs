@@ -175,7 +175,7 @@ impl<'a> RawTx<'a> {
         Ok(reads.into_iter().map(|(key, _)| key).zip(replies).collect())
     }
 
-    /// Buffers a write.
+    /// Buffers a write until the commit. Refuses what the server would refuse, and what is beyond the limits of a transaction.
     pub fn write(&mut self, key: RawKey, write: Write) -> Result<()> {
         check_key(&key)?;
         write.check()?;

@@ -58,7 +58,7 @@ use emberkeep_hot::store::Member;
 use emberkeep_hot::{ReadTx, Result, Scope, Tx};
 use emberkeep_schema::{Automatic, Codec, Family, Key, Partition, SortedSet};
 
-/// Deadlines by time.
+/// A sorted set of entries with the millisecond at which each is due.
 #[derive(Clone, Debug)]
 pub struct DueQueue<F: Family> {
     key: Key<F>,

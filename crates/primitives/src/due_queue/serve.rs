@@ -50,7 +50,7 @@ struct Turn {
     handled: usize,
     /// The next deadline; `None` if the queue is empty.
     next: Option<i64>,
-    /// The engine's time.
+    /// The engine's time in the same transaction, in milliseconds since 1970.
     now: i64,
 }
 
@@ -58,7 +58,7 @@ struct Turn {
 struct Rest {
     /// A deadline before this one ends the rest.
     until_ms: i64,
-    /// The longest rest.
+    /// The longest rest; zero = the next turn begins at once.
     pause: Duration,
     /// The queue could not be read.
     failed: bool,
@@ -201,7 +201,7 @@ where
         }
     }
 
-    /// One turn.
+    /// Handles a part of what is due: in one transaction or, if that fails, entry by entry.
     async fn turn(&mut self) -> Rest {
         let turn = match self.pop().await {
             Ok(turn) => turn,

@@ -23,14 +23,14 @@ thread_local! {
 /// need not be woken for that.
 pub(super) fn handling<T>(queue: &RawKey, handler: impl FnOnce() -> T) -> (T, Option<i64>) {
     /// Ends it, also if the handler panics.
-    struct Handling;
-    impl Drop for Handling {
+    struct HandlingGuard;
+    impl Drop for HandlingGuard {
         fn drop(&mut self) {
             HANDLING.set(None);
         }
     }
     HANDLING.set(Some((queue.clone(), None)));
-    let _ends = Handling;
+    let _ends = HandlingGuard;
     let result = handler();
     (result, HANDLING.take().and_then(|(_, earliest)| earliest))
 }

@@ -100,13 +100,13 @@ pub trait Indexed: Send + Sync + 'static {
     type Partition: Partition;
     /// The id of a record.
     type Member: Part + Clone + Ord + Send + Sync + 'static;
-    /// A record.
+    /// A record as its codec reads it.
     type Value: Send + 'static;
     /// The codec of a record.
     type Codec: Codec<Value = Self::Value>;
-    /// The records' family.
+    /// The family of the records.
     type Record: Family<Partition = Self::Partition, Kind = Text<Self::Codec>>;
-    /// The index's family.
+    /// The family of the index: its members are the ids of records.
     type Index: Family<Partition = Self::Partition, Kind = Set<Id<Self::Member>>, Ttl: Automatic>;
 
     /// The key of a record.

@@ -45,7 +45,7 @@ enum Stage<X: Indexed> {
     Entries { found: VecDeque<(X::Partition, Key<X::Index>)>, at: Option<MemberCursor>, keys: Walk },
     /// Records whose keys were found.
     Records { found: Vec<(X::Partition, Key<X::Record>)>, keys: Walk },
-    /// Finished.
+    /// Everything was visited.
     Over,
 }
 

@@ -12,16 +12,16 @@ use std::collections::HashMap;
 pub enum Change<I> {
     /// The player has this score, higher or lower than before.
     Set {
-        /// The player.
+        /// Whose score it is.
         player: I,
-        /// The score.
+        /// The new score; it replaces the old one.
         score: i64,
         /// When it was reached. Ignored if the player has this score already.
         at: i64,
     },
     /// The player's score changes by so much; a player who is not on the board begins at 0.
     Add {
-        /// The player.
+        /// Whose score changes.
         player: I,
         /// What is added, possibly below 0.
         delta: i64,
@@ -30,13 +30,13 @@ pub enum Change<I> {
     },
     /// The player leaves the board.
     Remove {
-        /// The player.
+        /// Who leaves.
         player: I,
     },
 }
 
 impl<I> Change<I> {
-    /// The player.
+    /// The player whose entry changes.
     pub fn player(&self) -> &I {
         match self {
             Change::Set { player, .. } | Change::Add { player, .. } | Change::Remove { player } => player,
@@ -45,7 +45,7 @@ impl<I> Change<I> {
 }
 
 /// An entry before and after changes.
-pub(super) struct Moved<I> {
+pub(super) struct EntryMove<I> {
     pub(super) before: Option<Entry<I>>,
     pub(super) after: Option<Entry<I>>,
 }
@@ -131,7 +131,7 @@ where
         tx: &mut Tx<'_, P>,
         changes: &[Change<I>],
         position: Option<(&str, u64)>,
-    ) -> Result<Option<Vec<Moved<I>>>, LeaderboardError> {
+    ) -> Result<Option<Vec<EntryMove<I>>>, LeaderboardError> {
         if changes.len() > BOARD_CHANGES_MAX {
             let problem = format!("{}, at most {BOARD_CHANGES_MAX} at once", changes.len());
             return Err(Error::Invalid { what: "changes of a leaderboard", problem }.into());
@@ -158,7 +158,7 @@ where
         for (player, entry) in players.iter().zip(&entries) {
             self.check_owner(tx, player, entry.as_ref())?;
         }
-        let unchanged = |before: Option<Entry<I>>| Moved { after: before.clone(), before };
+        let unchanged = |before: Option<Entry<I>>| EntryMove { after: before.clone(), before };
         let mut moved: Vec<_> = entries.into_iter().map(unchanged).collect();
         for change in changes {
             let after = &mut moved[places[&part_bytes(change.player())]].after;
@@ -195,7 +195,7 @@ where
 
     /// Writes what has changed to both keys. Entries are added before others are removed: a key that became empty
     /// in between would lose its deadline and begin a new one, and the two keys would no longer expire together.
-    pub(super) fn write(&self, tx: &mut Tx<'_, P>, moved: &[Moved<I>]) -> Result<()> {
+    pub(super) fn write(&self, tx: &mut Tx<'_, P>, moved: &[EntryMove<I>]) -> Result<()> {
         let changed = || moved.iter().filter(|moved| moved.before != moved.after);
         let entries = || changed().filter_map(|moved| moved.after.as_ref());
         tx.zadd_many(&self.order, entries().map(|entry| (entry, 0.0)))?;

@@ -15,9 +15,9 @@ use std::marker::PhantomData;
 /// A player's entry on a leaderboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry<I> {
-    /// The player.
+    /// The player's id.
     pub player: I,
-    /// The score.
+    /// The score; higher is better.
     pub score: i64,
     /// When the score was reached, usually in milliseconds since 1970.
     pub reached_at: i64,

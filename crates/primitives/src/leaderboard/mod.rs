@@ -116,9 +116,9 @@ impl<I: Part + Clone + PartialEq + Send + Sync + 'static> PlayerId for I {}
 pub struct Standing<I> {
     /// From 1, the best.
     pub rank: u64,
-    /// The player.
+    /// The player's id.
     pub player: I,
-    /// The score.
+    /// The score; higher is better.
     pub score: i64,
     /// When the score was reached.
     pub reached_at: i64,

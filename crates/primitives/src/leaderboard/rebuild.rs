@@ -8,7 +8,7 @@
 //! Changes are refused meanwhile. Otherwise an increment between the moment of history and the entry's transaction
 //! would be overwritten. A log's consumer tries again later, and the positions that the rebuild sets say from where.
 
-use super::change::{Moved, check_source};
+use super::change::{EntryMove, check_source};
 use super::{Entry, Leaderboard, LeaderboardError, PlayerId, REBUILD_MARK, Ranked};
 use crate::encode::part_bytes;
 use crate::limits::BOARD_ENTRIES_PER_TURN;
@@ -175,7 +175,7 @@ where
                     // What cannot be read is overwritten; its member, if there is one, is found by the repair.
                     _ => None,
                 };
-                Moved { before, after: after.clone() }
+                EntryMove { before, after: after.clone() }
             });
             let moved: Vec<_> = moved.collect();
             tx.hdel_many(&board.players, &corrupt)?;

@@ -34,7 +34,7 @@ enum Page {
     Applied(u64),
     /// Another process has applied it.
     Lost,
-    /// Nothing waits.
+    /// There are no entries after the position.
     Empty,
 }
 

@@ -42,7 +42,7 @@ use crate::limits::{FEED_PAGES_REMEMBERED, FEED_POLL_EVERY};
 pub struct FedEntry<E> {
     /// Its sequence in the log.
     pub sequence: u64,
-    /// The event.
+    /// The event, decoded.
     pub event: E,
 }
 
@@ -52,16 +52,16 @@ pub enum FeedError {
     /// The state takes no changes now; the entries wait.
     #[error("the state takes no changes now: {reason}")]
     Waits {
-        /// Why.
+        /// Why it takes none, for the log of the program.
         reason: String,
     },
     /// The entry can never be applied; it is skipped.
     #[error("the entry is refused: {reason}")]
     Refused {
-        /// Why.
+        /// Why, for the log of the program.
         reason: String,
     },
-    /// The store failed.
+    /// An error of the store, unchanged. If it is not the entries' fault, the page is tried again.
     #[error(transparent)]
     Store(#[from] Error),
 }
@@ -96,7 +96,7 @@ pub struct FeedStats {
     pub missed: u64,
     /// How often the log was set back.
     pub set_backs: u64,
-    /// Passes that failed.
+    /// Passes that failed; each is repeated after a pause.
     pub errors: u64,
 }
 
@@ -108,7 +108,7 @@ pub trait LogReader: Send + Sync + 'static {
     fn follow(&self) -> Pending<'_, ()>;
     /// The last entry that was applied. Entries after it must not be trimmed.
     fn position(&self) -> Pending<'_, Result<LogPosition, Error>>;
-    /// Counters.
+    /// What was applied, skipped and missed since the start of this process.
     fn stats(&self) -> FeedStats;
 }
 
@@ -121,6 +121,6 @@ pub trait EntryReader: Send + Sync + 'static {
         source: &'a str,
         entries: &'a [(u64, Bytes)],
     ) -> Pending<'a, Result<u64, FeedError>>;
-    /// Counters.
+    /// What was applied, skipped and missed since the start of this process.
     fn stats(&self) -> FeedStats;
 }

@@ -21,11 +21,11 @@ use std::sync::Arc;
 /// A letter on its way to the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter<P, B> {
-    /// The sender.
+    /// The partition that sent it.
     pub from: P,
     /// The number of the letter among those of its sender.
     pub sequence: i64,
-    /// What was sent.
+    /// What was sent, decoded.
     pub body: B,
 }
 
@@ -62,11 +62,11 @@ pub struct Delivery<P> {
 /// A receiver whose letters wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingReceiver<P> {
-    /// The receiver.
+    /// The partition to which they are addressed.
     pub to: P,
     /// Its first letter that waits.
     pub sequence: i64,
-    /// Why.
+    /// Why they wait: the error of the receiver's partition.
     pub error: Error,
 }
 

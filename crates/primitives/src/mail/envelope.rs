@@ -12,7 +12,7 @@ pub struct Envelope<P>(PhantomData<fn() -> P>);
 pub struct SealedLetter<P> {
     /// The number of the letter among those of its sender.
     pub sequence: i64,
-    /// The receiver.
+    /// The partition to which it is addressed.
     pub to: P,
     /// The body as the codec of the mail encoded it.
     pub body: Vec<u8>,
@@ -32,7 +32,7 @@ record! {
     /// A letter that its receiver refused.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DeadLetter {
-        /// The sender's partition.
+        /// The text of the partition that sent it.
         pub from: String => "from",
         /// The number of the letter among those of its sender.
         pub sequence: i64 => "sequence",

@@ -140,7 +140,7 @@ pub trait Mail: Send + Sync + 'static {
     type To: Partition;
     /// The codec of a letter's body.
     type Codec: Codec;
-    /// The outbox.
+    /// The family of the outbox: letters by sequence.
     type Outbox: Family<Partition = Self::From, Kind = SortedSet<Envelope<Self::To>>, Ttl = Persistent>;
     /// The state of the outbox.
     type State: Family<Partition = Self::From, Kind = Text<Json<OutboxState>>, Ttl = Persistent>;
@@ -171,12 +171,12 @@ pub enum MailError {
     /// Too many letters wait.
     #[error("the outbox of {from} is full ({max} letters); nothing was written; deliver its letters first")]
     Full {
-        /// The sender.
+        /// The text of the sender's partition.
         from: String,
-        /// The bound.
+        /// Letters that an outbox may have.
         max: usize,
     },
-    /// The store failed.
+    /// An error of the store, unchanged: inside a transaction, pass it on with `?`.
     #[error(transparent)]
     Store(#[from] Error),
 }

@@ -93,13 +93,13 @@ impl<'de> Cursor<'de> {
         std::str::from_utf8(&self.bytes[place..self.at]).map_err(|_| Unusual)
     }
 
-    /// A string.
+    /// The characters of a string without escapes; one with escapes is unusual.
     #[inline]
     pub(super) fn text(&mut self) -> Result<&'de str, Unusual> {
         std::str::from_utf8(self.quoted()?).map_err(|_| Unusual)
     }
 
-    /// A number.
+    /// A number. An integer of more than 18 digits is unusual, and serde_json reads it.
     #[inline]
     pub(super) fn number(&mut self) -> Result<Number, Unusual> {
         let start = self.at;

@@ -20,7 +20,7 @@ pub(super) const PLAIN_NAME: &str = "$emberkeep::PlainName";
 /// What is known of the next string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Text {
-    /// Nothing.
+    /// It can have any characters.
     Any,
     /// It needs no escapes.
     Plain,
@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Quotes and all.
+/// A string with its quotes. Strings that need escapes are written by serde_json.
 #[inline]
 fn quote(out: &mut Vec<u8>, text: &str) -> Result {
     if !needs_no_escape(text.as_bytes()) {
@@ -65,7 +65,7 @@ fn quote_plain(out: &mut Vec<u8>, text: &str) -> Result {
     Ok(())
 }
 
-/// Methods for integers.
+/// The serializer's methods for integers, in decimal.
 macro_rules! integers {
     ($($method:ident($integer:ty))*) => { $(
         #[inline]

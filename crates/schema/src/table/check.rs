@@ -4,7 +4,7 @@ use super::column::ColumnType;
 use super::declaration::{Compaction, Lookup, Order, RowTtl, TableDeclaration, Writes};
 use crate::limits::{TABLE_NAME_BYTES_MAX, TTL_MS_MAX};
 
-/// Longest message.
+/// The longest message in bytes; a const has no heap.
 const MESSAGE_BYTES_MAX: usize = 320;
 
 /// A message that is put together at compile time.
@@ -34,7 +34,7 @@ impl TableProblem {
         Some(TableProblem::of(&["totals: ", name, problem]))
     }
 
-    /// The message.
+    /// The message for the author of the declaration.
     pub const fn text(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.length).0) {
             Ok(text) => text,

@@ -10,31 +10,31 @@ use uuid::Uuid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// `text`
+    /// `text`: UTF-8
     Text,
-    /// `int`, 32 bits
+    /// `int`: 32 bits, with a sign
     Int,
-    /// `bigint`, 64 bits
+    /// `bigint`: 64 bits, with a sign
     BigInt,
-    /// `smallint`, 16 bits
+    /// `smallint`: 16 bits, with a sign
     SmallInt,
-    /// `tinyint`, 8 bits
+    /// `tinyint`: 8 bits, with a sign
     TinyInt,
     /// `float`, 32 bits, finite
     Float,
     /// `double`, 64 bits, finite
     Double,
-    /// `boolean`
+    /// `boolean`: true or false
     Boolean,
     /// `timestamp`, milliseconds since 1970
     Timestamp,
-    /// `uuid`
+    /// `uuid`: of any version
     Uuid,
-    /// `inet`
+    /// `inet`: an address of IPv4 or IPv6, without a port
     Inet,
-    /// `blob`
+    /// `blob`: any bytes
     Blob,
-    /// `set<text>`
+    /// `set<text>`: distinct texts, sorted; an empty one is absent
     TextSet,
     /// `frozen<list<frozen<tuple<…>>>>`: one cell, so that writing it again does not double it
     Tuples(&'static [ColumnType]),
@@ -139,7 +139,7 @@ impl Value {
     note = "columns are String, i32, i64, i16, i8, f32, f64, bool, Timestamp, Day, Uuid, IpAddr, Vec<u8>, BTreeSet<String>, Vec of tuples, types of `text_enum!`, and Option of these"
 )]
 pub trait Column: Sized + Send + Sync + 'static {
-    /// Its CQL type.
+    /// The type of the column in CQL, which also says how the embedded store encodes it.
     const TYPE: ColumnType;
     /// Whether a row may lack it.
     const OPTIONAL: bool = false;

@@ -10,7 +10,7 @@ pub struct TableDeclaration {
     pub row: &'static str,
     /// Name of the table.
     pub name: &'static str,
-    /// Its purpose.
+    /// The documentation comment of the declaration, as the generated documents print it.
     pub doc: &'static str,
     /// All columns: first the derived bucket, if there is one, then the fields of the row in their order.
     pub columns: &'static [ColumnDeclaration],
@@ -52,24 +52,24 @@ pub enum Writes {
 /// A column as data.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnDeclaration {
-    /// Its name.
+    /// The name in CQL and in code.
     pub name: &'static str,
-    /// Its type.
+    /// The type of its values.
     pub kind: ColumnType,
     /// Whether a row may lack it.
     pub optional: bool,
     /// The time column whose UTC day it holds, if it is a bucket.
     pub day_of: Option<&'static str>,
-    /// What it holds.
+    /// The documentation comment of the field.
     pub doc: &'static str,
 }
 
 /// The order of a clustering column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Smallest first.
+    /// The smallest value comes first.
     Ascending,
-    /// Largest first.
+    /// The largest value comes first.
     Descending,
 }
 
@@ -80,14 +80,14 @@ pub enum RowTtl {
     Persistent,
     /// Counted from the last write of the row.
     Written {
-        /// Milliseconds.
+        /// The lifetime in milliseconds.
         ms: i64,
     },
     /// Counted from a time in the row's key, so that writing the row again does not prolong it.
     Since {
-        /// Milliseconds.
+        /// The lifetime in milliseconds.
         ms: i64,
-        /// The time column.
+        /// The `Timestamp` column of the key from which it is counted.
         column: &'static str,
     },
 }
@@ -95,7 +95,7 @@ pub enum RowTtl {
 /// How the files of a table are compacted by a CQL server. The embedded store takes its windows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compaction {
-    /// The server's default.
+    /// The server's default: files of similar size are merged.
     SizeTiered,
     /// For rows that are rewritten and read often.
     Leveled,

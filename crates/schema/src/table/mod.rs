@@ -68,7 +68,7 @@ impl<C: Column> Clustering for C {
     label = "compare the names in `partition:`, `clustering:` and `lookups:` with the columns"
 )]
 pub trait ColumnNamed<const NUMBER: u64> {
-    /// The type.
+    /// The column's Rust type.
     type Type;
 }
 

@@ -48,17 +48,17 @@ impl Day {
         if days >= 0 && days <= Self::MAX.0 { Some(Day(days)) } else { None }
     }
 
-    /// Days since 1970-01-01.
+    /// Days since 1970-01-01; never below 0.
     pub const fn number(self) -> i32 {
         self.0
     }
 
-    /// Its first millisecond.
+    /// The day's first millisecond, 00:00:00.000 UTC.
     pub const fn start(self) -> Timestamp {
         Timestamp(self.0 as i64 * DAY_MS)
     }
 
-    /// Its last millisecond.
+    /// The day's last millisecond, 23:59:59.999 UTC.
     pub const fn end(self) -> Timestamp {
         Timestamp(self.0 as i64 * DAY_MS + DAY_MS - 1)
     }

@@ -18,24 +18,24 @@ pub struct TotalsDeclaration {
     pub name: &'static str,
     /// Name of the table with one row per key and source.
     pub by_source: &'static str,
-    /// Its purpose.
+    /// The documentation comment of the declaration.
     pub doc: &'static str,
     /// Name and type of the key column.
     pub key: (&'static str, ColumnType),
-    /// The sums.
+    /// The sums, in the order of the declaration.
     pub sums: &'static [SumDeclaration],
     /// The service that writes it.
     pub owner: &'static str,
 }
 
-/// One sum.
+/// One sum of totals, as data.
 #[derive(Debug, Clone, Copy)]
 pub struct SumDeclaration {
     /// Name of its column.
     pub name: &'static str,
     /// Recorded units that count as one for readers; the rest is kept and not shown.
     pub per: i64,
-    /// What it counts.
+    /// The documentation comment of the sum.
     pub doc: &'static str,
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct Entry {
     /// The name of the service, as it appears in logs.
     pub name: String,
-    /// The role.
+    /// What the token may do.
     pub role: Role,
     /// The hash of the token.
     pub hash: TokenHash,
@@ -31,17 +31,17 @@ pub enum FileError {
     /// The file cannot be read or written.
     #[error("cannot use the token file {path}: {error}")]
     Unusable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The system's error.
+        /// The error of the operating system.
         error: std::io::Error,
     },
     /// The content is invalid.
     #[error("the token file {path} cannot be read: {problem}")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What is wrong.
+        /// What is wrong, without any token or hash.
         problem: String,
     },
 }

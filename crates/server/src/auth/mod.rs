@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Read.
+    /// Reads and lists; changes nothing.
     ReadOnly,
     /// Operations of the games.
     Service,
@@ -41,7 +41,7 @@ impl FromStr for Role {
     }
 }
 
-/// An authenticated caller.
+/// The caller whom a token authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The name of the token.
@@ -86,7 +86,7 @@ impl Tokens {
         tokens
     }
 
-    /// Replaces the tokens.
+    /// Replaces all tokens at once. Requests that were admitted go on.
     pub fn replace(&self, entries: &[Entry]) {
         let known = entries
             .iter()

@@ -29,7 +29,7 @@ impl Token {
         &self.0
     }
 
-    /// The stored form.
+    /// The hash that the token file stores; the token cannot be computed from it.
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }

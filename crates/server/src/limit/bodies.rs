@@ -36,7 +36,7 @@ impl PartialBodies {
         PartialBodies { metrics, by_address: Mutex::default() }
     }
 
-    /// An empty reservation.
+    /// A reservation without bytes; [`grow`](BodyReservation::grow) adds what arrives.
     pub(crate) fn reserve(&self, address: IpAddr) -> BodyReservation<'_> {
         BodyReservation { bodies: self, address, bytes: 0 }
     }

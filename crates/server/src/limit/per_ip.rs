@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// One token bucket per address.
 pub(crate) struct PerIpLimiter {
-    /// 0 = unlimited.
+    /// Requests of one address per second, and its burst in proportion; 0 = any number.
     per_second: u32,
     buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
 }

@@ -63,7 +63,7 @@ pub(crate) struct Guess<'a> {
 }
 
 impl Guess<'_> {
-    /// Spends the token.
+    /// Spends the token: the caller learned that the room does not exist.
     pub(crate) fn confirm_missing(mut self) {
         self.finish(false);
     }
@@ -89,7 +89,7 @@ impl Drop for Guess<'_> {
 }
 
 impl RoomCodeLimiter {
-    /// 0 = unlimited.
+    /// A limit of missing rooms per minute and address; 0 = any number.
     pub(crate) fn new(per_minute: u32) -> RoomCodeLimiter {
         let interval = (per_minute > 0).then(|| Duration::from_secs(60) / per_minute.max(1));
         RoomCodeLimiter { interval, state: Mutex::default() }

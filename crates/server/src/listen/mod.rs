@@ -34,8 +34,8 @@ use std::time::Instant;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
-/// A running server.
-pub struct Listening {
+/// A server that listens, until it is shut down.
+pub struct RunningServer {
     address: SocketAddr,
     stop: watch::Sender<()>,
     /// `None` once it has failed.
@@ -55,17 +55,17 @@ impl Settings {
     }
 }
 
-/// Listens and serves until [`Listening::end`], without history.
-pub async fn listen(store: Store, settings: &Settings) -> Result<Listening, ListenError> {
+/// Listens and serves until [`RunningServer::end`], without history.
+pub async fn listen(store: Store, settings: &Settings) -> Result<RunningServer, ListenError> {
     listen_with_history(store, None, settings).await
 }
 
-/// Listens and serves until [`Listening::end`], and runs the consumers of history beside it.
+/// Listens and serves until [`RunningServer::end`], and runs the consumers of history beside it.
 pub async fn listen_with_history(
     store: Store,
     history: Option<HistoryTier>,
     settings: &Settings,
-) -> Result<Listening, ListenError> {
+) -> Result<RunningServer, ListenError> {
     let (files, access) = read(settings)?;
     let unusable = |error| ListenError::Address { address: settings.http, error };
     let listener = TcpListener::bind(settings.http).map_err(unusable)?;
@@ -96,7 +96,7 @@ pub async fn listen_with_history(
     };
     let serving = Some(tokio::spawn(acceptor.serve(listener)));
     let background = spawn_background(&app, files, &reload);
-    Ok(Listening { address, stop, serving, background, reload, history, app })
+    Ok(RunningServer { address, stop, serving, background, reload, history, app })
 }
 
 /// What the settings name: the files, and who may call.
@@ -140,8 +140,8 @@ fn spawn_background(app: &AppState, files: ReloadableFiles, reload: &Arc<Notify>
     ]
 }
 
-impl Listening {
-    /// The bound address.
+impl RunningServer {
+    /// The address that was bound, with the port that the system chose for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

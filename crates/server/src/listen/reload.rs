@@ -43,7 +43,7 @@ impl LastError {
     }
 }
 
-/// The token file.
+/// The token file, read again when it changes.
 pub(super) struct TokenFile {
     path: PathBuf,
     tokens: Tokens,
@@ -98,7 +98,7 @@ impl TokenFile {
     }
 }
 
-/// Certificate and key.
+/// Certificate and key, read again together when one of them changes.
 pub(super) struct CertificateFiles {
     files: Tls,
     config: TlsConfig,

@@ -88,7 +88,7 @@ impl Settings {
 pub struct Tls {
     /// The certificate and those that lead to its root.
     pub certificate: PathBuf,
-    /// The private key.
+    /// The private key of the certificate.
     pub key: PathBuf,
 }
 
@@ -116,7 +116,7 @@ pub enum ListenError {
         "refusing to listen on {address} without tokens: every client that reaches it could change everything; configure tokens (`emberkeep token new`), or listen on 127.0.0.1"
     )]
     OpenToAll {
-        /// The setting `http`.
+        /// The address of the setting `http`.
         address: SocketAddr,
     },
     /// Every web page could call the API, and no token is required.
@@ -139,19 +139,19 @@ pub enum ListenError {
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}{}", remedy(error))]
     Address {
-        /// The setting `http`.
+        /// The address of the setting `http`.
         address: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// Certificate or key cannot be used.
     #[error("cannot use the certificate {certificate} with the key {key}: {error}")]
     Tls {
-        /// The certificate's file.
+        /// The path of the certificate.
         certificate: String,
-        /// The key's file.
+        /// The path of the key.
         key: String,
-        /// Why.
+        /// What is wrong with one of them, or that they do not belong together.
         error: io::Error,
     },
 }

@@ -6,7 +6,7 @@
 use super::Metrics;
 use crate::limits::{KEY_COUNT_EVERY, KEY_COUNT_PAGE_KEYS, KEY_COUNT_PAUSE};
 use emberkeep_hot::{Result, Store};
-use emberkeep_schema::{Identified, Schema};
+use emberkeep_schema::{KeyIdentity, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ async fn count(store: &Store, schema: &Schema) -> Result<BTreeMap<&'static str, 
         let page = store.engine().scan(from, b"*", KEY_COUNT_PAGE_KEYS).await?;
         for key in &page.keys {
             let name = match schema.identify(store.key_layout(), key) {
-                Some(Identified::Family { declaration, .. }) => declaration.name,
-                Some(Identified::Own { .. }) => OWN,
+                Some(KeyIdentity::Family { declaration, .. }) => declaration.name,
+                Some(KeyIdentity::Own { .. }) => OWN,
                 None => EXTERNAL,
             };
             *families.entry(name).or_default() += 1;

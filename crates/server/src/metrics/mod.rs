@@ -32,7 +32,7 @@ pub(crate) struct Metrics {
     messages: RwLock<HashMap<&'static str, Operation>>,
     /// Keys by family, from the last count.
     pub(crate) families: Mutex<BTreeMap<&'static str, u64>>,
-    /// Open WebSockets.
+    /// WebSockets that are open now.
     pub(crate) sockets: AtomicI64,
     /// Rooms with a WebSocket on this server.
     pub(crate) rooms: AtomicI64,
@@ -55,7 +55,7 @@ type Route = [OnceLock<Box<Operation>>; METHODS.len() + 1];
 #[derive(Default)]
 struct Operation {
     latency: Histogram,
-    /// By error code.
+    /// Failed calls by error code.
     errors: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -81,7 +81,7 @@ impl Metrics {
         self.limits.count_restart(task);
     }
 
-    /// The whole exposition.
+    /// All metrics in the Prometheus text format.
     pub(crate) fn page(
         &self,
         stats: &Stats,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// An exposition.
+/// A page in the Prometheus text format.
 #[derive(Default)]
 pub(crate) struct Page(String);
 
@@ -12,7 +12,7 @@ impl Page {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// One sample.
+    /// One sample of the family that was begun last.
     pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         self.0.push_str(name);
         for (index, (label, text)) in labels.iter().enumerate() {

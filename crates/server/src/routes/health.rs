@@ -19,14 +19,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The state of the server.
 #[derive(Serialize, ToSchema)]
 struct Health {
-    /// Always `ok`.
+    /// Always `ok`; a server that needs a restart answers with an error.
     status: &'static str,
 }
 
 /// Whether the server takes requests, and what waits.
 #[derive(Serialize, ToSchema)]
 struct Readiness {
-    /// Always `ok`.
+    /// Always `ok`; a server that takes no transactions answers with an error.
     status: &'static str,
     /// History; absent on a server without it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ use emberkeep_games::darkages::DarkAges;
 use emberkeep_hot::Store;
 use utoipa_axum::router::OpenApiRouter;
 
-/// The whole service.
+/// All routes, with the layers that every request passes.
 pub(crate) fn router(app: AppState) -> Router {
     let (router, document) = documented(&app).split_for_parts();
     // Already set if the router is built twice, with the same document.

@@ -19,7 +19,7 @@ pub(super) struct PageQuery {
 }
 
 impl PageQuery {
-    /// Cursor and limit.
+    /// The cursor of the page, and how many entries it has.
     pub(super) fn parse(&self) -> Result<(Option<MemberCursor>, usize), ApiError> {
         let limit = self.limit.map_or(PAGE_ENTRIES_DEFAULT, usize::from);
         if !(1..=PAGE_ENTRIES_MAX).contains(&limit) {

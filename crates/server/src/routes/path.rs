@@ -109,7 +109,7 @@ pub(super) struct EffectId(pub(super) Uuid);
 
 /// A player of DarkAges.
 pub(super) struct Player(pub(super) i64);
-/// A player's name.
+/// The name of a registered player, in any case.
 pub(super) struct Username(pub(super) String);
 /// A player's e-mail address.
 pub(super) struct Email(pub(super) String);

@@ -12,13 +12,13 @@ use std::time::Duration;
 use utoipa::{IntoResponses, ToSchema};
 
 problem_responses! {
-    /// 404.
+    /// The answer of a route that names something missing.
     pub(super) NotFound { 404 "It does not exist" }
-    /// 409.
+    /// The answer of a route whose state can forbid it.
     pub(super) Conflict { 409 "The current state does not allow it; `error` says why" }
 }
 
-/// 423.
+/// The answer while a spot cools down, with the rest of the time.
 #[derive(IntoResponses)]
 #[response(status = 423, description = "The spot is on cooldown", content_type = "application/problem+json",
     headers(("Retry-After" = u32, description = "Seconds until the cooldown ends")))]
@@ -58,7 +58,7 @@ pub(super) fn percent_encode(segment: &str) -> String {
 
 /// How many were cleared.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Cleared {
+pub(super) struct ClearedCount {
     /// The number of cleared cooldowns or claims.
     pub(super) cleared: usize,
 }

@@ -29,6 +29,11 @@ pub struct ProxyError {
     text: String,
 }
 
+/// Refuses what the setting `trusted_proxies` must not hold, as [`listen`](crate::listen) does.
+pub fn check_proxies(texts: &[String]) -> Result<(), ProxyError> {
+    TrustedProxies::parse(texts).map(drop)
+}
+
 impl TrustedProxies {
     pub(crate) fn parse(texts: &[String]) -> Result<TrustedProxies, ProxyError> {
         texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map(TrustedProxies)

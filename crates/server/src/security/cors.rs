@@ -12,10 +12,10 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
 /// Origins that may call. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct AllowedOrigins(Arc<Allowed>);
+pub(crate) struct AllowedOrigins(Arc<OriginPolicy>);
 
 #[derive(Debug)]
-enum Allowed {
+enum OriginPolicy {
     All,
     /// As browsers send them: in lower case, without the default port of the scheme.
     These(Vec<String>),
@@ -30,25 +30,30 @@ pub struct OriginError {
     origin: String,
 }
 
+/// Refuses what the settings `origins` and `ws_origins` must not hold, as [`listen`](crate::listen) does.
+pub fn check_origins(origins: &[String]) -> Result<(), OriginError> {
+    AllowedOrigins::parse(origins).map(drop)
+}
+
 impl AllowedOrigins {
     /// Only same-origin pages may call.
     pub(crate) fn none() -> AllowedOrigins {
-        AllowedOrigins(Arc::new(Allowed::These(Vec::new())))
+        AllowedOrigins(Arc::new(OriginPolicy::These(Vec::new())))
     }
 
     /// `*` is every origin.
     pub(crate) fn parse(origins: &[String]) -> Result<AllowedOrigins, OriginError> {
         if origins.iter().any(|origin| origin == "*") {
-            return Ok(AllowedOrigins(Arc::new(Allowed::All)));
+            return Ok(AllowedOrigins(Arc::new(OriginPolicy::All)));
         }
         let these = origins.iter().map(|origin| normalize(origin)).collect::<Result<_, _>>()?;
-        Ok(AllowedOrigins(Arc::new(Allowed::These(these))))
+        Ok(AllowedOrigins(Arc::new(OriginPolicy::These(these))))
     }
 
     pub(crate) fn layer(&self) -> CorsLayer {
         let origins = match &*self.0 {
-            Allowed::All => AllowOrigin::any(),
-            Allowed::These(_) => {
+            OriginPolicy::All => AllowOrigin::any(),
+            OriginPolicy::These(_) => {
                 let these = self.clone();
                 AllowOrigin::predicate(move |origin, _| these.allow(Some(origin)))
             }
@@ -64,28 +69,30 @@ impl AllowedOrigins {
     /// `None` is allowed: a request that does not come from a page has no origin.
     pub(crate) fn allow(&self, origin: Option<&HeaderValue>) -> bool {
         match (&*self.0, origin) {
-            (Allowed::All, _) | (_, None) => true,
-            (Allowed::These(these), Some(origin)) => {
+            (OriginPolicy::All, _) | (_, None) => true,
+            (OriginPolicy::These(these), Some(origin)) => {
                 these.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
             }
         }
     }
 
     pub(crate) fn is_all(&self) -> bool {
-        matches!(&*self.0, Allowed::All)
+        matches!(&*self.0, OriginPolicy::All)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(&*self.0, Allowed::These(these) if these.is_empty())
+        matches!(&*self.0, OriginPolicy::These(these) if these.is_empty())
     }
 }
 
 /// An origin as browsers send it.
 fn normalize(origin: &str) -> Result<String, OriginError> {
-    let wrong = || OriginError { origin: origin.to_owned() };
+    // What stands before an `@` may be a password.
+    let shown = || origin.rsplit_once('@').map_or(origin.to_owned(), |(_, host)| format!("…@{host}"));
+    let wrong = || OriginError { origin: shown() };
     let (scheme, host) = origin.split_once("://").ok_or_else(wrong)?;
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_name(scheme) || !is_name(host) || host.contains(['/', '*', '?', '#']) {
+    if !is_name(scheme) || !is_name(host) || host.contains(['/', '*', '?', '#', '@']) {
         return Err(wrong());
     }
     let lower = origin.to_ascii_lowercase();
@@ -114,10 +121,16 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_an_origin_is_refused() {
-        for wrong in ["play.example", "https://", "https://play.example/", "https://*.example", "https://a b"]
-        {
+        for wrong in [
+            "play.example",
+            "https://",
+            "https://play.example/",
+            "https://*.example",
+            "https://a b",
+            "https://joe:s3cret@play.example",
+        ] {
             let error = AllowedOrigins::parse(&[wrong.to_owned()]).unwrap_err().to_string();
-            assert!(error.contains("expected"), "{error}");
+            assert!(error.contains("expected") && !error.contains("s3cret"), "{error}");
         }
         assert!(AllowedOrigins::parse(&[]).unwrap().is_empty());
         assert!(

@@ -104,7 +104,7 @@ macro_rules! client_messages {
         const KINDS: &[&str] = &[$($kind),+];
 
         impl ClientMessage {
-            /// The type.
+            /// The `type` of the message, as the protocol spells it.
             pub(super) fn kind(&self) -> &'static str {
                 match self {
                     $(client_messages!(@pattern $variant $($payload)?) => $kind,)+

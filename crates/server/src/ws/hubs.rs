@@ -52,7 +52,7 @@ struct Handle {
 
 /// The server shuts down and accepts no subscriber.
 #[derive(Debug)]
-pub(super) struct ShuttingDown;
+pub(super) struct ShutdownError;
 
 impl Hubs {
     pub(crate) fn new(rooms: Rooms, metrics: Arc<Metrics>) -> Hubs {
@@ -99,10 +99,10 @@ impl Hubs {
     }
 
     /// Adds a subscriber to the hub of its room, and starts the hub if there is none.
-    pub(super) fn subscribe(&self, room: RoomKey, subscriber: Subscriber) -> Result<(), ShuttingDown> {
+    pub(super) fn subscribe(&self, room: RoomKey, subscriber: Subscriber) -> Result<(), ShutdownError> {
         let mut hubs = self.0.hubs.lock();
         if *self.0.shutdown.borrow() {
-            return Err(ShuttingDown);
+            return Err(ShutdownError);
         }
         let handle = hubs.entry(room).or_insert_with(|| self.start_hub(room));
         // A hub removes itself under this lock and only with an empty channel, so that it receives this
@@ -197,7 +197,7 @@ impl Hubs {
         self.update_metrics(&hubs);
     }
 
-    /// Waits until [`shutdown`](Self::shutdown).
+    /// Waits until [`shutdown`](Self::shutdown) is called; returns at once after it.
     pub(super) async fn wait_shutdown(&self) {
         // The sender is in `self`, so it is never gone.
         let _ = self.0.shutdown.subscribe().wait_for(|is_set| *is_set).await;

@@ -3,7 +3,7 @@
 use super::client_message::{self, ClientMessage, JoinRoom};
 use super::close::CloseReason;
 use super::connection::{Connection, Gateway, write};
-use super::hubs::{RoomKey, ShuttingDown};
+use super::hubs::{RoomKey, ShutdownError};
 use super::server_message;
 use super::session::{Session, public_error_text};
 use super::subscriber::Subscriber;
@@ -84,7 +84,7 @@ async fn first_message(
         };
         let answer = match client_message::parse(&text) {
             Ok(ClientMessage::JoinRoom(join)) => match join_room(gateway, join, &mut deadline).await {
-                Ok(session) => return session.map_err(|ShuttingDown| Some(CloseReason::Shutdown)),
+                Ok(session) => return session.map_err(|ShutdownError| Some(CloseReason::Shutdown)),
                 Err(refusal) => server_message::error(Some("JOIN_ROOM"), refusal.code(), &refusal.text()),
             },
             Ok(message) => {
@@ -104,7 +104,7 @@ async fn join_room(
     gateway: &Gateway,
     join: JoinRoom,
     deadline: &mut Instant,
-) -> Result<Result<Session, ShuttingDown>, Refusal> {
+) -> Result<Result<Session, ShutdownError>, Refusal> {
     let started = Instant::now();
     let (code, metrics) = (RoomCode::new(&join.room_code).ok(), gateway.hubs.metrics());
     let joined = match gateway.room_codes.check(gateway.address, code).await {
@@ -133,7 +133,7 @@ async fn join_room(
 /// 2. The hub accepts the subscriber, or the room is full. From here on the send queue collects events and
 ///    holds them back.
 /// 3. The device is written, and JOIN_OK is sent before the collected events.
-async fn subscribe(gateway: &Gateway, join: JoinRoom) -> Result<Result<Session, ShuttingDown>, Refusal> {
+async fn subscribe(gateway: &Gateway, join: JoinRoom) -> Result<Result<Session, ShutdownError>, Refusal> {
     let (hubs, code) = (&gateway.hubs, RoomCode::new(&join.room_code)?);
     let master = match &join.master_key {
         Some(text) => {
@@ -167,7 +167,7 @@ async fn subscribe(gateway: &Gateway, join: JoinRoom) -> Result<Result<Session, 
         Ok(false) => return Err(Error::RoomFull { what: "connections", max: ROOM_SOCKETS_MAX }.into()),
         // The hub has ended: either the queue holds its close reason, or the server shuts down.
         Err(_) if session.queue.is_closed() => {}
-        Err(_) => return Ok(Err(ShuttingDown)),
+        Err(_) => return Ok(Err(ShutdownError)),
     }
     let admitted = hubs.rooms().admit(code, request).await?;
     session.queue.release_with(welcome(&look, &session.device, session.master.is_some(), &admitted));

@@ -30,7 +30,7 @@ pub(super) enum Priority {
     Droppable,
     /// Only this message says it.
     Required,
-    /// The state itself.
+    /// The state of the room. A later one replaces it while it waits.
     State,
 }
 
@@ -38,18 +38,18 @@ pub(super) enum Priority {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
-/// Cheap to clone.
+/// The messages that wait for one client. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct SendQueue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    queued: Mutex<Queued>,
+    queued: Mutex<QueueState>,
     added: Notify,
 }
 
 #[derive(Default)]
-struct Queued {
+struct QueueState {
     messages: VecDeque<(Priority, Utf8Bytes)>,
     on_hold: bool,
     close_reason: Option<CloseReason>,
@@ -80,7 +80,7 @@ impl SendQueue {
         self.0.added.notify_one();
     }
 
-    /// Queues an answer.
+    /// Queues a message that must not be dropped, such as the answer to a request.
     pub(super) fn push_required(&self, text: Utf8Bytes) -> Result<(), QueueFull> {
         self.add(|queued| {
             let fits = queued.fits(1, text.len());
@@ -137,7 +137,10 @@ impl SendQueue {
         self.0.queued.lock().close_reason.is_some()
     }
 
-    fn add<T: Default>(&self, add: impl FnOnce(&mut Queued) -> Result<T, QueueFull>) -> Result<T, QueueFull> {
+    fn add<T: Default>(
+        &self,
+        add: impl FnOnce(&mut QueueState) -> Result<T, QueueFull>,
+    ) -> Result<T, QueueFull> {
         let mut queued = self.0.queued.lock();
         if queued.close_reason.is_some() {
             return Ok(T::default());
@@ -149,7 +152,7 @@ impl SendQueue {
     }
 }
 
-impl Queued {
+impl QueueState {
     fn next(&mut self) -> Option<Outgoing> {
         if self.on_hold {
             return None;

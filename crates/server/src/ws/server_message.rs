@@ -44,7 +44,7 @@ pub(super) fn error(request: Option<&str>, code: &str, message: &str) -> Utf8Byt
     envelope("ERROR", None, json!({ "request": request, "code": code, "message": message }))
 }
 
-/// A claim failed.
+/// The device did not get the player; the code says why.
 pub(super) fn take_player_fail(player: &PlayerId, error: &Error) -> Utf8Bytes {
     let payload = json!({ "player_id": player, "code": error.code(), "message": super::session::public_error_text(error) });
     frame("TAKE_PLAYER_FAIL", payload)

@@ -1,6 +1,6 @@
 //! The start page and the protocol page.
 
-use crate::support::Server;
+use crate::support::{Server, loopback};
 use emberkeep_testkit::{open_page, require};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ async fn the_protocol_page_is_the_one_of_the_documentation() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operators_page_names_every_metric() {
     let page = include_str!("../../../../docs/operating.md");
-    let metrics = Server::open().await.get("/metrics").await.text();
+    let metrics = Server::with_history(loopback()).await.get("/metrics").await.text();
     let names: Vec<_> =
         metrics.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
     assert!(names.len() > 20, "{metrics}");

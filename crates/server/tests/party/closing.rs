@@ -6,7 +6,7 @@ use emberkeep_games::party::limits::ROOM_LIFE;
 use emberkeep_games::party::{ROOM_CHANNEL, ROOM_META, Room, RoomCode, Wakeup};
 use emberkeep_hot::embedded::{Clock, ManualClock, Options};
 use emberkeep_hot::{self as hot, Store, Tx};
-use emberkeep_server::{Listening, listen};
+use emberkeep_server::{RunningServer, listen};
 use futures_util::SinkExt;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::{Frame, coding::Data, coding::OpCode};
 
 /// A server on a store whose time a test holds.
-async fn with_a_clock() -> (Listening, Store, ManualClock) {
+async fn with_a_clock() -> (RunningServer, Store, ManualClock) {
     let clock = ManualClock::at(1_700_000_000_000);
     let engine = Options::default().clock(Clock::Manual(clock.clone())).open().unwrap();
     let store = Store::new(Arc::new(engine));

@@ -2,13 +2,13 @@
 
 use super::{all, on_redis};
 use crate::phone::{Phone, request, room};
-use emberkeep_server::Listening;
+use emberkeep_server::RunningServer;
 use emberkeep_testkit::{RedisServer, require};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// The master, Ann and Ben with a player each, every one on a server of its own choice.
-async fn seated([of_master, of_ann, of_ben]: [&Listening; 3]) -> [Phone; 3] {
+async fn seated([of_master, of_ann, of_ben]: [&RunningServer; 3]) -> [Phone; 3] {
     let (code, key) = room(of_master.address(), 2, 1).await;
     let master = Phone::join(of_master.address(), "tv", &code, Some(&key)).await;
     let mut ann = Phone::join(of_ann.address(), "ann", &code, None).await;

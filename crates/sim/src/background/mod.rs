@@ -43,7 +43,7 @@ pub(super) enum BackgroundTask {
     Inspect,
 }
 
-/// All of them.
+/// The tasks that run beside the players.
 pub(super) const BACKGROUND_TASKS: [BackgroundTask; 8] = [
     BackgroundTask::Effects,
     BackgroundTask::Drops,
@@ -57,14 +57,14 @@ pub(super) const BACKGROUND_TASKS: [BackgroundTask; 8] = [
 
 /// What a duty leaves behind.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct DutyResult {
     pub(super) ledger: Ledger,
     /// Orphans that sweeps met: records in no index.
     pub(super) orphans: usize,
 }
 
 /// Does a duty until the game is over.
-pub(super) async fn serve(world: Arc<World>, number: usize, duty: BackgroundTask) -> Done {
+pub(super) async fn serve(world: Arc<World>, number: usize, duty: BackgroundTask) -> DutyResult {
     let mut actor = Actor::new(world.clone(), number);
     let mut orphans = 0;
     let outcome = match duty {
@@ -80,7 +80,7 @@ pub(super) async fn serve(world: Arc<World>, number: usize, duty: BackgroundTask
     if let Err(error) = outcome {
         world.report_violation(format!("the duty {duty:?} cannot go on: {error:#}"));
     }
-    Done { ledger: actor.ledger, orphans }
+    DutyResult { ledger: actor.ledger, orphans }
 }
 
 /// Everything that a listing could not read is a violation: only the simulation writes there.

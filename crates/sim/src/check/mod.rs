@@ -24,12 +24,12 @@ use anyhow::Context;
 use balances::Sums;
 use state::StoreState;
 
-/// What was found.
+/// What the checks of all invariants found.
 #[derive(Default)]
 pub(super) struct Verdict {
     /// Describes what was checked.
     pub(super) checked: Vec<String>,
-    /// What is wrong.
+    /// Each violated invariant, with what was expected.
     pub(super) wrong: Vec<String>,
 }
 

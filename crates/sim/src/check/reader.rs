@@ -12,7 +12,7 @@ use emberkeep::schema::{Codec, Family, Hash, Key, List, Set, SortedSet, Text};
 const PAGE: usize = 500;
 
 /// What a family holds: the number of the tenant, where the key says it, the key, and the value.
-pub(super) type Found<F, V> = Vec<(Option<u16>, Key<F>, V)>;
+pub(super) type FamilyEntries<F, V> = Vec<(Option<u16>, Key<F>, V)>;
 
 pub(super) struct Reader<'a> {
     pub(super) store: &'a Store,
@@ -44,7 +44,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) async fn texts<F, C>(&mut self) -> Result<Found<F, C::Value>>
+    pub(super) async fn texts<F, C>(&mut self) -> Result<FamilyEntries<F, C::Value>>
     where
         F: Family<Partition = Tenant, Kind = Text<C>>,
         C: Codec,
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    pub(super) async fn sets<F, M>(&mut self) -> Result<Found<F, Vec<M::Value>>>
+    pub(super) async fn sets<F, M>(&mut self) -> Result<FamilyEntries<F, Vec<M::Value>>>
     where
         F: Family<Partition = Tenant, Kind = Set<M>>,
         M: Codec,
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 
     /// Sorted sets, with their scores as times.
-    pub(super) async fn times<F, M>(&mut self) -> Result<Found<F, Vec<(M::Value, i64)>>>
+    pub(super) async fn times<F, M>(&mut self) -> Result<FamilyEntries<F, Vec<(M::Value, i64)>>>
     where
         F: Family<Partition = Tenant, Kind = SortedSet<M>>,
         M: Codec,
@@ -115,7 +115,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    pub(super) async fn lists<F, M>(&mut self) -> Result<Found<F, Vec<M::Value>>>
+    pub(super) async fn lists<F, M>(&mut self) -> Result<FamilyEntries<F, Vec<M::Value>>>
     where
         F: Family<Partition = Tenant, Kind = List<M>>,
         M: Codec,
@@ -134,7 +134,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    pub(super) async fn hashes<F, N, C>(&mut self) -> Result<Found<F, Vec<(N::Value, C::Value)>>>
+    pub(super) async fn hashes<F, N, C>(&mut self) -> Result<FamilyEntries<F, Vec<(N::Value, C::Value)>>>
     where
         F: Family<Partition = Tenant, Kind = Hash<N, C>>,
         N: Codec,

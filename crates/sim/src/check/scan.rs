@@ -5,7 +5,7 @@ use emberkeep::games;
 use emberkeep::games::world::Tenant;
 use emberkeep::hot::command::RawKey;
 use emberkeep::hot::{Result, Store, show};
-use emberkeep::schema::{Declaration, Family, Identified, Key, KeyLayout, Schema};
+use emberkeep::schema::{Declaration, Family, Key, KeyIdentity, KeyLayout, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys that one page looks at.
@@ -83,11 +83,11 @@ fn standing(raw: &RawKey, schema: &Schema, layout: &KeyLayout, tenants: &[String
     let text = show(raw);
     let mentioned = tenants.iter().any(|tenant| text.contains(tenant.as_str()));
     match schema.identify(layout, raw) {
-        Some(Identified::Family { declaration, partition, .. }) => match partition {
+        Some(KeyIdentity::Family { declaration, partition, .. }) => match partition {
             Some(partition) if !tenants.contains(&partition) => Standing::Stranger,
             _ => Standing::Declared(declaration),
         },
-        Some(Identified::Own { .. }) if mentioned => Standing::Engine,
+        Some(KeyIdentity::Own { .. }) if mentioned => Standing::Engine,
         None if mentioned => Standing::Undeclared,
         _ => Standing::External,
     }

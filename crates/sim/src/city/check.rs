@@ -32,7 +32,7 @@ pub(crate) struct CityVerdict {
 }
 
 /// What history has of a player.
-struct Recorded {
+struct PlayerRecord {
     book: PlayerBook,
     /// The same by its play sessions.
     played: PlayerBook,
@@ -117,7 +117,7 @@ async fn drain(consumers: &Consumers) -> anyhow::Result<()> {
     }
 }
 
-async fn read(archive: &Archive, player: i64) -> anyhow::Result<Recorded> {
+async fn read(archive: &Archive, player: i64) -> anyhow::Result<PlayerRecord> {
     let now = archive.history().store().now();
     let range = TimeRange::new(Timestamp(now - 24 * HOUR_MS), Timestamp(now + HOUR_MS))?;
     let events: Vec<CombatEvent> = all(|page| {
@@ -149,7 +149,7 @@ async fn read(archive: &Archive, player: i64) -> anyhow::Result<Recorded> {
         sessions: sessions.len() as u64,
         ..book
     };
-    Ok(Recorded { book, played })
+    Ok(PlayerRecord { book, played })
 }
 
 /// All rows of a list.
@@ -167,7 +167,7 @@ async fn all<'a, T>(
     }
 }
 
-fn differences(player: i64, reported: &PlayerBook, recorded: &Recorded) -> Vec<String> {
+fn differences(player: i64, reported: &PlayerBook, recorded: &PlayerRecord) -> Vec<String> {
     let compare = |source: &str, found: &PlayerBook| {
         (found != reported).then(|| {
             format!("player {player} of the city: calls reported {reported:?}, {source} has {found:?}")
@@ -199,7 +199,7 @@ pub(crate) async fn clean_up(city: &City, history: &CityHistory) -> anyhow::Resu
     if is_alone { remove_boards(&Boards::new(city.game.scope().store())).await } else { Ok(()) }
 }
 
-/// Removes all leaderboards.
+/// Removes the leaderboards of today, yesterday and all time, with everything that belongs to them.
 async fn remove_boards(boards: &Boards) -> anyhow::Result<()> {
     let Period::Day(today) = boards.today().await? else { return Ok(()) };
     let yesterday = Day::from_number(today.number() - 1).unwrap_or(today);

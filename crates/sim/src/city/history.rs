@@ -28,7 +28,7 @@ impl TemporaryFolder {
         TemporaryFolder(std::env::temp_dir().join(format!("emberkeep-demo-{}", Uuid::new_v4().simple())))
     }
 
-    /// Its path.
+    /// The folder in which it is.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -30,7 +30,7 @@ impl PlayerBook {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CityLedger {
     books: BTreeMap<i64, PlayerBook>,
-    /// Changes of zones.
+    /// How often a player changed the zone.
     pub(crate) moves: u64,
     /// Looks at all zones at once.
     pub(crate) inspections: u64,

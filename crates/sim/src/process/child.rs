@@ -52,7 +52,7 @@ async fn play_assignment(store: Store) -> anyhow::Result<()> {
     };
     let progress = |totals| drop(say(&ChildMessage::Progress(Box::new(totals))));
     let played = play(&world, stop, PROGRESS_EVERY, progress).await?;
-    say(&ChildMessage::Done(Box::new(played)))?;
+    say(&ChildMessage::DutyResult(Box::new(played)))?;
     store.close().await.context("cannot close the store")
 }
 

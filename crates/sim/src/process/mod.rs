@@ -35,7 +35,7 @@ struct Assignment {
 enum ChildMessage {
     Ready,
     Progress(Box<Totals>),
-    Done(Box<PlayResult>),
+    DutyResult(Box<PlayResult>),
 }
 
 /// What a parent sends after the assignment.

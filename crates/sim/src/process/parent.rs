@@ -96,7 +96,7 @@ impl Game {
     fn take_in(&mut self, event: ChildEvent) {
         match event {
             ChildEvent::Message(number, ChildMessage::Progress(totals)) => self.progress[number] = *totals,
-            ChildEvent::Message(number, ChildMessage::Done(played)) => {
+            ChildEvent::Message(number, ChildMessage::DutyResult(played)) => {
                 self.progress[number] = played.totals.clone();
                 self.over[number] = true;
                 self.played.merge(*played);

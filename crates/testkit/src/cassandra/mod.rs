@@ -87,7 +87,7 @@ impl CassandraCluster {
         Ok(cluster)
     }
 
-    /// `127.0.0.1:port`, …
+    /// The addresses of all nodes: `127.0.0.1:port`, …
     pub fn addresses(&self) -> Vec<String> {
         let port = self.port;
         self.nodes.iter().map(|node| format!("{}:{port}", node.files.address())).collect()
@@ -125,7 +125,7 @@ impl CassandraCluster {
         }
     }
 
-    /// SIGCONT after [`CassandraCluster::pause`].
+    /// Lets a node go on (SIGCONT) after [`CassandraCluster::pause`].
     pub fn resume(&self, node: usize) {
         if let Some(process) = self.nodes[node].process().as_mut() {
             process.signal("CONT");

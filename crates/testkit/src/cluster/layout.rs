@@ -14,7 +14,7 @@ const BUS_OFFSET: u16 = 10_000;
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) primaries: usize,
-    /// Per primary.
+    /// Replicas of each primary.
     pub(super) replicas: usize,
     ports: Vec<u16>,
     ids: Vec<String>,

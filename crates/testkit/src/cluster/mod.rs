@@ -92,12 +92,12 @@ impl RedisCluster {
         &self.nodes
     }
 
-    /// The nodes' ports.
+    /// The ports of all nodes, in the order of their numbers.
     pub fn ports(&self) -> Vec<u16> {
         self.nodes.iter().map(RedisServer::port).collect()
     }
 
-    /// `redis+cluster://127.0.0.1:port,…`
+    /// The URL of the Cluster: `redis+cluster://127.0.0.1:port,…`
     pub fn url(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(RedisServer::address).collect();
         format!("redis+cluster://{}", nodes.join(","))

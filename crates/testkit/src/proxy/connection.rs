@@ -90,7 +90,7 @@ fn sort_requests(buffer: &mut Vec<u8>, to: &Entry, faults: &Faults) -> bool {
     false
 }
 
-/// Line → server.
+/// Passes requests on from the delay line to the server.
 async fn give_requests(mut from: Exit, mut to: OwnedWriteHalf, swallow: &AtomicBool) {
     loop {
         let written = match from.take().await {
@@ -133,7 +133,7 @@ async fn take_replies(
     }
 }
 
-/// Line → client.
+/// Passes replies on from the delay line to the client.
 async fn give_replies(mut from: Exit, mut to: OwnedWriteHalf, faults: &Faults, clock: &Clock) {
     while let Item::Data(bytes) | Item::Last(bytes) = from.take().await {
         for piece in bytes.chunks(PIECE_BYTES) {

@@ -19,13 +19,13 @@ pub(super) enum Item {
     Cut,
 }
 
-/// The near end.
+/// The end into which bytes are put.
 #[derive(Debug)]
 pub(super) struct Entry {
     items: UnboundedSender<(Instant, Item)>,
 }
 
-/// The far end.
+/// The end at which they come out after the delay.
 #[derive(Debug)]
 pub(super) struct Exit {
     items: UnboundedReceiver<(Instant, Item)>,

@@ -68,12 +68,12 @@ impl FaultProxy {
         self.port
     }
 
-    /// `127.0.0.1:port`
+    /// The address that clients connect to: `127.0.0.1:port`
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// `redis://127.0.0.1:port`
+    /// The URL that clients connect to: `redis://127.0.0.1:port`
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }

@@ -143,7 +143,7 @@ impl Pair {
     }
 }
 
-/// All rows.
+/// The rows of all workloads on CQL, one after the other.
 pub(crate) fn cql(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     say(&format!("{name}  starting Cassandra"));
     let cassandra = match CassandraCluster::start_one() {

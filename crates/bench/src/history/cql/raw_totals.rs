@@ -15,7 +15,7 @@ const SUMS: &str = "total_kills, total_deaths, total_assists, total_damage_dealt
 /// Source, position, time, sums.
 type SourceRow = (String, i64, Option<CqlTimestamp>, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
 
-/// What is prepared.
+/// The prepared statements of a program without emberkeep.
 pub(super) struct TotalsStatements {
     is_closed: PreparedStatement,
     source: PreparedStatement,

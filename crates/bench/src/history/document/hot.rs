@@ -20,7 +20,7 @@ const CALLERS_REDIS: u64 = 64;
 const SESSIONS: u64 = 10_000;
 const ZONES: u64 = 50;
 const ZONE_PLAYERS: u64 = 100;
-/// What is published.
+/// The payload that is published.
 const MESSAGE: &[u8; 32] = b"a message of 32 bytes to a zone.";
 
 const GET: Target = Target { operation: "get-session", ms: 1.0, rate: 50_000.0 };

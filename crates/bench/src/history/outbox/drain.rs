@@ -29,7 +29,7 @@ const RATED_FIRST: u64 = 100_000_000;
 /// How long the rest of the queue may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Both rows.
+/// Both rows: how fast the log is filled, and how fast it is drained.
 pub(crate) fn drain(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     let (waiting, seconds) = if bench.quick { (WAITING_QUICK, SECONDS_QUICK) } else { (WAITING, SECONDS) };
     let (folder, runtime) = (bench.folder(name), runtime()?);

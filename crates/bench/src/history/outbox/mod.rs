@@ -33,7 +33,7 @@ record! {
     }
 }
 family! {
-    /// The outbox.
+    /// The outbox of the measured hits.
     HITS = "log:bench-hits:{tenantId}" {
         kind: Log<Json<Hit>, RefuseAbove<ENTRIES_MAX>>, partition: Tenant, parts: (), ttl: persistent, owner: "bench"
     }

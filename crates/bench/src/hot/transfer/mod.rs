@@ -32,14 +32,14 @@ partition! {
 }
 
 record! {
-    /// A wallet.
+    /// The gold of one player.
     #[derive(Clone, Debug)]
     pub struct Wallet {
         /// What its owner can spend.
         pub gold: i64 => "gold",
-        /// What is reserved.
+        /// Gold that is reserved for offers.
         pub held: i64 => "held",
-        /// Transfers so far.
+        /// How many transfers changed it.
         pub transfers: u64 => "transfers",
     }
 }
@@ -52,7 +52,7 @@ record! {
         pub from: u32 => "from",
         /// The account that was paid.
         pub to: u32 => "to",
-        /// How much.
+        /// How much gold is moved.
         pub gold: i64 => "gold",
     }
 }
@@ -187,7 +187,7 @@ pub(super) fn by_threads(
     Ok(count.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64())
 }
 
-/// In memory.
+/// On the embedded engine, without a folder.
 pub(crate) fn in_memory(bench: &mut Bench, name: &'static str) -> Result<Vec<Row>> {
     beside_sqlite(bench, name, Events::No, |_| Ok(Embedded::in_memory()))
 }

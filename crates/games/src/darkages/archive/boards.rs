@@ -17,13 +17,13 @@ use std::collections::HashSet;
 /// A score of a daily board that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreChange {
-    /// The player.
+    /// Whose score changed.
     pub player_id: i64,
     /// The name when it scored.
     pub player_name: String,
     /// The score before; `None` if the player was not on the board.
     pub before: Option<i64>,
-    /// The score now.
+    /// The score after the change.
     pub score: i64,
 }
 

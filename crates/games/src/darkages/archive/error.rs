@@ -21,27 +21,27 @@ pub enum Error {
     /// The name or the address belongs to another player, or is being claimed by one.
     #[error("the {} is taken; choose another one", .kind.text())]
     Taken {
-        /// Which of both.
+        /// Whether it is the name or the address.
         kind: ClaimKind,
     },
     /// The player has a profile already.
     #[error("player {player_id} is registered already; change the profile instead")]
     Registered {
-        /// The player.
+        /// The player who has the profile.
         player_id: i64,
     },
     /// The player has no profile.
     #[error("player {player_id} is not registered; register the player first")]
     NotFound {
-        /// The player.
+        /// The player who was looked for.
         player_id: i64,
     },
     /// Another call changed the same profile or claim at the same time.
     #[error("player {player_id} was changed by another call: {reason}; read the profile and try again")]
     Conflict {
-        /// The player.
+        /// The player whose profile or claim changed.
         player_id: i64,
-        /// What happened.
+        /// What the other call did.
         reason: &'static str,
     },
     /// The history store failed.

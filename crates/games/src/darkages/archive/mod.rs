@@ -42,7 +42,7 @@ impl Archive {
         Archive { history }
     }
 
-    /// The history below.
+    /// The history that the archive reads and writes, for queries of your own.
     pub fn history(&self) -> &History {
         &self.history
     }

@@ -40,7 +40,7 @@ type DayBoard = Leaderboard<DAY_ORDER, DAY_PLAYERS, DAY_SOURCES>;
 /// The board of all time.
 type EverBoard = Leaderboard<EVER_ORDER, EVER_PLAYERS, EVER_SOURCES>;
 
-/// All categories.
+/// The categories, each with a board of a day and one of all time.
 pub const CATEGORIES: [BoardCategory; 4] =
     [BoardCategory::Kills, BoardCategory::Damage, BoardCategory::Wins, BoardCategory::Playtime];
 

@@ -8,7 +8,7 @@ record! {
     /// The name of a player on boards.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ShownName {
-        /// The name.
+        /// The name as boards show it.
         pub name: String => "name",
         /// Since when, in milliseconds since 1970: events before that do not change it.
         pub since: i64 => "since",
@@ -18,20 +18,20 @@ record! {
 /// What a board spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Period {
-    /// A UTC day.
+    /// One day in UTC.
     Day(Day),
-    /// All time.
+    /// Everything since the first event.
     AllTime,
 }
 
 /// What an event adds to a player's score.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Score {
-    /// The player.
+    /// The player who scores.
     pub player_id: i64,
     /// The player's name at that time; `None` if the event does not tell.
     pub player_name: Option<String>,
-    /// What is counted.
+    /// The category in which it scores.
     pub category: BoardCategory,
     /// How much; 0 is no score.
     pub amount: i64,
@@ -44,7 +44,7 @@ pub struct Score {
 pub struct BoardRow {
     /// From 1, the best.
     pub rank: u64,
-    /// The player.
+    /// The player of the row.
     pub player_id: i64,
     /// The name; the id as text if no name is known.
     pub player_name: String,
@@ -61,11 +61,11 @@ pub struct BoardUpdate {
     pub position: i64,
     /// The category, in the words of the tables.
     pub category: String,
-    /// What changed.
+    /// The rows that changed, of a day or of all time.
     pub change: BoardChange,
 }
 
-/// See [`BoardUpdate`].
+/// What [`BoardUpdate`] carries: the rows of one table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum BoardChange {
     /// Scores of a day (days since 1970).
@@ -79,14 +79,14 @@ pub enum BoardChange {
 /// A score that changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moved {
-    /// The player.
+    /// The player whose score changed.
     pub player_id: i64,
-    /// The player's name.
+    /// The name that boards show.
     pub name: String,
     /// The score that history has; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
-    /// The score now.
+    /// The score after the change.
     pub score: i64,
     /// When it was reached.
     pub reached_at: i64,

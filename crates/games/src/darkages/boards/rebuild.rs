@@ -31,7 +31,7 @@ pub enum RebuildError {
     /// Scores that were sent are not in history yet.
     #[error("{waiting} updates of boards are not in history yet; run their consumer, and try again")]
     Behind {
-        /// How many wait.
+        /// Updates that are not in history yet.
         waiting: u64,
     },
 }

@@ -7,15 +7,15 @@ table! {
     /// All scores of all time. `leaderboard_alltime` has the best of them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct BoardScore = "ember_board_scores" {
-        /// What is counted.
+        /// What is counted: kills, damage, wins or playtime.
         pub category: BoardCategory,
         /// A part of the players: it bounds the rows of a partition.
         pub slice: i32,
-        /// The player.
+        /// The player, who stands once in a category.
         pub player_id: i64,
         /// The player's name when it scored.
         pub player_name: String,
-        /// The score.
+        /// Kills, health, wins or milliseconds, of all time.
         pub score: i64,
         /// When it was reached.
         pub reached_at: Timestamp,

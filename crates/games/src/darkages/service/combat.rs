@@ -8,7 +8,7 @@ use crate::darkages::limits::HEALTH_MAX;
 use crate::darkages::model::Position;
 use emberkeep_hot::engine::Pending;
 
-/// Who attacks.
+/// What attacks a player.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fighter {
     /// A player, who must be logged in.
@@ -20,13 +20,13 @@ pub enum Fighter {
 /// A hit on a player.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamageRequest {
-    /// Who attacks.
+    /// The player or creature that attacks.
     pub attacker: Fighter,
     /// The player that is hit.
     pub target: EntityId,
     /// Damage, 0 or more; what exceeds the target's health is not counted. 0 if the hit missed.
     pub amount: i32,
-    /// How it lands.
+    /// How it landed; a miss takes no health.
     pub hit_type: HitType,
     /// The ability, if one is used, at most 128 bytes.
     pub ability: Option<String>,
@@ -35,9 +35,9 @@ pub struct DamageRequest {
 /// What a hit did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// Health taken.
+    /// Health that was taken: never more than was left.
     pub actual: i32,
-    /// Health left.
+    /// Health that is left; 0 = dead.
     pub health: i32,
     /// This hit killed: exactly one hit does.
     pub killed: bool,

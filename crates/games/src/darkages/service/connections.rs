@@ -18,9 +18,9 @@ const CLIENT_VERSION: &str = "client_version";
 /// A connection of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Its id.
+    /// The id under which it was opened.
     pub id: Name,
-    /// The entity.
+    /// The entity whose client it is.
     pub entity: EntityId,
     /// When it was opened, in milliseconds since 1970.
     pub connect_time: i64,
@@ -35,11 +35,11 @@ pub struct Connection {
 /// A connection to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionRequest {
-    /// Its id.
+    /// An id that no connection of another entity has.
     pub id: Name,
     /// The entity, which must be logged in.
     pub entity: EntityId,
-    /// The client's address.
+    /// The client's address; `None` = unknown.
     pub ip_address: Option<IpAddr>,
     /// The version of the client's protocol, at most 128 bytes.
     pub client_version: String,

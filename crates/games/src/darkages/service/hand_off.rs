@@ -29,7 +29,7 @@ use emberkeep_primitives::mail::{self, Delivery, DeliveryError, LetterOf, MailEr
 /// A player who is to enter another zone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandOffRequest {
-    /// The player.
+    /// The entity of the player.
     pub entity: EntityId,
     /// The zone that it enters, from 1.
     pub zone: ZoneId,
@@ -393,7 +393,7 @@ pub(super) fn end_passage(tx: &mut Tx<'_, Shard>, passage: &Passage, ended_at: i
     tx.append(&PLAYS_LOG.key(), &PlayEnd::new(passage.play.clone(), ended_at))
 }
 
-/// Removes an arrival.
+/// Removes an arrival and its deadline.
 pub(super) fn remove_arrival(tx: &mut Tx<'_, Shard>, passage: &Passage) -> hot::Result<()> {
     remove_ended(tx, passage)?;
     tx.zrem(&ARRIVALS_DUE.key(), &passage.entity())

@@ -13,9 +13,9 @@ use std::time::Duration;
 pub struct NearbyRequest {
     /// Names the query in the cache. Other parameters under the same name are another query, and replace it there.
     pub query: Name,
-    /// The zone.
+    /// The zone whose members are searched.
     pub zone: ZoneId,
-    /// The centre.
+    /// The point around which is searched; finite.
     pub centre: Point,
     /// How far a player may be from the centre, 0 or more.
     pub radius: f64,

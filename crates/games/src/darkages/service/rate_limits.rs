@@ -11,7 +11,7 @@ use std::time::Duration;
 /// An event to be counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateCheck {
-    /// The entity.
+    /// The entity that acts.
     pub entity: EntityId,
     /// What it does, such as `attack`.
     pub action: Name,

@@ -15,18 +15,18 @@ pub enum Existing {
     /// Closes it into history.
     #[default]
     Replace,
-    /// Fails with [`AlreadyLoggedIn`](Error::AlreadyLoggedIn).
+    /// Refuses the login with [`AlreadyLoggedIn`](Error::AlreadyLoggedIn).
     Refuse,
 }
 
 /// A player who logs in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoginRequest {
-    /// The player.
+    /// The player, who may play several entities.
     pub player_id: i64,
     /// The entity; `None` = the player's id.
     pub entity: Option<EntityId>,
-    /// The client.
+    /// The client's own name, at most 128 bytes.
     pub client_id: String,
     /// The name that leaderboards show.
     pub player_name: String,
@@ -38,9 +38,9 @@ pub struct LoginRequest {
     pub max_health: i32,
     /// The team; 0 = none.
     pub team_id: i32,
-    /// The client's version.
+    /// The client's version, at most 128 bytes; empty = unknown.
     pub client_version: String,
-    /// The client's address.
+    /// The client's address; `None` = unknown.
     pub ip: Option<IpAddr>,
     /// What to do with a living session.
     pub existing: Existing,
@@ -85,11 +85,11 @@ impl LoginRequest {
 pub struct SessionChange {
     /// Health, up to the full one.
     pub health: Option<i32>,
-    /// Full health.
+    /// Full health, from 1.
     pub max_health: Option<i32>,
-    /// The team.
+    /// The team; 0 = none.
     pub team_id: Option<i32>,
-    /// The status.
+    /// The status in the words of the game, at most 32 bytes.
     pub status: Option<String>,
 }
 

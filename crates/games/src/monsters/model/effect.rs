@@ -12,22 +12,22 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct StatusEffect {
-        /// Its id.
+        /// The id of this application of the effect; applying it again gives another one.
         pub id: Uuid => "effectId",
-        /// The source.
+        /// What kind of source caused it, such as PLAYER_SKILL.
         #[openapi(example = "PLAYER_SKILL")]
         pub source: SourceType => "sourceType" default,
         /// The casting character; 0 is none.
         pub source_character: CharacterId => "sourceCharacterId" default,
-        /// The skill.
+        /// The number of the skill that caused it; 0 is none.
         // A character's skill needs more than 16 bits; a monster's is a `SkillId`.
         pub source_skill: u32 => "sourceSkillId" or 0,
-        /// The skill's level.
+        /// The level of that skill.
         pub source_skill_level: u32 => "sourceSkillLevel" or 0,
         /// Statuses and their values.
         #[openapi(example = json!({"POISON": 10}))]
         pub statuses: Statuses => "statuses" default,
-        /// Duration in milliseconds.
+        /// How long it lasts from its beginning, in milliseconds.
         pub duration_ms: i64 => "durationMs" or 0,
         /// Milliseconds between two ticks; 0 is none.
         pub tick_interval_ms: i64 => "tickIntervalMs" or 0,
@@ -71,12 +71,12 @@ impl SourceType {
     /// A command of a game master.
     pub const GM_COMMAND: SourceType = SourceType(Cow::Borrowed("GM_COMMAND"));
 
-    /// Any other text.
+    /// A source that has no constant here, as another service or the game names it.
     pub fn new(text: impl Into<String>) -> SourceType {
         SourceType(Cow::Owned(text.into()))
     }
 
-    /// The text.
+    /// The text that is stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }

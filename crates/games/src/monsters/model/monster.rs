@@ -24,10 +24,10 @@ record! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct Monster {
-        /// Its id.
+        /// The id of the monster, unique in its tenant while it exists.
         #[openapi(example = 1_000_000_000)]
         pub id: MonsterId => "uniqueId",
-        /// Its tenant.
+        /// The id of the tenant.
         // `None` if another service omitted it; the key contains it too, and the next write adds it.
         #[openapi(example = "550e8400-e29b-41d4-a716-446655440000")]
         pub tenant_id: Option<Uuid> => "tenantId" optional,
@@ -50,35 +50,35 @@ record! {
         pub map: u32 => "mapId",
         /// The instance of the map.
         pub instance: Uuid => "instance",
-        /// Full health.
+        /// Full health, with which it spawned.
         #[openapi(example = 50)]
         pub max_hp: u32 => "maxHp",
         /// Health left; 0 is dead.
         #[openapi(example = 35)]
         pub hp: u32 => "hp",
-        /// Full mana.
+        /// Full mana, with which it spawned.
         pub max_mp: u32 => "maxMp" or 0,
-        /// Mana left.
+        /// Mana that is left.
         pub mp: u32 => "mp" or 0,
         /// The template of the monster.
         #[openapi(example = 100_100)]
         pub template: u32 => "monsterId",
         /// The controlling character; 0 is none.
         pub controller: CharacterId => "controlCharacterId" default,
-        /// Position.
+        /// The horizontal position in the field.
         pub x: i16 => "x" or 0,
-        /// Position.
+        /// The vertical position in the field.
         pub y: i16 => "y" or 0,
         /// The foothold it stands on.
         pub fh: i16 => "fh" or 0,
-        /// The stance.
+        /// The posture, as the game numbers it.
         pub stance: u8 => "stance" or 0,
         /// Its team; -1 is none.
         #[openapi(example = -1)]
         pub team: i8 => "team" or -1,
         /// Damage by character, oldest first.
         pub damage: DamageEntries => "damageEntries" default,
-        /// Its status effects.
+        /// The status effects on it, oldest first.
         pub effects: Array<StatusEffect> => "statusEffects" default,
     } then Monster::upgrade
 }

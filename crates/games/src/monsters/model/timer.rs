@@ -6,12 +6,12 @@ use emberkeep_schema::record;
 use uuid::Uuid;
 
 record! {
-    /// A drop timer.
+    /// The timer by which a friendly monster drops an item in regular intervals.
     // Names and order of the fields are those of other services.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[openapi]
     pub struct DropTimer {
-        /// Its tenant.
+        /// The id of the tenant.
         // `None` in records of an earlier version; the key contains it too, and the next write adds it.
         #[openapi(example = "550e8400-e29b-41d4-a716-446655440000")]
         pub tenant_id: Option<Uuid> => "tenantId" optional,
@@ -24,7 +24,7 @@ record! {
         /// Minor version of the tenant's client.
         #[openapi(example = 1)]
         pub minor_version: u16 => "tenantMinorVersion" or 0,
-        /// The monster.
+        /// The id of the monster that drops.
         // `None` in records of an earlier version.
         #[openapi(example = 1_000_000_000)]
         pub id: Option<MonsterId> => "uniqueId" optional,
@@ -38,7 +38,7 @@ record! {
         pub drop_period_ms: i64 => "dropPeriodMs",
         /// The monster's attack, from which the game derives the drop.
         pub weapon_attack: u32 => "weaponAttack" or 0,
-        /// Its full health.
+        /// The full health of the monster when the timer was registered.
         pub max_hp: u32 => "maxHp" or 0,
         /// The last drop, or the registration, in milliseconds since 1970.
         pub last_drop_at_ms: i64 => "lastDropAtMs" or 0,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub struct Hit {
     /// Health that was taken: never more than was left.
     pub actual: u32,
-    /// Remaining health.
+    /// Health that is left; 0 is dead.
     pub hp: u32,
     /// Whether this hit killed. Exactly one hit on a monster does.
     pub killed: bool,

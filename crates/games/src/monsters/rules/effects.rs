@@ -24,7 +24,7 @@ pub struct EffectRequest {
     /// The skill. That of a [`MONSTER_SKILL`](SourceType::MONSTER_SKILL) has 16 bits, as a
     /// [`SkillId`](crate::monsters::SkillId).
     pub source_skill: u32,
-    /// The skill's level.
+    /// The level of that skill.
     pub source_skill_level: u32,
     /// Values by status name: at least one.
     pub statuses: BTreeMap<String, i32>,
@@ -171,7 +171,7 @@ pub enum EffectSelector {
     Effect(Uuid),
     /// Effects with a status of this name.
     Status(String),
-    /// All effects.
+    /// Every effect of the monster.
     All,
 }
 

@@ -9,7 +9,7 @@ use crate::world::{CharacterId, Field};
 pub struct Healing {
     /// Health that was restored: never more than was missing.
     pub actual: u32,
-    /// Health afterwards.
+    /// Health after the healing, at most full health.
     pub hp: u32,
 }
 
@@ -18,16 +18,16 @@ pub struct Healing {
 pub struct ManaUse {
     /// Mana that was used: never more than was left.
     pub actual: u32,
-    /// Remaining mana.
+    /// Mana that is left.
     pub mp: u32,
 }
 
 /// The new position of a monster in its field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Coordinate.
+    /// The horizontal position in the field.
     pub x: i16,
-    /// Coordinate.
+    /// The vertical position in the field.
     pub y: i16,
     /// Foothold; `None` keeps the present one.
     pub fh: Option<i16>,

@@ -36,7 +36,7 @@ pub struct Tick {
 pub struct Advance {
     /// Due ticks, in the order of the effects.
     pub ticks: Vec<Tick>,
-    /// Effects that expired.
+    /// Effects that expired, which were removed.
     pub expired: Vec<StatusEffect>,
     /// Whether the record must be written.
     pub changed: bool,

@@ -19,7 +19,7 @@ pub struct DropTimerRequest {
 /// A due drop, handed to one caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropDue {
-    /// The monster.
+    /// The monster that drops.
     pub id: MonsterId,
     /// Its timer, already advanced to the next drop.
     pub timer: DropTimer,

@@ -24,7 +24,7 @@ impl<T> Default for Due<T> {
 
 /// The result of one transaction.
 pub(super) struct DueBatch<T> {
-    /// What is dropped.
+    /// What this transaction handed out, and what it could not read.
     pub(super) due: Due<T>,
     /// Entries of the due queue that it handled. Each of them is removed or postponed, so the loop ends.
     pub(super) count: usize,

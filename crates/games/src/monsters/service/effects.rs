@@ -10,7 +10,7 @@ use uuid::Uuid;
 /// An effect that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedEffect {
-    /// The effect.
+    /// The effect as it is stored, with its new id.
     pub effect: StatusEffect,
     /// The effects that it replaced.
     pub replaced: Vec<StatusEffect>,
@@ -19,7 +19,7 @@ pub struct AppliedEffect {
 /// The due ticks and expired effects of one monster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectsRun {
-    /// The monster.
+    /// The monster that has or had the effects.
     pub id: MonsterId,
     /// The field of the monster.
     pub field: Field,
@@ -27,7 +27,7 @@ pub struct EffectsRun {
     pub hp: u32,
     /// Due ticks. No other caller gets them.
     pub ticks: Vec<Tick>,
-    /// Effects that expired.
+    /// Effects that expired, which were removed.
     pub expired: Vec<StatusEffect>,
 }
 
@@ -75,7 +75,7 @@ impl Monsters {
         Box::pin(async move { self.cancel(tenant, id, EffectSelector::Status(status.to_owned())).await })
     }
 
-    /// Removes all effects.
+    /// Removes and returns all effects of a monster, dead or alive.
     pub fn cancel_effects(&self, tenant: Tenant, id: MonsterId) -> Pending<'_, Result<Vec<StatusEffect>>> {
         Box::pin(async move { self.cancel(tenant, id, EffectSelector::All).await })
     }

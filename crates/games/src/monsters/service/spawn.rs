@@ -12,21 +12,21 @@ use emberkeep_primitives::{IdResult, index};
 /// The parameters of a new monster. It starts with full health and mana.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnRequest {
-    /// The field.
+    /// The field in which it appears.
     pub field: Field,
     /// The template: the kind of monster.
     pub template: u32,
     /// Full health, at least 1.
     pub max_hp: u32,
-    /// Full mana.
+    /// Full mana, 0 or more.
     pub max_mp: u32,
-    /// Position.
+    /// The horizontal position in the field.
     pub x: i16,
-    /// Position.
+    /// The vertical position in the field.
     pub y: i16,
-    /// The foothold.
+    /// The foothold on which it stands.
     pub fh: i16,
-    /// The stance.
+    /// The posture, as the game numbers it.
     pub stance: u8,
     /// The team; -1 means none.
     pub team: i8,

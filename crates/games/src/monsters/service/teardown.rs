@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TeardownReport {
     /// Monsters, including corrupt records.
     pub monsters: usize,
-    /// Cooldowns.
+    /// Cooldowns of skills.
     pub cooldowns: usize,
     /// Keys that held something else than an index, a counter or a list of ids, and were deleted. Each error
     /// names its key and what it held.

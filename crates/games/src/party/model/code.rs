@@ -5,7 +5,7 @@ use emberkeep_schema::{Part, Sink, partition};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, str::FromStr};
 
-/// Number of characters.
+/// Characters of a code.
 const LENGTH: usize = 6;
 /// The alphabet: no characters that look alike. It has 32 characters, so that five random bits select one.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";

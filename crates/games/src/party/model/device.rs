@@ -22,9 +22,9 @@ record! {
     /// How a device lost its player.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Loss {
-        /// The player.
+        /// The player that it had.
         pub player_id: PlayerId => "player_id",
-        /// The reason.
+        /// Why it lost the player.
         pub reason: Invalidation => "reason",
         /// The time, in milliseconds since 1970.
         pub at: i64 => "at",
@@ -37,7 +37,7 @@ record! {
     pub struct Ban {
         /// The id to lift the ban with. The id of the device itself is a secret of the device.
         pub ban_id: String => "ban_id",
-        /// The device.
+        /// The device that is refused. Its id is its secret.
         pub device_id: DeviceId => "device_id",
         /// The player that it had.
         pub player_id: PlayerId => "player_id",

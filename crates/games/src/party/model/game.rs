@@ -15,10 +15,10 @@ record! {
 }
 
 record! {
-    /// A round.
+    /// The items that are played together.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Round {
-        /// The id.
+        /// The id, unique in the room.
         pub round_id: RoundId => "round_id",
         /// The items in order.
         pub items: Array<Item> => "items" default,
@@ -35,7 +35,7 @@ record! {
         pub reel_url: String => "reel_url",
         /// How many senders a player may choose.
         pub k: u32 => "k",
-        /// The true senders.
+        /// The senders who sent the reel: the right answer.
         pub true_sender_ids: Array<SenderId> => "true_sender_ids" default,
     }
 }

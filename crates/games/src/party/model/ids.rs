@@ -35,7 +35,7 @@ macro_rules! ids {
         pub struct $name($inner);
 
         impl $name {
-            /// Checks the text.
+            /// Checks the text: 1 to 64 bytes without quotes, backslashes and control characters.
             pub fn new(text: impl AsRef<str>) -> Result<$name, Error> {
                 let id = $name::stored(text.as_ref())?;
                 id.check_new()?;
@@ -54,7 +54,7 @@ macro_rules! ids {
                 make(text).map($name)
             }
 
-            /// The text.
+            /// The text that the client chose.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

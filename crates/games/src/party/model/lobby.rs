@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Players join.
+    /// Devices join and take players; no game runs.
     Lobby,
-    /// Rounds are played.
+    /// A game runs; its status says what it waits for.
     Game,
     /// The last round is over.
     GameOver,
@@ -23,13 +23,13 @@ record! {
     pub struct State {
         /// The code of the room.
         pub room_code: RoomCode => "room_code",
-        /// The phase.
+        /// What the room is doing.
         pub phase: Phase => "phase",
-        /// Players and senders.
+        /// The players and senders.
         pub lobby: Lobby => "lobby",
         /// The game, once it has started.
         pub game: Option<Game> => "game" default,
-        /// Points by player.
+        /// Points of the game by player; those of an item are added when it is revealed.
         pub scores: Points => "scores" default,
         /// The rounds, once the room is set up.
         pub plan: Option<Plan> => "setup" optional,
@@ -44,7 +44,7 @@ record! {
     /// The players and senders of a room.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Lobby {
-        /// The players.
+        /// The players, in the order in which they were added.
         pub players: Array<Player> => "players" default,
         /// The people whose reels are shown.
         pub senders: Array<Sender> => "senders" default,
@@ -55,7 +55,7 @@ record! {
     /// A player: a participant who guesses.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Player {
-        /// The id.
+        /// The id, unique among the players of the room.
         pub player_id: PlayerId => "player_id",
         /// The sender that this player is, if any.
         pub sender_id: Option<SenderId> => "sender_id" default,
@@ -72,7 +72,7 @@ record! {
     /// A sender: a person whose reels are shown.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Sender {
-        /// The id.
+        /// The id, unique among the senders of the room.
         pub sender_id: SenderId => "sender_id",
         /// The displayed name.
         pub name: String => "name" default,
@@ -84,7 +84,7 @@ record! {
 }
 
 impl State {
-    /// An empty lobby.
+    /// The state of a new room: nothing is set up.
     pub(crate) fn in_lobby(room_code: RoomCode) -> State {
         State::new(room_code, Phase::Lobby, Lobby::default())
     }
@@ -103,7 +103,7 @@ impl State {
         self.locked == Some(true)
     }
 
-    /// The bans.
+    /// The bans, oldest first; empty if there are none.
     pub fn bans(&self) -> &[Ban] {
         self.bans.as_ref().map_or(&[], |bans| &bans.0)
     }
@@ -113,7 +113,7 @@ impl State {
         self.bans().iter().any(|ban| ban.device_id == *device)
     }
 
-    /// Active players.
+    /// Players who can vote, in the order of the lobby.
     pub fn active_players(&self) -> impl Iterator<Item = &Player> {
         self.lobby.players.iter().filter(|player| player.active)
     }

@@ -25,11 +25,11 @@ record! {
     /// The result of the vote on one item.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct VoteResults {
-        /// The round.
+        /// The round that contains the item.
         pub round_id: RoundId => "round_id",
-        /// The item.
+        /// The item that was voted on.
         pub item_id: ItemId => "item_id",
-        /// The true senders.
+        /// The senders who sent the reel: the right answer.
         pub true_sender_ids: Array<SenderId> => "true_sender_ids" default,
         /// The result of each player that voted.
         pub players: Array<PlayerResult> => "players" default,
@@ -40,7 +40,7 @@ record! {
     /// The result of one player's vote.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PlayerResult {
-        /// The player.
+        /// The player who voted.
         pub player_id: PlayerId => "player_id",
         /// The senders that the player chose.
         pub selections: Array<SenderId> => "selections" default,

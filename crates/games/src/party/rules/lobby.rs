@@ -114,7 +114,7 @@ pub fn ban(state: &mut State, device_id: &DeviceId, player: &PlayerId, now: i64)
     Ok(event)
 }
 
-/// Lifts a ban.
+/// Ends a ban; the device can join again.
 pub fn unban(state: &mut State, ban_id: &str) -> Result<Event> {
     let bans = state.bans.as_mut().filter(|bans| bans.iter().any(|ban| ban.ban_id == ban_id));
     let bans = bans.ok_or_else(|| Error::BanNotFound(ban_id.chars().take(16).collect()))?;

@@ -29,7 +29,7 @@ pub fn checked_name(name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Combining marks.
+/// Whether a character is drawn over the one before it.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}')
 }

@@ -10,7 +10,7 @@ use crate::party::schema::{ROOM_LOG, ROOM_META, ROOM_STATE};
 use emberkeep_hot::Tx;
 use emberkeep_hot::engine::Pending;
 
-/// A new room.
+/// What the creator of a room gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRoom {
     /// The code to join with.

@@ -19,7 +19,7 @@ pub struct VoteReceipt {
     pub closed: bool,
 }
 
-/// A settled room.
+/// What settling a room found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
     /// When the open vote closes by itself. Settle again then.

@@ -22,7 +22,7 @@ use serde::Serialize;
 /// A request to join.
 #[derive(Clone)]
 pub struct JoinRequest {
-    /// The device.
+    /// The device that joins: its random, secret id.
     pub device_id: DeviceId,
     /// The protocol version of the client.
     pub protocol_version: u32,

@@ -26,7 +26,7 @@ impl Rooms {
         })
     }
 
-    /// Renames a player.
+    /// Gives a player another name. The name may be in use by another player.
     pub fn rename_player<'a>(
         &'a self,
         master: &'a Master,

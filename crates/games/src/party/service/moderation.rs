@@ -38,7 +38,7 @@ impl Rooms {
         })
     }
 
-    /// Lifts a ban.
+    /// Ends a ban; the device can join again. Fails with `BanNotFound` if there is none of this id.
     pub fn unban<'a>(&'a self, master: &'a Master, ban_id: &'a str) -> Pending<'a, Result<()>> {
         Box::pin(async move {
             let ban_id = ban_id.to_owned();

@@ -32,7 +32,7 @@ const SKEW_MS_MAX: i64 = 1_000;
 /// What a transaction does to the expiry of the room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TxMode {
-    /// Extends it.
+    /// Extends it, whatever the transaction does.
     KeepAlive,
     /// Extends it only if the room changed.
     KeepAliveIfChanged,
@@ -50,7 +50,7 @@ pub(super) enum Outcome<T> {
 
 /// Why a transaction was dropped.
 pub(super) enum Abort {
-    /// The operation failed.
+    /// The operation is refused, and nothing is written.
     Refused(Error),
     /// The operation failed, but the room must be settled before the error is returned.
     SettleFirst,

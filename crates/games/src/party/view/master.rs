@@ -13,9 +13,9 @@ pub struct MasterSync {
     /// The view of a player.
     #[serde(flatten)]
     pub visible: PlayerSync,
-    /// All players.
+    /// All players of the room, also those who are not active.
     pub players_all: Vec<VisiblePlayer>,
-    /// All senders.
+    /// All senders of the room, also those whom players cannot choose.
     pub senders_all: Vec<VisibleSender>,
     /// Whether the room is set up.
     pub is_set_up: bool,
@@ -53,9 +53,9 @@ pub struct VisibleBan {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextItem {
-    /// The round.
+    /// The round that contains the item.
     pub round_id: RoundId,
-    /// The id.
+    /// The id, unique in its round.
     pub item_id: ItemId,
     /// The address of the reel.
     pub reel_url: String,

@@ -22,13 +22,13 @@ pub struct PlayerSync {
     pub now: i64,
     /// The sequence of the newest event that this state includes. Follow the log from here.
     pub sequence: u64,
-    /// The phase.
+    /// What the room is doing.
     pub phase: Phase,
     /// Whether devices that have not joined before are refused.
     pub locked: bool,
-    /// All players.
+    /// All players of the room, also those who are not active.
     pub players_visible: Vec<VisiblePlayer>,
-    /// All senders.
+    /// All senders of the room, also those whom players cannot choose.
     pub senders_visible: Vec<VisibleSender>,
     /// The player of the requesting device.
     pub my_player_id: Option<PlayerId>,
@@ -55,11 +55,11 @@ pub enum PlayerStatus {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisiblePlayer {
-    /// The id.
+    /// The id, unique among the players of the room.
     pub player_id: PlayerId,
     /// The sender that this player is, if any.
     pub sender_id: Option<SenderId>,
-    /// The displayed name.
+    /// The name to show.
     pub name: String,
     /// Whether the player is active.
     pub active: bool,
@@ -73,9 +73,9 @@ pub struct VisiblePlayer {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleSender {
-    /// The id.
+    /// The id, unique among the senders of the room.
     pub sender_id: SenderId,
-    /// The displayed name.
+    /// The name to show.
     pub name: String,
     /// Whether players can choose it.
     pub active: bool,
@@ -93,7 +93,7 @@ pub struct GameView {
     pub round_id: Option<RoundId>,
     /// Index of the round, from 0.
     pub round_index: u32,
-    /// Number of rounds.
+    /// Number of rounds of the game.
     pub rounds: u32,
     /// Index of the item in its round, from 0; the number of items once all are done.
     pub item_index: u32,
@@ -111,11 +111,11 @@ pub struct GameView {
     pub ranking: Option<Vec<RankingEntry>>,
 }
 
-/// The current item.
+/// The item that is open for votes, or waits for its reveal. Without the right answer.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentItem {
-    /// The id.
+    /// The id, unique in its round.
     pub item_id: ItemId,
     /// The address of the reel.
     pub reel_url: String,
@@ -132,9 +132,9 @@ pub struct CurrentItem {
 pub struct RankingEntry {
     /// The rank; 1 is the best.
     pub rank: u32,
-    /// The player.
+    /// The player with this rank.
     pub player_id: PlayerId,
-    /// The points.
+    /// The points that the ranking counts: of a round, or of the game.
     pub score: i64,
 }
 
@@ -143,11 +143,11 @@ pub struct RankingEntry {
 #[cfg_attr(feature = "openapi", schema(as = Revealed))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedItem {
-    /// The round.
+    /// The round that contains the item.
     pub round_id: RoundId,
-    /// The item.
+    /// The item, unique in its round.
     pub item_id: ItemId,
-    /// The true senders.
+    /// The senders who sent the reel: the right answer.
     pub true_sender_ids: Vec<SenderId>,
     /// The result of each player that voted.
     pub players: Vec<RevealedPlayer>,
@@ -157,7 +157,7 @@ pub struct RevealedItem {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedPlayer {
-    /// The player.
+    /// The player who voted.
     pub player_id: PlayerId,
     /// The senders that the player chose.
     pub selections: Vec<SenderId>,

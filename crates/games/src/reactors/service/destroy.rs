@@ -44,7 +44,7 @@ pub enum Outcome {
     },
 }
 
-/// A destroyed reactor.
+/// What the destruction of a reactor leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destruction {
     /// The reactor as it was last.

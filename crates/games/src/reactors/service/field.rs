@@ -3,7 +3,7 @@
 use super::Reactors;
 use super::destroy::{leave_all, leave_field, remove};
 use crate::reactors::error::{Error, Result};
-use crate::reactors::indexes::{InAll, InField};
+use crate::reactors::indexes::{AllIndex, FieldIndex};
 use crate::reactors::limits::DESTROYED_PER_TRANSACTION;
 use crate::reactors::model::{Reactor, ReactorId};
 use crate::reactors::schema::{REACTOR, REACTORS_ALL, field_key, spots_key};
@@ -35,7 +35,8 @@ impl Reactors {
     /// and does not hide the others.
     pub fn in_field(&self, tenant: Tenant, field: Field) -> Pending<'_, Result<Listing<Reactor>>> {
         Box::pin(async move {
-            Ok(index::list::<InField>(&self.scope(tenant, "reactors.in_field"), &field_key(&field)).await?)
+            Ok(index::list::<FieldIndex>(&self.scope(tenant, "reactors.in_field"), &field_key(&field))
+                .await?)
         })
     }
 
@@ -58,7 +59,7 @@ impl Reactors {
     pub fn all(&self, tenant: Tenant) -> Pending<'_, Result<Listing<Reactor>>> {
         Box::pin(async move {
             let mut listing =
-                index::list::<InAll>(&self.scope(tenant, "reactors.all"), &REACTORS_ALL.key()).await?;
+                index::list::<AllIndex>(&self.scope(tenant, "reactors.all"), &REACTORS_ALL.key()).await?;
             // On one server the tenants share the set. Entries of other tenants are valid, but not in this list.
             listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(listing)
@@ -75,7 +76,7 @@ impl Reactors {
     ) -> Pending<'_, Result<IndexPage<Reactor>>> {
         Box::pin(async move {
             let scope = self.scope(tenant, "reactors.page");
-            let mut page = index::page::<InAll>(&scope, &REACTORS_ALL.key(), from, count).await?;
+            let mut page = index::page::<AllIndex>(&scope, &REACTORS_ALL.key(), from, count).await?;
             page.listing.living.retain(|reactor| reactor.is_of(&tenant));
             Ok(page)
         })

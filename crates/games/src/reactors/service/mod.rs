@@ -87,7 +87,7 @@ impl Reactors {
         self.store.scope(tenant).named(operation)
     }
 
-    /// Reads a reactor.
+    /// Reads a reactor. That of another tenant is not found.
     pub fn get(&self, tenant: Tenant, id: ReactorId) -> Pending<'_, Result<Reactor>> {
         Box::pin(async move {
             let found = self.store.scope(tenant).get(&REACTOR.key(id)).await?;

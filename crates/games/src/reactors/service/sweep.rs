@@ -13,7 +13,7 @@ use super::Reactors;
 use super::spots;
 use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::reactors::error::Result;
-use crate::reactors::indexes::{InAll, InField};
+use crate::reactors::indexes::{AllIndex, FieldIndex};
 use crate::reactors::limits::{REPAIRED_PER_TRANSACTION, SWEEP_KEYS};
 use crate::reactors::model::{ReactorId, Spot};
 use crate::reactors::schema::{
@@ -50,8 +50,8 @@ pub struct Sweep {
 
 /// The stages of a sweep.
 enum Stage {
-    Fields(Sweeper<InField>),
-    All(Sweeper<InAll>),
+    Fields(Sweeper<FieldIndex>),
+    All(Sweeper<AllIndex>),
     Cooldowns(FamilyScan<REACTOR_COOLDOWN>),
     Spots(FamilyScan<REACTOR_SPOTS>),
     Over,

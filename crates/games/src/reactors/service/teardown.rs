@@ -12,7 +12,7 @@ use super::destroy::{leave_all, remove};
 use super::field::forget_empty;
 use crate::family_scan::{FamilyScan, by_tenant, with_tenant};
 use crate::reactors::error::{Error, Result};
-use crate::reactors::indexes::{ANYWHERE, InAll};
+use crate::reactors::indexes::{ANYWHERE, AllIndex};
 use crate::reactors::limits::TEARDOWN_KEYS;
 use crate::reactors::schema::{
     REACTOR, REACTOR_COOLDOWN, REACTOR_COOLDOWNS, REACTOR_MAP, REACTOR_SPOTS, REACTORS_ALL, cooldown_parts,
@@ -30,7 +30,7 @@ use emberkeep_schema::Key;
 pub struct TeardownReport {
     /// Reactors, including corrupt records.
     pub reactors: usize,
-    /// Cooldowns.
+    /// Cooldowns of spots.
     pub cooldowns: usize,
     /// Keys that held something else than an index, and were deleted. Each error names its key and what it
     /// held.
@@ -150,7 +150,7 @@ impl Reactors {
             // Where all tenants share the set, its stale entries do not belong to this tenant.
             for (tenant, key) in page.into_iter().filter(|(tenant, _)| tenant.is_some() || only.is_none()) {
                 let scope = self.scope(tenant.unwrap_or(ANYWHERE), "reactors.teardown");
-                match index::list::<InAll>(&scope, &key).await {
+                match index::list::<AllIndex>(&scope, &key).await {
                     Err(error @ hot::Error::WrongType { .. }) => {
                         report
                             .discarded

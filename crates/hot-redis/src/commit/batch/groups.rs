@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 const KEYS_PER_TRANSACTION_USUAL: usize = 3;
 
 /// The groups that a transaction shares keys with, and how many of its keys are in no group.
-pub(super) struct Touched {
+pub(super) struct SharedGroups {
     groups: SmallVec<[usize; 4]>,
     new_keys: usize,
 }
@@ -82,13 +82,13 @@ impl Groups {
         (&self.writes, &mut self.sets)
     }
 
-    pub(super) fn touched_by(&self, keys: &Keys) -> Touched {
+    pub(super) fn touched_by(&self, keys: &Keys) -> SharedGroups {
         let mut groups: SmallVec<[usize; 4]> =
             keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect();
         let new_keys = keys.len() - groups.len();
         groups.sort_unstable();
         groups.dedup();
-        Touched { groups, new_keys }
+        SharedGroups { groups, new_keys }
     }
 
     /// Whether a transaction on these keys, with these entries of logs, may share the commit.
@@ -96,7 +96,7 @@ impl Groups {
         &self,
         combine: Combine,
         keys: &Keys,
-        touched: &Touched,
+        touched: &SharedGroups,
         appends: &[LogAppend],
     ) -> bool {
         let is_separate = combine != Combine::Freely
@@ -113,7 +113,7 @@ impl Groups {
         &mut self,
         mut transaction: QueuedTransaction,
         keys: Keys,
-        touched: Touched,
+        touched: SharedGroups,
         reads: Reads,
         mut effects: Effects,
     ) -> Admission {

@@ -179,7 +179,7 @@ mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{has_early_deadline, postponed};
+    use crate::script::{has_early_deadline, postpone};
     use emberkeep_hot::command::Score;
 
     fn words(words: &[&'static str]) -> Vec<Bytes> {
@@ -254,7 +254,7 @@ mod tests {
             |writes: Vec<Write>| -> Vec<_> { writes.into_iter().map(|w| (RawKey::new(), w)).collect() };
         let early = |writes| -> Vec<i64> {
             let writes = keyed(merged(writes));
-            let marks = if has_early_deadline(&writes) { postponed(&writes).marks } else { vec![] };
+            let marks = if has_early_deadline(&writes) { postpone(&writes).marks } else { vec![] };
             marks.into_iter().map(|(_, at)| at).collect()
         };
         assert!(early(vec![add("a"), ExpireAt(7), add("b")]).is_empty());

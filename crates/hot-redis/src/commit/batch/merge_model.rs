@@ -1,7 +1,7 @@
 //! Merged writes against a model of one key: they leave behind what the writes leave that were not merged.
 
 use super::push_merged;
-use crate::script::{has_early_deadline, postponed};
+use crate::script::{has_early_deadline, postpone};
 use bytes::Bytes;
 use emberkeep_hot::command::{Expiry, RawKey, Score, Write};
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ impl Key {
         if !has_early_deadline(&of_key) {
             return self.after(writes);
         }
-        let postponed = postponed(&of_key);
+        let postponed = postpone(&of_key);
         let mut key = self.after(&postponed.writes);
         if let Some((_, Some(deadline))) = &mut key.0
             && let Some((_, at)) = postponed.marks.iter().find(|(mark, _)| mark == deadline)

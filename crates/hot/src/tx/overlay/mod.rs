@@ -42,12 +42,12 @@ pub(crate) fn read(
     }
     let mut below = KeySource { source, key, cut: view.cut };
     match (&view.body, read) {
-        (Written::Untouched, _) => below.ask(read.clone()),
-        (Written::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
-        (Written::Increment(by), Read::Get) => below.incremented(*by),
-        (Written::Members(members), read) => read_members(&mut below, members, read),
-        (Written::Scores(scores), read) => read_scores(&mut below, scores, read),
-        (Written::List, read) => read_list(&mut below, writes, read),
+        (WrittenValue::Untouched, _) => below.ask(read.clone()),
+        (WrittenValue::Text(text), Read::Get) => Ok(Reply::Blob(text.clone())),
+        (WrittenValue::Increment(by), Read::Get) => below.incremented(*by),
+        (WrittenValue::Members(members), read) => read_members(&mut below, members, read),
+        (WrittenValue::Scores(scores), read) => read_scores(&mut below, scores, read),
+        (WrittenValue::List, read) => read_list(&mut below, writes, read),
         (_, other) => Err(mismatch(other, &Reply::Nil)),
     }
 }
@@ -102,10 +102,10 @@ pub fn absent(read: &Read) -> Reply {
 struct View {
     /// Nothing of the source shows any more.
     cut: bool,
-    body: Written,
+    body: WrittenValue,
 }
 
-enum Written {
+enum WrittenValue {
     Untouched,
     Text(Bytes),
     Increment(i64),
@@ -122,7 +122,7 @@ struct Members {
 
 impl View {
     fn fold(key: &RawKey, writes: &[&Write]) -> Result<View> {
-        let mut view = View { cut: false, body: Written::Untouched };
+        let mut view = View { cut: false, body: WrittenValue::Untouched };
         for write in writes {
             view.apply(key, write)?;
         }
@@ -131,11 +131,11 @@ impl View {
 
     fn kind(&self) -> Option<Kind> {
         match &self.body {
-            Written::Untouched => None,
-            Written::Text(_) | Written::Increment(_) => Some(Kind::Text),
-            Written::Members(members) => Some(members.kind),
-            Written::Scores(_) => Some(Kind::SortedSet),
-            Written::List => Some(Kind::List),
+            WrittenValue::Untouched => None,
+            WrittenValue::Text(_) | WrittenValue::Increment(_) => Some(Kind::Text),
+            WrittenValue::Members(members) => Some(members.kind),
+            WrittenValue::Scores(_) => Some(Kind::SortedSet),
+            WrittenValue::List => Some(Kind::List),
         }
     }
 
@@ -146,8 +146,8 @@ impl View {
             return Err(wrong_type(key, kind, KindFound::Kind(held)));
         }
         match write {
-            Write::Set(value, _) => *self = View { cut: true, body: Written::Text(value.clone()) },
-            Write::Del => *self = View { cut: true, body: Written::Untouched },
+            Write::Set(value, _) => *self = View { cut: true, body: WrittenValue::Text(value.clone()) },
+            Write::Del => *self = View { cut: true, body: WrittenValue::Untouched },
             Write::IncrBy(by) => self.increment(key, *by)?,
             Write::HSet(pairs) => {
                 self.members(Kind::Hash).extend(pairs.iter().map(|(f, v)| (f.clone(), After::Is(v.clone()))));
@@ -183,7 +183,7 @@ impl View {
             | Write::RPop(_)
             | Write::LSet(..)
             | Write::LTrim(..) => {
-                self.body = Written::List;
+                self.body = WrittenValue::List;
             }
             Write::ExpireAt(_) | Write::ExpireAtIfNone(_) | Write::Persist => {}
         }
@@ -192,34 +192,34 @@ impl View {
 
     fn increment(&mut self, key: &RawKey, by: i64) -> Result<()> {
         let before = match &self.body {
-            Written::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
-            Written::Increment(sum) => *sum,
+            WrittenValue::Text(text) => parse_integer(text).ok_or_else(|| not_an_integer(key))?,
+            WrittenValue::Increment(sum) => *sum,
             _ => 0,
         };
         let sum = sum_of(key, before, by)?;
         self.body = match (&self.body, self.cut) {
-            (Written::Text(_), _) | (_, true) => Written::Text(Bytes::from(sum.to_string())),
-            _ => Written::Increment(sum),
+            (WrittenValue::Text(_), _) | (_, true) => WrittenValue::Text(Bytes::from(sum.to_string())),
+            _ => WrittenValue::Increment(sum),
         };
         Ok(())
     }
 
     fn members(&mut self, kind: Kind) -> &mut BTreeMap<Bytes, After> {
-        if !matches!(self.body, Written::Members(_)) {
-            self.body = Written::Members(Members { kind, after: BTreeMap::new() });
+        if !matches!(self.body, WrittenValue::Members(_)) {
+            self.body = WrittenValue::Members(Members { kind, after: BTreeMap::new() });
         }
         match &mut self.body {
-            Written::Members(members) => &mut members.after,
+            WrittenValue::Members(members) => &mut members.after,
             _ => unreachable!("set to Members two lines above"),
         }
     }
 
     fn scores(&mut self) -> &mut BTreeMap<Bytes, ScoreAfter> {
-        if !matches!(self.body, Written::Scores(_)) {
-            self.body = Written::Scores(BTreeMap::new());
+        if !matches!(self.body, WrittenValue::Scores(_)) {
+            self.body = WrittenValue::Scores(BTreeMap::new());
         }
         match &mut self.body {
-            Written::Scores(scores) => scores,
+            WrittenValue::Scores(scores) => scores,
             _ => unreachable!("set to Scores two lines above"),
         }
     }

@@ -77,9 +77,9 @@ pub(super) struct NewAuditEntry {
     event_type: AuditEventWord,
     /// How serious it is.
     severity: SeverityWord,
-    /// The player.
+    /// The player that it is about.
     player_id: i64,
-    /// The player's address.
+    /// The player's address, if it is known.
     #[schema(value_type = Option<String>)]
     player_ip: Option<IpAddr>,
     /// Any JSON of at most 64 KiB.

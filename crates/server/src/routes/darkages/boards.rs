@@ -44,7 +44,7 @@ pub(super) struct BoardRow {
     /// From 1, the best.
     #[schema(example = 1)]
     rank: u64,
-    /// The player.
+    /// The player of the row.
     player_id: i64,
     /// The name; the id if no name is known.
     player_name: String,

@@ -29,11 +29,11 @@ fn name(what: &'static str, text: &str) -> Result<Name, ApiError> {
 pub(super) struct NearbyQuery {
     /// Names the query in the cache; other parameters under the same name are another query, and replace it.
     query_id: String,
-    /// The centre.
+    /// The centre: the coordinate to the east.
     x: f64,
-    /// The centre.
+    /// The centre: the coordinate upwards.
     y: f64,
-    /// The centre.
+    /// The centre: the coordinate to the north.
     z: f64,
     /// How far a player may be from the centre.
     #[schema(minimum = 0)]
@@ -86,13 +86,13 @@ pub(super) async fn find_nearby_players(
 /// A connection of a client.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ClientConnection {
-    /// Its id.
+    /// The id under which it was opened.
     connection_id: String,
-    /// The entity.
+    /// The entity whose client it is.
     entity_id: i64,
     /// When it was opened, in milliseconds since 1970.
     connect_time: i64,
-    /// The client's address.
+    /// The client's address; `null` if it is not known.
     #[schema(value_type = Option<String>)]
     ip_address: Option<IpAddr>,
     /// The version of the client's protocol.
@@ -121,7 +121,7 @@ impl From<darkages::Connection> for ClientConnection {
 pub(super) struct NewConnection {
     /// The entity, which is logged in.
     entity_id: i64,
-    /// The client's address.
+    /// The client's address; absent if it is not known.
     #[schema(value_type = Option<String>)]
     ip_address: Option<IpAddr>,
     /// The version of the client's protocol, at most 128 bytes.
@@ -151,7 +151,7 @@ fn not_open(connection: &Name) -> ApiError {
     ApiError::not_found(format!("connection {connection} is not open"))
 }
 
-/// Returns a connection.
+/// Returns an open connection.
 #[utoipa::path(get, path = "/v1/darkages/connections/{connection}", tag = "darkages",
     params(ConnectionPath),
     responses((status = 200, description = "The connection", body = ClientConnection), NotFound))]
@@ -192,7 +192,7 @@ pub(super) async fn close_connection(
 /// The connections of an entity.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ClientConnections {
-    /// The open ones.
+    /// The open ones, each with its entity, time and client.
     connections: Vec<ClientConnection>,
 }
 

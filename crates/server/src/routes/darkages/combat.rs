@@ -27,7 +27,7 @@ pub(super) struct PlayerDamage {
     /// Damage; what exceeds the target's health is not counted. 0 if the hit missed.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     damage: i32,
-    /// How it lands.
+    /// How it landed; a miss takes no health.
     #[serde(default)]
     hit_type: HitTypeWord,
     /// The ability, at most 128 bytes.
@@ -40,7 +40,7 @@ pub(super) struct PlayerHit {
     /// Health that the hit took.
     #[schema(example = 15)]
     actual: i32,
-    /// Health left.
+    /// Health that is left; 0 is dead.
     #[schema(example = 85)]
     health: i32,
     /// Whether this hit killed the player. True for exactly one hit.

@@ -99,27 +99,27 @@ pub(super) async fn list_play_sessions(
 /// What a player did, ever.
 #[derive(Serialize, ToSchema)]
 pub(super) struct PlayerTotals {
-    /// The player.
+    /// The player of whom these are the sums.
     player_id: i64,
-    /// Kills.
+    /// Players that the player killed.
     total_kills: i64,
-    /// Deaths.
+    /// How often the player died.
     total_deaths: i64,
     /// Kills by others that the player helped with.
     total_assists: i64,
-    /// Damage dealt.
+    /// Health that the player took from others.
     total_damage_dealt: i64,
-    /// Damage taken.
+    /// Health that the player lost to hits.
     total_damage_taken: i64,
-    /// Damage blocked.
+    /// Health that blocking saved.
     total_damage_blocked: i64,
-    /// Healing done.
+    /// Health that the player gave to players.
     total_healing_done: i64,
-    /// Whole minutes.
+    /// Whole minutes of play that were recorded.
     total_playtime_minutes: i64,
-    /// Matches played.
+    /// Matches that the player took part in.
     total_matches: i64,
-    /// Matches won.
+    /// Matches that the player won.
     total_wins: i64,
     /// The time of the latest event in it; `null` if nothing was recorded.
     last_updated: Option<i64>,

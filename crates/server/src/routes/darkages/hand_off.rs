@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"zone_id": 43, "position": {"x": 0.0, "y": 0.0, "z": 12.5}}))]
 pub(super) struct HandOffTarget {
-    /// The zone.
+    /// The zone that the player enters, from 1.
     #[schema(minimum = 1)]
     zone_id: i32,
     /// Where in the zone.
@@ -57,7 +57,7 @@ pub(super) async fn hand_off_player(
 /// Players who arrived in a zone from other shards.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Arrivals {
-    /// The entities.
+    /// The entities of the players.
     entities: Vec<i64>,
 }
 

@@ -16,16 +16,16 @@ use utoipa::ToSchema;
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct PlayerPosition {
-    /// The entity.
+    /// The entity of the player.
     #[schema(example = 12_345)]
     entity_id: i64,
-    /// To the east.
+    /// The coordinate to the east.
     #[schema(example = 1234.5)]
     x: f64,
-    /// Up.
+    /// The coordinate upwards.
     #[schema(example = 0.0)]
     y: f64,
-    /// To the north.
+    /// The coordinate to the north.
     #[schema(example = 6789.0)]
     z: f64,
     /// When the player was there, in milliseconds since 1970. An older position never replaces a newer one.
@@ -73,7 +73,7 @@ pub(super) async fn set_positions(
     Ok(Answer(PositionsSet { written: done.written, outdated: done.outdated }))
 }
 
-/// Whose positions.
+/// The players whose positions are read.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"entities": [12_345, 12_346]}))]
@@ -83,7 +83,7 @@ pub(super) struct PositionsOf {
     entities: Vec<i64>,
 }
 
-/// Positions of players.
+/// Positions of the players that were asked for.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Positions {
     /// Those that are known, in the order of the request.

@@ -93,13 +93,13 @@ fn found(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"level": 2, "experience": 150, "preferred_class": 3, "settings": {"volume": 7}}))]
 pub(super) struct ProfileChange {
-    /// The level.
+    /// The level, from 1.
     #[schema(minimum = 1)]
     level: Option<i32>,
-    /// Experience.
+    /// Points of experience, from 0.
     #[schema(minimum = 0)]
     experience: Option<i64>,
-    /// Whole minutes.
+    /// Whole minutes of play, as the game counts them.
     #[schema(minimum = 0)]
     total_playtime_minutes: Option<i64>,
     /// The class; `null` removes it.
@@ -139,7 +139,7 @@ pub(super) async fn change_profile(
     Ok(Answer(archive(&app)?.update_profile(player.0, update).await?.into()))
 }
 
-/// Another name.
+/// The new name of a registered player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"username": "Anna"}))]
@@ -160,7 +160,7 @@ pub(super) async fn change_username(
     Ok(Answer(archive(&app)?.rename(player.0, &body.username).await?.into()))
 }
 
-/// Another e-mail address.
+/// The new e-mail address of a registered player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"email": "anna@example.org"}))]
@@ -189,10 +189,10 @@ pub(super) struct LoginRecord {
     /// When it was, in milliseconds since 1970; now if absent.
     #[schema(minimum = 0, maximum = 253_402_300_799_999_i64)]
     at: Option<i64>,
-    /// From where.
+    /// The client's address; absent if it is not known.
     #[schema(value_type = Option<String>)]
     ip: Option<IpAddr>,
-    /// By which client, at most 64 bytes.
+    /// By which client, at most 128 bytes.
     client_version: String,
 }
 
@@ -220,7 +220,7 @@ pub(super) fn now(archive: &Archive) -> Timestamp {
     Timestamp(archive.history().store().now())
 }
 
-/// A ban.
+/// Why and until when a player is banned.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"reason": "speed hack"}))]

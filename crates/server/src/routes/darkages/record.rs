@@ -32,22 +32,22 @@ struct RecordedHit {
     timestamp: i64,
     /// Its id; a repeated call has the same.
     event_id: Uuid,
-    /// The attacker.
+    /// The player or creature that attacked.
     attacker_id: i64,
     /// The attacker's name, for leaderboards; at most 128 bytes.
     attacker_name: Option<String>,
     /// Whether the attacker is a creature, which has no statistics.
     #[serde(default)]
     attacker_is_npc: bool,
-    /// The target.
+    /// The player or creature that was hit.
     target_id: i64,
     /// Whether the target is a creature.
     #[serde(default)]
     target_is_npc: bool,
-    /// Health taken.
+    /// Health that the hit took.
     #[schema(minimum = 0)]
     damage: i32,
-    /// How it landed.
+    /// How it landed; `normal` if absent.
     #[serde(default)]
     hit_type: HitTypeWord,
     /// Whether the target died of it.
@@ -55,7 +55,7 @@ struct RecordedHit {
     is_kill: bool,
     /// The ability, at most 128 bytes.
     ability_name: Option<String>,
-    /// The zone.
+    /// The zone in which it happened.
     zone_id: i32,
     /// Position in the zone.
     position_x: f64,
@@ -65,7 +65,7 @@ struct RecordedHit {
     position_z: f64,
     /// The zone server, at most 128 bytes.
     server_instance: String,
-    /// Its shard.
+    /// The shard of the zone, as the zone server numbers it.
     #[serde(default)]
     shard_id: i32,
 }
@@ -164,11 +164,11 @@ pub(super) struct StatsChange {
     /// When it happened, in milliseconds since 1970.
     #[schema(minimum = 0, maximum = 253_402_300_799_999_i64)]
     timestamp: i64,
-    /// Kills.
+    /// Players that the player killed.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     kills: i64,
-    /// Deaths.
+    /// How often the player died.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     deaths: i64,
@@ -176,19 +176,19 @@ pub(super) struct StatsChange {
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     assists: i64,
-    /// Damage dealt.
+    /// Health that the player took from others.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     damage_dealt: i64,
-    /// Damage taken.
+    /// Health that the player lost to hits.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     damage_taken: i64,
-    /// Damage blocked.
+    /// Health that blocking saved.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     damage_blocked: i64,
-    /// Healing done.
+    /// Health that the player gave to players.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     healing_done: i64,
@@ -196,11 +196,11 @@ pub(super) struct StatsChange {
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     playtime_ms: i64,
-    /// Matches played.
+    /// Matches that the player took part in.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     matches: i64,
-    /// Matches won.
+    /// Matches that the player won.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
     wins: i64,

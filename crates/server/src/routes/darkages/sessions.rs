@@ -18,11 +18,11 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema, Clone, Copy)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ZonePoint {
-    /// To the east.
+    /// The coordinate to the east.
     x: f64,
-    /// Up.
+    /// The coordinate upwards.
     y: f64,
-    /// To the north.
+    /// The coordinate to the north.
     z: f64,
 }
 
@@ -39,7 +39,7 @@ enum ExistingSession {
     /// Closes it into history.
     #[default]
     Replace,
-    /// Fails with `already_logged_in`.
+    /// Refuses the login with `already_logged_in`.
     Refuse,
 }
 
@@ -49,7 +49,7 @@ enum ExistingSession {
 #[schema(example = json!({"player_id": 12_345, "client_id": "player_abc123", "player_name": "Ann", "zone_id": 42,
     "position": {"x": 1234.5, "y": 0.0, "z": 6789.0}, "team_id": 1, "client_version": "1.4.2"}))]
 pub(super) struct Login {
-    /// The player.
+    /// The player, who may play several entities.
     player_id: i64,
     /// The entity; the player's id if absent.
     entity_id: Option<i64>,
@@ -68,7 +68,7 @@ pub(super) struct Login {
     /// The team; 0 is none.
     #[serde(default)]
     team_id: i32,
-    /// The client's version.
+    /// The client's version, at most 128 bytes.
     #[serde(default)]
     client_version: String,
     /// The player's address, for the audit log.
@@ -113,7 +113,7 @@ pub(super) async fn log_in(
     Ok(Created { location, body: session })
 }
 
-/// Returns a session.
+/// Returns the living session of an entity.
 #[utoipa::path(get, path = "/v1/darkages/sessions/{entity}", tag = "darkages",
     params(EntityPath), responses((status = 200, description = "The session", body = Session), NotFound))]
 pub(super) async fn get_session(
@@ -145,7 +145,7 @@ pub(super) struct SessionUpdate {
     /// Health, at most the full one; 0 is dead.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     health: Option<i32>,
-    /// Full health.
+    /// Full health, from 1.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     max_health: Option<i32>,
     /// The team; 0 is none.
@@ -214,7 +214,7 @@ pub(super) struct ExpiredQuery {
 /// Entities whose session has expired.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ExpiredSessions {
-    /// The entities.
+    /// The entities of the sessions.
     #[schema(examples(json!([12_345])))]
     entities: Vec<i64>,
 }
@@ -255,7 +255,7 @@ pub(super) struct CloseExpired {
 pub(super) struct SessionsClosed {
     /// Sessions that had ended and are recorded now.
     closed: usize,
-    /// Sessions that live.
+    /// Sessions that have had activity since they became due.
     alive: usize,
     /// Play records that cannot be read.
     unreadable: usize,

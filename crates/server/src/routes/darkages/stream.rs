@@ -57,7 +57,7 @@ pub(super) struct NewZoneMessage {
     /// The zone that it comes from; 0 is none.
     #[serde(default)]
     source_zone: i32,
-    /// Any JSON.
+    /// Any JSON of at most 16 KiB.
     #[serde(default)]
     payload: Value,
 }

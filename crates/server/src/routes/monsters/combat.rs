@@ -12,7 +12,7 @@ use emberkeep_games::world::CharacterId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A hit.
+/// A hit of a character on a monster.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7, "amount": 15}))]
@@ -82,7 +82,7 @@ pub(super) struct DamageLeader {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Leader {
-    /// The character.
+    /// The character that did the damage.
     #[schema(example = 7)]
     character_id: u32,
     /// The sum of all its hits.
@@ -113,7 +113,7 @@ pub(super) struct Controller {
     character_id: u32,
 }
 
-/// The previous controller.
+/// The character that controlled the monster before.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FormerController {
     /// The character; 0 is none.
@@ -137,7 +137,7 @@ pub(super) async fn control_monster(
 
 /// The effect of a release.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Released {
+pub(super) struct ControlRelease {
     /// `false` if another character controls the monster.
     released: bool,
 }
@@ -145,10 +145,10 @@ pub(super) struct Released {
 /// Ends a character's control of a monster. It has no effect if another character controls the monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/control/{character}", tag = "monsters",
     params(ControllerPath),
-    responses((status = 200, description = "Whether the control ended", body = Released), NotFound))]
+    responses((status = 200, description = "Whether the control ended", body = ControlRelease), NotFound))]
 pub(super) async fn release_monster(
     State(app): State<AppState>,
     Path((tenant, id, character)): ControllerPath,
-) -> Result<Answer<Released>, ApiError> {
-    Ok(Answer(Released { released: app.monsters.release_control(tenant, id, character).await? }))
+) -> Result<Answer<ControlRelease>, ApiError> {
+    Ok(Answer(ControlRelease { released: app.monsters.release_control(tenant, id, character).await? }))
 }

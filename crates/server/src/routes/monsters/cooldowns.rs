@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{MonsterPath, SkillPath};
-use crate::routes::responses::{Cleared, Conflict, Cooldown, NotFound, from_ms};
+use crate::routes::responses::{ClearedCount, Conflict, Cooldown, NotFound, from_ms};
 use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -49,22 +49,22 @@ pub(super) async fn get_monster_cooldown(
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns/{skill}", tag = "monsters",
     params(SkillPath),
     responses((status = 200, description = "1 if the cooldown was active, otherwise 0",
-        body = Cleared), NotFound))]
+        body = ClearedCount), NotFound))]
 pub(super) async fn clear_monster_cooldown(
     State(app): State<AppState>,
     Path((tenant, id, skill)): SkillPath,
-) -> Result<Answer<Cleared>, ApiError> {
+) -> Result<Answer<ClearedCount>, ApiError> {
     let cleared = usize::from(app.monsters.clear_cooldown(tenant, id, skill).await?);
-    Ok(Answer(Cleared { cleared }))
+    Ok(Answer(ClearedCount { cleared }))
 }
 
 /// Clears all known cooldowns of a monster.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/cooldowns", tag = "monsters",
     params(MonsterPath),
-    responses((status = 200, description = "The number of cleared cooldowns", body = Cleared), NotFound))]
+    responses((status = 200, description = "The number of cleared cooldowns", body = ClearedCount), NotFound))]
 pub(super) async fn clear_monster_cooldowns(
     State(app): State<AppState>,
     Path((tenant, id)): MonsterPath,
-) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: app.monsters.clear_cooldowns(tenant, id).await? }))
+) -> Result<Answer<ClearedCount>, ApiError> {
+    Ok(Answer(ClearedCount { cleared: app.monsters.clear_cooldowns(tenant, id).await? }))
 }

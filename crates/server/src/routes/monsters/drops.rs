@@ -13,7 +13,7 @@ use emberkeep_games::monsters::{self, DropTimer, DropTimerRequest, Error};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A drop timer.
+/// When a friendly monster drops, and with which attack.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"dropPeriodMs": 15_000, "weaponAttack": 30}))]
@@ -74,7 +74,7 @@ pub(super) async fn record_drop_hit(
     Ok(Answer(app.monsters.record_drop_hit(tenant, id).await?))
 }
 
-/// A due drop.
+/// A drop that is due, of one monster.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Drop {
@@ -91,7 +91,7 @@ impl From<monsters::DropDue> for Drop {
     }
 }
 
-/// Due drops.
+/// The drops that this call was handed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DueDrops {
     /// The drops, the longest overdue first. No other caller gets them.

@@ -78,8 +78,8 @@ impl From<Effect> for monsters::EffectRequest {
 
 /// An effect that was applied.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Applied {
-    /// The effect.
+pub(super) struct AppliedEffect {
+    /// The effect as it is stored, with its id.
     effect: StatusEffect,
     /// The effects that it replaced.
     replaced: Vec<StatusEffect>,
@@ -88,16 +88,16 @@ pub(super) struct Applied {
 /// Applies an effect to a living monster. Replaces those of the same status, and the oldest of four venoms.
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
     params(MonsterPath), request_body = Effect,
-    responses((status = 201, description = "The effect", body = Applied,
+    responses((status = 201, description = "The effect", body = AppliedEffect,
         headers(("Location" = String, description = "Where it is cancelled"))), NotFound, Conflict))]
 pub(super) async fn apply_effect(
     State(app): State<AppState>,
     Path((tenant, id)): MonsterPath,
     Json(body): Json<Effect>,
-) -> Result<Created<Applied>, ApiError> {
+) -> Result<Created<AppliedEffect>, ApiError> {
     let applied = app.monsters.apply_effect(tenant, id, body.into()).await?;
     let location = format!("/v1/tenants/{}/monsters/{id}/effects/{}", tenant.0, applied.effect.id);
-    Ok(Created { location, body: Applied { effect: applied.effect, replaced: applied.replaced } })
+    Ok(Created { location, body: AppliedEffect { effect: applied.effect, replaced: applied.replaced } })
 }
 
 /// Which effects to cancel.
@@ -112,7 +112,7 @@ pub(super) struct EffectQuery {
 
 /// Effects that were cancelled.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Cancelled {
+pub(super) struct CancelledEffects {
     /// The effects at their end.
     cancelled: Vec<StatusEffect>,
 }
@@ -120,17 +120,17 @@ pub(super) struct Cancelled {
 /// Cancels all effects of a monster, or those with one status.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}/monsters/{monster}/effects", tag = "monsters",
     params(MonsterPath, EffectQuery),
-    responses((status = 200, description = "The cancelled effects", body = Cancelled), NotFound))]
+    responses((status = 200, description = "The cancelled effects", body = CancelledEffects), NotFound))]
 pub(super) async fn cancel_effects(
     State(app): State<AppState>,
     Path((tenant, id)): MonsterPath,
     Query(which): Query<EffectQuery>,
-) -> Result<Answer<Cancelled>, ApiError> {
+) -> Result<Answer<CancelledEffects>, ApiError> {
     let cancelled = match which.status {
         Some(status) => app.monsters.cancel_status(tenant, id, &status).await?,
         None => app.monsters.cancel_effects(tenant, id).await?,
     };
-    Ok(Answer(Cancelled { cancelled }))
+    Ok(Answer(CancelledEffects { cancelled }))
 }
 
 /// Cancels one effect of a monster.
@@ -156,14 +156,14 @@ pub(super) struct EffectsRun {
     /// The id of the monster.
     #[schema(example = 1_000_000_000)]
     unique_id: u32,
-    /// Its field.
+    /// The field of the monster.
     field: FieldFields,
     /// Health afterwards; ticks never kill.
     #[schema(example = 5)]
     hp: u32,
     /// Due ticks. No other caller gets them.
     ticks: Vec<Tick>,
-    /// Effects that expired.
+    /// Effects that expired, which were removed.
     expired: Vec<StatusEffect>,
 }
 
@@ -226,7 +226,7 @@ impl DueRequest {
     }
 }
 
-/// Due effects.
+/// The ticks and ends of effects that this call was handed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DueEffects {
     /// The monsters, the longest overdue first. No other caller gets them.

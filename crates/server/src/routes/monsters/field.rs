@@ -25,19 +25,19 @@ pub(super) struct Spawn {
     /// Maximum health, at least 1.
     #[schema(minimum = 1)]
     max_hp: u32,
-    /// Maximum mana.
+    /// Maximum mana, with which it spawns; 0 if absent.
     #[serde(default)]
     max_mp: u32,
-    /// Position.
+    /// The horizontal position in the field.
     #[serde(default)]
     x: i16,
-    /// Position.
+    /// The vertical position in the field.
     #[serde(default)]
     y: i16,
-    /// The foothold.
+    /// The foothold on which it stands.
     #[serde(default)]
     fh: i16,
-    /// The stance.
+    /// The posture, as the game numbers it.
     #[serde(default)]
     stance: u8,
     /// The team; -1 is none.
@@ -160,9 +160,9 @@ pub(super) async fn destroy_monsters(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"x": -120, "y": 45, "fh": 3, "stance": 2}))]
 pub(super) struct Place {
-    /// Position.
+    /// The horizontal position in the field.
     x: i16,
-    /// Position.
+    /// The vertical position in the field.
     y: i16,
     /// The foothold; unchanged if absent.
     fh: Option<i16>,
@@ -190,19 +190,19 @@ pub(super) async fn move_monster(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"worldId": 0, "channelId": 1, "mapId": 100_000_001, "x": 10, "y": 20}))]
 pub(super) struct Destination {
-    /// The world.
+    /// The number of the world.
     world_id: u8,
     /// The channel of the world.
     channel_id: u8,
-    /// The map.
+    /// The number of the map.
     map_id: u32,
     /// The instance of the map; all zeros if absent.
     #[serde(default)]
     instance: Uuid,
-    /// Position.
+    /// The horizontal position in the field.
     #[serde(default)]
     x: i16,
-    /// Position.
+    /// The vertical position in the field.
     #[serde(default)]
     y: i16,
     /// The foothold; unchanged if absent.

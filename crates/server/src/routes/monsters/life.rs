@@ -46,23 +46,23 @@ pub(super) async fn take_monster(
     Ok(Answer(app.monsters.take(tenant, id).await?.ok_or(Error::NotFound { id })?))
 }
 
-/// An amount.
+/// How much health is given, or mana is used.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"amount": 10}))]
 pub(super) struct Amount {
-    /// At least 1.
+    /// Points, at least 1.
     #[schema(minimum = 1)]
     amount: i64,
 }
 
 /// The effect of healing.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Healed {
+pub(super) struct HealResult {
     /// Health that was restored.
     #[schema(example = 10)]
     actual: u32,
-    /// Health afterwards.
+    /// Health after the healing, at most the maximum.
     #[schema(example = 45)]
     hp: u32,
 }
@@ -71,23 +71,23 @@ pub(super) struct Healed {
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/heal", tag = "monsters",
     params(MonsterPath),
     request_body = Amount,
-    responses((status = 200, description = "The effect", body = Healed), NotFound, Conflict))]
+    responses((status = 200, description = "The effect", body = HealResult), NotFound, Conflict))]
 pub(super) async fn heal_monster(
     State(app): State<AppState>,
     Path((tenant, id)): MonsterPath,
     Json(body): Json<Amount>,
-) -> Result<Answer<Healed>, ApiError> {
+) -> Result<Answer<HealResult>, ApiError> {
     let healed = app.monsters.heal(tenant, id, body.amount).await?;
-    Ok(Answer(Healed { actual: healed.actual, hp: healed.hp }))
+    Ok(Answer(HealResult { actual: healed.actual, hp: healed.hp }))
 }
 
 /// The effect of using mana.
 #[derive(Serialize, ToSchema)]
-pub(super) struct MpUsed {
+pub(super) struct ManaUse {
     /// Mana that was used.
     #[schema(example = 10)]
     actual: u32,
-    /// Mana afterwards.
+    /// Mana that is left.
     #[schema(example = 90)]
     mp: u32,
 }
@@ -96,12 +96,12 @@ pub(super) struct MpUsed {
 #[utoipa::path(post, path = "/v1/tenants/{tenant}/monsters/{monster}/use-mp", tag = "monsters",
     params(MonsterPath),
     request_body = Amount,
-    responses((status = 200, description = "The effect", body = MpUsed), NotFound, Conflict))]
+    responses((status = 200, description = "The effect", body = ManaUse), NotFound, Conflict))]
 pub(super) async fn use_monster_mp(
     State(app): State<AppState>,
     Path((tenant, id)): MonsterPath,
     Json(body): Json<Amount>,
-) -> Result<Answer<MpUsed>, ApiError> {
+) -> Result<Answer<ManaUse>, ApiError> {
     let used = app.monsters.use_mp(tenant, id, body.amount).await?;
-    Ok(Answer(MpUsed { actual: used.actual, mp: used.mp }))
+    Ok(Answer(ManaUse { actual: used.actual, mp: used.mp }))
 }

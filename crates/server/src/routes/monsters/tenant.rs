@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 pub(super) struct MonstersTornDown {
     /// Removed monsters, including records that could not be read.
     monsters: usize,
-    /// Removed cooldowns.
+    /// Removed cooldowns of skills.
     cooldowns: usize,
     /// Keys of a wrong type, which were deleted.
     discarded: Vec<ProblemDetails>,

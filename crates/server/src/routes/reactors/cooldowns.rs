@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{Json, Path};
 use crate::routes::path::{FieldPath, SpotPath};
-use crate::routes::responses::{Cleared, Cooldown, from_ms};
+use crate::routes::responses::{ClearedCount, Cooldown, from_ms};
 use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -52,22 +52,22 @@ pub(super) async fn get_spot_cooldown(
 #[utoipa::path(delete,
     path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns/{classification}/{x}/{y}",
     tag = "reactors", params(SpotPath),
-    responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = Cleared)))]
+    responses((status = 200, description = "1 if the cooldown was active, otherwise 0", body = ClearedCount)))]
 pub(super) async fn clear_spot_cooldown(
     State(app): State<AppState>,
     Path((tenant, field, spot)): SpotPath,
-) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: usize::from(app.reactors.clear_cooldown(tenant, field, spot).await?) }))
+) -> Result<Answer<ClearedCount>, ApiError> {
+    Ok(Answer(ClearedCount { cleared: usize::from(app.reactors.clear_cooldown(tenant, field, spot).await?) }))
 }
 
 /// Clears all known cooldowns of a field.
 #[utoipa::path(delete,
     path = "/v1/tenants/{tenant}/fields/{world}/{channel}/{map}/{instance}/reactor-cooldowns",
     tag = "reactors", params(FieldPath),
-    responses((status = 200, description = "The number of cleared cooldowns", body = Cleared)))]
+    responses((status = 200, description = "The number of cleared cooldowns", body = ClearedCount)))]
 pub(super) async fn clear_field_cooldowns(
     State(app): State<AppState>,
     Path((tenant, field)): FieldPath,
-) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: app.reactors.clear_cooldowns(tenant, field).await? }))
+) -> Result<Answer<ClearedCount>, ApiError> {
+    Ok(Answer(ClearedCount { cleared: app.reactors.clear_cooldowns(tenant, field).await? }))
 }

@@ -13,7 +13,7 @@ use emberkeep_games::world::Field;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// A new reactor.
+/// A reactor to be created in a field.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"classification": 2001, "name": "box", "x": -315, "y": 88, "delay": 60_000,
@@ -31,7 +31,7 @@ pub(super) struct NewReactor {
     /// Its behaviour in each state.
     #[serde(default)]
     data: Kind,
-    /// The initial state.
+    /// The state in which it begins.
     #[serde(default)]
     state: i8,
     /// The state of its event.
@@ -43,9 +43,9 @@ pub(super) struct NewReactor {
     /// The direction that it faces.
     #[serde(default)]
     direction: u8,
-    /// Position.
+    /// The horizontal position in the field.
     x: i16,
-    /// Position.
+    /// The vertical position in the field.
     y: i16,
     /// Region of the tenant's client.
     #[serde(default)]

@@ -46,13 +46,13 @@ fn timeouts() -> Schema {
     per_state("Timeouts of states in milliseconds", i32::schema())
 }
 
-/// A point.
+/// A corner of a reactor's area, relative to its position.
 #[derive(Deserialize, ToSchema, Default)]
 #[serde(deny_unknown_fields)]
 struct Corner {
-    /// To the right.
+    /// The distance to the right; negative is to the left.
     x: i16,
-    /// Down.
+    /// The distance downwards; negative is upwards.
     y: i16,
 }
 
@@ -82,9 +82,9 @@ pub(super) fn schemas() -> [(String, RefOr<Schema>); 1] {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = RequiredItem)]
 struct Item {
-    /// The item.
+    /// The number of the item.
     item_id: u32,
-    /// The quantity.
+    /// How many of it are needed.
     quantity: u16,
 }
 

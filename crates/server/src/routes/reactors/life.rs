@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// An allocated id.
+/// An id that no reactor has, reserved for the caller.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ReactorNumber {
-    /// The id.
+    /// The id for a later creation.
     #[schema(example = 1_000_000_001)]
     id: u32,
 }
@@ -35,7 +35,7 @@ pub(super) async fn allocate_reactor_id(
     Ok(Created { location, body: ReactorNumber { id: id.0 } })
 }
 
-/// Returns a reactor.
+/// Returns a reactor by its id.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}/reactors/{reactor}", tag = "reactors",
     params(ReactorPath), responses((status = 200, description = "The reactor", body = Reactor), NotFound))]
 pub(super) async fn get_reactor(
@@ -81,12 +81,12 @@ pub(super) async fn update_reactor(
     Ok(Answer(app.reactors.update(tenant, &body.seen, body.next).await?))
 }
 
-/// A hit.
+/// A hit of a character on a reactor.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"characterId": 7, "skillId": 0}))]
 pub(super) struct Strike {
-    /// The character.
+    /// The character that hits.
     character_id: u32,
     /// The skill; 0 is none.
     #[serde(default)]
@@ -97,7 +97,7 @@ pub(super) struct Strike {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReactorHit {
-    /// The character.
+    /// The character that hit.
     #[schema(example = 7)]
     character_id: u32,
     /// The skill; 0 is none.
@@ -145,7 +145,7 @@ pub(super) async fn hit_reactor(
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReactorDestroyed {
-    /// Its last state.
+    /// The reactor as it was last.
     reactor: Reactor,
     /// The cooldown of its spot; `null` if none started.
     cooldown_ms: Option<u64>,

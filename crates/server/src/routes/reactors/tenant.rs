@@ -43,7 +43,7 @@ pub(super) async fn list_reactors(
 pub(super) struct ReactorsTornDown {
     /// Removed reactors, including records that could not be read.
     reactors: usize,
-    /// Removed cooldowns.
+    /// Removed cooldowns of spots.
     cooldowns: usize,
     /// Keys of a wrong type, which were deleted.
     discarded: Vec<ProblemDetails>,

@@ -13,7 +13,7 @@ use emberkeep_games::party::{DeviceId, Error, Master, MasterKey, RoomCode};
 use std::convert::Infallible;
 use utoipa::IntoParams;
 
-/// A room.
+/// The room that a path names.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct RoomPath {
@@ -136,7 +136,7 @@ impl ReconnectToken {
         }
     }
 
-    /// The unverified token.
+    /// The token as it was sent, not compared with anything.
     pub(super) fn into_text(self) -> Option<String> {
         self.0
     }

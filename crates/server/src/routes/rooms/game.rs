@@ -29,10 +29,10 @@ pub(super) async fn start_game(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"round_id": "r1", "item_id": "i1"}))]
 pub(super) struct OneItem {
-    /// The round.
+    /// The round that contains the item.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     round_id: RoundId,
-    /// The item.
+    /// The item, unique in its round.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     item_id: ItemId,
 }
@@ -50,7 +50,7 @@ pub(super) async fn open_item(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A vote.
+/// The choice of one player for the open item.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "round_id": "r1",
@@ -59,10 +59,10 @@ pub(super) struct Vote {
     /// The device whose player votes.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
-    /// The round.
+    /// The round that contains the item.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     round_id: RoundId,
-    /// The item.
+    /// The item, unique in its round.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     item_id: ItemId,
     /// One to `k` different senders.
@@ -70,10 +70,10 @@ pub(super) struct Vote {
     selections: Vec<SenderId>,
 }
 
-/// An accepted vote.
+/// A vote that was stored.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Voted {
-    /// The player.
+pub(super) struct AcceptedVote {
+    /// The player that voted.
     #[schema(value_type = String, example = "ann")]
     player_id: PlayerId,
     /// Whether it was the last missing vote, which closes the vote.
@@ -83,18 +83,18 @@ pub(super) struct Voted {
 /// Submits the vote of a device's player. Only the first vote counts; the last missing vote closes the vote.
 #[utoipa::path(post, path = "/v1/rooms/{code}/votes", tag = "rooms", params(RoomPath, ReconnectTokenParam),
     request_body = Vote,
-    responses((status = 200, description = "The vote is accepted", body = Voted),
+    responses((status = 200, description = "The vote is accepted", body = AcceptedVote),
         RoomErrors, DeviceErrors, Conflict))]
 pub(super) async fn submit_vote(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
     token: ReconnectToken,
     Json(body): Json<Vote>,
-) -> Result<Answer<Voted>, ApiError> {
+) -> Result<Answer<AcceptedVote>, ApiError> {
     let Vote { device_id, round_id, item_id, selections } = body;
     let code = token.verify(&app, &path, &device_id).await?;
     let voted = app.rooms.submit_vote(code, &device_id, &round_id, &item_id, selections).await?;
-    Ok(Answer(Voted { player_id: voted.player_id, closed: voted.closed }))
+    Ok(Answer(AcceptedVote { player_id: voted.player_id, closed: voted.closed }))
 }
 
 /// The end of a vote.

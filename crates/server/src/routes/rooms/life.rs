@@ -145,11 +145,11 @@ pub(super) async fn join_room(
     Ok(Answer(app.rooms.admit(code, request).await?.joined(&device)))
 }
 
-/// Which events.
+/// From where on events are returned.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Since {
+pub(super) struct EventsQuery {
     /// The sequence of the last known event; 0 or absent for all.
     #[param(example = 0)]
     after: Option<u64>,
@@ -161,12 +161,12 @@ pub(super) struct Since {
 
 /// Lists the events of a room after a sequence that the caller may see. Single votes are not listed.
 #[utoipa::path(get, path = "/v1/rooms/{code}/events",
-    tag = "rooms", params(RoomPath, Since, ReconnectTokenParam),
+    tag = "rooms", params(RoomPath, EventsQuery, ReconnectTokenParam),
     responses((status = 200, description = "A page", body = EventPage), RoomErrors))]
 pub(super) async fn list_room_events(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-    Query(since): Query<Since>,
+    Query(since): Query<EventsQuery>,
     token: ReconnectToken,
 ) -> Result<Answer<EventPage>, ApiError> {
     let asking = token.verified_device(&app, &path, since.device_id).await?;
@@ -181,17 +181,17 @@ pub(super) async fn list_room_events(
 
 /// The next deadline of a room.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Settled {
+pub(super) struct NextDeadline {
     /// In milliseconds since 1970; `null` if there is none.
     next_deadline: Option<i64>,
 }
 
 /// Runs what is due in a room: closes a vote whose countdown is over.
 #[utoipa::path(post, path = "/v1/rooms/{code}/settle", tag = "rooms", params(RoomPath),
-    responses((status = 200, description = "The next deadline", body = Settled), RoomErrors))]
+    responses((status = 200, description = "The next deadline", body = NextDeadline), RoomErrors))]
 pub(super) async fn settle_room(
     State(app): State<AppState>,
     Path(path): Path<RoomPath>,
-) -> Result<Answer<Settled>, ApiError> {
-    Ok(Answer(Settled { next_deadline: app.rooms.settle(path.code()?).await?.next_deadline }))
+) -> Result<Answer<NextDeadline>, ApiError> {
+    Ok(Answer(NextDeadline { next_deadline: app.rooms.settle(path.code()?).await?.next_deadline }))
 }

@@ -6,7 +6,7 @@ use super::setup::RoomPlayer;
 use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::extract::{FromPath, Json, Path, PathParameters};
-use crate::routes::responses::{Cleared, Conflict, Created, percent_encode};
+use crate::routes::responses::{ClearedCount, Conflict, Created, percent_encode};
 use crate::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct RoomPlayerPath {
-    /// The player.
+    /// The id of the player.
     #[param(example = "ann", min_length = 1, max_length = 64, value_type = String)]
     pub(super) player: PlayerId,
 }
@@ -29,10 +29,10 @@ impl FromPath for RoomPlayerPath {
     }
 }
 
-/// A player.
+/// The player that was added, renamed or released.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OfPlayer {
-    /// The player.
+    /// The id of the player.
     #[schema(value_type = String, example = "ann")]
     player_id: PlayerId,
 }
@@ -68,17 +68,17 @@ pub(super) async fn delete_player(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A player name.
+/// A new name for a player.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"name": "Anna"}))]
 pub(super) struct PlayerName {
-    /// The displayed name.
+    /// The name to show.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
 }
 
-/// Renames a player.
+/// Gives a player another name.
 #[utoipa::path(put, path = "/v1/rooms/{code}/players/{player}/name", tag = "rooms",
     params(RoomPath, RoomPlayerPath, MasterKeyParam),
     request_body = PlayerName,
@@ -122,10 +122,10 @@ pub(super) async fn toggle_player(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "name": "Anna"}))]
 pub(super) struct MyName {
-    /// The device.
+    /// The device that has the player.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
-    /// The displayed name.
+    /// The name to show.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
 }
@@ -151,10 +151,10 @@ pub(super) async fn rename_own_player(
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b", "player_id": "ann"}))]
 pub(super) struct Claim {
-    /// The device.
+    /// The device that takes the player.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
-    /// The player.
+    /// The player that it takes.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     player_id: PlayerId,
 }
@@ -176,21 +176,21 @@ pub(super) async fn take_player(
 
 /// Releases all players of a room. Each device that had one is notified.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/claims", tag = "rooms", params(RoomPath, MasterKeyParam),
-    responses((status = 200, description = "The number of released players", body = Cleared),
+    responses((status = 200, description = "The number of released players", body = ClearedCount),
         RoomErrors, MasterErrors, Conflict))]
 pub(super) async fn reset_claims(
     State(app): State<AppState>,
     RoomMaster(master): RoomMaster,
-) -> Result<Answer<Cleared>, ApiError> {
-    Ok(Answer(Cleared { cleared: app.rooms.reset_claims(&master).await? }))
+) -> Result<Answer<ClearedCount>, ApiError> {
+    Ok(Answer(ClearedCount { cleared: app.rooms.reset_claims(&master).await? }))
 }
 
-/// A device.
+/// A device that acts for itself.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"device_id": "a4c7b1e2-93d5-4f60-8a1b-2c3d4e5f6a7b"}))]
 pub(super) struct Device {
-    /// The device.
+    /// The id of the device, its secret.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     device_id: DeviceId,
 }

@@ -34,7 +34,7 @@ pub(super) async fn lock_lobby(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A ban.
+/// A ban that was made.
 #[derive(Serialize, ToSchema)]
 pub(super) struct NewBan {
     /// The id for lifting the ban.
@@ -73,7 +73,7 @@ impl FromPath for BanPath {
     }
 }
 
-/// Lifts a ban.
+/// Lifts a ban; the device can join again.
 #[utoipa::path(delete, path = "/v1/rooms/{code}/bans/{ban}",
     tag = "rooms", params(RoomPath, BanPath, MasterKeyParam),
     responses((status = 204, description = "The ban is lifted"), RoomErrors, MasterErrors, Conflict))]

@@ -36,10 +36,10 @@ pub(super) struct RoomSetup {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RoomSender {
-    /// Its id.
+    /// The id, unique among the senders of the room.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     sender_id: SenderId,
-    /// The displayed name.
+    /// The name to show.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
     /// Whether it can be chosen; `true` if absent.
@@ -50,11 +50,11 @@ struct RoomSender {
     reels_count: u32,
 }
 
-/// A round.
+/// The items that are played together.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RoomRound {
-    /// Its id.
+    /// The id, unique in the room.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     round_id: RoundId,
     /// Its items, in order.
@@ -74,23 +74,23 @@ struct RoomItem {
     /// The maximum number of senders that a player may choose.
     #[schema(minimum = 1)]
     k: u32,
-    /// The actual senders.
+    /// The senders who sent the reel: the right answer.
     #[schema(value_type = Vec<String>)]
     true_sender_ids: Vec<SenderId>,
 }
 
-/// A player.
+/// A participant who guesses.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"player_id": "cem", "name": "Cem"}))]
 pub(super) struct RoomPlayer {
-    /// Its id.
+    /// The id, unique among the players of the room.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     player_id: PlayerId,
     /// The sender that this player is, if any.
     #[schema(value_type = Option<String>)]
     sender_id: Option<SenderId>,
-    /// The displayed name.
+    /// The name to show.
     #[schema(min_length = 1, max_length = 64)]
     name: String,
     /// Whether the player takes part; `true` if absent.

@@ -11,7 +11,7 @@ use emberkeep_history::History;
 use emberkeep_history::spool::SpoolOptions;
 use emberkeep_hot::Store;
 use emberkeep_hot::embedded::Embedded;
-use emberkeep_server::{HistoryTier, Listening, Settings, listen, listen_with_history};
+use emberkeep_server::{HistoryTier, RunningServer, Settings, listen, listen_with_history};
 use emberkeep_testkit::{Scratch, scratch};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ pub(crate) const FIELD: &str = "/v1/tenants/550e8400-e29b-41d4-a716-446655440000
 
 /// A server on a store of its own.
 pub(crate) struct Server {
-    pub(crate) listening: Listening,
+    pub(crate) listening: RunningServer,
     pub(crate) store: Store,
     /// The folder of history and spool, if it has them.
     pub(crate) _folder: Option<Scratch>,

@@ -6,7 +6,7 @@ use super::super::{Answer, Archive};
 use crate::darkages::history::PlayerProfile;
 use emberkeep_schema::Timestamp;
 
-/// A ban.
+/// A ban of a registered player, in its profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ban {
     /// Why, at most 1,024 bytes.

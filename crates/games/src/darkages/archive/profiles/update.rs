@@ -13,9 +13,9 @@ use std::net::IpAddr;
 /// What is known of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
-    /// When it was.
+    /// When the player logged in.
     pub at: Timestamp,
-    /// From where.
+    /// The client's address; `None` = unknown.
     pub ip: Option<IpAddr>,
     /// By which client, at most 128 bytes; empty = unknown.
     pub client_version: String,
@@ -24,13 +24,13 @@ pub struct Login {
 /// New values of a profile; those that are absent stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileUpdate {
-    /// From 1 on.
+    /// The level, from 1.
     pub level: Option<i32>,
-    /// From 0 on.
+    /// The points of experience, from 0.
     pub experience: Option<i64>,
     /// Whole minutes, from 0 on.
     pub total_playtime_minutes: Option<i64>,
-    /// `Some(None)` removes it.
+    /// The game's number of a class; `Some(None)` removes it.
     pub preferred_class: Option<Option<i8>>,
     /// JSON of at most 64 KiB; `Some(None)` removes it.
     pub settings: Option<Option<Vec<u8>>>,

@@ -18,33 +18,33 @@ pub struct HitRecord {
     pub timestamp: i64,
     /// Its id; a repeated call has the same.
     pub event_id: Uuid,
-    /// The attacker.
+    /// The player or creature that attacked.
     pub attacker_id: i64,
     /// Whether the attacker is a player, who has statistics.
     pub attacker_is_player: bool,
     /// The attacker's name, for leaderboards, at most 128 bytes; `None` leaves the one that they know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attacker_name: Option<String>,
-    /// The target.
+    /// The player or creature that was hit.
     pub target_id: i64,
     /// Whether the target is a player.
     pub target_is_player: bool,
     /// Health taken, 0 or more.
     pub damage: i32,
-    /// How it landed.
+    /// How it landed, in the words of the table.
     #[serde(with = "hit_type_text")]
     pub hit_type: HitType,
     /// Whether the target died of it.
     pub is_kill: bool,
     /// The ability, at most 128 bytes.
     pub ability_name: Option<String>,
-    /// The zone.
+    /// The zone in which it happened.
     pub zone_id: i32,
     /// Position in the zone: x, y, z.
     pub position: [f64; 3],
     /// The server, at most 128 bytes.
     pub server_instance: String,
-    /// Its shard.
+    /// The shard of the zone, as the zone server numbers it.
     pub shard_id: i32,
 }
 
@@ -52,25 +52,25 @@ pub struct HitRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatsDelta {
-    /// Kills.
+    /// Players killed.
     pub kills: i64,
-    /// Deaths.
+    /// How often the player died.
     pub deaths: i64,
     /// Kills by others that the player helped with.
     pub assists: i64,
-    /// Damage dealt.
+    /// Health taken from others.
     pub damage_dealt: i64,
-    /// Damage taken.
+    /// Health lost to hits.
     pub damage_taken: i64,
-    /// Damage blocked.
+    /// Health that blocking saved.
     pub damage_blocked: i64,
-    /// Healing done.
+    /// Health given to players.
     pub healing_done: i64,
     /// Milliseconds; statistics show whole minutes.
     pub playtime_ms: i64,
-    /// Matches played.
+    /// Matches that the player took part in.
     pub matches: i64,
-    /// Matches won.
+    /// Matches that the player won.
     pub wins: i64,
 }
 
@@ -94,7 +94,7 @@ impl From<StatsDelta> for PlayerStats {
 /// An entry of the spool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Record {
-    /// A hit.
+    /// A hit, which becomes an event and amounts of statistics.
     Hit(HitRecord),
     /// A delta of statistics: player, when, what.
     Stats(i64, i64, StatsDelta),

@@ -36,7 +36,7 @@ pub struct ZoneSample {
 pub struct ZoneReporter {
     zone_id: i32,
     server_instance: String,
-    /// Its clock counts.
+    /// Hours are counted by its clock.
     store: Arc<dyn HistoryStore>,
     hours: BTreeMap<Timestamp, (ZoneReport, Sketch)>,
 }

@@ -69,7 +69,7 @@ impl Sketch {
         found.or(self.bins.last_key_value()).map(|(bin, _)| 2.0 * gamma().powi(*bin) / (gamma() + 1.0))
     }
 
-    /// Its bytes.
+    /// The sketch as it is stored: its version, the zeros, then number and count of each bin.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend(self.zeros.to_le_bytes());
